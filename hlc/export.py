@@ -1,0 +1,90 @@
+"""Controller -> one ONNX graph, proven, with a manifest that binds it to the digest of the skills it was trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hlc.config import HlcConfig
+from hlc.evaluate import PARENT
+from hlc.nets import observation
+from hlc.parent import Parent
+from hlc.skill_env import on_sphere
+from hlc.tasks.task import Task, goal_width
+from pretrain.characters.state import unflat
+from pretrain.motion.provenance import lineage
+from pretrain.rl.nets import GaussianPolicy
+from pretrain.rl.onnx_graph import described, export, prove
+from skills_store import manifest as m
+
+FILE = "controller.onnx"
+
+
+class ControllerGraph(nn.Module):
+    """state (B, S), goal (B, G) -> z (B, D), unit rows: the policy's mean. Features and normalisers are inside."""
+
+    def __init__(self, policy: GaussianPolicy, task: Task):
+        super().__init__()
+        self.policy, self.task = policy, task
+
+    def forward(self, state: Tensor, goal: Tensor) -> Tensor:
+        return on_sphere(self.policy(observation(self.task, unflat(state), goal)))
+
+
+@dataclass(frozen=True)
+class Exported:
+    graph: m.Graph
+    data: bytes
+
+
+def export_policy(policy: GaussianPolicy, task: Task, parent: Parent, recorded: Tensor, seed: int) -> Exported:
+    """The graph, proven on `recorded` states (n, S) with goals drawn for them, and on extreme ones."""
+    rng = torch.Generator().manual_seed(seed)
+    goals = task.draw(unflat(recorded), rng)
+    wild_states, wild_goals = _extremes(recorded, goals, rng)
+    rows = {"state": torch.cat([recorded, wild_states]), "goal": torch.cat([goals, wild_goals])}
+    module = ControllerGraph(policy, task)
+    data = export(module, {key: x[:3] for key, x in rows.items()}, "z")
+    parity = prove("controller", data, module, rows, "z")
+    slices = tuple(
+        m.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame) for p in task.goal_layout()
+    )
+    inputs = (
+        parent.version.manifest.graphs["policy"].input("state"),  # whoever can act can also decide
+        m.Tensor(name="goal", shape=("B", goal_width(task)), slices=slices),
+    )
+    output = m.Tensor(name="z", shape=("B", parent.skills.latent_dim))
+    return Exported(described(FILE, inputs, output, parity), data)
+
+
+def _extremes(states: Tensor, goals: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Thrown, spinning and upside down, with goals up to hundreds of metres off; and the all-zero pose at rest."""
+    wild = states + 3.0 * states.std(0) * torch.randn(states.shape, generator=rng)
+    wild[:, 3:7] = on_sphere(torch.randn(len(states), 4, generator=rng))
+    wild[:, 7:13] *= 10.0
+    far = goals + 100.0 * torch.randn(goals.shape, generator=rng)
+    rest = torch.zeros_like(wild[:1])
+    rest[:, 3] = 1.0
+    return torch.cat([wild, rest]), torch.cat([far, torch.zeros_like(far[:1])])
+
+
+def build_manifest(cfg: HlcConfig, parent: Parent, graph: m.Graph, card: dict[str, Any]) -> m.Manifest:
+    """Everything that a published controller says of itself. Body and licence are those of its skills."""
+    version = parent.version
+    skills = version.manifest
+    config = {**cfg.model_dump(mode="json"), PARENT: skills.lineage.config}
+    bound = m.Parent(name=version.name, version=version.number, digest=version.digest)
+    return m.Manifest(
+        kind="controller",
+        name=cfg.task,
+        character=skills.character,
+        graphs={"controller": graph},
+        latent=m.Latent(dim=skills.latent.dim),
+        task=m.Task(name=cfg.task, llc_steps=cfg.llc_steps, parent=bound),
+        card=card,
+        lineage=lineage(config, cfg.seed, parent.dataset),
+        licence=skills.licence,
+    )

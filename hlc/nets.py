@@ -1,0 +1,52 @@
+"""The controller's two networks, and what they see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor, nn
+
+from hlc.config import PPOConfig
+from hlc.tasks.task import Task
+from pretrain.characters.state import CharacterState, unflat
+from pretrain.motion.library import MotionLibrary
+from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
+from pretrain.rl.rollout import Batch
+from pretrain.sim.features import proprioception
+
+
+def observation(task: Task, state: CharacterState, goal: Tensor) -> Batch:
+    """What omega(z|s,g) sees of state (N, ...) and world goal (N, G). In training and inside the exported graph."""
+    return {"obs": proprioception(state), "goal": task.features(state, goal)}
+
+
+@dataclass(frozen=True)
+class ControllerNets:
+    """omega(z|s,g), whose mean is projected to the sphere by whoever uses it, and V(s,g)."""
+
+    policy: GaussianPolicy
+    value: Value
+
+    def modules(self) -> dict[str, nn.Module]:
+        return {"policy": self.policy, "value": self.value}
+
+
+def make_nets(cfg: PPOConfig, task: Task, clips: MotionLibrary, latent_dim: int, rng: Generator) -> ControllerNets:
+    """Fresh networks. The body's normaliser is fixed by the clips; a goal is in metres already and needs none."""
+    states = unflat(clips.frames)
+    # The task's own draw says how wide its features are.
+    seen = observation(task, states, task.draw(states, torch.Generator().manual_seed(0)))
+    # 0.1: what hardly varies in the clips (a wrist at rest) must not turn into a huge input when it does in simulation
+    obs = Normalizer(seen["obs"].mean(0), seen["obs"].std(0).clamp_min(0.1))
+    goal = standard(seen["goal"].shape[-1])
+    width = sum(x.shape[-1] for x in seen.values())
+
+    def inputs() -> Inputs:
+        return Inputs({"obs": obs, "goal": goal})
+
+    body = mlp([width, *cfg.hidden, latent_dim], last_scale=0.1, rng=rng)
+    return ControllerNets(
+        policy=GaussianPolicy(inputs(), body, cfg.action_std),
+        value=Value(inputs(), mlp([width, *cfg.hidden, 1], rng=rng)),
+    )

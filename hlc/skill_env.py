@@ -1,0 +1,92 @@
+"""SkillEnv: an action is a skill. Each decision runs the frozen, published policy for `llc_steps` control steps.
+
+It trains on the very bytes that are served (ONNX, float32), and `step` never resets.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from hlc.goals import Goals
+from hlc.nets import observation
+from hlc.tasks.task import Task
+from pretrain.rl.rollout import Batch, Step
+from pretrain.sim.env import CharacterEnv
+from skills_store.library import SkillLibrary
+
+
+class SkillEnv:
+    """N characters with a goal each. (Peng et al. 2022, section 6.) An `Env` of `pretrain.rl.rollout`.
+
+    What a control step earns is averaged over the decision; a world earns nothing from the moment it has ended.
+    """
+
+    def __init__(
+        self,
+        env: CharacterEnv,
+        skills: SkillLibrary,
+        task: Task,
+        goals: Goals,
+        *,
+        llc_steps: int,
+        style_scale: float | None,  # None: nobody asks for the style reward, and it is not computed
+    ):
+        self.env, self.skills, self.task, self.goals = env, skills, task, goals
+        self.num_envs, self.llc_steps, self._style_scale = env.num_envs, llc_steps, style_scale
+        self.reset(torch.arange(self.num_envs))
+
+    def reset(self, ids: Tensor) -> None:
+        self.env.reset(ids)
+        self.goals.draw(ids, self.env.state())
+
+    def observe(self) -> Batch:
+        return observation(self.task, self.env.state(), self.goals.goal)
+
+    def step(self, action: Tensor) -> Step:
+        """Raw vectors (N, D), projected to the sphere, held for `llc_steps` control steps."""
+        z = on_sphere(action).numpy()
+        going = torch.ones(self.num_envs, dtype=torch.bool)
+        terminated, truncated = ~going, ~going
+        task, style = torch.zeros(self.num_envs), torch.zeros(self.num_envs)
+        for _ in range(self.llc_steps):
+            targets = self.skills.act(self.env.state().flat().numpy(), z)
+            outcome = self.env.step(torch.from_numpy(targets))
+            failed = going & (outcome.fell | outcome.broken)
+            going = going & ~failed  # a step that ends in a fall earns nothing
+            task += going * self.task.reward(self.env.skeleton, self.env.state(), self.goals.goal)
+            style += going * self._style()
+            stopped = going & outcome.timed_out
+            terminated, truncated, going = terminated | failed, truncated | stopped, going & ~stopped
+        self.goals.decided(self.env.state())
+        return Step(
+            next_obs=self.observe(),
+            reward=task / self.llc_steps,
+            terminated=terminated,
+            truncated=truncated,
+            extras={"style": style / self.llc_steps},
+        )
+
+    def _style(self) -> Tensor:
+        if self._style_scale is None:
+            return torch.zeros(self.num_envs)
+        return style_reward(torch.from_numpy(self.skills.style(self.env.states.numpy())), self._style_scale)
+
+    def snapshot(self) -> dict[str, Tensor]:
+        """Everything `restore` needs to go on bit for bit."""
+        return {**self.env.snapshot(), **self.goals.snapshot()}
+
+    def restore(self, snapshot: dict[str, Tensor]) -> None:
+        self.env.restore(snapshot)
+        self.goals.restore(snapshot)
+
+
+def on_sphere(action: Tensor) -> Tensor:
+    """The skill that a raw vector points at, (..., D) -> (..., D), unit rows. Its length is a free direction."""
+    return normalize(action, dim=-1)
+
+
+def style_reward(likeness: Tensor, scale: float) -> Tensor:
+    """-log(max(1 - p, 1e-4)) * scale, at most 9.2 * scale, of the discriminator's p (N,). (nv-tlabs/ASE.)"""
+    return -scale * (1 - likeness).clamp_min(1e-4).log()

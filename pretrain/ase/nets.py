@@ -1,0 +1,65 @@
+"""The four networks of ASE, built from what the clips say of their inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, nn
+
+from pretrain.ase.skill import Encoder
+from pretrain.ase.style import Demos, Discriminator, window_normalizer
+from pretrain.characters.state import unflat
+from pretrain.motion.library import MotionLibrary
+from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp
+from pretrain.sim.env import ActionScale
+from pretrain.sim.features import proprioception
+
+
+@dataclass(frozen=True)
+class SkillNets:
+    """pi(a|s,z), V(s,z), the discriminator, q(z|window), and what an action means."""
+
+    policy: GaussianPolicy
+    value: Value
+    discriminator: Discriminator
+    encoder: Encoder
+    action_scale: ActionScale
+
+    def modules(self) -> dict[str, nn.Module]:
+        return {"policy": self.policy, "value": self.value, "disc": self.discriminator, "enc": self.encoder}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    latent_dim: int
+    policy: tuple[int, ...]
+    disc: tuple[int, ...]
+    enc: tuple[int, ...]
+    action_std: float
+
+
+def make_nets(sizes: Sizes, library: MotionLibrary, demos: Demos, num_hinges: int, rng: Generator) -> SkillNets:
+    """Fresh networks. Normalisers are fixed by the clips, so that nothing shifts while the networks learn."""
+    seen = proprioception(unflat(library.frames))
+    inputs_size = seen.shape[-1] + sizes.latent_dim
+    # 0.1: what hardly varies in the clips (a wrist at rest) must not turn into a huge input when it does in simulation
+    obs = Normalizer(seen.mean(0), seen.std(0).clamp_min(0.1))
+
+    def inputs() -> Inputs:
+        return Inputs({"obs": obs, "z": nn.Identity()})
+
+    window = window_normalizer(demos)
+    return SkillNets(
+        policy=GaussianPolicy(
+            inputs(), mlp([inputs_size, *sizes.policy, num_hinges], last_scale=0.1, rng=rng), sizes.action_std
+        ),
+        value=Value(inputs(), mlp([inputs_size, *sizes.policy, 1], rng=rng)),
+        discriminator=Discriminator(window, sizes.disc, rng),
+        encoder=Encoder(window, sizes.enc, sizes.latent_dim, rng),
+        action_scale=ActionScale.of(library, num_hinges),
+    )
+
+
+def state_dicts(nets: SkillNets) -> dict[str, dict[str, torch.Tensor]]:
+    return {name: dict(module.state_dict()) for name, module in nets.modules().items()}

@@ -1,0 +1,96 @@
+"""The skill objective: motion should tell which skill it is, and different skills should move differently.
+
+(ASE, Peng et al. 2022: encoder eq. 11, its reward eq. 13, diversity eq. 15.)
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn.functional import normalize
+
+from pretrain.ase.latents import sphere
+from pretrain.ase.style import Demos
+from pretrain.rl.loop import Reward
+from pretrain.rl.nets import GaussianPolicy, Normalizer, mlp
+from pretrain.rl.ppo import Loss, Metrics
+from pretrain.rl.rollout import Batch, Rollout
+
+
+class Encoder(nn.Module):
+    """Style window -> point on the unit sphere, (..., W * F) -> (..., D)."""
+
+    def __init__(self, norm: Normalizer, hidden: tuple[int, ...], latent_dim: int, rng: Generator):
+        super().__init__()
+        self.norm, self.latent_dim = norm, latent_dim
+        self.body = mlp([len(norm.mean), *hidden, latent_dim], rng=rng)
+
+    def forward(self, window: Tensor) -> Tensor:
+        return normalize(self.body(self.norm(window)), dim=-1)
+
+
+def skill_reward(net: Encoder) -> Reward:
+    """<z, enc(window)>: the log-likelihood of z under a von Mises-Fisher distribution around the encoding, in [-1, 1]."""
+
+    def reward(rollout: Rollout) -> Tensor:
+        with torch.no_grad():
+            return (net(rollout.extras["window"]) * rollout.obs["z"]).sum(-1)
+
+    return reward
+
+
+def encoder_loss(net: Encoder) -> Loss:
+    def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
+        agreement = (net(batch["window"]) * batch["z"]).sum(-1).mean()
+        return -agreement, {"enc_agreement": agreement}
+
+    return loss
+
+
+def with_diversity(policy_loss: Loss, policy: GaussianPolicy, weight: float, target: float) -> Loss:
+    """Adds the diversity term: mean actions move apart in proportion to how far apart the skills are."""
+
+    def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
+        total, metrics = policy_loss(batch, rng)
+        half = {key: batch[key][: len(batch["z"]) // 2] for key in ("obs", "z")}
+        other = sphere(len(half["z"]), half["z"].shape[-1], rng)
+        apart = (policy(half) - policy({**half, "z": other})).square().mean(-1)
+        distance = 0.5 * (1 - (half["z"] * other).sum(-1))
+        diversity = (target - apart / (distance + 1e-5)).square().mean()
+        return total + weight * diversity, {**metrics, "diversity": diversity}
+
+    return loss
+
+
+def warm_encoder(net: Encoder, demos: Demos, steps: int, lr: float, rng: Generator, temperature: float = 0.2) -> float:
+    """Spread the clips over the sphere before any simulation: windows of one clip together, of others apart.
+
+    Contrastive: two windows of a clip are each other's answer among those of a batch (InfoNCE, van den Oord et al. 2018),
+    so clips that look alike stay neighbours. Returns the last loss.
+    """
+    optimizer = torch.optim.Adam(net.parameters(), lr)
+    clips = int(demos.clip.max()) + 1
+    members = [(demos.clip == c).nonzero()[:, 0] for c in range(clips)]
+    loss = torch.zeros(())
+    for _ in range(steps):
+        pairs = torch.stack([m[torch.randint(len(m), (8,), generator=rng)] for m in members])  # (C, 8)
+        windows = demos.windows[pairs.flatten()]
+        noise = 0.1 * net.norm.std * torch.randn(windows.shape, generator=rng)
+        code = net(windows + noise).view(clips, 2, 4, -1)
+        first, second = code[:, 0].flatten(0, 1), code[:, 1].flatten(0, 1)
+        loss = nn.functional.cross_entropy(
+            first @ second.T / temperature,
+            torch.arange(len(first)) // 4 * 4 + torch.randint(4, (len(first),), generator=rng),
+        )
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+    return float(loss.detach())
+
+
+@torch.no_grad()
+def clip_latents(net: Encoder, demos: Demos) -> Tensor:
+    """Each clip's pooled embedding: the direction of its windows' mean encoding, (C, D)."""
+    codes = net(demos.windows)
+    clips = int(demos.clip.max()) + 1
+    return normalize(torch.zeros(clips, codes.shape[-1]).index_add(0, demos.clip, codes), dim=-1)

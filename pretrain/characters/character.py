@@ -1,0 +1,105 @@
+"""Character: a body that a simulator can build. Sizes, limits and gains are read from the compiled MJCF."""
+
+# MuJoCo's bindings ship no type stubs
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from pretrain.characters.skeleton import Joint, Skeleton
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+@dataclass(frozen=True)
+class Character:
+    """Frozen spec of a body. Gains are those in the MJCF: kp in the position actuator, kd as passive joint damping."""
+
+    name: str
+    mjcf: str  # the XML text
+    skeleton: Skeleton
+    kp: tuple[float, ...]  # N m / rad, per hinge
+    kd: tuple[float, ...]  # N m s / rad, per hinge
+    torque_limit: tuple[float, ...]  # N m, per hinge
+    control_dt: float = 1 / 30  # s
+
+
+CHARACTERS = {
+    "humanoid": (
+        "humanoid.xml",
+        ("right_foot", "left_foot"),
+        ("head", "right_hand", "left_hand", "right_foot", "left_foot"),
+    )
+}
+
+
+@cache
+def load_character(name: str) -> Character:
+    """The character called `name`; KeyError lists what exists."""
+    if name not in CHARACTERS:
+        raise KeyError(f"no character {name!r}; there are: {', '.join(CHARACTERS)}")
+    file, feet, key_bodies = CHARACTERS[name]
+    mjcf = (ASSETS / file).read_text()
+    model = mujoco.MjModel.from_xml_string(mjcf)
+    skeleton = _read_skeleton(name, model, feet, key_bodies)
+    actuated = [int(model.actuator_trnid[i, 0]) for i in range(model.nu)]
+    hinges = [model.joint(hinge).id for hinge in skeleton.hinges]
+    assert actuated == hinges, "the MJCF must list one position actuator per hinge, in the order of the hinges"
+    damping = [model.dof_damping[model.jnt_dofadr[j]] for j in hinges]
+    return Character(
+        name=name,
+        mjcf=mjcf,
+        skeleton=skeleton,
+        kp=tuple(map(float, model.actuator_gainprm[:, 0])),
+        kd=tuple(map(float, damping)),
+        torque_limit=tuple(map(float, model.actuator_forcerange[:, 1])),
+    )
+
+
+def _read_skeleton(name: str, model: mujoco.MjModel, feet: tuple[str, ...], key_bodies: tuple[str, ...]) -> Skeleton:
+    bodies = [model.body(i).name for i in range(1, model.nbody)]  # body 0 is the world
+    joints, start = [], 0
+    for i in range(1, model.nbody):
+        ids = range(model.body_jntadr[i], model.body_jntadr[i] + model.body_jntnum[i])
+        hinges = [j for j in ids if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE]
+        if hinges:
+            axes = "".join("xyz"[int(np.argmax(model.jnt_axis[j]))] for j in hinges)
+            joints.append(Joint(bodies[i - 1], tuple(model.joint(j).name for j in hinges), axes, start))
+            start += len(hinges)
+    first = 1  # joint 0 is the root's free joint
+    return Skeleton(
+        name=name,
+        bodies=tuple(bodies),
+        parents=tuple(int(p) - 1 for p in model.body_parentid[1:]),
+        offsets=((0.0, 0.0, 0.0), *((float(x), float(y), float(z)) for x, y, z in model.body_pos[2:])),
+        joints=tuple(joints),
+        lower=tuple(map(float, model.jnt_range[first:, 0])),
+        upper=tuple(map(float, model.jnt_range[first:, 1])),
+        feet=feet,
+        key_bodies=key_bodies,
+        surface=tuple(_surface(model)),
+    )
+
+
+def _surface(model: mujoco.MjModel) -> list[tuple[int, float, float, float, float]]:
+    """Spheres whose lowest point is the body's lowest point: sphere centres, capsule ends, box corners."""
+    spheres = []
+    for g in range(model.ngeom):
+        body = int(model.geom_bodyid[g]) - 1
+        if body < 0:
+            continue
+        kind, size, centre = model.geom_type[g], model.geom_size[g], model.geom_pos[g]
+        turn = np.zeros(9)
+        mujoco.mju_quat2Mat(turn, model.geom_quat[g])
+        ends, radius = [np.zeros(3)], float(size[0])
+        if kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
+            ends = [np.array([0, 0, s * size[1]]) for s in (-1, 1)]
+        elif kind == mujoco.mjtGeom.mjGEOM_BOX:
+            ends, radius = [size * np.array([a, b, c]) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], 0.0
+        spheres += [(body, *map(float, centre + turn.reshape(3, 3) @ end), radius) for end in ends]
+    return spheres

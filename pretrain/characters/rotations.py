@@ -1,0 +1,182 @@
+"""Rotation kernels: unit quaternions wxyz, right-handed, radians. Knows nothing of bodies.
+
+Every kernel takes numpy arrays or torch tensors and returns the same kind, batched over leading axes: importers and the
+service have no torch, training has no time for numpy. Only calls that both libraries spell alike are used.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+Array = Any  # numpy.ndarray or torch.Tensor; a kernel never mixes them
+
+AXIS = {"x": 0, "y": 1, "z": 2}
+
+
+def namespace(x: Array) -> Any:
+    """The library that `x` belongs to. torch is looked up, never imported: whoever made `x` has loaded it."""
+    return np if isinstance(x, np.ndarray) else sys.modules["torch"]
+
+
+def normalize(q: Array) -> Array:
+    """q / |q|, (..., n)."""
+    return q / namespace(q).sqrt((q * q).sum(-1))[..., None]
+
+
+def conjugate(q: Array) -> Array:
+    """Inverse of a unit quaternion, (..., 4)."""
+    return namespace(q).stack([q[..., 0], -q[..., 1], -q[..., 2], -q[..., 3]], -1)
+
+
+def multiply(a: Array, b: Array) -> Array:
+    """Hamilton product: rotate by b, then by a, in a's outer frame. (..., 4), (..., 4) -> (..., 4)."""
+    aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
+    bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
+    return namespace(a).stack(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ],
+        -1,
+    )
+
+
+def rotate(q: Array, v: Array) -> Array:
+    """v in q's inner frame -> v in its outer frame. (..., 4), (..., 3) -> (..., 3), leading axes broadcast."""
+    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    a, b, c = v[..., 0], v[..., 1], v[..., 2]
+    # t = 2 u x v; v + w t + u x t
+    ta, tb, tc = 2 * (y * c - z * b), 2 * (z * a - x * c), 2 * (x * b - y * a)
+    return namespace(q).stack(
+        [a + w * ta + y * tc - z * tb, b + w * tb + z * ta - x * tc, c + w * tc + x * tb - y * ta], -1
+    )
+
+
+def from_axis_angle(axis: str, angle: Array) -> Array:
+    """Turn by `angle` (...) about the coordinate axis "x", "y" or "z" -> (..., 4)."""
+    xp = namespace(angle)
+    half = 0.5 * angle
+    parts = [xp.cos(half)] + [xp.zeros_like(half)] * 3
+    parts[1 + AXIS[axis]] = xp.sin(half)
+    return xp.stack(parts, -1)
+
+
+def to_matrix(q: Array) -> Array:
+    """(..., 4) -> (..., 3, 3), columns are the inner axes in the outer frame."""
+    xp = namespace(q)
+    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    rows = [
+        xp.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
+        xp.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
+        xp.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
+    ]
+    return xp.stack(rows, -2)
+
+
+def tan_norm(q: Array) -> Array:
+    """The rotated x axis and the rotated z axis: a rotation without jumps. (..., 4) -> (..., 6)."""
+    xp = namespace(q)
+    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    parts = [
+        1 - 2 * (y * y + z * z),
+        2 * (x * y + w * z),
+        2 * (x * z - w * y),
+        2 * (x * z + w * y),
+        2 * (y * z - w * x),
+        1 - 2 * (x * x + y * y),
+    ]
+    return xp.stack(parts, -1)
+
+
+def heading(q: Array) -> Array:
+    """Yaw of the rotated x axis, (..., 4) -> (...)."""
+    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    return namespace(q).arctan2(2 * (x * y + w * z), 1 - 2 * (y * y + z * z))
+
+
+def facing(q: Array) -> Array:
+    """Unit vector in the ground plane along the rotated x axis, (..., 4) -> (..., 2). No trigonometry, no half angles."""
+    xp = namespace(q)
+    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    c, s = 1 - 2 * (y * y + z * z), 2 * (x * y + w * z)
+    length = xp.sqrt(c * c + s * s + 1e-12)  # looking straight up has no heading; stay finite there
+    return xp.stack([c / length, s / length], -1)
+
+
+def into_heading(facing: Array, v: Array) -> Array:
+    """World vectors in the frame that looks along `facing`. (..., 2), (..., 3) -> (..., 3)."""
+    c, s = facing[..., 0], facing[..., 1]
+    x, y = v[..., 0], v[..., 1]
+    return namespace(v).stack([c * x + s * y, c * y - s * x, v[..., 2]], -1)
+
+
+def turn(yaw: Array) -> Array:
+    """Turn by `yaw` (...) about z -> (..., 4)."""
+    return from_axis_angle("z", yaw)
+
+
+def log(q: Array) -> Array:
+    """Rotation vector of the shorter way round, (..., 4) -> (..., 3) rad."""
+    xp = namespace(q)
+    q = xp.where(q[..., :1] < 0, -q, q)
+    sine = xp.sqrt((q[..., 1:] * q[..., 1:]).sum(-1))[..., None]
+    angle = 2 * xp.arctan2(sine, q[..., :1])
+    return xp.where(sine > 1e-8, q[..., 1:] * angle / (sine + 1e-30), 2 * q[..., 1:])
+
+
+def slerp(a: Array, b: Array, t: Array) -> Array:
+    """Constant-speed path from a (t = 0) to b (t = 1), the shorter way. (..., 4), (..., 4), (...) -> (..., 4)."""
+    xp = namespace(a)
+    dot = (a * b).sum(-1)[..., None]
+    b = xp.where(dot < 0, -b, b)
+    angle = xp.arccos(abs(dot).clip(-1.0, 1.0))
+    sine, t = xp.sin(angle), t[..., None]
+    near = sine < 1e-4  # there the straight line and the arc agree to 1e-9
+    safe = xp.where(near, xp.ones_like(sine), sine)
+    wa = xp.where(near, 1 - t, xp.sin((1 - t) * angle) / safe)
+    wb = xp.where(near, t, xp.sin(t * angle) / safe)
+    return normalize(wa * a + wb * b)
+
+
+def to_hinges(axes: str, q: np.ndarray) -> np.ndarray:
+    """Angles of three serial hinges about `axes` (a permutation of xyz), continuous along the first axis of q.
+
+    (T, 4) -> (T, 3). Two triples describe every rotation; the first frame takes the smaller one, each later frame the one
+    nearer to the frame before, unwrapped. (numpy only: an importer's kernel.)
+    """
+    i, j, k = (AXIS[a] for a in axes)
+    even = (j - i) % 3 == 1
+    e = 1.0 if even else -1.0
+    m = to_matrix(q)
+    b = np.arcsin(np.clip(e * m[:, i, k], -1, 1))
+    a = np.arctan2(-e * m[:, j, k], m[:, k, k])
+    c = np.arctan2(-e * m[:, i, j], m[:, i, i])
+    first = np.stack([a, b, c], -1)
+    second = np.stack([a + np.pi, np.pi - b, c + np.pi], -1)
+    angles = np.empty_like(first)
+    previous = np.zeros(3)
+    for t in range(len(q)):
+        choices = [_nearest_turn(option[t], previous) for option in (first, second)]
+        angles[t] = min(choices, key=lambda option: float(np.abs(option - previous).sum()))
+        previous = angles[t]
+    return angles
+
+
+def _nearest_turn(angle: np.ndarray, previous: np.ndarray) -> np.ndarray:
+    return angle + 2 * np.pi * np.round((previous - angle) / (2 * np.pi))
+
+
+def hinge_axes(axes: str, angles: Array) -> Array:
+    """Columns: where each of three serial hinges points, in the parent's frame. (..., 3) -> (..., 3, 3)."""
+    xp = namespace(angles)
+    unit = [xp.zeros_like(angles) for _ in axes]
+    for column, axis in zip(unit, axes, strict=True):
+        column[..., AXIS[axis]] = 1.0
+    first = from_axis_angle(axes[0], angles[..., 0])
+    both = multiply(first, from_axis_angle(axes[1], angles[..., 1]))
+    return xp.stack([unit[0], rotate(first, unit[1]), rotate(both, unit[2])], -1)

@@ -1,0 +1,82 @@
+"""Skeleton: the tree of a character, read from its compiled model. Numpy only; no size is ever typed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Joint:
+    """All hinges of one body, in serial order: 3 make a ball joint, 1 a hinge."""
+
+    body: str
+    hinges: tuple[str, ...]
+    axes: str  # "xzy": the hinge axes in the body's frame, first hinge outermost
+    start: int  # index of the first hinge among all hinges
+
+    @property
+    def stop(self) -> int:
+        return self.start + len(self.axes)
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Bodies parent-first, lengths in m, angles in rad. The root moves freely; every other body hangs on 0, 1 or 3 hinges."""
+
+    name: str
+    bodies: tuple[str, ...]
+    parents: tuple[int, ...]  # index of each body's parent, -1 for the root
+    offsets: tuple[tuple[float, float, float], ...]  # body origin in its parent's frame
+    joints: tuple[Joint, ...]
+    lower: tuple[float, ...]  # hinge limits
+    upper: tuple[float, ...]
+    feet: tuple[str, ...]  # bodies that may touch the ground
+    key_bodies: tuple[str, ...]  # head, hands and feet
+    # Spheres that carry the shape: (body index, x, y, z, radius). A box gives its corners with radius 0.
+    surface: tuple[tuple[int, float, float, float, float], ...]
+
+    @cached_property
+    def hinges(self) -> tuple[str, ...]:
+        """Hinge names in the order of `joint_pos`."""
+        return tuple(name for joint in self.joints for name in joint.hinges)
+
+    @property
+    def num_hinges(self) -> int:
+        return len(self.hinges)
+
+    @cached_property
+    def mirrored_bodies(self) -> tuple[int, ...]:
+        """For each body, the index of its image on the other side."""
+        return tuple(self.bodies.index(_other_side(body)) for body in self.bodies)
+
+    @cached_property
+    def mirrored_hinges(self) -> tuple[np.ndarray, np.ndarray]:
+        """(source index, sign): hinge i of the mirrored character = sign[i] * hinge source[i] of the original.
+
+        Mirroring y keeps a turn about y and reverses turns about x and z.
+        """
+        source = np.array([self.hinges.index(_other_side(name)) for name in self.hinges])
+        sign = np.array([1.0 if axis == "y" else -1.0 for joint in self.joints for axis in joint.axes])
+        return source, sign
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and strings, for a manifest."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> Skeleton:
+        """Inverse of `to_dict`, also after a trip through JSON."""
+        data = dict(data)
+        joints = tuple(Joint(j["body"], tuple(j["hinges"]), j["axes"], j["start"]) for j in data.pop("joints"))
+        nested: dict[str, Any] = {key: tuple(map(tuple, data.pop(key))) for key in ("offsets", "surface")}
+        plain: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in data.items()}
+        return Skeleton(joints=joints, **nested, **plain)
+
+
+def _other_side(name: str) -> str:
+    swap = {"left_": "right_", "right_": "left_"}
+    return next((swap[side] + name[len(side) :] for side in swap if name.startswith(side)), name)

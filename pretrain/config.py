@@ -1,0 +1,112 @@
+"""Configuration of pretraining: Hydra's groups become one frozen model, and a key that does not exist is refused.
+
+Names are the field's (MimicKit's where it has the notion).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(gt=0)]
+Layers = Annotated[tuple[Count, ...], Field(min_length=1)]
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LatentConfig(Frozen):
+    latent_dim: Annotated[int, Field(ge=2)] = 64
+    latent_time_min: Annotated[float, Field(ge=0)] = 0.0  # s
+    latent_time_max: Positive = 5.0  # s
+    clip_latent_prob: Share = 0.5  # episodes that begin with the latent of the clip they begin in
+
+
+class PPOConfig(Frozen):
+    horizon: Count = 16
+    gamma: Share = 0.97
+    lam: Share = 0.95
+    clip: Positive = 0.2
+    lr: Positive = 3e-4  # first value; steered towards target_kl
+    target_kl: Positive = 0.04
+    value_lr: Positive = 5e-4
+    epochs: Count = 2
+    minibatch: Count = 2048
+    hidden: Layers = (256, 256)
+    action_std: Positive = 0.1  # in units of the action scale; wider noise is told from mocap at once
+    noise_color: Annotated[float, Field(ge=0, lt=1)] = 0.5  # correlation of exploration from step to step
+    action_bound: Positive = 2.0
+    action_bound_weight: Annotated[float, Field(ge=0)] = 1.0
+
+
+class DiscConfig(Frozen):
+    hidden: Layers = (256, 256)
+    lr: Positive = 1e-4
+    rows: Count = 8192  # of each rollout, in minibatches of `minibatch`
+    minibatch: Count = 2048
+    disc_reward_weight: Annotated[float, Field(ge=0)] = 0.5
+    disc_reward_scale: Positive = 2.0
+    disc_grad_penalty: Annotated[float, Field(ge=0)] = 10.0
+    disc_logit_reg: Annotated[float, Field(ge=0)] = 0.01
+    disc_buffer_size: Count = 100_000
+    disc_replay_share: Share = 0.5  # remembered windows per fresh one
+
+
+class EncConfig(Frozen):
+    hidden: Layers = (256, 256)
+    lr: Positive = 2e-4
+    rows: Count = 8192
+    minibatch: Count = 2048
+    enc_reward_weight: Annotated[float, Field(ge=0)] = 0.5
+    diversity_weight: Annotated[float, Field(ge=0)] = 0.01
+    diversity_tar: Positive = 1.0
+
+
+class WarmConfig(Frozen):
+    """Before any simulation: the encoder learns to tell the clips apart, the policy to aim along them."""
+
+    encoder_steps: Annotated[int, Field(ge=0)] = 500
+    clone_steps: Annotated[int, Field(ge=0)] = 1500
+    batch: Count = 1024
+    lr: Positive = 1e-3
+
+
+class AssistConfig(Frozen):
+    """The hand that holds the character upright and lets go (pretrain/sim/assist.py)."""
+
+    start: Share = 0.7
+    steps: Positive = 120.0  # it weakens while episodes last longer than this
+    rate: Share = 0.015  # by this share an iteration
+
+
+class EvalConfig(Frozen):
+    episodes: Count = 1024
+    seed: int = 1234
+
+
+class PretrainConfig(Frozen):
+    name: str = "humanoid"  # of the published library
+    character: str = "humanoid"
+    motions: str = "locomotion"  # a bundled recipe, or a path to one
+    engine: str = "mujoco"
+    threads: Annotated[int, Field(ge=0)] = 0  # 0: every core
+    seed: int = 0
+    num_envs: Count = 1024
+    episode_length: Positive = 10.0  # s
+    num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
+    samples: Count = 18_000_000
+    checkpoint_interval: Positive = 60.0  # s
+    runs: str = "runs"  # folder that holds the runs
+    store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE
+    publish: bool = True
+    latent: LatentConfig = LatentConfig()
+    ppo: PPOConfig = PPOConfig()
+    disc: DiscConfig = DiscConfig()
+    enc: EncConfig = EncConfig()
+    warm: WarmConfig = WarmConfig()
+    assist: AssistConfig = AssistConfig()
+    eval: EvalConfig = EvalConfig()

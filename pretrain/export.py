@@ -1,0 +1,142 @@
+"""Networks -> published skill library: features, normalisers and action scale go inside the ONNX graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from pretrain.ase.latents import sphere
+from pretrain.ase.nets import SkillNets
+from pretrain.ase.skill import clip_latents
+from pretrain.characters.character import Character
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import layout, unflat
+from pretrain.config import PretrainConfig
+from pretrain.material import Material
+from pretrain.motion.provenance import lineage
+from pretrain.rl.onnx_graph import described, export, prove
+from pretrain.sim.features import proprioception, style_frame
+from skills_store import manifest as m
+
+
+class PolicyGraph(nn.Module):
+    """state (B, S), z (B, D) -> joint targets (B, J) rad. z is projected to the unit sphere first."""
+
+    def __init__(self, nets: SkillNets):
+        super().__init__()
+        self.policy = nets.policy
+        self.register_buffer("offset", nets.action_scale.offset)
+        self.register_buffer("scale", nets.action_scale.scale)
+
+    def forward(self, state: Tensor, z: Tensor) -> Tensor:
+        obs = proprioception(unflat(state))
+        return self.offset + self.scale * self.policy({"obs": obs, "z": normalize(z, dim=-1)})
+
+
+class WindowGraph(nn.Module):
+    """window (B, W, S) -> what `head` makes of its style features."""
+
+    def __init__(self, skeleton: Skeleton, head: nn.Module):
+        super().__init__()
+        self.skeleton, self.head = skeleton, head
+
+    def forward(self, window: Tensor) -> Tensor:
+        return self.head(style_frame(self.skeleton, unflat(window)).flatten(1))
+
+
+class Likeness(nn.Module):
+    """Probability that a style window is from a clip, by the discriminator, in (0, 1)."""
+
+    def __init__(self, discriminator: nn.Module):
+        super().__init__()
+        self.discriminator = discriminator
+
+    def forward(self, window: Tensor) -> Tensor:
+        return torch.sigmoid(self.discriminator(window))
+
+
+@dataclass(frozen=True)
+class Exported:
+    graphs: dict[str, m.Graph]
+    files: dict[str, bytes]
+
+
+def export_nets(nets: SkillNets, skeleton: Skeleton, recorded: Tensor, seed: int) -> Exported:
+    """The three graphs, proven on `recorded` windows (n, W, S) and on extreme ones."""
+    latent_dim, width = nets.encoder.latent_dim, recorded.shape[-1]
+    rng = torch.Generator().manual_seed(seed)
+    windows = torch.cat([recorded, _extremes(recorded, rng)])
+    states = windows[:, -1].contiguous()
+    z = sphere(len(states), latent_dim, rng)
+    slices = tuple(
+        m.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame)
+        for p in layout(skeleton.num_hinges)
+    )
+    state = m.Tensor(name="state", shape=("B", width), slices=slices)
+    latent = m.Tensor(name="z", shape=("B", latent_dim))
+    window = m.Tensor(name="window", shape=("B", recorded.shape[1], width), slices=slices)
+    targets = m.Tensor(name="targets", shape=("B", skeleton.num_hinges))
+    likeness = m.Tensor(name="style", shape=("B",))
+    plans: dict[str, tuple[nn.Module, dict[str, Tensor], tuple[m.Tensor, ...], m.Tensor]] = {
+        "policy": (PolicyGraph(nets), {"state": states, "z": z}, (state, latent), targets),
+        "encoder": (WindowGraph(skeleton, nets.encoder), {"window": windows}, (window,), latent),
+        "style": (WindowGraph(skeleton, Likeness(nets.discriminator)), {"window": windows}, (window,), likeness),
+    }
+    graphs, files = {}, {}
+    for name, (module, rows, inputs, output) in plans.items():
+        data = export(module, {key: x[:3] for key, x in rows.items()}, output.name)
+        parity = prove(name, data, module, rows, output.name)
+        graphs[name], files[f"{name}.onnx"] = described(f"{name}.onnx", inputs, output, parity), data
+    return Exported(graphs, files)
+
+
+def _extremes(recorded: Tensor, rng: torch.Generator) -> Tensor:
+    """States far outside of training: thrown, spinning, upside down, joints at +-pi; and the all-zero pose at rest."""
+    wild = recorded[torch.randperm(len(recorded), generator=rng)].clone()
+    wild += 3.0 * wild.std((0, 1)) * torch.randn(wild.shape, generator=rng)
+    wild[..., 3:7] = sphere(wild[..., 3:7].numel() // 4, 4, rng).view(*wild.shape[:-1], 4)
+    wild[..., 7:13] *= 10.0
+    rest = torch.zeros_like(wild[:1])
+    rest[..., 3] = 1.0
+    return torch.cat([wild, rest])
+
+
+def build_manifest(
+    cfg: PretrainConfig, material: Material, nets: SkillNets, exported: Exported, card: dict[str, Any]
+) -> m.Manifest:
+    """Everything that a published library says of itself."""
+    latents = clip_latents(nets.encoder, material.demos)
+    names = material.library.names
+    return m.Manifest(
+        kind="skills",
+        name=cfg.name,
+        character=describe_character(material.character),
+        graphs=exported.graphs,
+        latent=m.Latent(dim=cfg.latent.latent_dim, clips={n: _plain(z) for n, z in zip(names, latents, strict=True)}),
+        action=m.Action(offset=_plain(nets.action_scale.offset), scale=_plain(nets.action_scale.scale)),
+        card=card,
+        lineage=lineage(cfg.model_dump(mode="json"), cfg.seed, material.dataset),
+        licence=" AND ".join(sorted({clip.licence for clip in material.dataset.clips})),
+    )
+
+
+def describe_character(character: Character) -> m.Character:
+    return m.Character(
+        name=character.name,
+        skeleton=character.skeleton.to_dict(),
+        joints=character.skeleton.hinges,
+        kp=character.kp,
+        kd=character.kd,
+        torque_limit=character.torque_limit,
+        control_dt=character.control_dt,
+        mjcf=character.mjcf,
+    )
+
+
+def _plain(x: Tensor) -> tuple[float, ...]:
+    return tuple(np.asarray(x, dtype=np.float32).tolist())

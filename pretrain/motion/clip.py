@@ -1,0 +1,144 @@
+"""MotionClip: one motion of one skeleton at a steady rate. Numpy only; knows no file format and no simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from pretrain.characters import rotations
+from pretrain.characters.kinematics import forward, lowest_point
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import CharacterState
+
+CONTROL_RATE = 30.0  # Hz
+
+
+class ClipError(ValueError):
+    """A motion file that cannot be used; the message names the file, the frame and what was expected."""
+
+
+@dataclass(frozen=True)
+class MotionClip:
+    """Poses of a skeleton at `fps`. Rotations are the truth, hinge angles and velocities are derived from them."""
+
+    name: str
+    fps: float
+    root_pos: np.ndarray  # (T, 3) m, world
+    root_rot: np.ndarray  # (T, 4) wxyz, world, sign-continuous
+    joint_rot: dict[str, np.ndarray]  # body -> (T, 4) against the parent
+    skeleton: Skeleton
+    loops: bool = False
+    source: str = ""
+    licence: str = ""
+    digest: str = ""  # of the file it came from
+    warnings: tuple[str, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.root_pos)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first frame to the last."""
+        return (len(self) - 1) / self.fps
+
+    def resampled(self, fps: float = CONTROL_RATE) -> MotionClip:
+        """The same motion at another rate: positions linear, rotations on the shorter arc."""
+        return at_rate(self, np.arange(len(self)) / self.fps, fps)
+
+    def grounded(self) -> MotionClip:
+        """Moved up or down so that the median over frames of the lowest point touches z = 0."""
+        state = self.states()
+        offset = float(np.median(lowest_point(self.skeleton, state)))
+        return replace(self, root_pos=self.root_pos - np.array([0, 0, offset]))
+
+    def mirrored(self) -> MotionClip:
+        """Left and right exchanged, by reflection at the x-z plane."""
+        flip = np.array([1.0, -1.0, 1.0, -1.0])  # a reflection at y keeps turns about y, reverses x and z
+        bodies = self.skeleton.bodies
+        other = {body: bodies[i] for body, i in zip(bodies, self.skeleton.mirrored_bodies, strict=True)}
+        return replace(
+            self,
+            name=f"{self.name}_mirror",
+            root_pos=self.root_pos * np.array([1.0, -1.0, 1.0]),
+            root_rot=self.root_rot * flip,
+            joint_rot={body: self.joint_rot[other[body]] * flip for body in self.joint_rot},
+        )
+
+    def joint_pos(self) -> np.ndarray:
+        """Hinge angles, continuous in time, (T, J) rad. Not clamped to the limits."""
+        angles = np.zeros((len(self), self.skeleton.num_hinges))
+        for joint in self.skeleton.joints:
+            q = self.joint_rot[joint.body]
+            if len(joint.axes) == 3:
+                angles[:, joint.start : joint.stop] = rotations.to_hinges(joint.axes, q)
+            else:
+                angles[:, joint.start] = _hinge_angle(q, joint.axes)
+        return angles
+
+    def states(self) -> CharacterState:
+        """Every frame with velocities by central differences (one-sided at the ends), from rotations and not from angles."""
+        joint_pos = self.joint_pos()
+        joint_vel = np.zeros_like(joint_pos)
+        for joint in self.skeleton.joints:
+            turning = _angular_velocity(self.joint_rot[joint.body], self.fps)
+            part = joint_pos[:, joint.start : joint.stop]
+            joint_vel[:, joint.start : joint.stop] = _hinge_rates(joint.axes, part, turning)
+        return CharacterState(
+            root_pos=self.root_pos,
+            root_rot=self.root_rot,
+            root_vel=np.gradient(self.root_pos, 1 / self.fps, axis=0),
+            root_ang_vel=_angular_velocity(self.root_rot, self.fps),
+            joint_pos=joint_pos,
+            joint_vel=joint_vel,
+        )
+
+    def body_positions(self) -> np.ndarray:
+        """Body origins in the world, (T, B, 3) m, from the hinge angles."""
+        return forward(self.skeleton, self.root_pos, self.root_rot, self.joint_pos())[0]
+
+
+def at_rate(clip: MotionClip, stamps: np.ndarray, fps: float) -> MotionClip:
+    """`clip`, whose frames stand at `stamps` (s, rising, maybe uneven), read every 1/fps s from its first frame on."""
+    # files round their frame times: a clip that ends a tenth of a frame early still has its last frame
+    times = np.arange(int(np.floor(stamps[-1] * fps + 0.1)) + 1) / fps
+    later = np.clip(np.searchsorted(stamps, times, side="right"), 1, len(stamps) - 1)
+    earlier = later - 1
+    blend = np.clip((times - stamps[earlier]) / (stamps[later] - stamps[earlier]), 0, 1)
+    root_pos = clip.root_pos[earlier] * (1 - blend)[:, None] + clip.root_pos[later] * blend[:, None]
+
+    def turned(q: np.ndarray) -> np.ndarray:
+        return continuous(rotations.slerp(q[earlier], q[later], blend))
+
+    joint_rot = {body: turned(q) for body, q in clip.joint_rot.items()}
+    return replace(clip, fps=fps, root_pos=root_pos, root_rot=turned(clip.root_rot), joint_rot=joint_rot)
+
+
+def continuous(q: np.ndarray) -> np.ndarray:
+    """Signs chosen so that each quaternion lies in the half-sphere of the one before, (T, 4)."""
+    steps = np.where((q[1:] * q[:-1]).sum(-1) < 0, -1.0, 1.0)
+    return q * np.concatenate([[1.0], np.cumprod(steps)])[:, None]
+
+
+def _angular_velocity(q: np.ndarray, fps: float) -> np.ndarray:
+    """Central differences of rotations in their outer frame, (T, 4) -> (T, 3) rad/s."""
+    ahead, behind = np.minimum(np.arange(len(q)) + 1, len(q) - 1), np.maximum(np.arange(len(q)) - 1, 0)
+    step = rotations.log(rotations.multiply(q[ahead], rotations.conjugate(q[behind])))
+    return step * (fps / np.maximum(ahead - behind, 1))[:, None]
+
+
+def _hinge_angle(q: np.ndarray, axis: str) -> np.ndarray:
+    """Angle of a rotation about one known axis, (T, 4) -> (T,)."""
+    return np.unwrap(2 * np.arctan2(q[:, 1 + rotations.AXIS[axis]], q[:, 0]))
+
+
+def _hinge_rates(axes: str, angles: np.ndarray, turning: np.ndarray) -> np.ndarray:
+    """Hinge rates that give the angular velocity `turning` in the parent's frame. (T, n), (T, 3) -> (T, n) rad/s.
+
+    Damped least squares: near gimbal lock two hinges coincide, and the exact solution would be huge.
+    """
+    if len(axes) == 1:
+        return turning[:, rotations.AXIS[axes], None]
+    jacobian = rotations.hinge_axes(axes, angles)
+    normal = jacobian.transpose(0, 2, 1) @ jacobian + 1e-3 * np.eye(3)
+    return np.linalg.solve(normal, (jacobian.transpose(0, 2, 1) @ turning[..., None]))[..., 0]

@@ -1,0 +1,25 @@
+"""Motion files in, MotionClip out: one module a format, each with `read(data, name, skeleton) -> MotionClip`. Numpy only."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import PurePath
+
+from pretrain.characters.skeleton import Skeleton
+from pretrain.motion.clip import ClipError, MotionClip
+from pretrain.motion.importers import deepmimic
+
+FORMATS = {".txt": deepmimic.read, ".json": deepmimic.read}
+
+
+def read_clip(data: bytes, filename: str, skeleton: Skeleton) -> MotionClip:
+    """A clip at the control rate, standing on the ground, from a file's bytes; the suffix tells the format."""
+    path = PurePath(filename)
+    reader = FORMATS.get(path.suffix.lower())
+    if reader is None:
+        raise ClipError(f"{filename}: no importer for {path.suffix!r} files; there are: {', '.join(FORMATS)}")
+    clip = reader(data, filename, skeleton)
+    digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    name = path.stem.removeprefix("humanoid3d_")
+    return replace(clip, name=name, digest=digest).resampled().grounded()

@@ -1,0 +1,67 @@
+"""MotionLibrary: clips packed into tensors, read at any time in a batch. Knows no file format and no simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from pretrain.characters.rotations import slerp
+from pretrain.characters.state import CharacterState, unflat
+from pretrain.motion.clip import CONTROL_RATE, MotionClip
+
+
+@dataclass(frozen=True)
+class MotionLibrary:
+    """`frames` holds every clip's flat states one after the other, at the control rate."""
+
+    names: tuple[str, ...]
+    frames: Tensor  # (F, S)
+    starts: Tensor  # (C,) index of each clip's first frame
+    lengths: Tensor  # (C,) frames
+    weights: Tensor  # (C,) sum 1
+
+    @property
+    def durations(self) -> Tensor:
+        """Seconds from first to last frame, (C,)."""
+        return (self.lengths - 1) / CONTROL_RATE
+
+    def sample(self, n: int, rng: Generator, *, margin: float = 0.0) -> tuple[Tensor, Tensor]:
+        """Clip ids by weight and times uniform in [margin, duration], (n,) and (n,)."""
+        ids = torch.multinomial(self.weights, n, replacement=True, generator=rng)
+        times = margin + torch.rand(n, generator=rng) * (self.durations[ids] - margin).clamp_min(0)
+        return ids, times
+
+    def at(self, ids: Tensor, times: Tensor) -> CharacterState:
+        """States of clips `ids` at `times` (s, clamped to the clip), any common shape (...) -> (...)."""
+        position = (times * CONTROL_RATE).clamp_min(0).minimum((self.lengths[ids] - 1).to(times.dtype))
+        earlier = position.floor().long().minimum(self.lengths[ids] - 2)
+        blend = position - earlier
+        row = self.starts[ids] + earlier
+        a, b = self.frames[row], self.frames[row + 1]
+        state = unflat(torch.lerp(a, b, blend[..., None]))
+        rot = slerp(unflat(a).root_rot, unflat(b).root_rot, blend)
+        return CharacterState(state.root_pos, rot, state.root_vel, state.root_ang_vel, state.joint_pos, state.joint_vel)
+
+    def windows(self, ids: Tensor, ends: Tensor, steps: int) -> CharacterState:
+        """The last `steps` control steps up to `ends`, oldest first: (n,), (n,) -> states (n, steps).
+
+        Before a clip's beginning its first frame stands still: no window crosses the seam of a looped clip.
+        """
+        back = torch.arange(steps - 1, -1, -1) / CONTROL_RATE
+        return self.at(ids[:, None].expand(-1, steps), ends[:, None] - back)
+
+
+def pack(clips: tuple[MotionClip, ...], weights: tuple[float, ...]) -> MotionLibrary:
+    """Clips at the control rate -> library. Weights need not sum to 1."""
+    flat = [clip.states().flat().astype(np.float32) for clip in clips]
+    lengths = [len(f) for f in flat]
+    return MotionLibrary(
+        names=tuple(clip.name for clip in clips),
+        frames=torch.from_numpy(np.concatenate(flat)),
+        starts=torch.tensor([0, *np.cumsum(lengths)[:-1].tolist()]),
+        lengths=torch.tensor(lengths),
+        weights=torch.tensor(weights, dtype=torch.float32) / sum(weights),
+    )

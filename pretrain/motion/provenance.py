@@ -1,0 +1,43 @@
+"""Where a version comes from: clips, configuration, code, packages, machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from pretrain.motion.recipe import Dataset
+from skills_store.manifest import Clip, Lineage
+
+PACKAGES = ("torch", "mujoco", "numpy", "onnx", "onnxruntime")
+
+
+def lineage(config: dict[str, Any], seed: int, dataset: Dataset) -> Lineage:
+    clips = (
+        Clip(name=clip.name, digest=clip.digest, source=clip.source, licence=clip.licence, weight=weight)
+        for clip, weight in zip(dataset.clips, dataset.weights, strict=True)
+    )
+    commit = _git("rev-parse", "HEAD")
+    return Lineage(
+        clips=tuple(clips),
+        config=config,
+        seed=seed,
+        git_commit=commit,
+        git_dirty=bool(_git("status", "--porcelain")) if commit else None,
+        packages={name: metadata.version(name) for name in PACKAGES},
+        hardware=f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+    )
+
+
+def _git(*args: str) -> str | None:
+    """A git command's answer in the checkout that this code stands in; None where there is none."""
+    try:
+        run = subprocess.run(
+            ["git", *args], cwd=Path(__file__).parent, capture_output=True, text=True, check=True, timeout=10
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return run.stdout.strip()

@@ -1,0 +1,89 @@
+"""A dataset recipe: which clips, how often. YAML at the edge, MotionClips inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pretrain.characters.skeleton import Skeleton
+from pretrain.motion import fetch
+from pretrain.motion.clip import ClipError, MotionClip
+from pretrain.motion.importers import read_clip
+
+RECIPES = Path(__file__).parent / "recipes"
+CACHE = Path(__file__).parents[2] / ".cache" / "motions"
+PYBULLET = "pybullet:"  # prefix of a file inside the fetched default clips
+
+
+class Motion(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: str  # relative to the recipe, or "pybullet:NAME"
+    weight: Annotated[float, Field(gt=0)] = 1.0
+    source: str = ""
+    licence: str = "unknown"
+
+
+class Recipe(BaseModel):
+    """`motions:` of {file, weight}, as in MimicKit's dataset files; `mirror` adds each clip's reflection."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    character: str = "humanoid"
+    mirror: bool = True
+    motions: Annotated[tuple[Motion, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Converted clips with their sampling weights; a mirrored clip shares its original's weight."""
+
+    name: str
+    character: str
+    clips: tuple[MotionClip, ...]
+    weights: tuple[float, ...]
+
+
+def load_recipe(reference: str) -> tuple[Recipe, Path]:
+    """A recipe by name or by path to a YAML file, and the folder that its files are relative to."""
+    path = Path(reference)
+    if path.suffix not in (".yaml", ".yml"):
+        path = RECIPES / f"{reference}.yaml"
+    if not path.exists():
+        known = ", ".join(sorted(p.stem for p in RECIPES.glob("*.yaml")))
+        raise FileNotFoundError(f"no dataset recipe {reference!r}; there are: {known}, or give a path to a .yaml file")
+    try:
+        return Recipe.model_validate(yaml.safe_load(path.read_text())), path.parent
+    except (yaml.YAMLError, ValidationError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
+    """Every clip of a recipe, converted at the control rate, with mirrors if the recipe asks for them."""
+    recipe, folder = load_recipe(reference)
+    clips, weights = [], []
+    for motion in recipe.motions:
+        clip = _read(motion, folder, skeleton)
+        both = [clip, clip.mirrored()] if recipe.mirror else [clip]
+        clips += both
+        weights += [motion.weight / len(both)] * len(both)
+    names = [clip.name for clip in clips]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ClipError(f"recipe {recipe.name!r}: clip names must differ; more than one {', '.join(sorted(twice))}")
+    return Dataset(recipe.name, recipe.character, tuple(clips), tuple(weights))
+
+
+def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
+    bundled = motion.file.startswith(PYBULLET)
+    path = fetch.fetched(CACHE) / motion.file.removeprefix(PYBULLET) if bundled else folder / motion.file
+    if not path.is_file():
+        there = ", ".join(sorted(p.name for p in path.parent.glob("*.txt"))) or "no clips"
+        raise ClipError(f"{path}: no such clip; in that folder: {there}")
+    clip = read_clip(path.read_bytes(), path.name, skeleton)
+    source, licence = (fetch.SOURCE, fetch.LICENCE) if bundled else (motion.source, motion.licence)
+    return replace(clip, source=source, licence=licence)

@@ -1,0 +1,138 @@
+"""The only training loop of the project: collect, reward, advantage, fit. What is learned comes in as terms."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.optim import Optimizer
+
+from pretrain.rl.nets import GaussianPolicy, Value
+from pretrain.rl.ppo import Loss
+from pretrain.rl.returns import gae
+from pretrain.rl.rollout import Batch, Env, Noise, Rollout, collect
+
+Reward = Callable[[Rollout], Tensor]  # -> (T, N)
+Scalars = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """One loss and the optimiser that follows it, `epochs` times through the batch in minibatches of `minibatch` rows."""
+
+    name: str
+    loss: Loss
+    optimizer: Optimizer
+    epochs: int
+    minibatch: int
+    max_rows: int | None = None  # learn from that many random rows of each rollout
+    max_grad_norm: float = 1.0
+    target_kl: float | None = None  # steer the learning rate towards this policy change per fit
+
+    def fit(self, batch: Batch, keys: Iterable[str], rng: Generator) -> Scalars:
+        """Metrics are means over the minibatches. A step whose gradient is not finite is skipped and counted."""
+        columns = {key: batch[key] for key in keys if key in batch}
+        rows = len(next(iter(columns.values())))
+        totals: dict[str, Tensor] = {}
+        steps = skipped = 0
+        for _ in range(self.epochs):
+            order = torch.randperm(rows, generator=rng)[: self.max_rows]
+            for chosen in order.split(self.minibatch):
+                loss, metrics = self.loss({key: x[chosen] for key, x in columns.items()}, rng)
+                skipped += not self._descend(loss)
+                steps += 1
+                for key, value in {"loss": loss, **metrics}.items():
+                    totals[key] = totals.get(key, torch.zeros(())) + value.detach()
+        means = {f"{self.name}/{key}": float(total) / steps for key, total in totals.items()}
+        if self.target_kl is not None:
+            self._steer(means[f"{self.name}/kl"] / self.target_kl)
+        return {
+            **means,
+            f"{self.name}/skipped": float(skipped),
+            f"{self.name}/lr": self.optimizer.param_groups[0]["lr"],
+        }
+
+    def _steer(self, excess: float) -> None:
+        """Slower after a change twice the target, faster after one below half. (The rule of rsl_rl, per fit.)"""
+        factor = 1 / 1.5 if excess > 2 else 1.5 if excess < 0.5 else 1.0
+        for group in self.optimizer.param_groups:
+            group["lr"] = min(max(group["lr"] * factor, 1e-5), 1e-3)
+
+    def _descend(self, loss: Tensor) -> bool:
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(parameters, self.max_grad_norm, foreach=True)
+        finite = bool(torch.isfinite(norm))
+        if finite:
+            self.optimizer.step()
+        return finite
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What to learn: reward terms as name -> (weight, term), and learners. The name is the term's name in the logs."""
+
+    rewards: dict[str, tuple[float, Reward]]
+    policy: Learner
+    value: Learner
+    others: tuple[Learner, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoopConfig:
+    horizon: int
+    gamma: float
+    lam: float
+    env_reward_weight: float = 0.0
+
+
+def rewarded(rollout: Rollout, recipe: Recipe, cfg: LoopConfig) -> tuple[Rollout, Scalars]:
+    """Total reward = weighted environment reward + weighted terms; every term's mean is logged unweighted."""
+    total = cfg.env_reward_weight * rollout.reward
+    scalars = {"reward/env": float(rollout.reward.mean())}
+    for name, (weight, term) in recipe.rewards.items():
+        earned = term(rollout)
+        total = total + weight * earned
+        scalars[f"reward/{name}"] = float(earned.mean())
+    return replace(rollout, reward=total), scalars
+
+
+@torch.no_grad()
+def with_advantages(rollout: Rollout, value: Value, cfg: LoopConfig) -> Batch:
+    """The flat batch with `advantage` (zero mean, unit spread, within +-4) and `return` (in the value's units)."""
+    values, next_values = value.unscaled(rollout.obs), value.unscaled(rollout.next_obs)
+    args = (rollout.reward, values, next_values, rollout.terminated, rollout.truncated, cfg.gamma, cfg.lam)
+    advantage = gae(*args)
+    returns = (advantage + values).flatten()
+    value.scale.update(returns[:, None])
+    advantage = advantage.flatten()
+    advantage = ((advantage - advantage.mean()) / advantage.std().clamp_min(1e-6)).clamp(-4, 4)
+    return {**rollout.flat(), "advantage": advantage, "return": value.scale(returns[:, None])[:, 0]}
+
+
+def iterate(
+    env: Env, policy: GaussianPolicy, value: Value, recipe: Recipe, cfg: LoopConfig, noise: Noise, rng: Generator
+) -> Scalars:
+    """One turn of the loop. Returns everything worth logging, timings in seconds included."""
+    started = time.perf_counter()
+    rollout = collect(env, policy, noise, cfg.horizon, rng)
+    collected = time.perf_counter()
+    rollout, scalars = rewarded(rollout, recipe, cfg)
+    batch = with_advantages(rollout, value, cfg)
+    observed = tuple(rollout.obs)
+    scalars |= recipe.value.fit(batch, (*observed, "return"), rng)
+    scalars |= recipe.policy.fit(batch, (*observed, "action", "logp", "advantage"), rng)
+    for learner in recipe.others:
+        scalars |= learner.fit(batch, batch, rng)
+    finished = time.perf_counter()
+    done = rollout.terminated | rollout.truncated
+    return scalars | {
+        "episode/terminated": float(rollout.terminated.float().mean()),
+        "episode/length": rollout.reward.numel() / max(int(done.sum()), 1),
+        "time/collect": collected - started,
+        "time/learn": finished - collected,
+    }

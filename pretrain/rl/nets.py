@@ -1,0 +1,112 @@
+"""Networks: multilayer perceptrons over named inputs, and what normalises them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import torch
+from torch import Generator, Tensor, nn
+
+from pretrain.rl.rollout import Batch
+
+
+class Normalizer(nn.Module):
+    """(x - mean) / std, clipped. The statistics are facts of a data set, or follow the data by `update`."""
+
+    mean: Tensor
+    std: Tensor
+    count: Tensor
+
+    def __init__(self, mean: Tensor, std: Tensor, clip: float = 10.0):
+        super().__init__()
+        self.clip = clip
+        self.register_buffer("mean", mean.clone())
+        self.register_buffer("std", std.clone())
+        self.register_buffer("count", torch.zeros((), dtype=torch.float64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return ((x - self.mean) / self.std).clamp(-self.clip, self.clip)
+
+    @torch.no_grad()
+    def update(self, x: Tensor, floor: float = 1e-2) -> None:
+        """Fold a batch (n, ...) into the running mean and std. (Chan et al. 1979, parallel variance.)"""
+        n = len(x)
+        total = self.count + n
+        share = (n / total).float()
+        delta = x.mean(0) - self.mean
+        variance = (1 - share) * self.std**2 + share * x.var(0, correction=0) + share * (1 - share) * delta**2
+        self.mean += share * delta
+        self.std.copy_(variance.sqrt().clamp_min(floor))
+        self.count.copy_(total)
+
+
+def standard(dim: int) -> Normalizer:
+    """A normaliser that has seen nothing yet: mean 0, std 1."""
+    return Normalizer(torch.zeros(dim), torch.ones(dim))
+
+
+class Inputs(nn.Module):
+    """Named inputs side by side, each through its own module (a Normalizer, or nn.Identity for a latent)."""
+
+    def __init__(self, parts: Mapping[str, nn.Module]):
+        super().__init__()
+        self.parts = nn.ModuleDict(parts)
+
+    def forward(self, batch: Batch) -> Tensor:
+        return torch.cat([part(batch[name]) for name, part in self.parts.items()], -1)
+
+
+def mlp(sizes: Sequence[int], *, last_scale: float = 1.0, rng: Generator) -> nn.Sequential:
+    """Linear and ReLU layers. He-initialised; the last layer is scaled by `last_scale`; biases start at 0."""
+    layers: list[nn.Module] = []
+    for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
+        last = i == len(sizes) - 2
+        layer = nn.Linear(fan_in, fan_out)
+        bound = math.sqrt((3.0 if last else 6.0) / fan_in) * (last_scale if last else 1.0)
+        with torch.no_grad():
+            layer.weight.uniform_(-bound, bound, generator=rng)
+            layer.bias.zero_()
+        layers += [layer] if last else [layer, nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
+class GaussianPolicy(nn.Module):
+    """a ~ N(mu(inputs), std), std fixed."""
+
+    def __init__(self, inputs: Inputs, body: nn.Sequential, std: float):
+        super().__init__()
+        self.inputs, self.body, self.std = inputs, body, std
+
+    def forward(self, obs: Batch) -> Tensor:
+        """Mean action, (..., A)."""
+        return self.body(self.inputs(obs))
+
+    @torch.no_grad()
+    def act(self, obs: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Action mu + std * noise (N, A), and its log-probability (N,)."""
+        mean = self(obs)
+        action = mean + self.std * noise
+        return action, self.logp(mean, action)
+
+    def logp(self, mean: Tensor, action: Tensor) -> Tensor:
+        """log N(action; mean, std) without its constant, (..., A) -> (...)."""
+        return -0.5 * ((action - mean) / self.std).square().sum(-1)
+
+
+class Value(nn.Module):
+    """V(inputs), in units of the running spread of returns."""
+
+    def __init__(self, inputs: Inputs, body: nn.Sequential):
+        super().__init__()
+        self.inputs, self.body, self.scale = inputs, body, standard(1)
+
+    def forward(self, obs: Batch) -> Tensor:
+        """Normalised value, (...)."""
+        return self.body(self.inputs(obs)).squeeze(-1)
+
+    @torch.no_grad()
+    def unscaled(self, obs: Batch) -> Tensor:
+        """Value in units of reward, (...)."""
+        return self(obs) * self.scale.std + self.scale.mean

@@ -1,0 +1,82 @@
+"""A torch module as one ONNX file that computes the same: exported, stripped, and proven. Knows no skill and no body."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+import onnxruntime
+import torch
+from torch import Tensor, nn
+
+from skills_store.manifest import Graph, Parity
+from skills_store.manifest import Tensor as Declared
+
+OPSET = 20
+BATCH_SIZES = (1, 2, 3, 17, 256)
+TOLERANCE = 1e-5
+MOST_ROWS = 65536
+
+
+class ParityError(RuntimeError):
+    """The exported graph does not compute what the network does."""
+
+
+def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> bytes:
+    """ONNX bytes of `module`, whose keyword inputs are `examples` (first axis free) and whose one output is `output`.
+
+    One file without external data, and without the source paths and stack traces that the exporter leaves in it.
+    """
+    batch = torch.export.Dim("B", min=1, max=MOST_ROWS)
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter's own deprecations
+        program = torch.onnx.export(
+            module.eval(),
+            kwargs=dict(examples),
+            input_names=list(examples),
+            output_names=[output],
+            dynamic_shapes={name: {0: batch} for name in examples},
+            opset_version=OPSET,
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
+    assert program is not None
+    model = program.model_proto
+    for holder in (
+        model,
+        model.graph,
+        *model.graph.node,
+        *model.graph.input,
+        *model.graph.output,
+        *model.graph.value_info,
+    ):
+        del holder.metadata_props[:]
+    for node in model.graph.node:
+        node.doc_string = ""
+    return model.SerializeToString(deterministic=True)
+
+
+def prove(name: str, data: bytes, module: nn.Module, rows: Mapping[str, Tensor], output: str) -> Parity:
+    """Largest difference between network and graph over all `rows`, cut into batches of each of BATCH_SIZES."""
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    with torch.no_grad():
+        expected = module(**rows).numpy()
+    worst = 0.0
+    for size in BATCH_SIZES:
+        # every row at the largest size, a sample of the rows at the small ones
+        stop = len(expected) if size == max(BATCH_SIZES) else min(len(expected), 64 * size)
+        for start in range(0, stop, size):
+            feed = {key: x[start : min(start + size, stop)].numpy() for key, x in rows.items()}
+            found = np.asarray(session.run([output], feed)[0])
+            worst = max(worst, float(np.abs(found - expected[start : start + len(found)]).max()))
+    if not worst <= TOLERANCE:
+        raise ParityError(f"{name}: the ONNX graph differs from the network by {worst:.2e}, allowed {TOLERANCE:.0e}")
+    return Parity(max_abs_error=worst, rows=len(expected), batch_sizes=BATCH_SIZES)
+
+
+def described(file: str, inputs: tuple[Declared, ...], output: Declared, parity: Parity) -> Graph:
+    return Graph(file=file, opset=OPSET, inputs=inputs, outputs=(output,), parity=parity)

@@ -1,0 +1,44 @@
+"""Proximal policy optimisation as losses over a batch. (Schulman et al. 2017, eq. 7.) Pure functions of nets and tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.rl.nets import GaussianPolicy, Value
+from pretrain.rl.rollout import Batch
+
+Metrics = dict[str, Tensor]
+Loss = Callable[[Batch, Generator], tuple[Tensor, Metrics]]
+
+
+def policy_loss(policy: GaussianPolicy, clip: float, action_bound: float, action_bound_weight: float) -> Loss:
+    """Clipped surrogate, plus a pull on mean actions beyond +-action_bound."""
+
+    def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
+        mean = policy(batch)
+        log_ratio = policy.logp(mean, batch["action"]) - batch["logp"]
+        ratio = log_ratio.exp()
+        advantage = batch["advantage"]
+        surrogate = torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
+        beyond = (mean.abs() - action_bound).clamp_min(0).square().sum(-1)
+        metrics = {
+            "kl": (ratio - 1 - log_ratio).mean(),  # Schulman's k3 estimator
+            "clip_fraction": ((ratio - 1).abs() > clip).float().mean(),
+            "action_bound": beyond.mean(),
+        }
+        return -surrogate.mean() + action_bound_weight * beyond.mean(), metrics
+
+    return loss
+
+
+def value_loss(value: Value) -> Loss:
+    """Squared error to the normalised returns."""
+
+    def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
+        error = (value(batch) - batch["return"]).square().mean()
+        return error, {"unexplained": error / batch["return"].var().clamp_min(1e-6)}
+
+    return loss

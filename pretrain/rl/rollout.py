@@ -1,0 +1,104 @@
+"""Rollout: what happened in T steps of N worlds. Knows nothing of bodies or skills."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Generator, Tensor
+
+Batch = dict[str, Tensor]  # named tensors with the same leading axes
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one action led to, before any reset."""
+
+    next_obs: Batch  # s_{t+1} as the policy would see it, also where the episode ended
+    reward: Tensor  # (N,) the environment's own
+    terminated: Tensor  # (N,) bool: it failed, the future is worth nothing
+    truncated: Tensor  # (N,) bool: it was stopped, the future is worth V(s_{t+1})
+    extras: Batch = field(default_factory=dict)  # further tensors (N, ...) for reward terms and losses
+
+
+class Env(Protocol):
+    """N worlds. `step` never resets: the caller sees the true next observation, then resets what is done."""
+
+    num_envs: int
+
+    def observe(self) -> Batch: ...
+    def step(self, action: Tensor) -> Step: ...
+    def reset(self, ids: Tensor) -> None: ...
+
+
+class Policy(Protocol):
+    def act(self, obs: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Action under standard normal `noise` (N, A), and its log-probability (N,)."""
+        ...
+
+
+@dataclass
+class Noise:
+    """Exploration noise, standard normal at each step and correlated from step to step by `color`.
+
+    A lagging joint averages white noise away; low frequencies move the body. (Hollenstein et al. 2024, "Colored noise in
+    PPO": the policy gradient treats the steps as independent, and gains.)
+    """
+
+    color: float  # correlation of one step with the next, 0 is white
+    value: Tensor  # (N, A)
+
+    def draw(self, rng: Generator) -> Tensor:
+        fresh = torch.randn(self.value.shape, generator=rng)
+        self.value = self.color * self.value + (1 - self.color**2) ** 0.5 * fresh
+        return self.value
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """Every tensor is (T, N, ...)."""
+
+    obs: Batch
+    next_obs: Batch
+    action: Tensor
+    logp: Tensor
+    reward: Tensor
+    terminated: Tensor
+    truncated: Tensor
+    extras: Batch
+
+    def flat(self) -> Batch:
+        """All steps as one batch (T * N, ...) under their names; observations keep theirs."""
+        steps = {**self.obs, **self.extras, "action": self.action, "logp": self.logp}
+        return {name: x.flatten(0, 1) for name, x in steps.items()}
+
+
+@torch.no_grad()
+def collect(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator) -> Rollout:
+    """`horizon` steps of every world under `policy`, resetting worlds between steps as they end."""
+    steps: list[Step] = []
+    observed: list[Batch] = []
+    taken: list[tuple[Tensor, Tensor]] = []
+    for _ in range(horizon):
+        obs = env.observe()
+        action, logp = policy.act(obs, noise.draw(rng))
+        step = env.step(action)
+        observed.append(obs)
+        taken.append((action, logp))
+        steps.append(step)
+        env.reset((step.terminated | step.truncated).nonzero()[:, 0])
+    return Rollout(
+        obs=_stack(observed),
+        next_obs=_stack([step.next_obs for step in steps]),
+        action=torch.stack([action for action, _ in taken]),
+        logp=torch.stack([logp for _, logp in taken]),
+        reward=torch.stack([step.reward for step in steps]),
+        terminated=torch.stack([step.terminated for step in steps]),
+        truncated=torch.stack([step.truncated for step in steps]),
+        extras=_stack([step.extras for step in steps]),
+    )
+
+
+def _stack(batches: list[Batch]) -> Batch:
+    return {name: torch.stack([batch[name] for batch in batches]) for name in batches[0]}

@@ -1,0 +1,162 @@
+"""A run: its folder with the resolved configuration, its log in JSON lines and TensorBoard, and its progress for people."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hydra import compose, initialize_config_module
+from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import BaseModel, ValidationError
+
+Config = TypeVar("Config", bound=BaseModel)
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be; the message says what exists."""
+
+
+def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Config:
+    """Hydra groups of `module` plus `overrides` ("task=reach ppo.lr=3e-4"), once, into a frozen model."""
+    # Hydra refuses to override what it has not seen: the model's own defaults come first, under the model's name
+    ConfigStore.instance().store(name=kind.__name__, node=kind().model_dump(mode="json"))
+    try:
+        with initialize_config_module(config_module=module, version_base="1.3"):
+            composed = compose(config_name="config", overrides=list(overrides))
+        return kind.model_validate(OmegaConf.to_container(composed, resolve=True))
+    except (HydraException, OmegaConfBaseException) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ConfigError(f"{reason}. Keys are: {', '.join(_keys(kind))}. {_hint(error)}".strip()) from None
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in error.errors())
+        raise ConfigError(f"{wrong}. Keys are: {', '.join(_keys(kind))}") from None
+
+
+def _hint(error: Exception) -> str:
+    """What Hydra adds below its first line when a group's option does not exist."""
+    lines = str(error).splitlines()
+    at = next((i for i, line in enumerate(lines) if line.startswith("Available options")), None)
+    if at is None:
+        return ""
+    until = next((i for i, line in enumerate(lines) if line.startswith("Config search path")), len(lines))
+    return " ".join(line.strip() for line in lines[at:until])
+
+
+def _keys(kind: type[BaseModel], prefix: str = "") -> list[str]:
+    names = []
+    for name, field in kind.model_fields.items():
+        inner: Any = field.annotation
+        nested = isinstance(inner, type) and issubclass(inner, BaseModel)
+        names += _keys(inner, f"{prefix}{name}.") if nested else [prefix + name]
+    return names
+
+
+def fingerprint(config: BaseModel, exclude: set[str]) -> str:
+    """Short digest of what a configuration says, without the fields in `exclude`."""
+    text = json.dumps(config.model_dump(mode="json", exclude=exclude), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+class Log:
+    """metrics.jsonl is the truth; TensorBoard reads along. A resumed run cuts what it will write again."""
+
+    def __init__(self, folder: Path, resume_at: int):
+        from torch.utils.tensorboard import SummaryWriter
+
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "metrics.jsonl"
+        rows = path.read_text().splitlines() if path.exists() else []
+        kept = [row for row in rows if row.endswith("}") and json.loads(row)["iteration"] <= resume_at]
+        path.write_text("".join(f"{row}\n" for row in kept))
+        self._file = path.open("a", buffering=1)
+        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=resume_at + 1)
+
+    def write(self, iteration: int, scalars: dict[str, float]) -> None:
+        rounded = {key: float(f"{value:.6g}") for key, value in scalars.items()}
+        self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
+        for key, value in rounded.items():
+            self._board.add_scalar(key, value, iteration)
+
+    def close(self) -> None:
+        self._file.close()
+        self._board.close()
+
+
+class Progress:
+    """A bar with an estimate on a terminal; elsewhere a line every `interval` seconds."""
+
+    def __init__(self, total: int, done: int, label: str, interval: float = 15.0):
+        self._total, self._label, self._interval = total, label, interval
+        self._first, self._started, self._shown = done, time.monotonic(), 0.0
+        self._bar = _bar(total, done, label) if sys.stderr.isatty() else None
+
+    def update(self, done: int, note: str) -> None:
+        if self._bar is not None:
+            self._bar(done, note)
+            return
+        now = time.monotonic()
+        if now - self._shown >= self._interval or done >= self._total:
+            self._shown = now
+            rate = (done - self._first) / max(now - self._started, 1e-9)
+            left = (self._total - done) / max(rate, 1e-9)
+            print(
+                f"{self._label} {done / self._total:6.1%}  {rate:,.0f}/s  {left / 60:.1f} min left  {note}", flush=True
+            )
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar(None, "")
+
+
+def _bar(total: int, done: int, label: str) -> Callable[[int | None, str], None]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Rich
+
+    columns = (TextColumn(label), BarColumn(), TextColumn("{task.percentage:>5.1f}%"), TimeElapsedColumn())
+    bar = Rich(
+        *columns,
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+    )
+    bar.start()
+    task = bar.add_task(label, total=total, completed=done, note="")
+
+    def show(done: int | None, note: str) -> None:
+        if done is None:
+            bar.stop()
+        else:
+            bar.update(task, completed=done, note=note)
+
+    return show
+
+
+class Interrupt:
+    """Turns Ctrl-C and SIGTERM into a flag that a loop reads between iterations, so that it can save and leave."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupt:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: object) -> None:
+        self.asked = True

@@ -1,0 +1,59 @@
+"""Backend: the seam between an engine and everything else. Six verbs over CharacterState; tensors in, tensors out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from torch import Tensor
+
+from pretrain.characters.character import Character
+from pretrain.characters.state import CharacterState
+
+
+class Backend(Protocol):
+    """N worlds with one character each, on flat ground. World frame, SI units, float32."""
+
+    num_envs: int
+
+    def state(self) -> CharacterState:
+        """Where the characters are now, (N, ...)."""
+        ...
+
+    def touching(self) -> Tensor:
+        """Which bodies met the ground in the last physics step, (N, B) bool."""
+        ...
+
+    def place(self, ids: Tensor, state: CharacterState) -> None:
+        """Put worlds `ids` (n,) into `state` (n, ...), at rest relative to nothing but that state."""
+        ...
+
+    def advance(self, targets: Tensor) -> Tensor:
+        """One control step towards joint targets (N, J) rad. Returns the worlds whose state broke, (N,) bool."""
+        ...
+
+    def push(self, ids: Tensor, body: str, wrench: Tensor) -> None:
+        """Force and torque (n, 6) N and N m, world, at `body`'s centre of mass from now on; zero ends it."""
+        ...
+
+    def snapshot(self) -> dict[str, Tensor]:
+        """Everything `restore` needs to go on bit for bit."""
+        ...
+
+    def restore(self, snapshot: dict[str, Tensor]) -> None: ...
+
+
+def make_backend(engine: str, character: Character, num_envs: int, threads: int = 0) -> Backend:
+    """The engine called `engine`; KeyError lists what exists. `threads` 0 means every core."""
+    if engine not in ENGINES:
+        raise KeyError(f"no engine {engine!r}; there are: {', '.join(ENGINES)}")
+    return ENGINES[engine](character, num_envs, threads)
+
+
+def _mujoco(character: Character, num_envs: int, threads: int) -> Backend:
+    from pretrain.sim.mujoco_cpu import MujocoBackend
+
+    return MujocoBackend(character, num_envs, threads)
+
+
+ENGINES: dict[str, Callable[[Character, int, int], Backend]] = {"mujoco": _mujoco}

@@ -1,0 +1,97 @@
+"""The default engine: `mujoco.batch.Batch` steps all worlds on a thread pool, bit-identical at any thread count."""
+
+# MuJoCo's bindings ship no type stubs
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+import mujoco
+import mujoco.batch
+import numpy as np
+import torch
+from torch import Tensor
+
+from pretrain.characters.character import Character
+from pretrain.characters.rotations import conjugate, rotate
+from pretrain.characters.state import CharacterState
+
+SUBSTEPS = (
+    2  # of 1/60 s: with kd as passive damping the body is stable there, and steps three times as fast as at 1/240 s
+)
+FLOOR = "floor"
+# What a world needs to go on bit for bit: the engine's integration state.
+INTEGRATION = ("time", "qpos", "qvel", "qacc_warmstart", "ctrl", "xfrc_applied")
+FASTEST = 1e3  # rad/s or m/s; beyond it a world has exploded even where its numbers are finite
+
+
+class MujocoBackend:
+    """A `Backend` on the CPU. Views of the engine's memory stay inside."""
+
+    def __init__(self, character: Character, num_envs: int, threads: int = 0):
+        self.num_envs = num_envs
+        self.skeleton = character.skeleton
+        self._batch = mujoco.batch.Batch(compile_model(character), num_envs, threads)
+        self._views = {name: self._batch.bind(name) for name in INTEGRATION}
+        self._contacts = self._batch.bind("sensordata")
+        self._batch.reset()
+
+    def state(self) -> CharacterState:
+        qpos = torch.from_numpy(self._views["qpos"]).float()
+        qvel = torch.from_numpy(self._views["qvel"]).float()
+        root_rot = qpos[:, 3:7]
+        # a free joint's rotation rate is kept in the body's own frame
+        return CharacterState(
+            root_pos=qpos[:, :3],
+            root_rot=root_rot,
+            root_vel=qvel[:, :3],
+            root_ang_vel=rotate(root_rot, qvel[:, 3:6]),
+            joint_pos=qpos[:, 7:],
+            joint_vel=qvel[:, 6:],
+        )
+
+    def touching(self) -> Tensor:
+        return torch.from_numpy(self._contacts > 0)
+
+    def place(self, ids: Tensor, state: CharacterState) -> None:
+        if not len(ids):
+            return
+        rows = ids.numpy()
+        turning = rotate(conjugate(state.root_rot), state.root_ang_vel)
+        self._views["qpos"][rows] = torch.cat([state.root_pos, state.root_rot, state.joint_pos], -1).numpy()
+        self._views["qvel"][rows] = torch.cat([state.root_vel, turning, state.joint_vel], -1).numpy()
+        for name in ("time", "qacc_warmstart", "xfrc_applied"):
+            self._views[name][rows] = 0
+        self._views["ctrl"][rows] = state.joint_pos.numpy()
+
+    def advance(self, targets: Tensor) -> Tensor:
+        self._views["ctrl"][:] = targets.numpy()
+        self._batch.step(nstep=SUBSTEPS)
+        fastest = np.abs(self._views["qvel"]).max(-1)
+        # NaN compares false with everything: asking for "sane" finds it, asking for "too fast" would not
+        sane = (fastest < FASTEST) & np.isfinite(self._views["qpos"]).all(-1)
+        return torch.from_numpy(~sane)
+
+    def push(self, ids: Tensor, body: str, wrench: Tensor) -> None:
+        index = 1 + self.skeleton.bodies.index(body)  # body 0 is the world
+        self._views["xfrc_applied"][ids.numpy(), index] = wrench.numpy()
+
+    def snapshot(self) -> dict[str, Tensor]:
+        return {name: torch.from_numpy(view.copy()) for name, view in self._views.items()}
+
+    def restore(self, snapshot: dict[str, Tensor]) -> None:
+        for name, view in self._views.items():
+            view[:] = snapshot[name].numpy()
+
+
+def compile_model(character: Character) -> mujoco.MjModel:
+    """The character's MJCF with one ground-contact sensor per body, checked for the solver settings we rely on."""
+    spec = mujoco.MjSpec.from_string(character.mjcf)
+    for body in character.skeleton.bodies:
+        sensor = spec.add_sensor(name=f"{body}_on_floor", type=mujoco.mjtSensor.mjSENS_CONTACT)
+        sensor.objtype, sensor.objname = mujoco.mjtObj.mjOBJ_GEOM, FLOOR
+        sensor.reftype, sensor.refname = mujoco.mjtObj.mjOBJ_BODY, body
+        sensor.intprm = [1 << int(mujoco.mjtConDataField.mjCONDATA_FOUND), 0, 1]
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET  # a bad world is ours to count and reset
+    model = spec.compile()
+    # MuJoCo 4.0.0's sparse Cholesky gives wrong accelerations; the dense one does not (fixed in 4.0.1)
+    assert not mujoco.mj_isSparse(model), "the character's MJCF must ask for jacobian='dense'"
+    return model

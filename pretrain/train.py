@@ -1,0 +1,264 @@
+"""Stage 1, clips to published skills: warm start, the loop, evaluation, export, publication.
+
+make pretrain            or   python -m pretrain.train preset=locomotion seed=1 ppo.target_kl=0.02
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Generator
+
+from pretrain.ase.clone import clone
+from pretrain.ase.latents import LatentSchedule, SkillEnv
+from pretrain.ase.nets import Sizes, SkillNets, make_nets
+from pretrain.ase.skill import clip_latents, encoder_loss, skill_reward, warm_encoder, with_diversity
+from pretrain.ase.style import Replay, style_loss, style_reward
+from pretrain.config import PretrainConfig
+from pretrain.evaluate import skill_card, table
+from pretrain.export import build_manifest, export_nets
+from pretrain.material import Material, control_steps, load_material
+from pretrain.rl import checkpoint
+from pretrain.rl.loop import Learner, LoopConfig, Recipe, iterate
+from pretrain.rl.ppo import policy_loss, value_loss
+from pretrain.rl.rollout import Noise
+from pretrain.rl.run import ConfigError, Interrupt, Log, Progress, fingerprint, load_config
+from pretrain.sim.assist import LettingGo
+from pretrain.sim.backend import make_backend
+from pretrain.sim.env import CharacterEnv
+from skills_store.library import SkillLibrary
+from skills_store.store import Store, default_root
+from skills_store.version import Version
+
+
+@dataclass
+class Training:
+    """Everything that changes as training goes on: what a checkpoint holds."""
+
+    nets: SkillNets
+    env: SkillEnv
+    recipe: Recipe
+    replay: Replay
+    noise: Noise
+    rng: Generator
+    iteration: int = 0
+    samples: int = 0
+    seconds: float = 0.0
+
+    def learners(self) -> dict[str, Learner]:
+        return {learner.name: learner for learner in (self.recipe.policy, self.recipe.value, *self.recipe.others)}
+
+    def snapshot(self) -> dict[str, Any]:
+        return {
+            "nets": {name: net.state_dict() for name, net in self.nets.modules().items()},
+            "optimizers": {name: learner.optimizer.state_dict() for name, learner in self.learners().items()},
+            "env": self.env.snapshot(),
+            "replay": self.replay.snapshot(),
+            "noise": self.noise.value,
+            "rng": self.rng.get_state(),
+            "iteration": self.iteration,
+            "samples": self.samples,
+            "seconds": self.seconds,
+        }
+
+    def restore(self, tree: dict[str, Any]) -> None:
+        for name, net in self.nets.modules().items():
+            net.load_state_dict(tree["nets"][name])
+        for name, learner in self.learners().items():
+            learner.optimizer.load_state_dict(tree["optimizers"][name])
+        self.env.restore(tree["env"])
+        self.replay.restore(tree["replay"])
+        self.noise.value = tree["noise"]
+        self.rng.set_state(tree["rng"])
+        self.iteration, self.samples, self.seconds = tree["iteration"], tree["samples"], tree["seconds"]
+
+
+def build(cfg: PretrainConfig, material: Material) -> Training:
+    """Fresh networks, an environment and the ASE recipe: style and skill rewards, four learners. Not yet warm."""
+    seeds = torch.Generator().manual_seed(cfg.seed)
+    streams = [torch.Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)]
+    rng, env_rng, skill_rng = streams
+    skeleton = material.character.skeleton
+    sizes = Sizes(cfg.latent.latent_dim, cfg.ppo.hidden, cfg.disc.hidden, cfg.enc.hidden, cfg.ppo.action_std)
+    nets = make_nets(sizes, material.library, material.demos, skeleton.num_hinges, rng)
+    env = CharacterEnv(
+        make_backend(cfg.engine, material.character, cfg.num_envs, cfg.threads),
+        skeleton,
+        material.library,
+        window=cfg.num_disc_obs_steps,
+        episode_length=control_steps(cfg.episode_length),
+        rng=env_rng,
+    )
+    env.assist = cfg.assist.start
+    schedule = LatentSchedule(
+        cfg.latent.latent_dim,
+        max(1, control_steps(cfg.latent.latent_time_min)),
+        control_steps(cfg.latent.latent_time_max),
+        cfg.latent.clip_latent_prob,
+    )
+    skills = SkillEnv(env, nets.action_scale, schedule, clip_latents(nets.encoder, material.demos), skill_rng)
+    replay = Replay(cfg.disc.disc_buffer_size, material.demos.windows.shape[1])
+    noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
+    return Training(nets, skills, ase_recipe(cfg, nets, material, replay), replay, noise, rng)
+
+
+def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay: Replay) -> Recipe:
+    """Peng et al. 2022: move in style, stay tellable apart, differ when z differs."""
+    ppo, disc, enc = cfg.ppo, cfg.disc, cfg.enc
+    surrogate = policy_loss(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
+    varied = with_diversity(surrogate, nets.policy, enc.diversity_weight, enc.diversity_tar)
+    style = style_loss(
+        nets.discriminator,
+        material.demos,
+        replay,
+        grad_penalty=disc.disc_grad_penalty,
+        logit_reg=disc.disc_logit_reg,
+        replay_share=disc.disc_replay_share,
+    )
+
+    def adam(net: torch.nn.Module, lr: float) -> torch.optim.Optimizer:
+        return torch.optim.Adam(net.parameters(), lr, fused=True)
+
+    return Recipe(
+        rewards={
+            "style": (disc.disc_reward_weight, style_reward(nets.discriminator, disc.disc_reward_scale)),
+            "skill": (enc.enc_reward_weight, skill_reward(nets.encoder)),
+        },
+        policy=Learner("policy", varied, adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch, target_kl=ppo.target_kl),
+        value=Learner("value", value_loss(nets.value), adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch),
+        others=(
+            Learner("disc", style, adam(nets.discriminator, disc.lr), 1, disc.minibatch, disc.rows),
+            Learner("enc", encoder_loss(nets.encoder), adam(nets.encoder, enc.lr), 1, enc.minibatch, enc.rows),
+        ),
+    )
+
+
+def warm_up(cfg: PretrainConfig, material: Material, training: Training) -> None:
+    """Encoder and policy learn from the clips alone, before the first simulated step."""
+    nets, warm, rng = training.nets, cfg.warm, training.rng
+    warm_encoder(nets.encoder, material.demos, warm.encoder_steps, warm.lr, rng)
+    latents = clip_latents(nets.encoder, material.demos)
+    clone(
+        nets.policy,
+        material.library,
+        nets.action_scale,
+        latents,
+        steps=warm.clone_steps,
+        lr=warm.lr,
+        batch=warm.batch,
+        rng=rng,
+    )
+    training.env.clip_latents = latents
+    training.env.reset(torch.arange(training.env.num_envs))
+
+
+def train(cfg: PretrainConfig, material: Material, training: Training, folder: Path) -> bool:
+    """The loop, up to `cfg.samples`. Returns whether it got there; a Ctrl-C saves and leaves."""
+    ppo, file = cfg.ppo, folder / "checkpoint.pt"
+    loop = LoopConfig(ppo.horizon, ppo.gamma, ppo.lam)
+    log = Log(folder, training.iteration)
+    progress = Progress(cfg.samples, training.samples, "pretrain")
+    saved = time.monotonic()
+    with Interrupt() as interrupt:
+        while training.samples < cfg.samples and not interrupt.asked:
+            started = time.monotonic()
+            nets, env = training.nets, training.env
+            scalars = iterate(env, nets.policy, nets.value, training.recipe, loop, training.noise, training.rng)
+            env.clip_latents = clip_latents(nets.encoder, material.demos)
+            loosen(env.env, scalars["episode/length"], cfg)
+            training.iteration += 1
+            training.samples += ppo.horizon * cfg.num_envs
+            training.seconds += time.monotonic() - started
+            scalars["assist"] = env.env.assist
+            counters = {"samples": training.samples, "seconds": training.seconds, "broken": env.env.broken}
+            log.write(training.iteration, {**counters, **scalars})
+            progress.update(training.samples, _note(scalars))
+            if time.monotonic() - saved > cfg.checkpoint_interval:
+                checkpoint.save(file, training.snapshot())
+                saved = time.monotonic()
+    checkpoint.save(file, training.snapshot())
+    progress.close()
+    log.close()
+    return training.samples >= cfg.samples
+
+
+def loosen(env: CharacterEnv, episode_length: float, cfg: PretrainConfig) -> None:
+    """Let the hand that holds the character upright follow its rule."""
+    if env.assist > 0:
+        env.assist = LettingGo(cfg.assist.steps, cfg.assist.rate).next(env.assist, episode_length)
+        if env.assist == 0:
+            env.let_go()
+
+
+def _note(scalars: dict[str, float]) -> str:
+    shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}
+    return "  ".join(f"{label} {scalars[key]:.3g}" for label, key in shown.items())
+
+
+def publish(cfg: PretrainConfig, material: Material, training: Training, folder: Path) -> Version:
+    """Export, evaluate what was exported, and publish it with its card."""
+    print("exporting to ONNX and proving parity", flush=True)
+    exported = export_nets(training.nets, material.character.skeleton, training.env.env.states, cfg.seed)
+    cost = {
+        "samples": training.samples,
+        "seconds": round(training.seconds),
+        "cores": torch.get_num_threads(),
+        "accelerator": None,
+    }
+    draft = build_manifest(cfg, material, training.nets, exported, {"cost": cost})
+    scratch = Store(folder / "draft")  # the card is of the bytes that are published, so they are opened from a store
+    skills = SkillLibrary.open(
+        scratch, scratch.publish(draft, exported.files), intra_op_num_threads=torch.get_num_threads()
+    )
+    print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
+    card = {**skill_card(skills, material, cfg), "cost": cost}
+    print(table(card), flush=True)
+    store = Store(Path(cfg.store) if cfg.store else default_root())
+    return store.publish(draft.model_copy(update={"card": card}), exported.files)
+
+
+def run(cfg: PretrainConfig) -> int:
+    began = time.monotonic()
+    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    for clip in material.dataset.clips:
+        for warning in clip.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
+    folder = Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, {'runs', 'store', 'publish', 'eval', 'threads'})}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(cfg.model_dump_json(indent=2))
+    training = build(cfg, material)
+    file = folder / "checkpoint.pt"
+    if file.exists():
+        training.restore(checkpoint.load(file))
+        print(f"{folder}: going on after {training.samples:,} of {cfg.samples:,} samples", flush=True)
+    else:
+        print(f"{folder}: {len(material.dataset.clips)} clips, {cfg.samples:,} samples; warm start", flush=True)
+        warm_up(cfg, material, training)
+    if not train(cfg, material, training, folder):
+        print(f"stopped after {training.samples:,} samples; the same command goes on from {file}", flush=True)
+        return 130
+    if not cfg.publish:
+        return 0
+    version = publish(cfg, material, training, folder)
+    print(
+        f"published {version.ref} ({version.digest[:19]}) after {(time.monotonic() - began) / 60:.1f} min", flush=True
+    )
+    return 0
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        return run(load_config(PretrainConfig, "pretrain.conf", arguments))
+    except (ConfigError, KeyError, FileNotFoundError, ValueError, RuntimeError, OSError) as error:
+        message = error.args[0] if isinstance(error, KeyError) else error
+        print(f"{type(error).__name__}: {message}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,75 @@
+"""create_app: the routes, the door around them, and one shape for whatever goes wrong. Holds no route itself."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from serving.door import Door
+from serving.openapi import document
+from serving.problems import Code, Refusal, invalid
+from serving.routes import router
+from serving.service import Service, make_service
+from serving.settings import Settings
+
+log = logging.getLogger("repertoire.serving")
+HTTP_CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The service over one store, by default the environment's: `uvicorn --factory serving.app:create_app`."""
+    settings = settings or Settings()
+    app = FastAPI(title="Repertoire", version="0.1.0", lifespan=_opened)
+    app.state.service = make_service(settings)
+    app.include_router(router)
+    app.add_middleware(Door, max_body=settings.max_body)
+    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _unvalidated)
+    app.openapi = lambda: _document(app)  # not cached: the examples follow the skill that is served
+    return app
+
+
+@asynccontextmanager
+async def _opened(app: FastAPI) -> AsyncIterator[None]:
+    """Open the default skill before the first request. Where that fails, the service starts and /readyz says why."""
+    service: Service = app.state.service
+    try:
+        await service.default()
+    except Refusal as refusal:
+        log.warning("not ready: %s", refusal)
+    yield
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    service: Service = app.state.service
+    return document(app, service.skills.recent(service.settings.skill), service.controllers.recent())
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return error.response()
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    """What the framework refuses by itself: no such route, no such method."""
+    assert isinstance(error, HTTPException)
+    code = HTTP_CODES.get(error.status_code, "http_error")
+    message = f"{request.method} {request.url.path!a}: {error.detail}"
+    response = Refusal(error.status_code, code, message, None, "see /docs").response()
+    response.headers.update(error.headers or {})  # Allow, for a 405
+    return response
+
+
+async def _unvalidated(_: Request, error: Exception) -> Response:
+    """A path parameter that the framework itself cannot read."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    return invalid("wrong_type", str(first["msg"]), str(first["loc"][-1])).response()

@@ -1,0 +1,139 @@
+"""What goes over the wire. The numbers themselves are checked in `rows`, where the served skill's widths are known."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+
+from skills_store.manifest import Digest, Slice
+
+Row = list[float]
+Batch = list[Row]
+Parts = dict[str, Row | Batch]
+
+
+class Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ActRequest(Wire):
+    """One character's state and skill, or a batch of each, of the same length."""
+
+    skill: str | None = Field(default=None, description="`name`, `name@version` or `name@alias`; the service's default")
+    state: SkipValidation[Row | Batch | Parts] = Field(
+        description="[S], [B, S], or an object of named parts: SI units, world frame, quaternions wxyz. See GET /skills"
+    )
+    z: SkipValidation[Row | Batch] = Field(description="[D] or [B, D]: the skill, on the unit sphere")
+
+
+class DecideRequest(Wire):
+    state: SkipValidation[Row | Batch | Parts] = Field(description="As in /act")
+    goal: SkipValidation[Row | Batch | Parts] = Field(description="[G], [B, G] or named parts. See GET /controllers")
+
+
+class EncodeRequest(Wire):
+    """A clip as states at the skill's control rate, at least one window long."""
+
+    skill: str | None = Field(default=None, description="As in /act")
+    frames: SkipValidation[Batch | Parts] = Field(description="[T, S], or named parts of [T, ...]")
+
+
+class EncodeUpload(Wire):
+    """A clip file, resampled to the control rate and fitted to the skill's character."""
+
+    skill: str | None = None
+    file: str = Field(description="The file's bytes; its name tells the format", json_schema_extra={"format": "binary"})
+
+
+class ServedVersion(Wire):
+    """The bytes that computed a reply."""
+
+    name: str
+    version: int
+    digest: Digest
+
+
+class ActResponse(Wire):
+    targets: Row | Batch = Field(description="Joint position targets, rad, in the order of `joints`; in the form asked")
+    skill: ServedVersion
+
+
+class DecideResponse(Wire):
+    z: Row | Batch
+    targets: Row | Batch = Field(description="What the controller's own skill does with z in this state")
+    controller: ServedVersion
+    skill: ServedVersion
+
+
+class Neighbour(Wire):
+    clip: str
+    cosine: float
+
+
+class EncodeResponse(Wire):
+    z: Batch = Field(description="[N, D]: one per window, N = T - window + 1")
+    pooled: Row = Field(description="[D]: the direction of the mean z")
+    window: int = Field(description="Frames in one window")
+    nearest: list[Neighbour] = Field(description="Training clips whose z is nearest to `pooled`, nearest first")
+    skill: ServedVersion
+
+
+class Summary(Wire):
+    """A line of the listing."""
+
+    name: str
+    versions: list[int] = Field(description="Oldest first; the last is `latest`")
+    aliases: dict[str, int]
+    faults: list[str] = Field(description="Versions that are not served, and why")
+
+
+class SkillListing(Wire):
+    default: str = Field(description="Answers requests that name no skill")
+    skills: list[Summary]
+
+
+class ControllerListing(Wire):
+    controllers: list[Summary]
+
+
+class SkillDetail(ServedVersion):
+    """All that a client needs to drive the character: layouts, body, gains and the clips' own z."""
+
+    created: datetime
+    licence: str
+    character: str
+    joints: list[str]
+    kp: list[float] = Field(description="N m / rad")
+    kd: list[float] = Field(description="N m s / rad, as passive joint damping")
+    torque_limit: list[float] = Field(description="N m")
+    control_dt: float = Field(description="s")
+    mjcf: str = Field(description="The body itself, as MJCF")
+    state_dim: int
+    state: list[Slice] = Field(description="How a state lies in its row")
+    latent_dim: int
+    window: int
+    clips: dict[str, Row] = Field(description="z of each training clip")
+    card: dict[str, Any]
+
+
+class ControllerDetail(ServedVersion):
+    created: datetime
+    licence: str
+    task: str
+    llc_steps: int = Field(description="Control steps for which one decision is held")
+    state: list[Slice]
+    goal_dim: int
+    goal: list[Slice] = Field(description="How a goal lies in its row")
+    skill: ServedVersion
+    card: dict[str, Any]
+
+
+class Health(Wire):
+    status: str = "ok"
+
+
+class Readiness(Wire):
+    status: str = "ready"
+    skill: ServedVersion

@@ -1,0 +1,59 @@
+"""Uploads: a clip file as it came over the wire -> states at a skill's control rate. Runs no graph.
+
+A file is the client's, whatever it makes a reader do: every failure to read one is a Problem, none is a 500.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from pretrain.characters.skeleton import Skeleton
+from pretrain.motion.clip import ClipError, MotionClip
+from pretrain.motion.importers import read_clip
+from serving.problems import Refusal, invalid
+from skills_store.manifest import Character
+
+log = logging.getLogger("repertoire.serving")
+EXPECTED = "a motion clip in one of the imported formats, fit for the skill's character"
+
+
+def states_of(data: bytes, filename: str, character: Character, max_frames: int) -> np.ndarray:
+    """(T, S) float32, one control step apart."""
+    # Only the last part of the name: it tells the format and is repeated in messages, and opens nothing.
+    name = PurePosixPath(filename.replace("\\", "/")).name or "clip"
+    skeleton = _skeleton(character)
+    try:
+        clip = read_clip(data, name, skeleton)
+        return _at_control_rate(clip, character.control_dt, max_frames)
+    except Refusal:
+        raise
+    except ClipError as error:
+        raise invalid("clip_unreadable", str(error), "file", EXPECTED) from error
+    except Exception as error:  # a reader met what its author had not thought of: logged, for it is a defect there
+        log.warning("reading an uploaded clip failed", exc_info=error)
+        raise invalid("clip_unreadable", f"{name!a} cannot be read as a motion clip", "file", EXPECTED) from error
+
+
+def _skeleton(character: Character) -> Skeleton:
+    try:
+        return Skeleton.from_dict(character.skeleton)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:  # published by another program than ours
+        raise Refusal(503, "store_error", f"{character.name} has no skeleton to fit a clip to") from error
+
+
+def _at_control_rate(clip: MotionClip, control_dt: float, max_frames: int) -> np.ndarray:
+    frames = clip.duration / control_dt + 1  # before resampling: a file may claim to last for years
+    if frames > max_frames:
+        message = f"the clip has {frames:.0f} frames at the control rate; this service takes up to {max_frames}"
+        raise invalid("batch_too_large", message, "file", f"at most {max_frames} frames")
+    if len(clip) > 1 and abs(clip.fps * control_dt - 1) > 1e-6:
+        clip = clip.resampled(1 / control_dt)
+    with np.errstate(all="ignore"):  # what overflows is found by the next line
+        states = np.asarray(clip.states().flat(), dtype=np.float32)
+    if not np.isfinite(states).all():
+        frame = int(np.argwhere(~np.isfinite(states))[0][0])
+        raise invalid("not_finite", f"the clip's frame {frame} is not finite", "file", EXPECTED)
+    return states

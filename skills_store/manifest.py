@@ -1,0 +1,171 @@
+"""What a published version says of itself. Pydantic at the edge: an unknown field, shape or unit is refused here."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SCHEMA_VERSION = 1
+NAME_PATTERN = r"^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$"
+DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+Digest = Annotated[str, Field(pattern=DIGEST_PATTERN)]
+
+
+class Frozen(BaseModel):
+    # A NaN must stay one until the store refuses it; pydantic would write null in its place.
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
+
+
+class Slice(Frozen):
+    """A named part of a tensor's last axis, `[start, stop)`, with its unit and the frame it is given in."""
+
+    name: str
+    start: int = Field(ge=0)
+    stop: int = Field(gt=0)
+    unit: str
+    frame: str
+
+
+class Tensor(Frozen):
+    """A graph's input or output. A string in `shape` is a free axis: `["B", 69]`."""
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: Literal["float32"] = "float32"
+    slices: tuple[Slice, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Length of the last axis."""
+        assert isinstance(self.shape[-1], int)
+        return self.shape[-1]
+
+    @model_validator(mode="after")
+    def _slices_tile_the_last_axis(self) -> Tensor:
+        edges = [0, *(s.stop for s in self.slices)]
+        starts = [s.start for s in self.slices]
+        if self.slices and (starts != edges[:-1] or edges[-1] != self.shape[-1]):
+            raise ValueError(
+                f"slices of {self.name!r} must tile its last axis of {self.shape[-1]}, got {starts} to {edges[1:]}"
+            )
+        return self
+
+
+class Graph(Frozen):
+    """One ONNX file: features and normalisers are inside it."""
+
+    file: str
+    opset: int
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    parity: Parity
+
+    def input(self, name: str) -> Tensor:
+        return next(t for t in self.inputs if t.name == name)
+
+
+class Parity(Frozen):
+    """How far the graph was from the network it was made of, over `rows` rows at each of `batch_sizes`."""
+
+    max_abs_error: float = Field(ge=0, le=1e-5)
+    rows: int = Field(gt=0)
+    batch_sizes: tuple[int, ...]
+
+
+class Character(Frozen):
+    """The body: everything a simulator needs to apply the joint targets as they were trained."""
+
+    name: str
+    skeleton: dict[str, Any]  # pretrain.characters.skeleton.Skeleton as plain lists
+    joints: tuple[str, ...]
+    kp: tuple[float, ...]  # N m / rad
+    kd: tuple[float, ...]  # N m s / rad, as passive joint damping
+    torque_limit: tuple[float, ...]  # N m
+    control_dt: float = Field(gt=0)  # s
+    mjcf: str  # the XML text itself, so that a client can build the very body
+
+
+class Action(Frozen):
+    """Joint target in rad = offset + scale * (network output); already applied inside the graph."""
+
+    offset: tuple[float, ...]
+    scale: tuple[float, ...]
+
+
+class Latent(Frozen):
+    """z lives on the unit hypersphere. `clips` names the embedding of each training clip."""
+
+    dim: int = Field(gt=0)
+    norm: Literal["unit_sphere"] = "unit_sphere"
+    clips: dict[str, tuple[float, ...]] = {}
+
+
+class Clip(Frozen):
+    name: str
+    digest: Digest
+    source: str
+    licence: str
+    weight: float
+
+
+class Lineage(Frozen):
+    clips: tuple[Clip, ...] = ()
+    config: dict[str, Any]
+    seed: int
+    git_commit: str | None = None
+    git_dirty: bool | None = None
+    packages: dict[str, str] = {}
+    hardware: str = ""
+
+
+class Parent(Frozen):
+    """The skill version that a controller was trained on, and is bound to."""
+
+    name: Name
+    version: int
+    digest: Digest
+
+
+class Task(Frozen):
+    """A controller's decision: every `llc_steps` control steps, z = omega(state, goal)."""
+
+    name: str
+    llc_steps: int = Field(gt=0)
+    parent: Parent
+
+
+class Blob(Frozen):
+    digest: Digest
+    size: int = Field(ge=0)
+
+
+class Manifest(Frozen):
+    """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller" (graph controller)."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    kind: Literal["skills", "controller"]
+    name: Name
+    character: Character
+    graphs: dict[str, Graph]
+    latent: Latent
+    action: Action | None = None
+    task: Task | None = None
+    card: dict[str, Any] = {}
+    lineage: Lineage
+    licence: str
+    files: dict[str, Blob] = {}  # written by the store at publish
+
+    @model_validator(mode="after")
+    def _kind_has_its_graphs(self) -> Manifest:
+        needed = {"skills": {"policy", "encoder"}, "controller": {"controller"}}[self.kind]
+        if missing := needed - set(self.graphs):
+            raise ValueError(f"a manifest of kind {self.kind!r} lacks graphs: {', '.join(sorted(missing))}")
+        if self.kind == "controller" and self.task is None:
+            raise ValueError("a controller's manifest needs `task`")
+        return self
+
+
+Graph.model_rebuild()

@@ -1,0 +1,92 @@
+"""The body as compiled, and our kinematics against the engine's."""
+
+from __future__ import annotations
+
+import json
+
+import mujoco
+import numpy as np
+import pytest
+
+from pretrain.characters.character import load_character
+from pretrain.characters.kinematics import forward, lowest_point
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import layout, unflat
+from pretrain.sim.mujoco_cpu import compile_model
+
+
+def poses(skeleton: Skeleton, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    turn = rng.normal(size=(n, 4))
+    joints = rng.uniform(skeleton.lower, skeleton.upper, size=(n, skeleton.num_hinges))
+    return rng.normal(size=(n, 3)), turn / np.linalg.norm(turn, axis=-1, keepdims=True), joints
+
+
+def test_fifteen_bodies_and_28_hinges(skeleton):
+    assert len(skeleton.bodies) == 15
+    assert skeleton.num_hinges == 28
+    assert sum(len(joint.axes) == 3 for joint in skeleton.joints) == 8
+
+
+def test_hips_turn_in_an_order_that_meets_no_gimbal_lock(skeleton):
+    orders = {joint.body: joint.axes for joint in skeleton.joints}
+    assert orders["right_thigh"] == orders["left_thigh"] == "xzy"
+
+
+def test_body_positions_are_the_engines(humanoid, skeleton):
+    model = compile_model(humanoid)
+    data = mujoco.MjData(model)
+    root_pos, root_rot, joint_pos = poses(skeleton, 20)
+    positions, rotations = forward(skeleton, root_pos, root_rot, joint_pos)
+    for i in range(20):
+        data.qpos[:] = np.concatenate([root_pos[i], root_rot[i], joint_pos[i]])
+        mujoco.mj_kinematics(model, data)
+        np.testing.assert_allclose(positions[i], data.xpos[1:], atol=1e-9)
+        np.testing.assert_allclose(np.abs((rotations[i] * data.xquat[1:]).sum(-1)), 1, atol=1e-9)
+
+
+def test_lowest_point_is_where_the_engine_touches_the_floor(humanoid, skeleton):
+    """Drop a standing body by its lowest point's height: it touches; a millimetre higher it does not."""
+    model = compile_model(humanoid)
+    data = mujoco.MjData(model)
+    root_pos, root_rot, joint_pos = poses(skeleton, 10)
+    state = unflat(np.concatenate([root_pos, root_rot, np.zeros((10, 6)), joint_pos, 0 * joint_pos], -1))
+    low = lowest_point(skeleton, state)
+    floor = model.geom("floor").id
+    for i in range(10):
+        for gap, touches in ((-1e-3, True), (1e-3, False)):
+            data.qpos[:] = np.concatenate([root_pos[i] - [0, 0, low[i] - gap], root_rot[i], joint_pos[i]])
+            mujoco.mj_forward(model, data)
+            ground = [c for c in data.contact if floor in c.geom]
+            assert bool(ground) is touches
+
+
+def test_mirroring_twice_is_nothing(skeleton):
+    source, sign = skeleton.mirrored_hinges
+    x = np.random.default_rng(0).normal(size=28)
+    np.testing.assert_array_equal((sign * (sign * x[source])[source]), x)
+
+
+def test_limits_are_mirror_images(skeleton):
+    source, sign = skeleton.mirrored_hinges
+    lower, upper = np.array(skeleton.lower), np.array(skeleton.upper)
+    mirrored = np.sort(np.stack([sign * lower[source], sign * upper[source]]), axis=0)
+    np.testing.assert_allclose(mirrored, np.stack([lower, upper]), atol=1e-6)
+
+
+def test_skeleton_survives_json(skeleton):
+    assert Skeleton.from_dict(json.loads(json.dumps(skeleton.to_dict()))) == skeleton
+
+
+def test_layout_tiles_the_flat_state(skeleton):
+    parts = layout(skeleton.num_hinges)
+    vector = np.arange(69.0)
+    state = unflat(vector)
+    np.testing.assert_array_equal(state.flat(), vector)
+    assert [part.name for part in parts][:2] == ["root_pos", "root_rot"]
+    assert parts[-1].stop == 69
+
+
+def test_unknown_character_lists_what_exists():
+    with pytest.raises(KeyError, match="humanoid"):
+        load_character("dragon")

@@ -1,0 +1,46 @@
+"""Fixtures that more than one room needs: the body, the default clips, a small and quick world."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.characters.character import Character, load_character
+from pretrain.characters.skeleton import Skeleton
+from pretrain.material import Material, load_material
+from pretrain.motion.library import MotionLibrary
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Small tensors gain nothing from a second thread, and tests that run side by side lose by it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def humanoid() -> Character:
+    return load_character("humanoid")
+
+
+@pytest.fixture(scope="session")
+def skeleton(humanoid: Character) -> Skeleton:
+    return humanoid.skeleton
+
+
+@pytest.fixture(scope="session")
+def material() -> Material:
+    """The locomotion clips, fetched on first use."""
+    return load_material("humanoid", "locomotion", 3)
+
+
+@pytest.fixture(scope="session")
+def library(material: Material) -> MotionLibrary:
+    return material.library
+
+
+@pytest.fixture
+def rng() -> torch.Generator:
+    return torch.Generator().manual_seed(0)

@@ -1,0 +1,57 @@
+"""Real bodies over random skills: the smallest parent that a controller can be trained on, in no time."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from hlc.parent import Parent, open_parent
+from pretrain.characters.character import load_character
+from pretrain.characters.rotations import multiply, rotate, turn
+from pretrain.characters.state import CharacterState
+from skills_store import manifest as m
+from skills_store.store import Store
+from tests import tiny
+
+
+def publish_skills(store: Store, seed: int = 0, policy: bytes | None = None) -> Parent:
+    """Random weights for the real humanoid, published as if trained on the locomotion clips, and opened.
+
+    `policy` takes the place of the random one.
+    """
+    body = load_character("humanoid")
+    character = m.Character(
+        name=body.name,
+        skeleton=body.skeleton.to_dict(),
+        joints=body.skeleton.hinges,
+        kp=body.kp,
+        kd=body.kd,
+        torque_limit=body.torque_limit,
+        control_dt=body.control_dt,
+        mjcf=body.mjcf,
+    )
+    drawn = tiny.skills_manifest()
+    lineage = drawn.lineage.model_copy(update={"config": {"motions": "locomotion"}})
+    changed = drawn.model_copy(update={"character": character, "lineage": lineage})
+    files = tiny.skills_files(seed) | ({"policy.onnx": policy} if policy else {})
+    return open_parent(store, store.publish(changed, files).pinned)
+
+
+def moved(state: CharacterState, goal: Tensor, yaw: float, shift: Tensor) -> tuple[CharacterState, Tensor]:
+    """The whole scene turned by `yaw` about the world's z axis, then shifted."""
+    q = turn(torch.full(state.shape, yaw))
+    scene = CharacterState(
+        root_pos=rotate(q, state.root_pos) + shift,
+        root_rot=multiply(q, state.root_rot),
+        root_vel=rotate(q, state.root_vel),
+        root_ang_vel=rotate(q, state.root_ang_vel),
+        joint_pos=state.joint_pos,
+        joint_vel=state.joint_vel,
+    )
+    return scene, rotate(q, goal) + shift
+
+
+def clip_states(parent: Parent, n: int, seed: int = 0) -> CharacterState:
+    """Random states of the clips, (n, ...)."""
+    rng = torch.Generator().manual_seed(seed)
+    return parent.clips.at(*parent.clips.sample(n, rng))

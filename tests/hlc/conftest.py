@@ -1,0 +1,58 @@
+"""Shared parts of the controller's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from hlc.config import HlcConfig, PPOConfig
+from hlc.parent import Parent
+from pretrain.sim.backend import ENGINES
+from skills_store.store import Store
+from tests.hlc.bodies import publish_skills
+from tests.hlc.puppet import PuppetEngine, puppet_policy
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tensors this small gain nothing from more, and lose much to a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="session")
+def parent(store: Store) -> Parent:
+    return publish_skills(store)
+
+
+@pytest.fixture(scope="session")
+def strings(store: Store, parent: Parent) -> Iterator[Parent]:
+    """Skills that pull strings, and the engine that they pull them in, under the name "puppet"."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ENGINES, "puppet", PuppetEngine)
+        yield publish_skills(store, policy=puppet_policy(parent.character.skeleton.hinges))
+
+
+@pytest.fixture
+def toy(store: Store, parent: Parent, tmp_path: Path) -> HlcConfig:
+    """Two iterations of eight decisions in four worlds."""
+    ppo = PPOConfig(horizon=4, epochs=2, minibatch=8, hidden=(16,))
+    return HlcConfig(
+        skill=parent.version.pinned,
+        num_envs=4,
+        samples=32,
+        ppo=ppo,
+        runs=str(tmp_path),
+        store=str(store.root),
+        threads=1,
+    )

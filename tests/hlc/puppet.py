@@ -1,0 +1,83 @@
+"""A body on strings: its joints are at once where they are sent, its root rolls over the ground, and it never falls.
+
+With skills that steer it plainly (a number forward, one to turn, three for the right arm), what a controller can learn
+does not depend on how well a library was pretrained, and costs no physics.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from onnx import helper
+from torch import Tensor
+
+from pretrain.characters.character import Character
+from pretrain.characters.rotations import facing, multiply, turn
+from pretrain.characters.state import CharacterState, unflat
+from tests import tiny
+
+# What each joint target is sent to by a unit step along one axis of z, rad. The neck's targets stand for speeds.
+STRINGS = {"neck_y": 2.0, "neck_z": 3.0, "right_shoulder_x": 2.5, "right_shoulder_y": 2.0, "right_shoulder_z": 2.0}
+DT = 1 / 30  # s
+HEIGHT = 0.85  # m
+
+
+def puppet_policy(hinges: tuple[str, ...]) -> bytes:
+    """targets = M z: the i-th number of z pulls the i-th string."""
+    pull = np.zeros((tiny.STATE + tiny.LATENT, len(hinges)), np.float32)
+    for i, (joint, gain) in enumerate(STRINGS.items()):
+        pull[tiny.STATE + i, hinges.index(joint)] = gain
+    nodes = [
+        helper.make_node("Concat", ["state", "z"], ["obs"], axis=1),
+        helper.make_node("Gemm", ["obs", "pull"], ["targets"]),
+    ]
+    return tiny.model(nodes, {"pull": pull}, tiny.POLICY)
+
+
+class PuppetEngine:
+    """A `Backend` without physics."""
+
+    def __init__(self, character: Character, num_envs: int, threads: int):
+        skeleton = character.skeleton
+        self.num_envs, self._hinges, self._bodies = num_envs, skeleton.hinges, len(skeleton.bodies)
+        self._lower, self._upper = torch.tensor(skeleton.lower), torch.tensor(skeleton.upper)
+        self._state = unflat(torch.zeros(num_envs, 13 + 2 * skeleton.num_hinges)).map(torch.clone)
+        self._state.root_rot[:, 0] = 1.0
+
+    def state(self) -> CharacterState:
+        return self._state.map(torch.clone)
+
+    def touching(self) -> Tensor:
+        return torch.zeros(self.num_envs, self._bodies, dtype=torch.bool)
+
+    def place(self, ids: Tensor, state: CharacterState) -> None:
+        """Upright, at rest, looking where `state` looks."""
+        ahead = facing(state.root_rot)
+        self._state.root_pos[ids] = state.root_pos
+        self._state.root_pos[ids, 2] = HEIGHT
+        self._state.root_rot[ids] = turn(torch.atan2(ahead[:, 1], ahead[:, 0]))
+        for still in (self._state.root_vel, self._state.root_ang_vel, self._state.joint_pos, self._state.joint_vel):
+            still[ids] = 0.0
+
+    def advance(self, targets: Tensor) -> Tensor:
+        speed, rate = (targets[:, self._hinges.index(joint)] for joint in ("neck_y", "neck_z"))
+        ahead = facing(self._state.root_rot)
+        self._state.root_vel[:, :2] = speed[:, None] * ahead
+        self._state.root_pos[:] += DT * self._state.root_vel
+        self._state.root_ang_vel[:, 2] = rate
+        self._state.root_rot[:] = multiply(turn(DT * rate), self._state.root_rot)
+        angles = torch.minimum(torch.maximum(targets, self._lower), self._upper)
+        self._state.joint_vel[:] = ((angles - self._state.joint_pos) / DT).clamp(-math.tau, math.tau)
+        self._state.joint_pos[:] = angles
+        return torch.zeros(self.num_envs, dtype=torch.bool)
+
+    def push(self, ids: Tensor, body: str, force: Tensor) -> None:
+        pass
+
+    def snapshot(self) -> dict[str, Tensor]:
+        return {}
+
+    def restore(self, snapshot: dict[str, Tensor]) -> None:
+        pass

@@ -1,0 +1,67 @@
+"""What a user gets wrong is answered by what exists."""
+
+from __future__ import annotations
+
+import pytest
+
+from hlc.config import HlcConfig
+from hlc.evaluate import main as evaluate
+from hlc.parent import Parent
+from hlc.tasks import TASKS
+from hlc.tasks.task import Task
+from hlc.train import main
+from pretrain.rl.run import load_config
+from skills_store.store import Store
+
+
+def test_every_task_can_be_chosen_by_name() -> None:
+    for name, kind in TASKS.items():
+        cfg = load_config(HlcConfig, "hlc.conf", [f"task={name}"])
+        assert cfg.task == name
+        task: Task = cfg.chosen_task()
+        assert isinstance(task, kind)
+
+
+def test_keys_and_presets_reach_the_configuration() -> None:
+    cfg = load_config(HlcConfig, "hlc.conf", ["task=reach", "preset=toy", "ppo.lr=1e-3", "reach.height_max=1.8"])
+    assert (cfg.num_envs, cfg.ppo.horizon, cfg.ppo.lr, cfg.reach.height_max) == (32, 4, 1e-3, 1.8)
+    assert load_config(HlcConfig, "hlc.conf", []) == HlcConfig()
+
+
+@pytest.mark.parametrize(
+    ("argument", "listed"),
+    [
+        ("task=fly", "Available options in 'task': reach"),
+        ("preset=huge", "Available options in 'preset': full toy"),
+        ("learning_rate=1", "ppo.lr"),
+        ("reach.depth=1", "reach.height_max"),
+        ("ppo.gamma=2", "ppo.gamma"),
+        ("reach.height_min=3", "height_max"),
+        ("skill=biped", "humanoid"),
+        ("skill=humanoid@99", "1"),
+    ],
+)
+def test_what_does_not_exist_is_answered_by_what_does(
+    argument: str, listed: str, store: Store, parent: Parent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["preset=toy", f"store={store.root}", argument]) == 2
+    error = capsys.readouterr().err
+    assert listed in error
+    assert "Traceback" not in error
+    assert len(error.splitlines()) == 1
+
+
+def test_a_task_that_python_code_asks_for_is_checked_too() -> None:
+    with pytest.raises(ValueError, match="no task 'fly'; there are: reach"):
+        HlcConfig(task="fly")
+
+
+def test_evaluation_lists_its_keys_and_what_the_store_has(
+    store: Store, parent: Parent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert evaluate(["task=reach"]) == 2
+    assert "controller, store, episodes, seed, json" in capsys.readouterr().err
+    assert evaluate([f"store={store.root}", "controller=grasp@latest"]) == 2
+    assert "humanoid" in capsys.readouterr().err
+    assert evaluate([f"store={store.root}", "controller=humanoid@1"]) == 2
+    assert "humanoid@1" in capsys.readouterr().err

@@ -1,0 +1,56 @@
+"""Ctrl-C in training: the iteration is finished, the checkpoint is written, and the same command goes on from it."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import pytest
+import torch
+from torch import Tensor
+
+from hlc import train as training_module
+from hlc.config import HlcConfig
+from hlc.parent import Parent
+from hlc.skill_env import SkillEnv
+from hlc.train import Training, build, run
+from pretrain.rl import checkpoint
+from pretrain.rl.rollout import Batch, Step
+
+
+@dataclass
+class Impatient:
+    """An environment whose user presses Ctrl-C in the middle of its first decision."""
+
+    inner: SkillEnv
+
+    def __post_init__(self) -> None:
+        self.num_envs, self.env = self.inner.num_envs, self.inner.env
+        self.observe, self.reset, self.snapshot = self.inner.observe, self.inner.reset, self.inner.snapshot
+
+    def step(self, action: Tensor) -> Step:
+        signal.raise_signal(signal.SIGINT)
+        return self.inner.step(action)
+
+
+def test_ctrl_c_leaves_a_checkpoint_that_the_same_command_goes_on_from(
+    toy: HlcConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cfg = toy.model_copy(update={"publish": False})
+
+    def impatient(cfg: HlcConfig, parent: Parent) -> Training:
+        training = build(cfg, parent)
+        training.env = cast(SkillEnv, Impatient(training.env))
+        return training
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training_module, "build", impatient)
+        assert run(cfg) == 130
+    assert "stopped after 16 decisions" in capsys.readouterr().out
+    [folder] = tmp_path.iterdir()
+    saved: Batch = checkpoint.load(folder / "checkpoint.pt")["nets"]["policy"]
+    assert all(torch.isfinite(x).all() for x in saved.values())
+    assert run(cfg) == 0
+    assert "going on after 16 of 32 decisions" in capsys.readouterr().out

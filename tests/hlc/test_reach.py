@@ -1,0 +1,54 @@
+"""Reach: its reward by hand, its features from anywhere, its targets where they are said to be."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from pydantic import ValidationError
+
+from hlc.parent import Parent
+from hlc.tasks.reach import Reach, hand_position, near, target_in_heading
+from pretrain.characters.rotations import facing, into_heading, turn
+from tests.hlc.bodies import clip_states
+
+
+def test_reward_is_one_in_the_target_and_falls_with_the_squared_distance() -> None:
+    hand = torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    target = torch.tensor([[1.0, 2.0, 3.0], [0.3, 0.4, 0.0], [0.0, 1.0, 1.0]])
+    torch.testing.assert_close(near(hand, target), torch.tensor([1.0, math.exp(-1.0), math.exp(-4.0)]))
+
+
+def test_target_ahead_is_ahead_whichever_way_the_character_faces(parent: Parent) -> None:
+    state = clip_states(parent, 4)
+    yaw = torch.tensor([0.0, 1.0, math.pi, -2.0])
+    upright = state.map(lambda x: x.clone())
+    upright.root_rot[:] = turn(yaw)
+    ahead = torch.stack([yaw.cos(), yaw.sin(), torch.zeros(4)], -1)
+    seen = target_in_heading(upright, upright.root_pos + 2 * ahead)
+    torch.testing.assert_close(seen, torch.tensor([[2.0, 0.0, 0.0]] * 4), atol=1e-5, rtol=0)
+
+
+def test_hand_is_where_the_body_has_it(parent: Parent) -> None:
+    """The zero pose is a T-pose: from the pelvis up the trunk, and out along the right arm."""
+    state = clip_states(parent, 1).map(torch.zeros_like)
+    state.root_rot[:, 0] = 1.0
+    expected = [[-0.02405, -0.18311 - 0.274788 - 0.258947, 0.236151 + 0.2435]]
+    torch.testing.assert_close(hand_position(parent.character.skeleton, state), torch.tensor(expected))
+
+
+def test_targets_lie_in_the_box_around_the_heading(parent: Parent) -> None:
+    task, state = Reach(distance_max=0.5, height_min=0.8, height_max=1.1), clip_states(parent, 2000)
+    target = task.draw(state, torch.Generator().manual_seed(0))
+    seen = into_heading(facing(state.root_rot), target - state.root_pos)
+    for axis in (0, 1):
+        assert -0.5 <= seen[:, axis].min() < -0.48
+        assert 0.48 < seen[:, axis].max() <= 0.5
+    assert 0.8 <= target[:, 2].min() < 0.81
+    assert 1.09 < target[:, 2].max() <= 1.1
+
+
+def test_a_range_that_is_upside_down_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"height_min 2\.0 is above height_max 1\.2"):
+        Reach(height_min=2.0)

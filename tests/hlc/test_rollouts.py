@@ -1,0 +1,58 @@
+"""Measures of episodes, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from hlc.config import EvalConfig, HlcConfig
+from hlc.evaluate import interval, task_card
+from hlc.parent import Parent
+from hlc.rollouts import Episodes, RandomSkills, distance_curve, final_distances, returns, survival
+
+
+def by_hand() -> Episodes:
+    """Two worlds over four steps: the first changes goal after step 2, the second falls in step 3."""
+    return Episodes(
+        reward=torch.tensor([[1.0, 0.5], [0.5, 0.5], [0.25, 0.0], [0.25, 0.0]]),
+        distance=torch.tensor([[0.1, 0.4], [0.2, 0.6], [0.3, 9.0], [0.4, 9.0]]),
+        since=torch.tensor([[1, 1], [2, 2], [1, 3], [2, 4]]),
+        last=torch.tensor([[False, False], [True, False], [False, False], [False, True]]),
+        standing=torch.tensor([[True, True], [True, True], [True, False], [True, False]]),
+    )
+
+
+def test_measures_by_hand() -> None:
+    played = by_hand()
+    torch.testing.assert_close(returns(played, 2), torch.tensor([1.0, 0.5]))
+    torch.testing.assert_close(survival(played), torch.tensor([1.0, 0.5]))
+    torch.testing.assert_close(final_distances(played), torch.tensor([0.2]))  # who lies on the ground is not counted
+    curve, rows = distance_curve(played)
+    torch.testing.assert_close(curve, torch.tensor([0.8 / 3, 1.2 / 3]))
+    assert rows.tolist() == [3, 3]
+
+
+def test_nothing_to_average_is_null_and_never_nan() -> None:
+    assert interval(torch.zeros(0)) == {"n": 0, "mean": None, "interval": None}
+    assert interval(torch.ones(1))["interval"] == [1.0, 1.0]
+
+
+def test_random_skills_are_unit_and_held_as_long_as_asked() -> None:
+    player = RandomSkills(16, 8, 3, 3, torch.Generator().manual_seed(0))
+    nothing = np.zeros((16, 1), np.float32)
+    z = [player(nothing, nothing).copy() for _ in range(6)]
+    np.testing.assert_allclose(np.linalg.norm(z[0], axis=-1), 1, atol=1e-6)
+    assert all(np.array_equal(z[0], z[i]) for i in (1, 2))
+    assert all(np.array_equal(z[3], z[i]) for i in (4, 5))
+    assert (z[2] != z[3]).any(-1).all()
+
+
+def test_players_are_compared_on_the_same_seeds(parent: Parent) -> None:
+    """A player that is the better baseline in disguise measures exactly what the baseline does."""
+    cfg = HlcConfig(threads=1, episode_length=2.0, eval=EvalConfig(episodes=8))
+    disguise = RandomSkills(8, parent.skills.latent_dim, 1, 1, torch.Generator().manual_seed(cfg.eval.seed + 2))
+    card = task_card(disguise, parent, cfg)
+    assert card["detail"]["random"]["redrawn"] == card["detail"]["controller"]
+    assert card["return_random"] == max(
+        card["detail"]["random"][name]["return"]["mean"] for name in ("redrawn", "held")
+    )

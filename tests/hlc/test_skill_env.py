@@ -1,0 +1,138 @@
+"""The macro step: what is averaged, what is masked, what ends, on an engine that follows a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from hlc.config import HlcConfig
+from hlc.goals import Goals
+from hlc.parent import Parent
+from hlc.skill_env import SkillEnv, on_sphere, style_reward
+from hlc.tasks.reach import Reach
+from hlc.train import build
+from pretrain.characters.state import CharacterState
+from pretrain.sim.env import CharacterEnv
+from tests.hlc.bodies import clip_states
+
+STEPS = 5
+
+
+class StillEngine:
+    """Characters that stand as they were placed, and touch the ground or break when the script says so."""
+
+    def __init__(self, parent: Parent, num_envs: int, falls: dict[int, int], breaks: dict[int, int]):
+        self.num_envs, self._falls, self._breaks = num_envs, falls, breaks
+        self._bodies = len(parent.character.skeleton.bodies)
+        self._state = clip_states(parent, num_envs)
+        self.steps = 0
+
+    def state(self) -> CharacterState:
+        return self._state.map(torch.clone)
+
+    def _worlds(self, script: dict[int, int]) -> Tensor:
+        return torch.tensor([script.get(world) == self.steps for world in range(self.num_envs)])
+
+    def touching(self) -> Tensor:
+        touching = torch.zeros(self.num_envs, self._bodies, dtype=torch.bool)
+        touching[:, 0] = self._worlds(self._falls)
+        return touching
+
+    def place(self, ids: Tensor, state: CharacterState) -> None:
+        pass
+
+    def advance(self, targets: Tensor) -> Tensor:
+        self.steps += 1
+        return self._worlds(self._breaks)
+
+    def push(self, ids: Tensor, body: str, force: Tensor) -> None:
+        pass
+
+    def snapshot(self) -> dict[str, Tensor]:
+        return {}
+
+    def restore(self, snapshot: dict[str, Tensor]) -> None:
+        pass
+
+
+Scripted = Callable[..., SkillEnv]
+
+
+@pytest.fixture
+def scripted(parent: Parent) -> Scripted:
+    def make(*, falls: dict[int, int], breaks: dict[int, int] | None = None, episode_length: int = 100) -> SkillEnv:
+        rng = torch.Generator().manual_seed(0)
+        env = CharacterEnv(
+            StillEngine(parent, 4, falls, breaks or {}),
+            parent.character.skeleton,
+            parent.clips,
+            window=parent.skills.window_length,
+            episode_length=episode_length,
+            rng=rng,
+        )
+        goals = Goals(Reach(), 4, STEPS, rng)
+        return SkillEnv(env, parent.skills, Reach(), goals, llc_steps=STEPS, style_scale=2.0)
+
+    return make
+
+
+def test_a_world_earns_until_it_falls_and_nothing_after(scripted: Scripted, parent: Parent) -> None:
+    env = scripted(falls={1: 3, 2: 5}, breaks={3: 2})
+    each = Reach().reward(
+        parent.character.skeleton, env.env.state(), env.goals.goal
+    )  # nobody moves: alike in every step
+    step = env.step(torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1)))
+    torch.testing.assert_close(step.reward, each * torch.tensor([5, 2, 4, 1]) / STEPS)
+    assert step.terminated.tolist() == [False, True, True, True]
+    assert not step.truncated.any()
+
+
+def test_the_next_decision_finds_the_world_that_ended_where_it_is(scripted: Scripted, parent: Parent) -> None:
+    env = scripted(falls={1: 3})
+    action = torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
+    first = env.step(action)
+    assert env.env.age.tolist() == [5, 5, 5, 5]  # no reset inside
+    env.reset(first.terminated.nonzero()[:, 0])
+    assert env.env.age.tolist() == [5, 0, 5, 5]
+    second = env.step(action)
+    assert not second.terminated.any()
+
+
+def test_time_ends_an_episode_without_failing_it(scripted: Scripted, parent: Parent) -> None:
+    env = scripted(falls={1: 8}, episode_length=10)
+    action = torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
+    assert not env.step(action).truncated.any()
+    step = env.step(action)
+    assert step.terminated.tolist() == [False, True, False, False]
+    assert step.truncated.tolist() == [True, False, True, True]
+    assert (step.reward > 0).all()
+
+
+def test_style_pays_the_published_discriminator_averaged_alike(scripted: Scripted, parent: Parent) -> None:
+    env = scripted(falls={1: 3})
+    for _ in range(2):  # until the windows hold nothing but the still pose
+        env.step(torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1)))
+    paid = env.step(torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))).extras[
+        "style"
+    ]
+    likeness = torch.from_numpy(parent.skills.style(env.env.states.numpy()))
+    torch.testing.assert_close(paid, style_reward(likeness, 2.0))
+
+
+def test_style_reward_by_hand() -> None:
+    paid = style_reward(torch.tensor([0.0, 0.5, 1.0]), 2.0)
+    torch.testing.assert_close(paid, torch.tensor([0.0, 1.386294, 18.420681]))
+
+
+def test_only_the_direction_of_an_action_counts(toy: HlcConfig, parent: Parent) -> None:
+    action = torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(on_sphere(action).norm(dim=-1), torch.ones(4))
+    ends = []
+    for scale in (1.0, 8.0):
+        env = build(toy, parent).env
+        env.step(scale * action)
+        ends.append(env.env.state().flat())
+    assert torch.equal(*ends)

@@ -1,0 +1,118 @@
+"""Training, resuming, exporting and publishing a controller, on a library with random weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from hlc.config import EvalConfig, HlcConfig, PPOConfig
+from hlc.evaluate import main as evaluate
+from hlc.evaluate import trained_config
+from hlc.export import ControllerGraph
+from hlc.parent import Parent
+from hlc.train import Training, build, run, train
+from pretrain.rl import checkpoint
+from skills_store.library import Controller, SkillLibrary
+from skills_store.store import Store
+from tests.hlc.bodies import clip_states, publish_skills
+
+FINAL = "checkpoint.pt"
+
+
+def weights(training: Training) -> dict[str, torch.Tensor]:
+    return {f"{name}.{key}": x for name, net in training.nets.modules().items() for key, x in net.state_dict().items()}
+
+
+def test_resumed_training_is_bit_for_bit_the_uninterrupted_one(toy: HlcConfig, parent: Parent, tmp_path: Path) -> None:
+    whole = build(toy, parent)
+    before = {key: x.clone() for key, x in weights(whole).items()}
+    assert train(toy, whole, tmp_path / "whole")
+    half = toy.model_copy(update={"samples": 16})
+    assert train(half, build(half, parent), tmp_path / "parts")
+    resumed = build(toy, parent)
+    resumed.restore(checkpoint.load(tmp_path / "parts" / FINAL))
+    assert train(toy, resumed, tmp_path / "parts")
+    assert resumed.iteration == whole.iteration == 2
+    ours, theirs = weights(whole), weights(resumed)
+    assert all(torch.equal(ours[key], theirs[key]) for key in ours)
+    assert any(not torch.equal(ours[key], before[key]) for key in ours)
+    rows = [json.loads(row) for row in (tmp_path / "parts" / "metrics.jsonl").read_text().splitlines()]
+    assert [row["iteration"] for row in rows] == [1, 2]
+    assert {"reward/env", "reward/style", "policy/kl", "samples"} <= set(rows[0])
+
+
+@pytest.fixture(scope="module")
+def published(store: Store, strings: Parent, tmp_path_factory: pytest.TempPathFactory) -> Controller:
+    """`python -m hlc.train`, but for the command line."""
+    cfg = HlcConfig(
+        skill=strings.version.pinned,
+        engine="puppet",
+        num_envs=64,
+        samples=15_000,
+        threads=1,
+        episode_length=4.0,
+        disc_reward_weight=0.0,
+        ppo=PPOConfig(lr=3e-4, minibatch=256, hidden=(64, 64)),
+        eval=EvalConfig(episodes=24),
+        runs=str(tmp_path_factory.mktemp("runs")),
+        store=str(store.root),
+    )
+    assert run(cfg) == 0
+    return Controller.open(store, "reach@latest")
+
+
+def test_what_was_learned_is_worth_twice_what_random_skills_are(published: Controller) -> None:
+    card = published.version.manifest.card
+    assert card["return_ratio"] > 2
+    assert card["final_distance"] < 0.7 * card["final_distance_random"]
+    curve = card["distance_curve"]["controller"]
+    assert len(curve) == 100  # control steps of the longest-lived goals
+    assert curve[49] < 0.8 * curve[0]
+
+
+def test_published_controller_is_bound_to_the_digest_of_its_skills(published: Controller, strings: Parent) -> None:
+    manifest, skills = published.version.manifest, strings.version.manifest
+    assert manifest.task is not None
+    assert manifest.task.parent.digest == strings.version.digest
+    assert published.llc_steps == 5
+    assert manifest.licence == skills.licence
+    assert manifest.character == skills.character
+    assert manifest.lineage.config["parent"] == skills.lineage.config
+    assert trained_config(manifest).skill == strings.version.pinned
+    assert {"return", "return_random", "return_ratio", "final_distance", "distance_curve", "cost"} <= set(manifest.card)
+
+
+def test_published_bytes_decide_what_the_network_does(published: Controller, strings: Parent) -> None:
+    cfg = trained_config(published.version.manifest)
+    training = build(cfg, strings)
+    [folder] = Path(cfg.runs).iterdir()
+    training.restore(checkpoint.load(folder / FINAL))
+    state = clip_states(strings, 50, seed=3)
+    goal = cfg.chosen_task().draw(state, torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected = ControllerGraph(training.nets.policy, cfg.chosen_task())(state.flat(), goal).numpy()
+    found = published.decide(state.flat().numpy(), goal.numpy())
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1, atol=1e-5)
+    parity = published.version.manifest.graphs["controller"].parity
+    assert parity.max_abs_error <= 1e-5
+    assert parity.rows > 500
+
+
+def test_controller_refuses_other_skills(published: Controller, store: Store) -> None:
+    other = publish_skills(store, seed=1)
+    with pytest.raises(Exception, match="parent of reach@1"):
+        Controller.open(store, "reach@latest", library=SkillLibrary.open(store, other.version))
+
+
+def test_evaluation_of_the_published_bytes_repeats_the_card(
+    published: Controller, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["controller=reach@latest", f"store={store.root}", "episodes=24", "json=true"]
+    assert evaluate(arguments) == 0
+    card = json.loads(capsys.readouterr().out)
+    assert card == {key: value for key, value in published.version.manifest.card.items() if key != "cost"}

@@ -1,0 +1,89 @@
+"""MotionLibrary and recipes: sampling, interpolation, windows, and what a wrong recipe is told."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.motion.clip import CONTROL_RATE, ClipError
+from pretrain.motion.library import pack
+from pretrain.motion.recipe import load_dataset, load_recipe
+
+
+def test_reading_at_a_frame_is_that_frame(library):
+    clip = torch.tensor([2, 4])
+    state = library.at(clip, torch.tensor([3.0, 5.0]) / CONTROL_RATE)
+    expected = library.frames[library.starts[clip] + torch.tensor([3, 5])]
+    torch.testing.assert_close(state.flat(), expected, atol=1e-4, rtol=0)
+
+
+def test_reading_between_frames_stays_between_and_unit(library, rng):
+    ids, times = library.sample(500, rng)
+    state = library.at(ids, times)
+    torch.testing.assert_close(state.root_rot.norm(dim=-1), torch.ones(500))
+    assert torch.isfinite(state.flat()).all()
+
+
+def test_windows_never_cross_a_seam(library):
+    """The oldest frames of a window that would begin before its clip are the clip's first frame."""
+    windows = library.windows(torch.tensor([0]), torch.tensor([1 / CONTROL_RATE]), 5)
+    first = library.at(torch.tensor([0]), torch.tensor([0.0]))
+    torch.testing.assert_close(windows.root_pos[0, :4], first.root_pos.expand(4, 3))
+
+
+def test_clips_are_drawn_by_weight(library, rng):
+    ids, _ = library.sample(20_000, rng)
+    share = torch.bincount(ids, minlength=len(library.names)) / 20_000
+    torch.testing.assert_close(share, library.weights, atol=0.02, rtol=0)
+
+
+def test_sampling_repeats_with_its_seed(library):
+    draws = [library.sample(10, torch.Generator().manual_seed(3)) for _ in range(2)]
+    assert torch.equal(draws[0][1], draws[1][1])
+
+
+def test_one_clip_alone_packs(material):
+    assert pack(material.dataset.clips[:1], (1.0,)).durations[0] == pytest.approx(1.267, abs=0.05)
+
+
+def test_locomotion_has_seven_clips_and_their_mirrors(material):
+    assert len(material.dataset.clips) == 14
+    assert all(clip.digest.startswith("sha256:") and clip.licence for clip in material.dataset.clips)
+
+
+def test_own_recipe_by_path(tmp_path, skeleton):
+    from pretrain.motion.fetch import fetched
+    from pretrain.motion.recipe import CACHE
+
+    (tmp_path / "mine.txt").write_bytes((fetched(CACHE) / "humanoid3d_walk.txt").read_bytes())
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("name: mine\nmirror: false\nmotions: [{file: mine.txt, licence: CC0-1.0}]\n")
+    dataset = load_dataset(str(recipe), skeleton)
+    assert [clip.name for clip in dataset.clips] == ["mine"]
+    assert dataset.clips[0].licence == "CC0-1.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: x\nmotions: []", "motions"),
+        ("name: x\nmotions: [{file: a.txt, wait: 2}]", "wait"),
+        ("name: x\nmotions: [{file: a.txt, weight: -1}]", "weight"),
+        ("name: [", "recipe.yaml"),
+    ],
+)
+def test_a_bad_recipe_names_the_key(tmp_path, text, said):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(text)
+    with pytest.raises(ValueError, match=said):
+        load_recipe(str(recipe))
+
+
+def test_unknown_recipe_and_missing_clip_list_what_exists(tmp_path, skeleton):
+    with pytest.raises(FileNotFoundError, match="locomotion"):
+        load_recipe("swimming")
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("name: x\nmotions: [{file: a.txt}]")
+    (tmp_path / "b.txt").touch()
+    with pytest.raises(ClipError, match=r"b\.txt"):
+        load_dataset(str(recipe), skeleton)

@@ -1,0 +1,148 @@
+"""The loop learns, in a world small enough to know the answer; and its parts keep their promises."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from pretrain.rl import checkpoint
+from pretrain.rl.loop import Learner, LoopConfig, Recipe, iterate
+from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
+from pretrain.rl.ppo import policy_loss, value_loss
+from pretrain.rl.rollout import Batch, Noise, Step, collect
+from pretrain.rl.run import Log
+
+
+class Track:
+    """N points on a line, pushed by the action; the nearer to 0 the better. Leaving [-3, 3] is a fall."""
+
+    num_envs = 64
+
+    def __init__(self, seed: int = 0):
+        self.rng = torch.Generator().manual_seed(seed)
+        self.x = torch.zeros(self.num_envs, 1)
+        self.age = torch.zeros(self.num_envs)
+        self.reset(torch.arange(self.num_envs))
+
+    def reset(self, ids: torch.Tensor) -> None:
+        self.x[ids] = 4 * torch.rand(len(ids), 1, generator=self.rng) - 2
+        self.age[ids] = 0
+
+    def observe(self) -> Batch:
+        return {"obs": self.x.clone()}
+
+    def step(self, action: torch.Tensor) -> Step:
+        self.x = self.x + 0.3 * action.clamp(-1, 1)
+        self.age += 1
+        fell = self.x.abs().squeeze(-1) > 3
+        reward = torch.exp(-self.x.square().squeeze(-1))
+        return Step(self.observe(), reward, fell, ~fell & (self.age >= 40), {"seen": self.x.clone()})
+
+
+def parts(seed: int = 0) -> tuple[GaussianPolicy, Value, Recipe, torch.Generator]:
+    rng = torch.Generator().manual_seed(seed)
+    policy = GaussianPolicy(Inputs({"obs": standard(1)}), mlp([1, 32, 1], last_scale=0.1, rng=rng), 0.3)
+    value = Value(Inputs({"obs": standard(1)}), mlp([1, 32, 1], rng=rng))
+    recipe = Recipe(
+        {},
+        Learner("policy", policy_loss(policy, 0.2, 2.0, 0.1), torch.optim.Adam(policy.parameters(), 3e-3), 4, 256),
+        Learner("value", value_loss(value), torch.optim.Adam(value.parameters(), 3e-3), 4, 256),
+    )
+    return policy, value, recipe, rng
+
+
+def test_it_learns_to_stay_near_zero():
+    policy, value, recipe, rng = parts()
+    env, noise = Track(), Noise(0.0, torch.zeros(64, 1))
+    cfg = LoopConfig(16, 0.95, 0.95, env_reward_weight=1.0)
+    earned = [iterate(env, policy, value, recipe, cfg, noise, rng)["reward/env"] for _ in range(30)]
+    assert earned[0] < 0.6
+    assert earned[-1] > 0.8
+
+
+def test_the_next_observation_is_the_true_one_also_where_an_episode_ends():
+    policy, _, _, rng = parts()
+    rollout = collect(Track(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
+    ended = rollout.truncated | rollout.terminated
+    assert ended.any()
+    torch.testing.assert_close(rollout.next_obs["obs"], rollout.extras["seen"])
+    going_on = ~ended[:-1]
+    torch.testing.assert_close(rollout.obs["obs"][1:][going_on], rollout.next_obs["obs"][:-1][going_on])
+
+
+def test_reward_terms_are_weighted_added_and_logged_by_name():
+    policy, value, recipe, rng = parts()
+    terms = {
+        "two": (0.5, lambda r: torch.full_like(r.reward, 2.0)),
+        "ten": (0.1, lambda r: torch.full_like(r.reward, 10)),
+    }
+    with_terms = Recipe(terms, recipe.policy, recipe.value)
+    scalars = iterate(Track(), policy, value, with_terms, LoopConfig(8, 0.9, 0.9), Noise(0, torch.zeros(64, 1)), rng)
+    assert scalars["reward/two"] == 2.0
+    assert scalars["reward/ten"] == 10.0
+
+
+def test_a_step_with_a_gradient_that_is_not_finite_is_skipped_and_counted():
+    net = nn.Linear(1, 1)
+    before = net.weight.clone()
+
+    def poisoned(batch: Batch, rng: torch.Generator):
+        return net(batch["x"]).mean() * torch.tensor(float("nan")), {}
+
+    learner = Learner("bad", poisoned, torch.optim.Adam(net.parameters()), 2, 5)
+    scalars = learner.fit({"x": torch.ones(10, 1)}, ("x",), torch.Generator())
+    assert scalars["bad/skipped"] == 4
+    assert torch.equal(net.weight, before)
+
+
+def test_colored_noise_keeps_its_spread_and_its_memory(rng):
+    noise = Noise(0.8, torch.randn(20_000, 1, generator=rng))
+    first = noise.draw(rng)
+    second = noise.draw(rng)
+    assert second.std() == pytest.approx(1, abs=0.03)
+    assert (first * second).mean() == pytest.approx(0.8, abs=0.03)
+
+
+def test_running_normaliser_has_the_statistics_of_all_it_saw(rng):
+    data = 3 + 2 * torch.randn(500, 4, generator=rng)
+    norm = standard(4)
+    for chunk in data.split(70):
+        norm.update(chunk)
+    torch.testing.assert_close(norm.mean, data.mean(0), atol=1e-4, rtol=0)
+    torch.testing.assert_close(norm.std, data.std(0, correction=0), atol=1e-4, rtol=0)
+    assert norm(torch.full((1, 4), 1e9)).max() == norm.clip
+
+
+def test_a_fixed_normaliser_clips():
+    norm = Normalizer(torch.zeros(1), torch.ones(1), clip=2.0)
+    assert norm(torch.tensor([[5.0]])) == 2.0
+
+
+def test_a_failed_write_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+    path = tmp_path / "checkpoint.pt"
+    checkpoint.save(path, {"x": torch.ones(3), "n": 7})
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="the last one there is intact"):
+        checkpoint.save(path, {"x": torch.zeros(3), "n": 8})
+    assert checkpoint.load(path)["n"] == 7
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_resumed_log_has_no_row_twice(tmp_path):
+    log = Log(tmp_path, 0)
+    for i in range(1, 6):
+        log.write(i, {"x": float(i)})
+    log.close()
+    resumed = Log(tmp_path, 3)
+    resumed.write(4, {"x": 40.0})
+    resumed.close()
+    rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [row["iteration"] for row in rows] == [1, 2, 3, 4]
+    assert rows[-1]["x"] == 40.0

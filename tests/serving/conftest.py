@@ -1,0 +1,47 @@
+"""A store with a tiny skill library and controller, and the app over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serving.settings import Settings
+from skills_store.store import Store
+from tests.serving.local import Local, write_store
+
+
+@pytest.fixture(scope="session")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store that no test changes."""
+    return write_store(tmp_path_factory.mktemp("standing"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store to change."""
+    return write_store(tmp_path / "store")
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Local]]:
+    """serve(store.root, max_rows=4): the app over it, references resolved at every request."""
+    with ExitStack() as stack:
+
+        def start(root: Path, **settings: Any) -> Local:
+            local = Local(Settings(**{"store": root, "refresh": 0.0} | settings))
+            stack.callback(local.close)
+            return local
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def service(standing: Store) -> Iterator[Local]:
+    """The app over the standing store, with small limits."""
+    local = Local(Settings(store=standing.root, max_rows=40, max_frames=60, max_body=200_000))
+    yield local
+    local.close()

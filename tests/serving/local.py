@@ -1,0 +1,81 @@
+"""The app over a tiny store, called in this process; and rows to ask it with."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+from serving.app import create_app
+from serving.settings import Settings
+from skills_store.store import Store
+from tests.tiny import GOAL, LATENT, STATE, publish_tiny, publish_tiny_controller
+
+
+class Local:
+    """The app without a socket. What the app lets escape is raised here, so no test can pass over it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.app = create_app(settings)
+        self._runner = asyncio.Runner()
+        self._lifespan = self.app.router.lifespan_context(self.app)
+        self._runner.run(self._lifespan.__aenter__())
+        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://local")
+
+    def close(self) -> None:
+        self._runner.run(self._http.aclose())
+        self._runner.run(self._lifespan.__aexit__(None, None, None))
+        self._runner.close()
+
+    def get(self, path: str) -> httpx.Response:
+        return self._runner.run(self._http.get(path))
+
+    def post(self, path: str, **how: Any) -> httpx.Response:
+        return self._runner.run(self._http.post(path, **how))
+
+    def together(self, requests: list[tuple[str, Any]]) -> list[httpx.Response]:
+        async def all_of_them() -> list[httpx.Response]:
+            return await asyncio.gather(*(self._http.post(path, json=body) for path, body in requests))
+
+        return self._runner.run(all_of_them())
+
+
+def write_store(root: Path) -> Store:
+    store = Store(root)
+    publish_tiny_controller(store, publish_tiny(store))
+    return store
+
+
+def problem(answer: httpx.Response, status: int, code: str, field: str | None = None) -> dict[str, Any]:
+    """The Problem that `answer` must be."""
+    assert answer.status_code == status, answer.text
+    found = answer.json()
+    assert list(found) == ["code", "message", "field", "expected"]
+    assert (found["code"], found["field"]) == (code, field), found
+    assert found["message"]
+    assert "Traceback" not in answer.text
+    return found
+
+
+def state_rows(count: int, seed: int = 0) -> np.ndarray:
+    rows = np.random.default_rng(seed).standard_normal((count, STATE)).astype(np.float32)
+    rows[:, 3:7] /= np.linalg.norm(rows[:, 3:7], axis=1, keepdims=True)
+    return rows
+
+
+def skill_rows(count: int, seed: int = 1) -> np.ndarray:
+    rows = np.random.default_rng(seed).standard_normal((count, LATENT)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def goal_rows(count: int) -> np.ndarray:
+    return np.random.default_rng(2).standard_normal((count, GOAL)).astype(np.float32)
+
+
+def floats(numbers: Any) -> np.ndarray:
+    """As a client reads them."""
+    return np.array(json.loads(json.dumps(numbers)), np.float32)

@@ -1,0 +1,81 @@
+"""POST /act and the controllers' decision: the library's own numbers, bit for bit, in the form asked."""
+
+import numpy as np
+import pytest
+
+from skills_store.library import Controller, SkillLibrary
+from tests.serving.local import floats, goal_rows, skill_rows, state_rows
+from tests.tiny import SLICES
+
+
+@pytest.fixture(scope="module")
+def library(standing):
+    return SkillLibrary.open(standing, "humanoid@latest")
+
+
+def test_one_row_is_the_librarys_own_row(service, library):
+    state, z = state_rows(1), skill_rows(1)
+    answer = service.post("/act", json={"state": state[0].tolist(), "z": z[0].tolist()})
+    assert answer.status_code == 200
+    np.testing.assert_array_equal(floats(answer.json()["targets"]), library.act(state, z)[0])
+
+
+@pytest.mark.parametrize("count", [1, 2, 32, 33, 40])  # more than 32 run in a thread
+def test_a_batch_is_the_librarys_own_batch(service, library, count):
+    state, z = state_rows(count), skill_rows(count)
+    answer = service.post("/act", json={"state": state.tolist(), "z": z.tolist()})
+    assert answer.status_code == 200
+    np.testing.assert_array_equal(floats(answer.json()["targets"]), library.act(state, z))
+
+
+@pytest.mark.parametrize("one", [True, False])
+def test_named_parts_mean_the_same_as_the_row(service, one):
+    state, z = (x[0] if one else x for x in (state_rows(3), skill_rows(3)))
+    parts = {part.name: state[..., part.start : part.stop].tolist() for part in reversed(SLICES)}
+    by_parts = service.post("/act", json={"state": parts, "z": z.tolist()})
+    by_row = service.post("/act", json={"state": state.tolist(), "z": z.tolist()})
+    assert by_parts.status_code == 200
+    assert by_parts.content == by_row.content
+
+
+def test_integers_are_numbers(service):
+    row = [0, 0, 1, 1, *[0] * 65]
+    whole = service.post("/act", json={"state": row, "z": [1] + [0] * 7})
+    assert (
+        whole.content == service.post("/act", json={"state": [float(x) for x in row], "z": [1.0] + [0.0] * 7}).content
+    )
+
+
+def test_a_reply_names_the_bytes_that_computed_it(service, standing):
+    version = standing.resolve("humanoid")
+    body = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
+    for ref in ("humanoid", "humanoid@latest", "humanoid@1", version.pinned):
+        found = service.post("/act", json=body | {"skill": ref}).json()["skill"]
+        assert found == {"name": "humanoid", "version": 1, "digest": version.digest}
+
+
+def test_json_is_read_under_any_content_type(service):
+    body = b'{"state": %s, "z": %s}' % (
+        str(state_rows(1)[0].tolist()).encode(),
+        str(skill_rows(1)[0].tolist()).encode(),
+    )
+    answer = service.post("/act", content=body, headers={"content-type": "application/x-www-form-urlencoded"})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("count", [None, 1, 35])
+def test_a_decision_is_the_controllers_z_and_its_own_skills_targets(service, standing, count):
+    controller = Controller.open(standing, "reach")
+    state, goal = state_rows(count or 1), goal_rows(count or 1)
+    z = controller.decide(state, goal)
+    targets = controller.library.act(state, z)
+    asked = {"state": state.tolist(), "goal": goal.tolist()}
+    if count is None:
+        asked, z, targets = {name: rows[0] for name, rows in asked.items()}, z[0], targets[0]
+    answer = service.post("/controllers/reach@latest/act", json=asked)
+    assert answer.status_code == 200
+    found = answer.json()
+    np.testing.assert_array_equal(floats(found["z"]), z)
+    np.testing.assert_array_equal(floats(found["targets"]), targets)
+    assert found["controller"]["name"] == "reach"
+    assert found["skill"]["digest"] == standing.resolve("humanoid").digest

@@ -1,0 +1,141 @@
+"""POST /encode: one z per window and one for the whole, of JSON frames or of an uploaded motion file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pretrain.characters.character import load_character
+from pretrain.motion.importers import read_clip
+from skills_store.library import SkillLibrary
+from tests.serving.local import floats, problem, state_rows
+from tests.tiny import SLICES, WINDOW, skills_files, skills_manifest
+
+FRAMES = state_rows(12)
+
+
+def test_frames_are_encoded_window_by_window(service, standing):
+    library = SkillLibrary.open(standing, "humanoid")
+    answer = service.post("/encode", json={"frames": FRAMES.tolist()})
+    assert answer.status_code == 200
+    found, own = answer.json(), library.embed(FRAMES)
+    assert len(found["z"]) == len(FRAMES) - WINDOW + 1
+    np.testing.assert_array_equal(floats(found["z"]), own.windows)
+    np.testing.assert_array_equal(floats(found["pooled"]), own.pooled)
+    np.testing.assert_allclose(np.linalg.norm(found["pooled"]), 1, atol=1e-6)
+    assert found["window"] == WINDOW
+    [near] = found["nearest"]
+    assert near["clip"] == "walk"
+    assert near["cosine"] == pytest.approx(float(own.pooled[0]), abs=1e-6)
+
+
+def test_named_parts_mean_the_same_as_rows(service):
+    parts = {part.name: FRAMES[:, part.start : part.stop].tolist() for part in SLICES}
+    by_parts = service.post("/encode", json={"frames": parts, "skill": "humanoid@1"})
+    assert by_parts.content == service.post("/encode", json={"frames": FRAMES.tolist()}).content
+
+
+def test_one_window_is_enough_and_one_frame_less_is_not(service):
+    assert len(service.post("/encode", json={"frames": FRAMES[:WINDOW].tolist()}).json()["z"]) == 1
+    short = service.post("/encode", json={"frames": FRAMES[: WINDOW - 1].tolist()})
+    assert problem(short, 422, "clip_too_short", "frames")["expected"] == "at least 5 frames"
+
+
+def test_bad_frames(service):
+    rows = FRAMES.tolist()
+    problem(service.post("/encode", json={"frames": rows[0]}), 422, "wrong_shape", "frames")
+    problem(service.post("/encode", json={"frames": []}), 422, "wrong_shape", "frames")
+    problem(service.post("/encode", json={"frames": [*rows, rows[0][:-1]]}), 422, "wrong_shape", "frames[12]")
+    problem(
+        service.post("/encode", json={"frames": [*rows, [*rows[0][:-1], None]]}), 422, "wrong_type", "frames[12][68]"
+    )
+    problem(service.post("/encode", json={"frames": [rows[0]] * 61}), 422, "batch_too_large", "frames")
+    problem(service.post("/encode", json={}), 422, "missing_field", "frames")
+
+
+def standing_clip(frames: int = 20, duration: float = 1 / 30) -> dict:
+    """A DeepMimic file: upright, arms hanging, walking off along x."""
+    turn = [1.0, 0.0, 0.0, 0.0]
+    pose = [*turn, *turn, *turn, 0.0, *turn, *turn, 0.0, *turn, 0.0, *turn, *turn, 0.0]
+    return {"Loop": "none", "Frames": [[duration, 0.03 * i, 0.9, 0.0, *turn, *pose] for i in range(frames)]}
+
+
+@pytest.fixture(scope="module")
+def skeleton():
+    return load_character("humanoid").skeleton
+
+
+@pytest.fixture
+def uploading(store, serve, skeleton):
+    """A service whose skill has the real humanoid's skeleton."""
+    manifest = skills_manifest()
+    body = manifest.character.model_copy(update={"skeleton": skeleton.to_dict()})
+    store.publish(manifest.model_copy(update={"character": body}), skills_files())
+    return serve(store.root, max_frames=100)
+
+
+def upload(service, data: bytes, name: str = "stand.txt", **fields):
+    return service.post("/encode", files={"file": (name, data)}, data=fields)
+
+
+def test_an_uploaded_clip_is_its_own_states_encoded(uploading, skeleton):
+    data = json.dumps(standing_clip()).encode()
+    states = read_clip(data, "stand.txt", skeleton).states().flat().astype(np.float32)
+    answer = upload(uploading, data, skill="humanoid@latest")
+    assert answer.status_code == 200, answer.text
+    assert len(answer.json()["z"]) == len(states) - WINDOW + 1
+    assert answer.content == uploading.post("/encode", json={"frames": states.tolist()}).content
+
+
+def test_bad_uploads(uploading):
+    good = json.dumps(standing_clip()).encode()
+    assert (
+        "bad.txt" in problem(upload(uploading, b"no clip", "../../bad.txt"), 422, "clip_unreadable", "file")["message"]
+    )
+    problem(upload(uploading, b"", "empty.txt"), 422, "clip_unreadable", "file")
+    problem(upload(uploading, good, "walk.exe"), 422, "clip_unreadable", "file")
+    problem(upload(uploading, json.dumps(standing_clip(3)).encode()), 422, "clip_too_short", "file")
+    problem(upload(uploading, json.dumps(standing_clip(20, 1.0)).encode()), 422, "batch_too_large", "file")
+    problem(upload(uploading, good, skill="nobody"), 404, "unknown_skill", "skill")
+    problem(upload(uploading, good, speed="2"), 422, "unknown_field", "speed")
+    problem(uploading.post("/encode", files={"clip": ("a.txt", good)}), 422, "unknown_field", "clip")
+    problem(uploading.post("/encode", files={"skill": ("a.txt", good)}), 422, "missing_field", "file")
+    two = [("file", ("a.txt", good)), ("file", ("b.txt", good))]
+    problem(uploading.post("/encode", files=two), 422, "bad_upload")
+
+
+def test_a_reader_that_breaks_is_the_files_fault_and_is_logged(uploading, monkeypatch, caplog):
+    def broken(*_):
+        raise KeyError("secret detail")
+
+    monkeypatch.setattr("serving.uploads.read_clip", broken)
+    answer = upload(uploading, b"x", "odd.bvh")
+    problem(answer, 422, "clip_unreadable", "file")
+    assert "secret" not in answer.text
+    assert caplog.records[-1].exc_info[0] is KeyError
+
+
+def test_a_skill_without_a_skeleton_says_so(service):
+    problem(upload(service, b"x"), 503, "store_error")
+
+
+FORMS = [
+    b"",
+    b"--b",
+    b"--b\r\n\r\nx\r\n--b--\r\n",
+    b"--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--\r\n",
+    b'--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nx\r\n--b--\r\n',
+    b'--b\r\nContent-Disposition: form-data; name="file"; filename="\xff\x00.txt"\r\n\r\nx\r\n--b--\r\n',
+    b"--b\r\n" + b"A" * 20_000 + b": x\r\n\r\nx\r\n--b--\r\n",
+    b"\x00\xff" * 50,
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "kind", ["multipart/form-data; boundary=b", "multipart/form-data", "multipart/form-data; boundary="]
+)
+def test_malformed_forms(uploading, form, kind):
+    answer = uploading.post("/encode", content=form, headers={"content-type": kind})
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["code"] in {"bad_upload", "missing_field", "clip_unreadable"}

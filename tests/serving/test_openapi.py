@@ -1,0 +1,81 @@
+"""The OpenAPI document is one, its examples are accepted by the service itself, and the replies are as documented."""
+
+import pytest
+from fastapi.openapi.models import OpenAPI
+
+from serving import schemas
+from serving.problems import Problem
+from tests.serving.local import goal_rows, state_rows
+
+
+@pytest.fixture(scope="module")
+def document(service):
+    body = {"state": state_rows(1)[0].tolist(), "goal": goal_rows(1)[0].tolist()}
+    assert (
+        service.post("/controllers/reach/act", json=body).status_code == 200
+    )  # a controller that was used is an example
+    return service.get("/openapi.json").json()
+
+
+def references(part: object):
+    if isinstance(part, dict):
+        yield from ([part["$ref"]] if "$ref" in part else [])
+        part = list(part.values())
+    if isinstance(part, list):
+        for inner in part:
+            yield from references(inner)
+
+
+def test_it_is_an_openapi_document_whose_references_all_resolve(document):
+    OpenAPI.model_validate(document)
+    assert document["openapi"].startswith("3.1")
+    found = set(references(document))
+    assert {"#/components/schemas/ActRequest", "#/components/schemas/Problem"} <= found
+    for reference in found:
+        *path, name = reference.removeprefix("#/").split("/")
+        assert path == ["components", "schemas"]
+        assert name in document["components"]["schemas"]
+
+
+def test_every_example_is_accepted(service, document):
+    tried = 0
+    for path, methods in document["paths"].items():
+        content = methods.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json", {})
+        for name, example in content.get("examples", {}).items():
+            answer = service.post(path.replace("{name}", "reach"), json=example["value"])
+            assert answer.status_code == 200, (path, name, answer.text)
+            tried += 1
+    assert tried == 6
+
+
+def test_every_route_documents_its_problems(document):
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            refused = {code: r for code, r in operation["responses"].items() if not code.startswith("2")}
+            assert {"404", "413", "422", "500", "503"} <= refused.keys()
+            schemas_of = [r["content"]["application/json"]["schema"]["$ref"] for r in refused.values()]
+            assert set(schemas_of) == {"#/components/schemas/Problem"}
+
+
+def test_replies_are_as_documented(service, document):
+    replies = {
+        "/act": schemas.ActResponse,
+        "/encode": schemas.EncodeResponse,
+        "/controllers/{name}/act": schemas.DecideResponse,
+    }
+    for path, model in replies.items():
+        examples = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"]
+        for example in examples.values():
+            answer = service.post(path.replace("{name}", "reach"), json=example["value"])
+            model.model_validate_json(answer.content, strict=True)
+    Problem.model_validate_json(service.get("/nowhere").content, strict=True)
+
+
+def test_without_a_skill_there_is_a_document_without_examples(tmp_path, serve):
+    document = serve(tmp_path).get("/openapi.json").json()
+    OpenAPI.model_validate(document)
+    assert "examples" not in document["paths"]["/act"]["post"]["requestBody"]["content"]["application/json"]
+
+
+def test_the_docs_page_is_there(service):
+    assert "swagger" in service.get("/docs").text

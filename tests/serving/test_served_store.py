@@ -1,0 +1,174 @@
+"""What the service makes of a store that grows, moves, lacks things or is damaged."""
+
+from pathlib import Path
+
+import pytest
+
+from skills_store.library import SkillLibrary
+from skills_store.store import Store
+from tests.serving.local import floats, goal_rows, problem, skill_rows, state_rows
+from tests.tiny import publish_tiny, publish_tiny_controller
+
+STATE, Z = state_rows(1)[0], skill_rows(1)[0]
+ASK = {"state": STATE.tolist(), "z": Z.tolist()}
+DECIDE = {"state": STATE.tolist(), "goal": goal_rows(1)[0].tolist()}
+
+
+def blob_of(store: Store, ref: str, file: str) -> Path:
+    digest = store.resolve(ref).manifest.files[file].digest
+    return store.root / "blobs" / "sha256" / digest.removeprefix("sha256:")
+
+
+def damage(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.chmod(0o644)
+    path.write_bytes(data)
+
+
+def version_of(service, ref: str) -> int:
+    return service.post("/act", json=ASK | {"skill": ref}).json()["skill"]["version"]
+
+
+def test_an_unknown_skill_is_answered_with_those_that_exist(service):
+    found = problem(service.post("/act", json=ASK | {"skill": "humanoit"}), 404, "unknown_skill", "skill")
+    assert "humanoid" in found["expected"]
+    assert "did you mean 'humanoid'" in found["message"]
+    found = problem(service.post("/act", json=ASK | {"skill": "humanoid@7"}), 404, "unknown_version", "skill")
+    assert found["expected"] == "one of: 1"
+    problem(service.post("/act", json=ASK | {"skill": "humanoid@prod"}), 404, "unknown_alias", "skill")
+    problem(service.post("/controllers/strike/act", json=DECIDE), 404, "unknown_skill", "name")
+    problem(service.get("/skills/nobody"), 404, "unknown_skill", "ref")
+    problem(service.get("/controllers/humanoid"), 422, "wrong_kind", "name")
+
+
+def test_no_reply_tells_where_the_store_lies(service, standing):
+    for ref in ("nobody", "humanoid@9", "humanoid@prod", "a/b"):
+        assert str(standing.root) not in service.post("/act", json=ASK | {"skill": ref}).text
+
+
+def test_a_new_version_is_the_latest_at_once(store, serve):
+    service = serve(store.root)
+    before = service.post("/act", json=ASK).json()
+    published = publish_tiny(store, seed=1)
+    after = service.post("/act", json=ASK).json()
+    assert after["skill"] == {"name": "humanoid", "version": 2, "digest": published.digest}
+    assert after["targets"] != before["targets"]
+    assert floats(after["targets"]).tolist() == SkillLibrary.open(store, "humanoid@2").act([STATE], [Z])[0].tolist()
+    assert service.post("/act", json=ASK | {"skill": "humanoid@1"}).json() == before
+
+
+def test_a_moved_alias_is_followed(store, serve):
+    publish_tiny(store, seed=1)
+    store.alias("humanoid", "prod", 1)
+    service = serve(store.root)
+    assert version_of(service, "humanoid@prod") == 1
+    store.alias("humanoid", "prod", 2)
+    assert version_of(service, "humanoid@prod") == 2
+
+
+def test_within_the_refresh_time_no_file_is_touched(store, serve):
+    service = serve(store.root, refresh=3600)
+    assert version_of(service, "humanoid") == 1
+    publish_tiny(store, seed=1)
+    (store.root / "skills").rename(store.root / "away")
+    assert version_of(service, "humanoid") == 1
+
+
+def test_the_same_bytes_published_twice_keep_their_own_numbers(store, serve):
+    assert publish_tiny(store).digest == store.resolve("humanoid@1").digest
+    service = serve(store.root)
+    assert [version_of(service, f"humanoid@{n}") for n in (1, 2, 1)] == [1, 2, 1]
+
+
+def test_a_corrupt_file_is_refused_and_the_others_are_served(store, serve):
+    publish_tiny(store, name="other", seed=3)
+    publish_tiny(store, seed=4)
+    damage(blob_of(store, "humanoid@2", "policy.onnx"))
+    service = serve(store.root)
+    found = problem(service.post("/act", json=ASK), 503, "corrupt_blob", "skill")
+    assert "policy.onnx of humanoid@2" in found["message"]
+    problem(service.get("/readyz"), 503, "corrupt_blob")
+    assert version_of(service, "humanoid@1") == 1
+    assert version_of(service, "other") == 1
+    assert service.post("/controllers/reach/act", json=DECIDE).status_code == 200
+    publish_tiny(store, seed=4)  # publishing the bytes again heals the blob, and nothing of the failure was kept
+    assert version_of(service, "humanoid@2") == 2
+
+
+def test_a_corrupt_parent_takes_its_controller_with_it_and_nothing_else(store, serve):
+    publish_tiny_controller(store, publish_tiny(store, name="other", seed=3), name="strike")
+    damage(blob_of(store, "humanoid", "policy.onnx"))
+    service = serve(store.root)
+    problem(service.post("/controllers/reach/act", json=DECIDE), 503, "corrupt_blob", "name")
+    assert service.post("/controllers/strike/act", json=DECIDE).status_code == 200
+
+
+def test_a_damaged_record_is_listed_as_a_fault(store, serve):
+    publish_tiny(store, seed=1)
+    record = store.root / "skills" / "humanoid" / "v" / "00000002.json"
+    record.chmod(0o644)
+    record.write_text("{")
+    service = serve(store.root)
+    problem(service.post("/act", json=ASK), 503, "corrupt_record", "skill")
+    [line] = service.get("/skills").json()["skills"]
+    assert line["versions"] == [1]
+    assert "humanoid@2" in line["faults"][0]
+    assert version_of(service, "humanoid@1") == 1
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_without_skills_the_service_lives_but_is_not_ready(tmp_path, serve, made):
+    root = tmp_path / "empty"
+    if made:
+        root.mkdir()
+    service = serve(root)
+    assert service.get("/healthz").json() == {"status": "ok"}
+    assert "there are no skills" in problem(service.get("/readyz"), 503, "unknown_skill")["message"]
+    problem(service.post("/act", json=ASK), 404, "unknown_skill", "skill")
+    assert service.get("/skills").json() == {"default": "humanoid@latest", "skills": []}
+    publish_tiny(Store(root))
+    assert service.get("/readyz").json()["skill"]["version"] == 1
+
+
+def test_ready_names_the_default_skill(service, standing):
+    assert service.get("/readyz").json()["skill"]["digest"] == standing.resolve("humanoid").digest
+
+
+def test_listing_and_details(service, standing):
+    listing = {"name": "humanoid", "versions": [1], "aliases": {}, "faults": []}
+    assert service.get("/skills").json() == {"default": "humanoid@latest", "skills": [listing]}
+    assert service.get("/controllers").json() == {"controllers": [listing | {"name": "reach"}]}
+    found, manifest = service.get("/skills/humanoid@1").json(), standing.resolve("humanoid").manifest
+    assert found["joints"] == list(manifest.character.joints)
+    assert [part["name"] for part in found["state"]][:2] == ["root_pos", "root_rot"]
+    assert (found["state_dim"], found["latent_dim"], found["window"]) == (69, 8, 5)
+    assert list(found["clips"]) == ["walk"]
+    found = service.get("/controllers/reach").json()
+    assert (found["goal_dim"], found["llc_steps"], found["skill"]["name"]) == (3, 6, "humanoid")
+
+
+def test_more_versions_than_are_kept_open_are_all_served(store, serve):
+    for seed in (1, 2, 3):
+        publish_tiny(store, seed=seed)
+    service = serve(store.root, max_loaded=2, refresh=3600)
+    asked = [1, 2, 3, 4, 1, 3, 3, 2]
+    assert [version_of(service, f"humanoid@{n}") for n in asked] == asked
+    assert len(service.app.state.service.skills._items) == 2
+
+
+def test_requests_that_arrive_together_open_a_version_once(store, serve, monkeypatch):
+    opened = []
+    open_library = SkillLibrary.open.__func__
+
+    def counting(cls, *how, **named):
+        opened.append(how)
+        return open_library(cls, *how, **named)
+
+    service = serve(store.root, skill="humanoid@prod")  # not there, so nothing is opened at the start
+    monkeypatch.setattr(SkillLibrary, "open", classmethod(counting))
+    answers = service.together(
+        [("/act", ASK | {"skill": "humanoid@1"})] * 20 + [("/act", ASK | {"skill": "nobody"})] * 5
+    )
+    assert [answer.status_code for answer in answers] == [200] * 20 + [404] * 5
+    assert len(opened) == 1

@@ -1,0 +1,50 @@
+"""What nobody foresaw: a Problem and a log line with one id, and no traceback to the client."""
+
+import asyncio
+import logging
+
+from skills_store.library import SkillLibrary
+from tests.serving.local import problem, skill_rows, state_rows
+
+ASK = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
+
+
+def test_an_unexpected_error_is_a_problem_with_an_id_that_the_log_has_too(store, serve, monkeypatch, caplog):
+    service = serve(store.root)
+
+    def broken(*_):
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr(SkillLibrary, "act", broken)
+    with caplog.at_level(logging.ERROR):
+        answer = service.post("/act", json=ASK)
+    found = problem(answer, 500, "internal_error")
+    request_id = answer.headers["x-request-id"]
+    assert request_id in found["message"]
+    assert "secret" not in answer.text
+    [record] = caplog.records
+    assert request_id in record.getMessage()
+    assert record.exc_info[0] is ZeroDivisionError
+    assert service.get("/healthz").status_code == 200
+
+
+def test_a_client_that_leaves_is_no_error(store, serve, caplog):
+    app, sent = serve(store.root).app, []
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    where = {"method": "POST", "path": "/act", "query_string": b"", "headers": [], "root_path": ""}
+    asyncio.run(app({"type": "http", **where}, receive, send))
+    assert not sent
+    assert not caplog.records
+
+
+def test_a_graph_that_overflows_is_not_passed_on(store, serve, monkeypatch):
+    service = serve(store.root)
+    act = SkillLibrary.act
+    monkeypatch.setattr(SkillLibrary, "act", lambda *inputs: act(*inputs) * float("nan"))
+    problem(service.post("/act", json=ASK), 422, "not_finite")

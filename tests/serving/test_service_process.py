@@ -1,0 +1,130 @@
+"""The service as a process of its own: what it imports, what it says, and the client against a real socket."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from serving.__main__ import main
+from serving.client import Client, ServiceError
+from skills_store.library import Controller, SkillLibrary
+from tests.serving.local import goal_rows, skill_rows, state_rows
+
+ROOT = Path(__file__).parents[2]
+LIGHT = """
+import asyncio, sys
+from serving.app import create_app
+from serving.settings import Settings
+
+body = sys.stdin.buffer.read()
+app, sent = create_app(Settings()), []
+
+async def receive():
+    return {"type": "http.request", "body": body}
+
+async def send(message):
+    sent.append(message)
+
+scope = {"type": "http", "method": "POST", "path": "/act", "raw_path": b"/act", "query_string": b"", "headers": [],
+         "http_version": "1.1", "scheme": "http", "server": ("local", 80), "client": ("local", 1), "root_path": ""}
+asyncio.run(app(scope, receive, send))
+assert sent[0]["status"] == 200, sent
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def environment(root: Path, **settings: object) -> dict[str, str]:
+    added = {f"REPERTOIRE_{name.upper()}": str(value) for name, value in settings.items()}
+    return os.environ | {"REPERTOIRE_STORE": str(root), "PYTHONPATH": str(ROOT)} | added
+
+
+def test_one_act_loads_neither_torch_nor_mujoco_nor_onnx(standing):
+    body = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()})
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT],
+        check=False,
+        input=body,
+        env=environment(standing.root),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.split())
+    assert {"serving", "skills_store", "onnxruntime", "fastapi"} <= loaded
+    assert not loaded & {"torch", "mujoco", "onnx", "onnxscript", "isaacgym", "hydra", "hlc"}
+
+
+@contextmanager
+def running(root: Path, **settings: object) -> Iterator[tuple[str, str]]:
+    """`python -m serving` on a free port: (its URL, the line it printed)."""
+    command = [sys.executable, "-m", "serving"]
+    where = environment(root, port=0, **settings)
+    with subprocess.Popen(command, env=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            found = re.search(r"http://[\d.]+:\d+", line)
+            assert found, line + process.stdout.read()
+            yield found[0], line
+        finally:
+            process.send_signal(signal.SIGTERM)
+            rest = process.communicate(timeout=20)[0]
+    assert "Traceback" not in rest, rest
+
+
+def test_the_client_against_a_running_service(standing):
+    library, controller = SkillLibrary.open(standing, "humanoid"), Controller.open(standing, "reach")
+    state, z, goal = state_rows(3), skill_rows(3), goal_rows(3)
+    with running(standing.root, max_body=300_000) as (url, line), Client(url) as client:
+        assert "serves humanoid, reach" in line
+        np.testing.assert_array_equal(client.act(state[0], z[0]), library.act(state[:1], z[:1])[0])
+        np.testing.assert_array_equal(client.act(state, z, skill="humanoid@1"), library.act(state, z))
+        decision = client.decide("reach", state, goal)
+        np.testing.assert_array_equal(decision.z, controller.decide(state, goal))
+        embedding = client.encode(state_rows(9))
+        np.testing.assert_array_equal(embedding.z, library.embed(state_rows(9)).windows)
+        assert embedding.nearest[0][0] == "walk"
+        assert client.skills()[0]["name"] == "humanoid"
+        assert client.skill("humanoid@latest")["latent_dim"] == 8
+        with pytest.raises(ServiceError, match=r"422 wrong_shape: z has 2 numbers") as refused:
+            client.act(state[0], z[0, :2])
+        assert refused.value.problem["field"] == "z"
+        with pytest.raises(ServiceError, match=r"503 store_error"):
+            client.encode_file(Path(__file__))
+        with pytest.raises(ServiceError, match=r"413 body_too_large"):
+            client.act(np.zeros((2000, 69)), z)
+        assert httpx.get(f"{url}/readyz").status_code == 200
+
+
+def test_an_empty_store_is_served_and_said(tmp_path):
+    with running(tmp_path / "none") as (url, line):
+        assert "serves nothing yet" in line
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        answer = httpx.get(f"{url}/readyz")
+        assert (answer.status_code, answer.json()["code"]) == (503, "unknown_skill")
+
+
+def test_what_keeps_it_from_starting_is_one_line(tmp_path, standing, monkeypatch, capsys):
+    (tmp_path / "layout.json").write_text('{"layout":99}')
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        cases = {
+            "REPERTOIRE_PORT": {"REPERTOIRE_STORE": standing.root, "REPERTOIRE_PORT": "many"},
+            "in use": {"REPERTOIRE_STORE": standing.root, "REPERTOIRE_PORT": taken.getsockname()[1]},
+            "layout": {"REPERTOIRE_STORE": tmp_path, "REPERTOIRE_PORT": 0},
+        }
+        for reason, settings in cases.items():
+            for name, value in settings.items():
+                monkeypatch.setenv(name, str(value))
+            assert main() == 2
+            assert re.fullmatch(rf"serving: [^\n]*{reason}[^\n]*\n", capsys.readouterr().err)

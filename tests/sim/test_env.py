@@ -1,0 +1,113 @@
+"""CharacterEnv: where episodes start, how they end, and that a seed is a run."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.sim.backend import make_backend
+from pretrain.sim.env import CharacterEnv
+from pretrain.sim.features import style_frame
+
+
+@pytest.fixture
+def env(humanoid, library) -> CharacterEnv:
+    return make(humanoid, library)
+
+
+def make(humanoid, library, worlds: int = 32, episode_length: int = 300) -> CharacterEnv:
+    made = CharacterEnv(
+        make_backend("mujoco", humanoid, worlds, 1),
+        humanoid.skeleton,
+        library,
+        window=3,
+        episode_length=episode_length,
+        rng=torch.Generator().manual_seed(0),
+    )
+    made.reset(torch.arange(worlds))
+    return made
+
+
+def pose(env: CharacterEnv) -> torch.Tensor:
+    return env.state().joint_pos.clone()
+
+
+def test_an_episode_starts_with_the_frames_that_led_to_it(env, skeleton):
+    torch.testing.assert_close(env.states[:, -1], env.state().flat(), atol=1e-5, rtol=0)
+    torch.testing.assert_close(env.frames[:, -1], style_frame(skeleton, env.state()), atol=1e-4, rtol=0)
+
+
+def test_the_window_moves_on_with_each_step(env):
+    before = env.states.clone()
+    env.step(pose(env))
+    assert torch.equal(env.states[:, :-1], before[:, 1:])
+    assert torch.equal(env.states[:, -1], env.state().flat())
+
+
+def test_a_limp_body_falls_and_time_runs_out_otherwise(humanoid, library):
+    env = make(humanoid, library, episode_length=20)
+    fell = torch.zeros(32, dtype=torch.bool)
+    for _ in range(20):
+        outcome = env.step(pose(env))
+        fell |= outcome.fell
+        assert not (outcome.fell & outcome.timed_out).any()
+    assert (outcome.timed_out | outcome.fell).sum() > 0
+    limp = make(humanoid, library)
+    for _ in range(60):
+        outcome = limp.step(torch.zeros(32, 28))
+    assert outcome.fell.all()
+
+
+def test_a_held_body_stays_up_where_a_free_one_falls(humanoid, library):
+    free, held = make(humanoid, library), make(humanoid, library)
+    held.assist = 1.0
+    targets, fell = pose(free), {"free": 0, "held": 0}
+    for _ in range(90):
+        fell["free"] += int(free.step(targets).fell.any())
+        fell["held"] += int(held.step(targets).fell.any())
+    assert fell["free"] > 0
+    assert fell["held"] == 0
+
+
+def test_letting_go_leaves_no_torque_behind(humanoid, library):
+    free, once_held = make(humanoid, library), make(humanoid, library)
+    snapshot = free.snapshot()
+    once_held.assist = 0.5
+    once_held.step(pose(once_held))
+    once_held.restore(snapshot)
+    once_held.let_go()
+    targets = pose(free)
+    free.step(targets)
+    once_held.step(targets)
+    assert torch.equal(free.states, once_held.states)
+
+
+def test_step_never_resets(env):
+    for _ in range(60):
+        env.step(torch.zeros(32, 28))
+    assert (env.age == 60).all()
+
+
+def test_a_broken_world_is_counted_reset_and_alone(env):
+    bad = env.state()[5:6].map(lambda x: x * float("nan"))
+    env.backend.place(torch.tensor([5]), bad)
+    outcome = env.step(torch.zeros(32, 28))
+    assert outcome.broken.nonzero()[:, 0].tolist() == [5]
+    assert env.broken == 1
+    assert torch.isfinite(env.state().flat()).all()
+    assert torch.isfinite(env.windows()).all()
+
+
+def test_a_seed_is_a_run_and_a_snapshot_goes_on(humanoid, library):
+    def run(env: CharacterEnv, steps: int) -> torch.Tensor:
+        for _ in range(steps):
+            done = env.step(pose(env)).fell
+            env.reset(done.nonzero()[:, 0])
+        return env.states
+
+    first, second = make(humanoid, library), make(humanoid, library)
+    assert torch.equal(run(first, 40), run(second, 40))
+    snapshot = first.snapshot()
+    ahead = run(first, 30).clone()
+    second.restore(snapshot)
+    assert torch.equal(run(second, 30), ahead)

@@ -1,0 +1,129 @@
+"""The command line: tables for people, JSON for programs, one line and status 2 for what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from skills_store.__main__ import main
+from skills_store.store import Store, default_root
+from tests import tiny
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    store = Store(tmp_path / "store")
+    tiny.publish_tiny_controller(store, tiny.publish_tiny(store))
+    tiny.publish_tiny(store, seed=1)
+    store.alias("humanoid", "prod", 1)
+    monkeypatch.setenv("REPERTOIRE_STORE", str(store.root))
+    return store
+
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_ls_for_people(store: Store, capsys: Capture) -> None:
+    assert main(["ls"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["SKILL", "VERSION", "KIND", "ALIASES", "CREATED", "DIGEST", "SIZE", "LICENCE"]
+    assert [line.split()[:4] for line in lines[1:]] == [
+        ["humanoid", "2", "skills", "latest"],
+        ["humanoid", "1", "skills", "prod"],
+        ["reach", "1", "controller", "latest"],
+    ]
+    column = lines[0].index("KIND")
+    assert {line[column - 1] for line in lines} == {" "}  # aligned
+
+
+def test_show_for_programs(store: Store, capsys: Capture) -> None:
+    assert main(["show", "humanoid@latest", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    version = store.resolve("humanoid")
+    assert shown["card"] == version.manifest.card
+    assert (shown["name"], shown["version"], shown["digest"]) == ("humanoid", 2, version.digest)
+    assert (shown["kind"], shown["licence"], shown["latent"]["dim"]) == ("skills", "CC0-1.0", tiny.LATENT)
+    assert shown["graphs"]["policy"]["inputs"][0]["shape"] == ["B", tiny.STATE]
+    assert {"created", "lineage", "files", "aliases"} <= set(shown)
+    assert "mjcf" not in shown["character"]
+
+
+def test_show_for_people(store: Store, capsys: Capture) -> None:
+    assert main(["show", "reach"]) == 0
+    out = capsys.readouterr().out
+    assert "parent     humanoid@1" in out
+    assert "controller: state(B, 69), goal(B, 3) -> z(B, 8)" in out
+
+
+def test_alias_set_list_and_log(store: Store, capsys: Capture) -> None:
+    assert main(["alias", "humanoid", "prod", "2", "--why", "better"]) == 0
+    assert "humanoid@prod -> humanoid@2" in capsys.readouterr().out
+    assert main(["alias", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"humanoid": {"latest": 2, "prod": 2}, "reach": {"latest": 1}}
+    assert main(["log", "humanoid", "--json"]) == 0
+    assert [move["number"] for move in json.loads(capsys.readouterr().out)] == [1, 2]
+    assert main(["log", "humanoid"]) == 0
+    assert "better" in capsys.readouterr().out
+
+
+def test_damage_is_reported_and_the_rest_listed(store: Store, capsys: Capture) -> None:
+    assert main(["verify"]) == 0
+    record = store.root / "skills/humanoid/v/00000001.json"
+    record.chmod(0o644)
+    record.write_text("rot")
+    capsys.readouterr()
+    assert main(["ls"]) == 0
+    out, err = capsys.readouterr()
+    assert "humanoid@1 is refused" in err
+    assert len(out.splitlines()) == 3
+    assert main(["verify", "--json"]) == 1
+    assert "humanoid@1" in {fault["ref"] for fault in json.loads(capsys.readouterr().out)["faults"]}
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["show", "humanid"], "did you mean 'humanoid'"),
+        (["show", "humanoid@9"], "there are: 1-2, prod=1"),
+        (["show", "../etc"], "is not a reference"),
+        (["alias", "humanoid", "latest", "1"], "latest is always"),
+        (["alias", "humanoid", "prod"], "needs a version NUMBER"),
+        (["log", "nobody"], "no skill 'nobody'"),
+    ],
+)
+def test_one_line_and_status_2(store: Store, capsys: Capture, argv: list[str], said: str) -> None:
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert said in err
+    assert (out, err.count("\n")) == ("", 1)
+
+
+def test_store_option_before_or_after_the_command(tmp_path: Path, store: Store, capsys: Capture) -> None:
+    empty = str(tmp_path / "empty")
+    for argv in (["--store", empty, "ls"], ["ls", "--store", empty]):
+        assert main(argv) == 0
+        assert "no skills in" in capsys.readouterr().err
+
+
+def test_default_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("REPERTOIRE_STORE", raising=False)
+    assert default_root().parts[-2:] == ("skills_store", "data")
+
+
+def test_as_a_program(store: Store) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "skills_store", "show", "nobody"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=Path(__file__).parents[2],
+        env=dict(os.environ),
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("skills: no skill 'nobody'")

@@ -1,0 +1,45 @@
+"""The measures themselves, on motions whose answer is known."""
+
+from __future__ import annotations
+
+import torch
+
+from pretrain.ase.style import demonstrations
+from pretrain.evaluate import Coverage, coverage_targets, interval
+
+WINDOW = 3
+
+
+def test_playing_the_clips_back_covers_them_and_standing_still_does_not(material, skeleton):
+    targets, scale = coverage_targets(material.dataset.clips, material.library, WINDOW)
+    assert [target.name for target in targets] == [c.name for c in material.dataset.clips if "mirror" not in c.name]
+    played, still = Coverage(targets, scale), Coverage(targets, scale)
+    windows = demonstrations(material.library, skeleton, WINDOW, rate=30.0).windows
+    played.see(windows)
+    still.see(windows[:1].expand(50, -1))
+    assert min(played.per_clip().values()) == 1.0
+    assert sum(still.per_clip().values()) / len(targets) < 0.3
+
+
+def test_one_clip_played_covers_itself_more_than_another_kind_of_motion(material, skeleton):
+    targets, scale = coverage_targets(material.dataset.clips, material.library, WINDOW)
+    coverage = Coverage(targets, scale)
+    demos = demonstrations(material.library, skeleton, WINDOW, rate=30.0)
+    coverage.see(demos.windows[demos.clip == material.library.names.index("walk")])
+    shares = coverage.per_clip()
+    assert shares["walk"] == 1.0
+    assert shares["run"] < 0.2
+
+
+def test_seeing_nothing_covers_nothing(material):
+    coverage = Coverage(*coverage_targets(material.dataset.clips, material.library, WINDOW))
+    coverage.see(torch.empty(0, len(coverage.scale)))
+    assert set(coverage.per_clip().values()) == {0.0}
+
+
+def test_the_interval_of_a_mean_shrinks_with_the_root_of_n():
+    x = torch.tensor([0.0, 1.0]).repeat(50)
+    few, many = interval(x), interval(x.repeat(4))
+    assert few["n"] == 100
+    assert few["interval"][0] < few["mean"] == 0.5 < few["interval"][1]
+    assert (few["interval"][1] - 0.5) / (many["interval"][1] - 0.5) > 1.9

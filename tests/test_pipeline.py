@@ -1,0 +1,166 @@
+"""The whole path, small but real: clips -> a few updates -> publish -> controller -> HTTP."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+import torch
+
+from pretrain.config import PretrainConfig
+from pretrain.material import load_material
+from pretrain.motion.fetch import fetched
+from pretrain.motion.recipe import CACHE
+from pretrain.rl import checkpoint
+from pretrain.rl.run import load_config
+from pretrain.train import build, main, train, warm_up
+from serving.client import Client
+from skills_store.library import SkillLibrary
+from skills_store.store import Store
+from tests.server import running_service
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=240)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("pipeline")
+
+
+@pytest.fixture(scope="module")
+def skills(place) -> Store:
+    """A toy library, trained and published by the command that users type."""
+    where = (f"runs={place}/runs", f"store={place}/store")
+    run = python("-m", "pretrain.train", "preset=toy", *where)
+    assert run.returncode == 0, run.stderr
+    assert "published toy@1" in run.stdout
+    return Store(place / "store")
+
+
+@pytest.fixture(scope="module")
+def controller(skills, place) -> Store:
+    where = (f"runs={place}/runs", f"store={place}/store")
+    run = python("-m", "hlc.train", "task=reach", "preset=toy", "skill=toy@latest", *where)
+    assert run.returncode == 0, run.stderr
+    return skills
+
+
+def test_the_published_library_says_what_it_is(skills):
+    manifest = skills.resolve("toy").manifest
+    card = manifest.card
+    assert 0 <= card["survival"] <= 1
+    assert set(card["coverage_per_clip"]) == {clip.name for clip in manifest.lineage.clips if "mirror" not in clip.name}
+    assert card["detail"]["survival"]["n"] == 32
+    assert all(graph.parity.max_abs_error <= 1e-5 for graph in manifest.graphs.values())
+    assert all(clip.licence for clip in manifest.lineage.clips)
+
+
+def test_the_graphs_carry_no_path_of_the_machine_that_made_them(skills):
+    version = skills.resolve("toy")
+    for graph in version.manifest.graphs.values():
+        data = skills.read(version, graph.file)
+        assert b"site-packages" not in data
+        assert str(Path.cwd()).encode() not in data
+
+
+def test_acting_is_invariant_to_place_and_scale_of_z(skills):
+    library = SkillLibrary.open(skills, "toy")
+    state = np.zeros((1, 69), np.float32)
+    state[0, 2:4] = 0.9, 1.0
+    z = np.random.default_rng(0).normal(size=(1, library.latent_dim)).astype(np.float32)
+    moved = state.copy()
+    moved[0, :2] = 40, -7
+    np.testing.assert_allclose(library.act(moved, z), library.act(state, z), atol=1e-5)
+    np.testing.assert_allclose(library.act(state, 3 * z), library.act(state, z), atol=1e-5)
+
+
+def test_evaluating_the_published_bytes_gives_the_published_card(skills):
+    run = python("-m", "pretrain.evaluate", "skill=toy", f"store={skills.root}", "episodes=32", "json=true")
+    assert run.returncode == 0, run.stderr
+    card = skills.resolve("toy").manifest.card
+    again = json.loads(run.stdout)
+    assert again["survival"] == card["survival"]
+    assert again["coverage_per_clip"] == card["coverage_per_clip"]
+
+
+def test_everything_answers_over_http(controller):
+    with running_service(controller.root) as url, Client(url) as client:
+        row = np.zeros(69, np.float32)
+        row[2:4] = 0.9, 1.0
+        code = client.encode_file(fetched(CACHE) / "humanoid3d_walk.txt", skill="toy")
+        targets = client.act(row, code.pooled, skill="toy")
+        assert targets.shape == (28,)
+        library = SkillLibrary.open(controller, "toy")
+        np.testing.assert_array_equal(targets, library.act(row[None], code.pooled[None])[0])
+        decision = client.decide("reach", row, [1.0, 0.0, 1.0])
+        assert np.linalg.norm(decision.z) == pytest.approx(1, abs=1e-5)
+        assert httpx.get(f"{url}/controllers").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["preset=huge"], "Available options in 'preset': all locomotion toy"),
+        (["ppo.learning_rate=1"], "ppo.lr"),
+        (["motions=swimming"], "locomotion"),
+        (["character=dragon"], "humanoid"),
+        (["engine=bullet"], "mujoco"),
+        (["seed=many"], "seed"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line_that_lists_what_exists(arguments, said, capsys, tmp_path):
+    assert main(["preset=toy", f"runs={tmp_path}", f"store={tmp_path}/store", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert said in message
+    assert "Traceback" not in message
+
+
+def toy(**changes: object) -> PretrainConfig:
+    return load_config(PretrainConfig, "pretrain.conf", ["preset=toy"]).model_copy(update=changes)
+
+
+def weights(training) -> torch.Tensor:
+    return torch.cat([p.flatten() for net in training.nets.modules().values() for p in net.parameters()])
+
+
+def test_a_resumed_run_ends_in_the_same_bits(tmp_path):
+    cfg = toy(samples=4096)
+    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    whole = build(cfg, material)
+    warm_up(cfg, material, whole)
+    assert train(cfg, material, whole, tmp_path / "whole")
+    half = build(cfg, material)
+    warm_up(cfg, material, half)
+    assert train(cfg.model_copy(update={"samples": 2048}), material, half, tmp_path / "parts")
+    resumed = build(cfg, material)
+    resumed.restore(checkpoint.load(tmp_path / "parts" / "checkpoint.pt"))
+    assert train(cfg, material, resumed, tmp_path / "parts")
+    assert torch.equal(weights(resumed), weights(whole))
+    rows = (tmp_path / "parts" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(row)["iteration"] for row in rows] == list(range(1, 9))
+
+
+def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):
+    command = [
+        sys.executable, "-m", "pretrain.train", "preset=toy", "samples=400_000", "publish=false", f"runs={tmp_path}"
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if "left" in line:  # the first progress line: the loop runs
+            process.send_signal(2)
+            break
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, lines
+    assert "the same command goes on" in rest
+    (saved,) = tmp_path.glob("*/checkpoint.pt")
+    assert checkpoint.load(saved)["samples"] > 0
