@@ -16,7 +16,7 @@ from torch import Tensor
 
 from pretrain.config import PretrainConfig
 from pretrain.material import load_material
-from pretrain.rl.loop import LoopConfig, iterate
+from pretrain.rl.loop import iterate
 from pretrain.rl.run import load_config
 from pretrain.sim.backend import Backend
 from pretrain.train import build, warm_up
@@ -44,14 +44,15 @@ def measure(cfg: PretrainConfig, iterations: int) -> dict[str, Any]:
     training = build(cfg, material)
     warm_up(cfg.model_copy(update={"warm": cfg.warm.model_copy(update={"clone_steps": 50})}), material, training)
     env = training.env.env
-    watch = Stopwatch(env.backend)
+    watch: Any = Stopwatch(env.backend)
     env.backend = watch
-    loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam)
     nets, samples = training.nets, cfg.num_envs * cfg.ppo.horizon
     turns = []
     for _ in range(iterations + 2):
         watch.seconds = 0.0
-        scalars = iterate(training.env, nets.policy, nets.value, training.recipe, loop, training.noise, training.rng)
+        scalars = iterate(
+            training.env, nets.policy, nets.value, training.recipe, training.loop, training.noise, training.rng
+        )
         turns.append((watch.seconds, scalars["time/collect"], scalars["time/collect"] + scalars["time/learn"]))
     simulated, collected, whole = (statistics.median(column) for column in zip(*turns[2:], strict=True))
     return {

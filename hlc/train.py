@@ -8,12 +8,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 from hlc.config import HlcConfig
 from hlc.evaluate import table, task_card, whole_decisions
@@ -22,57 +20,20 @@ from hlc.goals import Goals
 from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
-from pretrain.rl import checkpoint
-from pretrain.rl.loop import Learner, LoopConfig, Recipe, iterate
+from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
 from pretrain.rl.ppo import policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
-from pretrain.rl.run import ConfigError, Interrupt, Log, Progress, fingerprint, load_config
+from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config
+from pretrain.rl.training import Training
 from skills_store.errors import StoreError
 from skills_store.session import load_net
 from skills_store.store import Store, default_root
 from skills_store.version import Version
 
-
-@dataclass
-class Training:
-    """Everything that changes as training goes on: what a checkpoint holds."""
-
-    nets: ControllerNets
-    env: SkillEnv
-    recipe: Recipe
-    noise: Noise
-    rng: Generator
-    iteration: int = 0
-    samples: int = 0
-    seconds: float = 0.0
-
-    def snapshot(self) -> dict[str, Any]:
-        return {
-            "nets": {name: net.state_dict() for name, net in self.nets.modules().items()},
-            "optimizers": {name: learner.optimizer.state_dict() for name, learner in self._learners().items()},
-            "env": self.env.snapshot(),
-            "noise": self.noise.value,
-            "rng": self.rng.get_state(),
-            "iteration": self.iteration,
-            "samples": self.samples,
-            "seconds": self.seconds,
-        }
-
-    def restore(self, tree: dict[str, Any]) -> None:
-        for name, net in self.nets.modules().items():
-            net.load_state_dict(tree["nets"][name])
-        for name, learner in self._learners().items():
-            learner.optimizer.load_state_dict(tree["optimizers"][name])
-        self.env.restore(tree["env"])
-        self.noise.value = tree["noise"]
-        self.rng.set_state(tree["rng"])
-        self.iteration, self.samples, self.seconds = tree["iteration"], tree["samples"], tree["seconds"]
-
-    def _learners(self) -> dict[str, Learner]:
-        return {learner.name: learner for learner in (self.recipe.policy, self.recipe.value)}
+ControllerTraining = Training[ControllerNets, SkillEnv]
 
 
-def build(cfg: HlcConfig, parent: Parent) -> Training:
+def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
     """Fresh networks, an environment over the frozen skills, and two learners."""
     seeds = torch.Generator().manual_seed(cfg.seed)
     streams = [torch.Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)]
@@ -89,7 +50,8 @@ def build(cfg: HlcConfig, parent: Parent) -> Training:
     )
     nets = make_nets(cfg.ppo, task, parent.clips, parent.skills.latent_dim, rng)
     noise = Noise(cfg.ppo.noise_color, torch.randn(cfg.num_envs, parent.skills.latent_dim, generator=rng))
-    return Training(nets, env, controller_recipe(cfg, nets), noise, rng)
+    loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam, env_reward_weight=cfg.task_reward_weight)
+    return Training(nets, env, controller_recipe(cfg, nets), loop, noise, rng)
 
 
 def controller_recipe(cfg: HlcConfig, nets: ControllerNets) -> Recipe:
@@ -113,39 +75,18 @@ def _style(rollout: Rollout) -> Tensor:
     return rollout.extras["style"]
 
 
-def train(cfg: HlcConfig, training: Training, folder: Path) -> bool:
-    """The loop, up to `cfg.samples` decisions. Returns whether it got there; a Ctrl-C saves and leaves."""
-    ppo, file = cfg.ppo, folder / "checkpoint.pt"
-    loop = LoopConfig(ppo.horizon, ppo.gamma, ppo.lam, env_reward_weight=cfg.task_reward_weight)
-    log = Log(folder, training.iteration)
-    progress = Progress(cfg.samples, training.samples, cfg.task)
-    saved = time.monotonic()
-    with Interrupt() as interrupt:
-        while training.samples < cfg.samples and not interrupt.asked:
-            started = time.monotonic()
-            nets, noise = training.nets, training.noise
-            scalars = iterate(training.env, nets.policy, nets.value, training.recipe, loop, noise, training.rng)
-            training.iteration += 1
-            training.samples += ppo.horizon * cfg.num_envs
-            training.seconds += time.monotonic() - started
-            counters = {"samples": training.samples, "seconds": training.seconds, "broken": training.env.env.broken}
-            log.write(training.iteration, {**counters, **scalars})
-            progress.update(training.samples, _note(scalars))
-            if time.monotonic() - saved > cfg.checkpoint_interval:
-                checkpoint.save(file, training.snapshot())
-                saved = time.monotonic()
-    checkpoint.save(file, training.snapshot())
-    progress.close()
-    log.close()
-    return training.samples >= cfg.samples
-
-
-def _note(scalars: dict[str, float]) -> str:
+def train(cfg: HlcConfig, training: ControllerTraining, folder: Path) -> bool:
+    """The loop, up to `cfg.samples` decisions. Returns whether it got there."""
     shown = {"decisions": "episode/length", "task": "reward/env", "style": "reward/style"}
-    return "  ".join(f"{label} {scalars[key]:.3g}" for label, key in shown.items())
+    interval = cfg.checkpoint_interval
+
+    def after(scalars: Scalars) -> Scalars:
+        return {"broken": training.env.env.broken}
+
+    return training.run(cfg.samples, folder, label=cfg.task, shown=shown, checkpoint_interval=interval, after=after)
 
 
-def publish(cfg: HlcConfig, parent: Parent, training: Training, store: Store) -> Version:
+def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, store: Store) -> Version:
     """Export, evaluate the exported bytes, and publish them with their card under the task's name."""
     print("exporting to ONNX and proving parity", flush=True)
     recorded = training.env.env.states.flatten(0, 1)
@@ -170,18 +111,16 @@ def run(cfg: HlcConfig) -> int:
     parent = open_parent(store, cfg.skill)
     # `latest` may move while this trains, and a resumed run must stand on the bytes that it began with
     cfg = cfg.model_copy(update={"skill": parent.version.pinned})
-    folder = Path(cfg.runs) / f"{cfg.task}-{fingerprint(cfg, {'runs', 'store', 'publish', 'eval', 'threads'})}"
+    folder = Path(cfg.runs) / f"{cfg.task}-{fingerprint(cfg, NOT_LEARNING)}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(cfg.model_dump_json(indent=2))
     training = build(cfg, parent)
-    file = folder / "checkpoint.pt"
-    if file.exists():
-        training.restore(checkpoint.load(file))
+    if training.resume(folder):
         print(f"{folder}: going on after {training.samples:,} of {cfg.samples:,} decisions", flush=True)
     else:
         print(f"{folder}: {cfg.task} on {parent.version.ref}, {cfg.samples:,} decisions", flush=True)
     if not train(cfg, training, folder):
-        print(f"stopped after {training.samples:,} decisions; the same command goes on from {file}", flush=True)
+        print(f"stopped after {training.samples:,} decisions; the same command goes on from {folder}", flush=True)
         return 130
     if not cfg.publish:
         return 0

@@ -98,7 +98,7 @@ class PretrainConfig(Frozen):
     num_envs: Count = 1024
     episode_length: Positive = 10.0  # s
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
-    samples: Count = 18_000_000
+    samples: Count = 21_000_000
     checkpoint_interval: Positive = 60.0  # s
     runs: str = "runs"  # folder that holds the runs
     store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE

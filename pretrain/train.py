@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Generator
 
 from pretrain.ase.clone import clone
 from pretrain.ase.latents import LatentSchedule, SkillEnv
@@ -23,11 +20,11 @@ from pretrain.config import PretrainConfig
 from pretrain.evaluate import skill_card, table
 from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material, control_steps, load_material
-from pretrain.rl import checkpoint
-from pretrain.rl.loop import Learner, LoopConfig, Recipe, iterate
+from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
 from pretrain.rl.ppo import policy_loss, value_loss
 from pretrain.rl.rollout import Noise
-from pretrain.rl.run import ConfigError, Interrupt, Log, Progress, fingerprint, load_config
+from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config
+from pretrain.rl.training import Training
 from pretrain.sim.assist import LettingGo
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
@@ -35,50 +32,10 @@ from skills_store.library import SkillLibrary
 from skills_store.store import Store, default_root
 from skills_store.version import Version
 
-
-@dataclass
-class Training:
-    """Everything that changes as training goes on: what a checkpoint holds."""
-
-    nets: SkillNets
-    env: SkillEnv
-    recipe: Recipe
-    replay: Replay
-    noise: Noise
-    rng: Generator
-    iteration: int = 0
-    samples: int = 0
-    seconds: float = 0.0
-
-    def learners(self) -> dict[str, Learner]:
-        return {learner.name: learner for learner in (self.recipe.policy, self.recipe.value, *self.recipe.others)}
-
-    def snapshot(self) -> dict[str, Any]:
-        return {
-            "nets": {name: net.state_dict() for name, net in self.nets.modules().items()},
-            "optimizers": {name: learner.optimizer.state_dict() for name, learner in self.learners().items()},
-            "env": self.env.snapshot(),
-            "replay": self.replay.snapshot(),
-            "noise": self.noise.value,
-            "rng": self.rng.get_state(),
-            "iteration": self.iteration,
-            "samples": self.samples,
-            "seconds": self.seconds,
-        }
-
-    def restore(self, tree: dict[str, Any]) -> None:
-        for name, net in self.nets.modules().items():
-            net.load_state_dict(tree["nets"][name])
-        for name, learner in self.learners().items():
-            learner.optimizer.load_state_dict(tree["optimizers"][name])
-        self.env.restore(tree["env"])
-        self.replay.restore(tree["replay"])
-        self.noise.value = tree["noise"]
-        self.rng.set_state(tree["rng"])
-        self.iteration, self.samples, self.seconds = tree["iteration"], tree["samples"], tree["seconds"]
+SkillTraining = Training[SkillNets, SkillEnv]
 
 
-def build(cfg: PretrainConfig, material: Material) -> Training:
+def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     """Fresh networks, an environment and the ASE recipe: style and skill rewards, four learners. Not yet warm."""
     seeds = torch.Generator().manual_seed(cfg.seed)
     streams = [torch.Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)]
@@ -104,7 +61,9 @@ def build(cfg: PretrainConfig, material: Material) -> Training:
     skills = SkillEnv(env, nets.action_scale, schedule, clip_latents(nets.encoder, material.demos), skill_rng)
     replay = Replay(cfg.disc.disc_buffer_size, material.demos.windows.shape[1])
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
-    return Training(nets, skills, ase_recipe(cfg, nets, material, replay), replay, noise, rng)
+    loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam)
+    recipe = ase_recipe(cfg, nets, material, replay)
+    return Training(nets, skills, recipe, loop, noise, rng, memory={"replay": replay})
 
 
 def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay: Replay) -> Recipe:
@@ -138,7 +97,7 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
     )
 
 
-def warm_up(cfg: PretrainConfig, material: Material, training: Training) -> None:
+def warm_up(cfg: PretrainConfig, material: Material, training: SkillTraining) -> None:
     """Encoder and policy learn from the clips alone, before the first simulated step."""
     nets, warm, rng = training.nets, cfg.warm, training.rng
     warm_encoder(nets.encoder, material.demos, warm.encoder_steps, warm.lr, rng)
@@ -157,34 +116,18 @@ def warm_up(cfg: PretrainConfig, material: Material, training: Training) -> None
     training.env.reset(torch.arange(training.env.num_envs))
 
 
-def train(cfg: PretrainConfig, material: Material, training: Training, folder: Path) -> bool:
-    """The loop, up to `cfg.samples`. Returns whether it got there; a Ctrl-C saves and leaves."""
-    ppo, file = cfg.ppo, folder / "checkpoint.pt"
-    loop = LoopConfig(ppo.horizon, ppo.gamma, ppo.lam)
-    log = Log(folder, training.iteration)
-    progress = Progress(cfg.samples, training.samples, "pretrain")
-    saved = time.monotonic()
-    with Interrupt() as interrupt:
-        while training.samples < cfg.samples and not interrupt.asked:
-            started = time.monotonic()
-            nets, env = training.nets, training.env
-            scalars = iterate(env, nets.policy, nets.value, training.recipe, loop, training.noise, training.rng)
-            env.clip_latents = clip_latents(nets.encoder, material.demos)
-            loosen(env.env, scalars["episode/length"], cfg)
-            training.iteration += 1
-            training.samples += ppo.horizon * cfg.num_envs
-            training.seconds += time.monotonic() - started
-            scalars["assist"] = env.env.assist
-            counters = {"samples": training.samples, "seconds": training.seconds, "broken": env.env.broken}
-            log.write(training.iteration, {**counters, **scalars})
-            progress.update(training.samples, _note(scalars))
-            if time.monotonic() - saved > cfg.checkpoint_interval:
-                checkpoint.save(file, training.snapshot())
-                saved = time.monotonic()
-    checkpoint.save(file, training.snapshot())
-    progress.close()
-    log.close()
-    return training.samples >= cfg.samples
+def train(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path) -> bool:
+    """The loop, up to `cfg.samples`. Returns whether it got there."""
+    env = training.env
+
+    def after(scalars: Scalars) -> Scalars:
+        env.clip_latents = clip_latents(training.nets.encoder, material.demos)
+        loosen(env.env, scalars["episode/length"], cfg)
+        return {"assist": env.env.assist, "broken": env.env.broken}
+
+    shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}
+    interval = cfg.checkpoint_interval
+    return training.run(cfg.samples, folder, label="pretrain", shown=shown, checkpoint_interval=interval, after=after)
 
 
 def loosen(env: CharacterEnv, episode_length: float, cfg: PretrainConfig) -> None:
@@ -195,12 +138,7 @@ def loosen(env: CharacterEnv, episode_length: float, cfg: PretrainConfig) -> Non
             env.let_go()
 
 
-def _note(scalars: dict[str, float]) -> str:
-    shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}
-    return "  ".join(f"{label} {scalars[key]:.3g}" for label, key in shown.items())
-
-
-def publish(cfg: PretrainConfig, material: Material, training: Training, folder: Path) -> Version:
+def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path) -> Version:
     """Export, evaluate what was exported, and publish it with its card."""
     print("exporting to ONNX and proving parity", flush=True)
     exported = export_nets(training.nets, material.character.skeleton, training.env.env.states, cfg.seed)
@@ -228,19 +166,17 @@ def run(cfg: PretrainConfig) -> int:
     for clip in material.dataset.clips:
         for warning in clip.warnings:
             print(f"warning: {warning}", file=sys.stderr)
-    folder = Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, {'runs', 'store', 'publish', 'eval', 'threads'})}"
+    folder = Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, NOT_LEARNING)}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(cfg.model_dump_json(indent=2))
     training = build(cfg, material)
-    file = folder / "checkpoint.pt"
-    if file.exists():
-        training.restore(checkpoint.load(file))
+    if training.resume(folder):
         print(f"{folder}: going on after {training.samples:,} of {cfg.samples:,} samples", flush=True)
     else:
         print(f"{folder}: {len(material.dataset.clips)} clips, {cfg.samples:,} samples; warm start", flush=True)
         warm_up(cfg, material, training)
     if not train(cfg, material, training, folder):
-        print(f"stopped after {training.samples:,} samples; the same command goes on from {file}", flush=True)
+        print(f"stopped after {training.samples:,} samples; the same command goes on from {folder}", flush=True)
         return 130
     if not cfg.publish:
         return 0

@@ -45,6 +45,9 @@ LAYOUT = b'{"layout":1}'
 logger = logging.getLogger("skills_store")
 
 
+BUNDLED = Path(__file__).parent / "bundled"  # the library that comes with the project: read it, never publish there
+
+
 def default_root() -> Path:
     """$REPERTOIRE_STORE, or the checkout's own git-ignored data folder."""
     return Path(os.environ.get("REPERTOIRE_STORE") or Path(__file__).parent / "data")

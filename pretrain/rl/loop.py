@@ -81,6 +81,10 @@ class Recipe:
     value: Learner
     others: tuple[Learner, ...] = ()
 
+    @property
+    def learners(self) -> tuple[Learner, ...]:
+        return (self.value, self.policy, *self.others)
+
 
 @dataclass(frozen=True)
 class LoopConfig:

@@ -60,6 +60,10 @@ def _keys(kind: type[BaseModel], prefix: str = "") -> list[str]:
     return names
 
 
+# What does not change how a run learns: the same run, asked for more samples, goes on where it was.
+NOT_LEARNING = {"runs", "store", "publish", "eval", "threads", "samples", "checkpoint_interval"}
+
+
 def fingerprint(config: BaseModel, exclude: set[str]) -> str:
     """Short digest of what a configuration says, without the fields in `exclude`."""
     text = json.dumps(config.model_dump(mode="json", exclude=exclude), sort_keys=True)
@@ -81,7 +85,7 @@ class Log:
         self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=resume_at + 1)
 
     def write(self, iteration: int, scalars: dict[str, float]) -> None:
-        rounded = {key: float(f"{value:.6g}") for key, value in scalars.items()}
+        rounded = {k: x if isinstance(x, int) else float(f"{x:.6g}") for k, x in scalars.items()}
         self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
         for key, value in rounded.items():
             self._board.add_scalar(key, value, iteration)

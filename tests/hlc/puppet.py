@@ -73,7 +73,7 @@ class PuppetEngine:
         self._state.joint_pos[:] = angles
         return torch.zeros(self.num_envs, dtype=torch.bool)
 
-    def push(self, ids: Tensor, body: str, force: Tensor) -> None:
+    def push(self, ids: Tensor, body: str, wrench: Tensor) -> None:
         pass
 
     def snapshot(self) -> dict[str, Tensor]:

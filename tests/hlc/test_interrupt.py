@@ -15,7 +15,7 @@ from hlc import train as training_module
 from hlc.config import HlcConfig
 from hlc.parent import Parent
 from hlc.skill_env import SkillEnv
-from hlc.train import Training, build, run
+from hlc.train import ControllerTraining, build, run
 from pretrain.rl import checkpoint
 from pretrain.rl.rollout import Batch, Step
 
@@ -40,7 +40,7 @@ def test_ctrl_c_leaves_a_checkpoint_that_the_same_command_goes_on_from(
 ) -> None:
     cfg = toy.model_copy(update={"publish": False})
 
-    def impatient(cfg: HlcConfig, parent: Parent) -> Training:
+    def impatient(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
         training = build(cfg, parent)
         training.env = cast(SkillEnv, Impatient(training.env))
         return training

@@ -48,7 +48,7 @@ class StillEngine:
         self.steps += 1
         return self._worlds(self._breaks)
 
-    def push(self, ids: Tensor, body: str, force: Tensor) -> None:
+    def push(self, ids: Tensor, body: str, wrench: Tensor) -> None:
         pass
 
     def snapshot(self) -> dict[str, Tensor]:

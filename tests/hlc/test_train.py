@@ -14,7 +14,7 @@ from hlc.evaluate import main as evaluate
 from hlc.evaluate import trained_config
 from hlc.export import ControllerGraph
 from hlc.parent import Parent
-from hlc.train import Training, build, run, train
+from hlc.train import ControllerTraining, build, run, train
 from pretrain.rl import checkpoint
 from skills_store.library import Controller, SkillLibrary
 from skills_store.store import Store
@@ -23,7 +23,7 @@ from tests.hlc.bodies import clip_states, publish_skills
 FINAL = "checkpoint.pt"
 
 
-def weights(training: Training) -> dict[str, torch.Tensor]:
+def weights(training: ControllerTraining) -> dict[str, torch.Tensor]:
     return {f"{name}.{key}": x for name, net in training.nets.modules().items() for key, x in net.state_dict().items()}
 
 

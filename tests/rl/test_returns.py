@@ -48,4 +48,4 @@ def test_no_advantage_leaks_into_the_episode_before():
 def test_lambda_one_and_zero_value_is_the_discounted_sum():
     reward, zero, never = column(1, 2, 4), column(0, 0, 0), flags(0, 0, 0)
     got = gae(reward, zero, zero, never, never, 0.5, 1.0)
-    torch.testing.assert_close(got, column(1 + 1 + 1, 2 + 2, 4))
+    torch.testing.assert_close(got, column(3.0, 4.0, 4.0))

