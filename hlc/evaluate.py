@@ -16,6 +16,7 @@ from hlc.config import HlcConfig
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide, Episodes, RandomSkills, distance_curve, episodes, final_distances, returns, survival
 from pretrain.motion.clip import CONTROL_RATE
+from pretrain.rl.run import options
 from skills_store.errors import StoreError, WrongKind
 from skills_store.library import Controller
 from skills_store.manifest import Manifest
@@ -127,13 +128,9 @@ def trained_config(manifest: Manifest) -> HlcConfig:
 
 
 def main(arguments: list[str]) -> int:
-    asked = {"controller": "reach@latest", "store": "", "episodes": "512", "seed": "4321", "json": "false"}
-    pairs = {key: value for key, _, value in (argument.partition("=") for argument in arguments)}
-    if unknown := set(pairs) - set(asked):
-        print(f"unknown key {', '.join(sorted(unknown))}; there are: {', '.join(asked)}", file=sys.stderr)
-        return 2
-    asked |= pairs
+    defaults = {"controller": "reach@latest", "store": "", "episodes": "512", "seed": "4321", "json": "false"}
     try:
+        asked = options(arguments, defaults)
         store = Store(asked["store"] or default_root())
         version = store.resolve(asked["controller"])
         if version.manifest.kind != "controller":

@@ -21,6 +21,7 @@ from pretrain.config import PretrainConfig
 from pretrain.material import Material, control_steps, load_material
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary, pack
+from pretrain.rl.run import options
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from skills_store.errors import StoreError
@@ -188,13 +189,9 @@ def table(card: dict[str, Any]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    pairs = {key: value for key, _, value in (argument.partition("=") for argument in arguments)}
-    known = {"skill": "humanoid@latest", "store": "", "episodes": "1024", "seed": "1234", "json": "false"}
-    if unknown := set(pairs) - set(known):
-        print(f"unknown key {', '.join(sorted(unknown))}; there are: {', '.join(known)}", file=sys.stderr)
-        return 2
-    asked = known | pairs
+    defaults = {"skill": "humanoid@latest", "store": "", "episodes": "1024", "seed": "1234", "json": "false"}
     try:
+        asked = options(arguments, defaults)
         store = Store(asked["store"] or default_root())
         skills = SkillLibrary.open(store, asked["skill"], intra_op_num_threads=2)
         trained = PretrainConfig.model_validate(skills.version.manifest.lineage.config)

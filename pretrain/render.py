@@ -22,6 +22,7 @@ from pretrain.characters.character import Character
 from pretrain.characters.state import CharacterState
 from pretrain.config import PretrainConfig
 from pretrain.material import Material, load_material
+from pretrain.rl.run import options
 from pretrain.sim.backend import make_backend
 from pretrain.sim.mujoco_cpu import compile_model
 from skills_store.errors import StoreError
@@ -71,13 +72,9 @@ def strip(character: Character, states: Iterable[CharacterState]) -> np.ndarray:
 
 
 def main(arguments: list[str]) -> int:
-    asked = {"skill": "humanoid@latest", "store": "", "clips": "walk,run,turn_left1", "out": "skills.png"}
-    pairs = {key: value for key, _, value in (argument.partition("=") for argument in arguments)}
-    if unknown := set(pairs) - set(asked):
-        print(f"unknown key {', '.join(sorted(unknown))}; there are: {', '.join(asked)}", file=sys.stderr)
-        return 2
-    asked |= pairs
+    defaults = {"skill": "humanoid@latest", "store": "", "clips": "walk,run,turn_left1", "out": "skills.png"}
     try:
+        asked = options(arguments, defaults)
         skills = SkillLibrary.open(Store(asked["store"] or default_root()), asked["skill"])
         cfg = PretrainConfig.model_validate(skills.version.manifest.lineage.config)
         material = load_material(cfg.character, cfg.motions, skills.window_length)

@@ -41,6 +41,14 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
         raise ConfigError(f"{wrong}. Keys are: {', '.join(_keys(kind))}") from None
 
 
+def options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str]:
+    """`key=value` arguments over `defaults`, for commands too small for a configuration."""
+    given = {key: value for key, _, value in (argument.partition("=") for argument in arguments)}
+    if unknown := set(given) - set(defaults):
+        raise ConfigError(f"unknown key {', '.join(sorted(unknown))}; there are: {', '.join(defaults)}")
+    return defaults | given
+
+
 def _hint(error: Exception) -> str:
     """What Hydra adds below its first line when a group's option does not exist."""
     lines = str(error).splitlines()
