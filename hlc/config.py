@@ -25,19 +25,17 @@ class PPOConfig(Frozen):
     """Steps are decisions, of `llc_steps` control steps each."""
 
     horizon: Count = 8
-    gamma: Share = 0.95  # per decision
+    gamma: Share = 0.9  # per decision
     lam: Share = 0.95
     clip: Positive = 0.2
-    lr: Positive = 1e-4  # first value; steered towards target_kl
+    lr: Positive = 3e-4  # first value; steered towards target_kl
     target_kl: Positive = 0.04
     value_lr: Positive = 5e-4
     epochs: Count = 5
     minibatch: Count = 2048
     hidden: Layers = (256, 256)
-    action_std: Positive = 0.2  # per number, before the projection; at 0.1 it settles on one skill before it has looked
-    noise_color: Annotated[float, Field(ge=0, lt=1)] = (
-        0.5  # correlation of one decision's noise with the next: skills take time
-    )
+    action_std: Positive = 0.3  # per number, before the projection; at 0.1 it settles on one skill before it has looked
+    noise_color: Annotated[float, Field(ge=0, lt=1)] = 0.85  # of one decision with the next: a skill takes time to show
     action_bound: Positive = 1.0
     action_bound_weight: NotNegative = 1.0
 
@@ -57,10 +55,11 @@ class HlcConfig(Frozen):
     seed: int = 0
     num_envs: Count = 512
     episode_length: Positive = 10.0  # s
-    samples: Count = 400_000  # decisions
+    samples: Count = 2_200_000  # decisions
     llc_steps: Count = 5  # control steps per decision
     task_reward_weight: NotNegative = 0.9
     disc_reward_weight: NotNegative = 0.1
+    progress_reward_weight: NotNegative = 3.0  # per metre
     disc_reward_scale: Positive = 1.0
     checkpoint_interval: Positive = 60.0  # s
     runs: str = "runs"  # folder that holds the runs

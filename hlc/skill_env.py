@@ -50,6 +50,7 @@ class SkillEnv:
         going = torch.ones(self.num_envs, dtype=torch.bool)
         terminated, truncated = ~going, ~going
         task, style = torch.zeros(self.num_envs), torch.zeros(self.num_envs)
+        before = self._distance()
         for _ in range(self.llc_steps):
             targets = self.skills.act(self.env.state().flat().numpy(), z)
             outcome = self.env.step(torch.from_numpy(targets))
@@ -59,14 +60,18 @@ class SkillEnv:
             style += going * self._style()
             stopped = going & outcome.timed_out
             terminated, truncated, going = terminated | failed, truncated | stopped, going & ~stopped
+        progress = going * (before - self._distance())
         self.goals.decided(self.env.state())
         return Step(
             next_obs=self.observe(),
             reward=task / self.llc_steps,
             terminated=terminated,
             truncated=truncated,
-            extras={"style": style / self.llc_steps},
+            extras={"style": style / self.llc_steps, "progress": progress},
         )
+
+    def _distance(self) -> Tensor:
+        return self.task.distance(self.env.skeleton, self.env.state(), self.goals.goal)
 
     def _style(self) -> Tensor:
         if self._style_scale is None:

@@ -63,7 +63,7 @@ def controller_recipe(cfg: HlcConfig, nets: ControllerNets) -> Recipe:
         return torch.optim.Adam(net.parameters(), lr, fused=True)
 
     return Recipe(
-        rewards={"style": (cfg.disc_reward_weight, _style)},
+        rewards={"style": (cfg.disc_reward_weight, _style), "progress": (cfg.progress_reward_weight, _progress)},
         policy=Learner(
             "policy", surrogate, adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch, target_kl=ppo.target_kl
         ),
@@ -73,6 +73,14 @@ def controller_recipe(cfg: HlcConfig, nets: ControllerNets) -> Recipe:
 
 def _style(rollout: Rollout) -> Tensor:
     return rollout.extras["style"]
+
+
+def _progress(rollout: Rollout) -> Tensor:
+    """Metres nearer to the goal by each decision: a potential, which shows the way without moving the optimum.
+
+    (Ng, Harada and Russell 1999.) Far from the goal the task's own reward is flat. It is never part of what is reported.
+    """
+    return rollout.extras["progress"]
 
 
 def train(cfg: HlcConfig, training: ControllerTraining, folder: Path) -> bool:

@@ -56,7 +56,8 @@ def published(store: Store, strings: Parent, tmp_path_factory: pytest.TempPathFa
         threads=1,
         episode_length=4.0,
         disc_reward_weight=0.0,
-        ppo=PPOConfig(lr=3e-4, minibatch=256, hidden=(64, 64)),
+        # a puppet obeys at once: it needs neither long-held exploration nor patience
+        ppo=PPOConfig(gamma=0.95, action_std=0.2, noise_color=0.5, minibatch=256, hidden=(64, 64)),
         eval=EvalConfig(episodes=24),
         runs=str(tmp_path_factory.mktemp("runs")),
         store=str(store.root),
