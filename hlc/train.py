@@ -76,9 +76,10 @@ def _style(rollout: Rollout) -> Tensor:
 
 
 def _progress(rollout: Rollout) -> Tensor:
-    """Metres nearer to the goal by each decision: a potential, which shows the way without moving the optimum.
+    """Metres nearer to the goal by each decision: far from the goal the task's own reward is flat.
 
-    (Ng, Harada and Russell 1999.) Far from the goal the task's own reward is flat. It is never part of what is reported.
+    The idea is potential-based shaping (Ng, Harada and Russell 1999), but undiscounted and without a term for a fall, so
+    it may move the optimum a little. It is never part of what is reported.
     """
     return rollout.extras["progress"]
 

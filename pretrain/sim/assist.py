@@ -1,6 +1,6 @@
 """A hand that holds the character upright while it learns to walk, and lets go as it learns.
 
-Falls teach little: of two million steps in which every world fell within a second, balance could not be learned. Held
+Falls teach little: without it, 4.8 million samples brought episodes from 33 steps to 40 (docs/training.md). Held
 upright, the character meets the clips' states from the start, and the hand weakens as long as episodes stay long.
 (A virtual assistant as in Yu, Turk and Liu 2018, "Learning symmetric and low-energy locomotion", with a rule for letting go.)
 """
