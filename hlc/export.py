@@ -18,6 +18,7 @@ from pretrain.characters.state import unflat
 from pretrain.motion.provenance import lineage
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.onnx_graph import described, export, prove
+from pretrain.rl.run import PLACES
 from skills_store import manifest as m
 
 FILE = "controller.onnx"
@@ -75,7 +76,7 @@ def build_manifest(cfg: HlcConfig, parent: Parent, graph: m.Graph, card: dict[st
     """Everything that a published controller says of itself. Body and licence are those of its skills."""
     version = parent.version
     skills = version.manifest
-    config = {**cfg.model_dump(mode="json"), PARENT: skills.lineage.config}
+    config = {**cfg.model_dump(mode="json", exclude=PLACES), PARENT: skills.lineage.config}
     bound = m.Parent(name=version.name, version=version.number, digest=version.digest)
     return m.Manifest(
         kind="controller",

@@ -25,6 +25,7 @@ from pretrain.rl.ppo import policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
 from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config
 from pretrain.rl.training import Training
+from skills_store import receipt
 from skills_store.errors import StoreError
 from skills_store.session import load_net
 from skills_store.store import Store, default_root
@@ -133,7 +134,11 @@ def run(cfg: HlcConfig) -> int:
         return 130
     if not cfg.publish:
         return 0
+    if version := receipt.noted(folder, store, training.samples):
+        print(f"{version.ref} ({version.digest[:19]}) is this run's already; samples=N with a larger N goes on from it")
+        return 0
     version = publish(cfg, parent, training, store)
+    receipt.note(folder, version, training.samples)
     print(f"published {version.ref} ({version.digest[:19]}), bound to {parent.version.ref}", flush=True)
     print(f"{(time.monotonic() - began) / 60:.1f} min in all", flush=True)
     return 0

@@ -35,9 +35,11 @@ class PPOConfig(Frozen):
     target_kl: Positive = 0.04
     value_lr: Positive = 5e-4
     epochs: Count = 2
-    minibatch: Count = 2048
+    minibatch: Count = 1024
     hidden: Layers = (256, 256)
     action_std: Positive = 0.1  # in units of the action scale; wider noise is told from mocap at once
+    action_std_final: Positive = 0.05  # reached, by a constant factor a sample, after `action_std_samples`
+    action_std_samples: Count = 12_000_000
     noise_color: Annotated[float, Field(ge=0, lt=1)] = 0.5  # correlation of exploration from step to step
     action_bound: Positive = 2.0
     action_bound_weight: Annotated[float, Field(ge=0)] = 1.0
@@ -46,8 +48,8 @@ class PPOConfig(Frozen):
 class DiscConfig(Frozen):
     hidden: Layers = (256, 256)
     lr: Positive = 1e-4
-    rows: Count = 8192  # of each rollout, in minibatches of `minibatch`
-    minibatch: Count = 2048
+    rows: Count = 4096  # of each rollout, in minibatches of `minibatch`
+    minibatch: Count = 1024
     disc_reward_weight: Annotated[float, Field(ge=0)] = 0.5
     disc_reward_scale: Positive = 2.0
     disc_grad_penalty: Annotated[float, Field(ge=0)] = 10.0
@@ -59,8 +61,8 @@ class DiscConfig(Frozen):
 class EncConfig(Frozen):
     hidden: Layers = (256, 256)
     lr: Positive = 2e-4
-    rows: Count = 8192
-    minibatch: Count = 2048
+    rows: Count = 4096
+    minibatch: Count = 1024
     enc_reward_weight: Annotated[float, Field(ge=0)] = 0.5
     diversity_weight: Annotated[float, Field(ge=0)] = 0.01
     diversity_tar: Positive = 1.0
@@ -75,12 +77,13 @@ class WarmConfig(Frozen):
     lr: Positive = 1e-3
 
 
-class AssistConfig(Frozen):
-    """The hand that holds the character upright and lets go (pretrain/sim/assist.py)."""
+class CurriculumConfig(Frozen):
+    """The hand that holds the character upright and lets go, and where episodes begin (pretrain/sim/curriculum.py)."""
 
-    start: Share = 0.7
-    steps: Positive = 120.0  # it weakens while episodes last longer than this
-    rate: Share = 0.015  # by this share an iteration
+    assist_start: Share = 0.7
+    assist_steps: Positive = 60.0  # the hand weakens while a clip's episodes last longer than this
+    assist_rate: Share = 0.0125  # by this share an iteration
+    focus: Annotated[float, Field(ge=1)] = 3.0  # how much more or less often than its weight says a clip is begun in
 
 
 class EvalConfig(Frozen):
@@ -95,10 +98,10 @@ class PretrainConfig(Frozen):
     engine: str = "mujoco"
     threads: Annotated[int, Field(ge=0)] = 0  # 0: every core
     seed: int = 0
-    num_envs: Count = 1024
+    num_envs: Count = 512
     episode_length: Positive = 10.0  # s
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
-    samples: Count = 21_000_000
+    samples: Count = 18_000_000
     checkpoint_interval: Positive = 60.0  # s
     runs: str = "runs"  # folder that holds the runs
     store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE
@@ -108,5 +111,5 @@ class PretrainConfig(Frozen):
     disc: DiscConfig = DiscConfig()
     enc: EncConfig = EncConfig()
     warm: WarmConfig = WarmConfig()
-    assist: AssistConfig = AssistConfig()
+    curriculum: CurriculumConfig = CurriculumConfig()
     eval: EvalConfig = EvalConfig()

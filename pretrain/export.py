@@ -20,6 +20,7 @@ from pretrain.config import PretrainConfig
 from pretrain.material import Material
 from pretrain.motion.provenance import lineage
 from pretrain.rl.onnx_graph import described, export, prove
+from pretrain.rl.run import PLACES
 from pretrain.sim.features import proprioception, style_frame
 from skills_store import manifest as m
 
@@ -120,7 +121,7 @@ def build_manifest(
         latent=m.Latent(dim=cfg.latent.latent_dim, clips={n: _plain(z) for n, z in zip(names, latents, strict=True)}),
         action=m.Action(offset=_plain(nets.action_scale.offset), scale=_plain(nets.action_scale.scale)),
         card=card,
-        lineage=lineage(cfg.model_dump(mode="json"), cfg.seed, material.dataset),
+        lineage=lineage(cfg.model_dump(mode="json", exclude=PLACES), cfg.seed, material.dataset),
         licence=" AND ".join(sorted({clip.licence for clip in material.dataset.clips})),
     )
 

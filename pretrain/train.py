@@ -16,7 +16,7 @@ from pretrain.ase.latents import LatentSchedule, SkillEnv
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.skill import clip_latents, encoder_loss, skill_reward, warm_encoder, with_diversity
 from pretrain.ase.style import Replay, style_loss, style_reward
-from pretrain.config import PretrainConfig
+from pretrain.config import PPOConfig, PretrainConfig
 from pretrain.evaluate import skill_card, table
 from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material, control_steps, load_material
@@ -25,9 +25,10 @@ from pretrain.rl.ppo import policy_loss, value_loss
 from pretrain.rl.rollout import Noise
 from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config
 from pretrain.rl.training import Training
-from pretrain.sim.assist import LettingGo
 from pretrain.sim.backend import make_backend
+from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
+from skills_store import receipt
 from skills_store.library import SkillLibrary
 from skills_store.store import Store, default_root
 from skills_store.version import Version
@@ -50,8 +51,8 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         window=cfg.num_disc_obs_steps,
         episode_length=control_steps(cfg.episode_length),
         rng=env_rng,
+        curriculum=make_curriculum(cfg, material),
     )
-    env.assist = cfg.assist.start
     schedule = LatentSchedule(
         cfg.latent.latent_dim,
         max(1, control_steps(cfg.latent.latent_time_min)),
@@ -64,6 +65,13 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam)
     recipe = ase_recipe(cfg, nets, material, replay)
     return Training(nets, skills, recipe, loop, noise, rng, memory={"replay": replay})
+
+
+def make_curriculum(cfg: PretrainConfig, material: Material) -> Curriculum:
+    of = cfg.curriculum
+    hand = LettingGo(of.assist_start, of.assist_steps, of.assist_rate)
+    steps = control_steps(cfg.episode_length)
+    return Curriculum(material.library.weights, episode_length=steps, hand=hand, focus=of.focus)
 
 
 def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay: Replay) -> Recipe:
@@ -118,27 +126,34 @@ def warm_up(cfg: PretrainConfig, material: Material, training: SkillTraining) ->
 
 def train(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path) -> bool:
     """The loop, up to `cfg.samples`. Returns whether it got there."""
-    env = training.env
+    env, policy = training.env, training.nets.policy
+    policy.std = exploration(cfg.ppo, training.samples)
 
     def after(scalars: Scalars) -> Scalars:
         env.clip_latents = clip_latents(training.nets.encoder, material.demos)
-        loosen(env.env, scalars["episode/length"], cfg)
-        return {"assist": env.env.assist, "broken": env.env.broken}
+        policy.std = exploration(cfg.ppo, training.samples)
+        return follow(env.env.curriculum, material.library.names) | {"broken": env.env.broken, "action_std": policy.std}
 
     shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}
     interval = cfg.checkpoint_interval
     return training.run(cfg.samples, folder, label="pretrain", shown=shown, checkpoint_interval=interval, after=after)
 
 
-def loosen(env: CharacterEnv, episode_length: float, cfg: PretrainConfig) -> None:
-    """Let the hand that holds the character upright follow its rule."""
-    if env.assist > 0:
-        env.assist = LettingGo(cfg.assist.steps, cfg.assist.rate).next(env.assist, episode_length)
-        if env.assist == 0:
-            env.let_go()
+def exploration(ppo: PPOConfig, samples: int) -> float:
+    """Action std after so many samples: wide while balance is learned, then narrow, so that the clips' motion can be met."""
+    return ppo.action_std * (ppo.action_std_final / ppo.action_std) ** min(samples / ppo.action_std_samples, 1.0)
 
 
-def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path) -> Version:
+def follow(curriculum: Curriculum, clips: tuple[str, ...]) -> Scalars:
+    """One turn of the curriculum, and its state for the log: `assist/CLIP` and `steps/CLIP` (between falls)."""
+    curriculum.turn()
+    scalars = {"assist": float(curriculum.assist.mean())}
+    for name, strength, steps in zip(clips, curriculum.assist.tolist(), curriculum.lengths.tolist(), strict=True):
+        scalars |= {f"assist/{name}": strength, f"steps/{name}": steps}
+    return scalars
+
+
+def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path, store: Store) -> Version:
     """Export, evaluate what was exported, and publish it with its card."""
     print("exporting to ONNX and proving parity", flush=True)
     exported = export_nets(training.nets, material.character.skeleton, training.env.env.states, cfg.seed)
@@ -156,7 +171,6 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
     print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
     card = {**skill_card(skills, material, cfg), "cost": cost}
     print(table(card), flush=True)
-    store = Store(Path(cfg.store) if cfg.store else default_root())
     return store.publish(draft.model_copy(update={"card": card}), exported.files)
 
 
@@ -180,10 +194,14 @@ def run(cfg: PretrainConfig) -> int:
         return 130
     if not cfg.publish:
         return 0
-    version = publish(cfg, material, training, folder)
-    print(
-        f"published {version.ref} ({version.digest[:19]}) after {(time.monotonic() - began) / 60:.1f} min", flush=True
-    )
+    store = Store(Path(cfg.store) if cfg.store else default_root())
+    if version := receipt.noted(folder, store, training.samples):
+        print(f"{version.ref} ({version.digest[:19]}) is this run's already; samples=N with a larger N goes on from it")
+        return 0
+    version = publish(cfg, material, training, folder, store)
+    receipt.note(folder, version, training.samples)
+    minutes = (time.monotonic() - began) / 60
+    print(f"published {version.ref} ({version.digest[:19]}) after {minutes:.1f} min", flush=True)
     return 0
 
 

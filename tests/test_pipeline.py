@@ -62,6 +62,18 @@ def test_the_published_library_says_what_it_is(skills):
     assert all(clip.licence for clip in manifest.lineage.clips)
 
 
+def test_the_same_command_again_publishes_nothing(skills, place):
+    run = python("-m", "pretrain.train", "preset=toy", f"runs={place}/runs", f"store={place}/store")
+    assert run.returncode == 0, run.stderr
+    assert "toy@1" in run.stdout
+    assert "already" in run.stdout
+    assert skills.latest("toy") == 1
+
+
+def test_the_manifest_carries_no_place_of_the_machine_that_made_it(skills, place):
+    assert str(place) not in skills.resolve("toy").manifest.model_dump_json()
+
+
 def test_the_graphs_carry_no_path_of_the_machine_that_made_them(skills):
     version = skills.resolve("toy")
     for graph in version.manifest.graphs.values():

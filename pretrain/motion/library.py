@@ -28,9 +28,11 @@ class MotionLibrary:
         """Seconds from first to last frame, (C,)."""
         return (self.lengths - 1) / CONTROL_RATE
 
-    def sample(self, n: int, rng: Generator, *, margin: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Clip ids by weight and times uniform in [margin, duration], (n,) and (n,)."""
-        ids = torch.multinomial(self.weights, n, replacement=True, generator=rng)
+    def sample(
+        self, n: int, rng: Generator, *, margin: float = 0.0, weights: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Clip ids by weight (the library's own, or others (C,)) and times uniform in [margin, duration], (n,) and (n,)."""
+        ids = torch.multinomial(self.weights if weights is None else weights, n, replacement=True, generator=rng)
         times = margin + torch.rand(n, generator=rng) * (self.durations[ids] - margin).clamp_min(0)
         return ids, times
 

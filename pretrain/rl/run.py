@@ -68,8 +68,10 @@ def _keys(kind: type[BaseModel], prefix: str = "") -> list[str]:
     return names
 
 
+# Where things lie on the machine that trains: no one else's business, and in no manifest.
+PLACES = {"runs", "store"}
 # What does not change how a run learns: the same run, asked for more samples, goes on where it was.
-NOT_LEARNING = {"runs", "store", "publish", "eval", "threads", "samples", "checkpoint_interval"}
+NOT_LEARNING = PLACES | {"publish", "eval", "threads", "samples", "checkpoint_interval"}
 
 
 def fingerprint(config: BaseModel, exclude: set[str]) -> str:

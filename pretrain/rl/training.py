@@ -123,8 +123,8 @@ class Training(Generic[N, E]):
         started = time.monotonic()
         policy, value = self.nets.policy, self.nets.value
         scalars = iterate(self.env, policy, value, self.recipe, self.loop, self.noise, self.rng)
-        scalars |= after(scalars)
         self.iteration += 1
         self.samples += self.loop.horizon * self.env.num_envs
+        scalars |= after(scalars)
         self.seconds += time.monotonic() - started
         return scalars

@@ -13,11 +13,11 @@ from torch import Generator, Tensor
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.motion.library import MotionLibrary
-from pretrain.sim.assist import upright_torque
 from pretrain.sim.backend import Backend
+from pretrain.sim.curriculum import Curriculum, upright_torque
 from pretrain.sim.features import proprioception, style_frame
 
-ENGINE = "engine/"  # prefix of the backend's part of a snapshot
+ENGINE, CURRICULUM = "engine/", "curriculum/"  # prefixes of the parts of a snapshot
 
 
 @dataclass(frozen=True)
@@ -57,24 +57,26 @@ class CharacterEnv:
         window: int,
         episode_length: int,
         rng: Generator,
+        curriculum: Curriculum | None = None,
     ):
         self.backend, self.skeleton, self.library = backend, skeleton, library
         self.num_envs, self.window, self.episode_length = backend.num_envs, window, episode_length
         self._may_touch = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
         self._rng = rng
+        self.curriculum = curriculum or Curriculum(library.weights, episode_length=episode_length)
+        self._held = False
         self.age = torch.zeros(self.num_envs, dtype=torch.long)  # steps since reset
         self.clip = torch.zeros(self.num_envs, dtype=torch.long)  # where the episode started
         state = backend.state()
         self.states = torch.zeros(self.num_envs, window, state.flat().shape[-1])  # the last W, oldest first
         self.frames = torch.zeros(self.num_envs, window, style_frame(skeleton, state).shape[-1])
-        self.assist = 0.0  # strength of the hand that holds the character upright (pretrain/sim/assist.py)
         self.broken = 0  # worlds reset because their state was not finite
 
     def reset(self, ids: Tensor) -> None:
         """Start worlds `ids` (n,) in random states of random clips, with the frames that led there."""
         if not len(ids):
             return
-        clips, times = self.library.sample(len(ids), self._rng)
+        clips, times = self.library.sample(len(ids), self._rng, weights=self.curriculum.weights)
         window = self.library.windows(clips, times, self.window)
         self.backend.place(ids, window.map(lambda x: x[:, -1]))
         self.states[ids] = window.flat()
@@ -84,8 +86,7 @@ class CharacterEnv:
 
     def step(self, targets: Tensor) -> Outcome:
         """One control step of every world towards joint targets (N, J) rad."""
-        if self.assist > 0:
-            self._hold()
+        self._hold()
         broken = self.backend.advance(targets)
         if broken.any():  # put it into a sane state at once, so that nothing downstream meets a NaN
             self.broken += int(broken.sum())
@@ -96,17 +97,18 @@ class CharacterEnv:
         self.frames = torch.cat([self.frames[:, 1:], style_frame(self.skeleton, state)[:, None]], 1)
         fell = (self.backend.touching() & ~self._may_touch).any(-1) & (self.age > 1)
         timed_out = self.age >= self.episode_length
+        self.curriculum.saw(self.clip, fell | broken)
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
 
     def _hold(self) -> None:
-        torque = self.assist * upright_torque(self.backend.state())
-        wrench = torch.cat([torch.zeros_like(torque), torque], -1)
-        self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench)
-
-    def let_go(self) -> None:
-        """End the assistance for good: no torque is left behind."""
-        self.assist = 0.0
-        self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], torch.zeros(self.num_envs, 6))
+        """Push as the curriculum says; once after its last hand has let go, so that no torque is left behind."""
+        strength = self.curriculum.assist[self.clip]
+        holds = bool(strength.any())
+        if holds or self._held:
+            torque = strength[:, None] * upright_torque(self.backend.state())
+            wrench = torch.cat([torch.zeros_like(torque), torque], -1)
+            self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench)
+        self._held = holds
 
     def state(self) -> CharacterState:
         return self.backend.state()
@@ -122,16 +124,22 @@ class CharacterEnv:
     def snapshot(self) -> dict[str, Tensor]:
         """Everything `restore` needs to go on bit for bit."""
         own = {name: getattr(self, name).clone() for name in ("age", "clip", "states", "frames")}
-        counters = {
-            "broken": torch.tensor(self.broken),
-            "assist": torch.tensor(self.assist, dtype=torch.float64),
-            "rng": self._rng.get_state(),
+        counters = {"broken": torch.tensor(self.broken), "held": torch.tensor(self._held), "rng": self._rng.get_state()}
+        return {
+            **own,
+            **counters,
+            **{ENGINE + k: v for k, v in self.backend.snapshot().items()},
+            **{CURRICULUM + k: v for k, v in self.curriculum.snapshot().items()},
         }
-        return {**{f"{ENGINE}{k}": v for k, v in self.backend.snapshot().items()}, **own, **counters}
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
-        self.backend.restore({k.removeprefix(ENGINE): v for k, v in snapshot.items() if k.startswith(ENGINE)})
+        self.backend.restore(_part(snapshot, ENGINE))
+        self.curriculum.restore(_part(snapshot, CURRICULUM))
         for name in ("age", "clip", "states", "frames"):
             setattr(self, name, snapshot[name].clone())
-        self.broken, self.assist = int(snapshot["broken"]), float(snapshot["assist"])
+        self.broken, self._held = int(snapshot["broken"]), bool(snapshot["held"])
         self._rng.set_state(snapshot["rng"])
+
+
+def _part(snapshot: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in snapshot.items() if k.startswith(prefix)}

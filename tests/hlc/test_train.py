@@ -46,7 +46,12 @@ def test_resumed_training_is_bit_for_bit_the_uninterrupted_one(toy: HlcConfig, p
 
 
 @pytest.fixture(scope="module")
-def published(store: Store, strings: Parent, tmp_path_factory: pytest.TempPathFactory) -> Controller:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def published(store: Store, strings: Parent, runs: Path) -> Controller:
     """`python -m hlc.train`, but for the command line."""
     cfg = HlcConfig(
         skill=strings.version.pinned,
@@ -59,7 +64,7 @@ def published(store: Store, strings: Parent, tmp_path_factory: pytest.TempPathFa
         # a puppet obeys at once: it needs neither long-held exploration nor patience
         ppo=PPOConfig(gamma=0.95, action_std=0.2, noise_color=0.5, minibatch=256, hidden=(64, 64)),
         eval=EvalConfig(episodes=24),
-        runs=str(tmp_path_factory.mktemp("runs")),
+        runs=str(runs),
         store=str(store.root),
     )
     assert run(cfg) == 0
@@ -84,13 +89,14 @@ def test_published_controller_is_bound_to_the_digest_of_its_skills(published: Co
     assert manifest.character == skills.character
     assert manifest.lineage.config["parent"] == skills.lineage.config
     assert trained_config(manifest).skill == strings.version.pinned
+    assert not {"runs", "store"} & (set(manifest.lineage.config) | set(manifest.lineage.config["parent"]))
     assert {"return", "return_random", "return_ratio", "final_distance", "distance_curve", "cost"} <= set(manifest.card)
 
 
-def test_published_bytes_decide_what_the_network_does(published: Controller, strings: Parent) -> None:
+def test_published_bytes_decide_what_the_network_does(published: Controller, strings: Parent, runs: Path) -> None:
     cfg = trained_config(published.version.manifest)
     training = build(cfg, strings)
-    [folder] = Path(cfg.runs).iterdir()
+    [folder] = runs.iterdir()
     training.restore(checkpoint.load(folder / FINAL))
     state = clip_states(strings, 50, seed=3)
     goal = cfg.chosen_task().draw(state, torch.Generator().manual_seed(0))

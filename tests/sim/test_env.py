@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from pretrain.sim.backend import make_backend
+from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.features import style_frame
 
@@ -15,7 +16,8 @@ def env(humanoid, library) -> CharacterEnv:
     return make(humanoid, library)
 
 
-def make(humanoid, library, worlds: int = 32, episode_length: int = 300) -> CharacterEnv:
+def make(humanoid, library, worlds: int = 32, episode_length: int = 300, assist: float = 0.0) -> CharacterEnv:
+    hand = LettingGo(start=assist, steps=1.0, rate=1.0)
     made = CharacterEnv(
         make_backend("mujoco", humanoid, worlds, 1),
         humanoid.skeleton,
@@ -23,6 +25,7 @@ def make(humanoid, library, worlds: int = 32, episode_length: int = 300) -> Char
         window=3,
         episode_length=episode_length,
         rng=torch.Generator().manual_seed(0),
+        curriculum=Curriculum(library.weights, episode_length=episode_length, hand=hand),
     )
     made.reset(torch.arange(worlds))
     return made
@@ -59,8 +62,7 @@ def test_a_limp_body_falls_and_time_runs_out_otherwise(humanoid, library):
 
 
 def test_a_held_body_stays_up_where_a_free_one_falls(humanoid, library):
-    free, held = make(humanoid, library), make(humanoid, library)
-    held.assist = 1.0
+    free, held = make(humanoid, library), make(humanoid, library, assist=1.0)
     targets = pose(free)
     fell = {name: torch.zeros(32, dtype=torch.bool) for name in ("free", "held")}
     for _ in range(60):
@@ -72,16 +74,17 @@ def test_a_held_body_stays_up_where_a_free_one_falls(humanoid, library):
 
 
 def test_letting_go_leaves_no_torque_behind(humanoid, library):
-    free, once_held = make(humanoid, library), make(humanoid, library)
-    snapshot = free.snapshot()
-    once_held.assist = 0.5
+    free, once_held = make(humanoid, library), make(humanoid, library, assist=0.5)
+    everyone = torch.arange(32)
     once_held.step(pose(once_held))
-    once_held.restore(snapshot)
-    once_held.let_go()
+    once_held.curriculum.turn()  # at rate 1 it lets go at once
+    assert not once_held.curriculum.assist.any()
+    for env in (free, once_held):
+        env.backend.place(everyone, free.library.at(torch.zeros(32, dtype=torch.long), torch.linspace(0, 1, 32)))
     targets = pose(free)
     free.step(targets)
     once_held.step(targets)
-    assert torch.equal(free.states, once_held.states)
+    assert torch.equal(free.state().flat(), once_held.state().flat())
 
 
 def test_step_never_resets(env):
@@ -113,3 +116,17 @@ def test_a_seed_is_a_run_and_a_snapshot_goes_on(humanoid, library):
     ahead = run(first, 30).clone()
     second.restore(snapshot)
     assert torch.equal(run(second, 30), ahead)
+
+
+def test_what_falls_early_is_begun_more_often(humanoid, library):
+    env = make(humanoid, library)
+    env.curriculum.focus = 3.0
+    hard = torch.zeros(len(library.names), dtype=torch.bool)
+    hard[1] = True
+    env.curriculum.steps[:], env.curriculum.falls[:] = 3000.0, torch.where(hard, 100.0, 1.0)
+    share = torch.zeros(len(library.names))
+    for _ in range(40):
+        env.reset(torch.arange(32))
+        share += torch.bincount(env.clip, minlength=len(share))
+    share = share / share.sum() / library.weights
+    assert share[hard].min() > 3 * share[~hard].mean()

@@ -1,0 +1,30 @@
+"""What a training run published, noted beside its checkpoint: the same command, typed again, publishes nothing twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from skills_store.errors import Unknown
+from skills_store.store import Store
+from skills_store.version import Version
+
+FILE = "published.json"
+
+
+def note(folder: Path, version: Version, samples: int) -> None:
+    (folder / FILE).write_text(json.dumps({"version": version.pinned, "samples": samples}))
+
+
+def noted(folder: Path, store: Store, samples: int) -> Version | None:
+    """The version that this run published after `samples`, if `store` still has it."""
+    file = folder / FILE
+    if not file.exists():
+        return None
+    receipt = json.loads(file.read_text())
+    if receipt["samples"] != samples:
+        return None
+    try:
+        return store.resolve(receipt["version"])
+    except Unknown:
+        return None
