@@ -39,7 +39,7 @@ class PPOConfig(Frozen):
     hidden: Layers = (256, 256)
     action_std: Positive = 0.1  # in units of the action scale; wider noise is told from mocap at once
     action_std_final: Positive = 0.05  # reached, by a constant factor a sample, after `action_std_samples`
-    action_std_samples: Count = 11_000_000
+    action_std_samples: Count = 12_000_000
     noise_color: Annotated[float, Field(ge=0, lt=1)] = 0.5  # correlation of exploration from step to step
     action_bound: Positive = 2.0
     action_bound_weight: Annotated[float, Field(ge=0)] = 1.0
@@ -97,11 +97,12 @@ class PretrainConfig(Frozen):
     motions: str = "locomotion"  # a bundled recipe, or a path to one
     engine: str = "mujoco"
     threads: Annotated[int, Field(ge=0)] = 0  # 0: every core
+    bfloat16: bool | None = None  # layers multiply in it while they learn; null: where the processor does
     seed: int = 0
     num_envs: Count = 512
     episode_length: Positive = 10.0  # s
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
-    samples: Count = 16_500_000
+    samples: Count = 20_000_000
     checkpoint_interval: Positive = 60.0  # s
     runs: str = "runs"  # folder that holds the runs
     store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE

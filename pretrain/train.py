@@ -21,6 +21,7 @@ from pretrain.evaluate import skill_card, table
 from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material, control_steps, load_material
 from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
+from pretrain.rl.nets import multiplies_bfloat16
 from pretrain.rl.ppo import policy_loss, value_loss
 from pretrain.rl.rollout import Noise
 from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config
@@ -44,6 +45,8 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     skeleton = material.character.skeleton
     sizes = Sizes(cfg.latent.latent_dim, cfg.ppo.hidden, cfg.disc.hidden, cfg.enc.hidden, cfg.ppo.action_std)
     nets = make_nets(sizes, material.library, material.demos, skeleton.num_hinges, rng)
+    for net in (nets.policy, nets.value, nets.discriminator, nets.encoder):
+        net.body.mixed = multiplies_bfloat16() if cfg.bfloat16 is None else cfg.bfloat16
     env = CharacterEnv(
         make_backend(cfg.engine, material.character, cfg.num_envs, cfg.threads),
         skeleton,
