@@ -47,7 +47,7 @@ def show(store: Store, args: argparse.Namespace) -> int:
 
 def alias(store: Store, args: argparse.Namespace) -> int:
     if args.number is not None:
-        version = store.alias(args.name, args.alias, args.number, args.why)
+        version = store.alias(args.name, args.alias, args.number, args.why, force=args.force)
         moved = {"name": args.name, "alias": args.alias, "version": version.number, "digest": version.digest}
         if args.json:
             _print_json(moved)
@@ -112,6 +112,7 @@ def parser() -> argparse.ArgumentParser:
     move.add_argument("alias", nargs="?", metavar="ALIAS")
     move.add_argument("number", nargs="?", type=int, metavar="NUMBER")
     move.add_argument("--why", default="", help="kept in the log")
+    move.add_argument("--force", action="store_true", help="move prod even to a version whose card is worse")
     command("log", "every move of every alias").add_argument("name", metavar="NAME")
     command("verify", "read and hash everything").add_argument("ref", nargs="?", metavar="REF")
     return top

@@ -152,6 +152,23 @@ class GateRefused(StoreError):
         return f"{self.args[0]} is not admitted: {'; '.join(self.reasons)}"
 
 
+class Regression(StoreError):
+    """A guarded alias was asked to move to a version that is measurably worse; it was not moved."""
+
+    code = "regression"
+
+    def __init__(self, target: str, ref: str, current: str, worse: Sequence[str]) -> None:
+        super().__init__(target, ref, current, tuple(worse))
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        return self.args[3]
+
+    def __str__(self) -> str:
+        target, ref, current, worse = self.args
+        return f"{target} stays at {current}: {ref} is worse in {'; '.join(worse)}. --force moves it all the same"
+
+
 class WrongKind(StoreError):
     """A controller where a skill library was asked for, or the reverse."""
 

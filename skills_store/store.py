@@ -21,13 +21,14 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from skills_store import contract, records, reference
+from skills_store import contract, guard, records, reference
 from skills_store.aliases import AliasMove
 from skills_store.blobs import Blobs, describe
 from skills_store.durable import make_dirs, sync_dir, temporary
 from skills_store.errors import (
     CorruptStore,
     GateRefused,
+    Regression,
     StoreError,
     UnknownFile,
     UnknownParent,
@@ -122,11 +123,16 @@ class Store:
         """Aliases that were set by hand; `latest` is derived and not among them."""
         return {move.alias: move.number for move in self._existing(name).aliases.readable()}
 
-    def alias(self, name: str, alias: str, number: int, why: str = "") -> Version:
-        """Point `alias` at a version that can be served. The move is logged, and undone by another."""
+    def alias(self, name: str, alias: str, number: int, why: str = "", *, force: bool = False) -> Version:
+        """Point `alias` at a version that can be served. The move is logged, and undone by another.
+
+        `prod` moves to no version whose card is worse than the one it points at, unless forced: Regression.
+        """
         reference.check_alias(alias)
         shelf = self._existing(name)
         version = shelf.version(number)
+        if alias == guard.GUARDED and not force:
+            self._check_no_worse(version, shelf)
         shelf.aliases.move(alias, number, version.digest, why)
         return version
 
@@ -147,6 +153,14 @@ class Store:
         except CorruptStore as error:
             return (fault(ref, error),)
         return tuple(self._shelf(version.name).verify_files(version))
+
+    def _check_no_worse(self, version: Version, shelf: Shelf) -> None:
+        now = self.aliases(version.name).get(guard.GUARDED)
+        if now is None:
+            return
+        current = shelf.version(now)
+        if worse := guard.worse(version.manifest.kind, version.manifest.card, current.manifest.card):
+            raise Regression(f"{version.name}@{guard.GUARDED}", version.ref, current.ref, worse)
 
     def _shelf(self, name: str) -> Shelf:
         return Shelf(name, self._skills / reference.check_name(name), self._blobs)

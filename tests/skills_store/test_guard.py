@@ -1,0 +1,63 @@
+"""`prod` never moves to what is worse, unless someone insists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skills_store.__main__ import main
+from skills_store.errors import Regression
+from skills_store.store import Store, Version
+from tests import tiny
+
+GOOD = {"survival": 0.9, "skill_recovery": 0.6, "coverage": 0.5}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def publish(store: Store, seed: int, card: dict[str, float]) -> Version:
+    manifest = tiny.skills_manifest().model_copy(update={"card": card})
+    return store.publish(manifest, tiny.skills_files(seed))
+
+
+@pytest.mark.parametrize("measure", list(GOOD))
+@pytest.mark.parametrize("value", [-0.01, None])
+def test_prod_stays_where_it_is(store: Store, measure: str, value: float | None) -> None:
+    publish(store, 0, GOOD)
+    lower = (
+        {**GOOD, measure: GOOD[measure] + value}
+        if value is not None
+        else {k: v for k, v in GOOD.items() if k != measure}
+    )
+    publish(store, 1, lower)
+    store.alias("humanoid", "prod", 1)
+    with pytest.raises(Regression, match=measure) as refused:
+        store.alias("humanoid", "prod", 2)
+    assert len(refused.value.worse) == 1
+    assert store.resolve("humanoid@prod").number == 1
+    assert store.alias("humanoid", "canary", 2).number == 2  # only prod is guarded
+    assert store.alias("humanoid", "prod", 2, "we know", force=True).number == 2
+
+
+def test_prod_moves_to_what_is_no_worse_and_anywhere_at_first(store: Store) -> None:
+    publish(store, 0, {})
+    publish(store, 1, GOOD)
+    publish(store, 2, {**GOOD, "survival": 0.95})
+    for number in (1, 2, 3):
+        assert store.alias("humanoid", "prod", number).number == number
+
+
+def test_the_command_names_the_measure_and_takes_force(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    publish(store, 0, GOOD)
+    publish(store, 1, {**GOOD, "survival": 0.2})
+    where = ["--store", str(store.root)]
+    assert main([*where, "alias", "humanoid", "prod", "1"]) == 0
+    assert main([*where, "alias", "humanoid", "prod", "2"]) == 2
+    said = capsys.readouterr().err
+    assert "survival, 0.2 instead of 0.9" in said
+    assert "--force" in said
+    assert main([*where, "alias", "humanoid", "prod", "2", "--force"]) == 0
