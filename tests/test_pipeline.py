@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx
@@ -159,20 +161,62 @@ def test_a_resumed_run_ends_in_the_same_bits(tmp_path):
     assert [json.loads(row)["iteration"] for row in rows] == list(range(1, 9))
 
 
-def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):
-    command = [
-        sys.executable, "-m", "pretrain.train", "preset=toy", "samples=400_000", "publish=false", f"runs={tmp_path}"
-    ]  # fmt: skip
+def begun(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """A toy run in a process of its own, up to its first line of progress."""
+    command = [sys.executable, "-m", "pretrain.train", "preset=toy", "publish=false", f"runs={folder}", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    lines = []
     for line in process.stdout:
-        lines.append(line)
-        if "left" in line:  # the first progress line: the loop runs
-            process.send_signal(2)
+        if "left" in line:
             break
-    rest, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, lines
+    return process
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Exit status and the rest of what it said."""
+    rest, _ = process.communicate(timeout=120)
+    return process.returncode, rest
+
+
+def saved(folder: Path) -> dict[str, torch.Tensor]:
+    (file,) = folder.glob("*/checkpoint.pt")
+    nets = checkpoint.load(file)["nets"]
+    return {f"{net}.{key}": x for net, state in nets.items() for key, x in state.items()}
+
+
+def test_a_killed_run_ends_in_the_same_bits(tmp_path):
+    arguments = ("samples=20_480", "checkpoint_interval=0.2", "threads=1")
+    assert ended(begun(tmp_path / "whole", *arguments))[0] == 0
+    killed = begun(tmp_path / "parts", *arguments)
+    while not list((tmp_path / "parts").glob("*/checkpoint.pt")):
+        time.sleep(0.02)
+    killed.kill()  # no warning, wherever it stands
+    ended(killed)
+    done = checkpoint.load(next((tmp_path / "parts").glob("*/checkpoint.pt")))["samples"]
+    assert 0 < done < 20_480
+    assert ended(begun(tmp_path / "parts", *arguments))[0] == 0
+    whole, parts = saved(tmp_path / "whole"), saved(tmp_path / "parts")
+    assert all(torch.equal(whole[key], parts[key]) for key in whole)
+
+
+def test_sigterm_saves_at_once(tmp_path):
+    process = begun(tmp_path, "samples=400_000")
+    asked = time.monotonic()
+    process.terminate()
+    status, rest = ended(process)
+    assert time.monotonic() - asked < 2
+    assert status == 130
     assert "the same command goes on" in rest
-    (saved,) = tmp_path.glob("*/checkpoint.pt")
-    assert checkpoint.load(saved)["samples"] > 0
+    assert saved(tmp_path)
+
+
+def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):
+    process = begun(tmp_path, "samples=400_000")
+    process.send_signal(signal.SIGINT)
+    status, rest = ended(process)
+    assert status == 130
+    assert "the same command goes on" in rest
+    (file,) = tmp_path.glob("*/checkpoint.pt")
+    done = checkpoint.load(file)["samples"]
+    assert ended(begun(tmp_path, f"samples={done + 1024}"))[0] == 0
+    assert checkpoint.load(file)["samples"] == done + 1024

@@ -68,6 +68,8 @@ def _keys(kind: type[BaseModel], prefix: str = "") -> list[str]:
     return names
 
 
+METRICS = "metrics.jsonl"
+
 # Where things lie on the machine that trains: no one else's business, and in no manifest.
 PLACES = {"runs", "store"}
 # What does not change how a run learns: the same run, asked for more samples, goes on where it was.
@@ -80,6 +82,11 @@ def fingerprint(config: BaseModel, exclude: set[str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+def logged(folder: Path) -> list[dict[str, float]]:
+    """The rows that a run's Log has written."""
+    return [json.loads(row) for row in (folder / METRICS).read_text().splitlines()]
+
+
 class Log:
     """metrics.jsonl is the truth; TensorBoard reads along. A resumed run cuts what it will write again."""
 
@@ -87,7 +94,7 @@ class Log:
         from torch.utils.tensorboard import SummaryWriter
 
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "metrics.jsonl"
+        path = folder / METRICS
         rows = path.read_text().splitlines() if path.exists() else []
         kept = [row for row in rows if row.endswith("}") and json.loads(row)["iteration"] <= resume_at]
         path.write_text("".join(f"{row}\n" for row in kept))
