@@ -1,13 +1,17 @@
 """The skill card of a published library: what it can do, measured on the very graphs that are served.
 
-python -m pretrain.evaluate skill=humanoid@latest
+python -m pretrain.evaluate skill=humanoid@latest out=card/
+python -m pretrain.evaluate humanoid@1 humanoid@2      side by side
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,80 +19,39 @@ import torch
 from torch import Generator, Tensor
 
 from pretrain.ase.latents import LatentSchedule, sphere
-from pretrain.ase.style import demonstrations
-from pretrain.characters.state import CharacterState
-from pretrain.config import PretrainConfig
-from pretrain.material import Material, control_steps, load_material
+from pretrain.ase.style import Demos
+from pretrain.card import Card, write_card
+from pretrain.characters.state import CharacterState, unflat
+from pretrain.coverage import Coverage, coverage_targets
+from pretrain.material import Material, control_steps, material_of
+from pretrain.measures import frechet, jerk
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
-from pretrain.motion.library import MotionLibrary, pack
+from pretrain.motion.library import MotionLibrary
 from pretrain.rl.run import options
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
+from pretrain.trials import diversity, performance, recovery
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
 from skills_store.store import Store, default_root
+from skills_store.version import Version
 
 # A rollout begins in a clip's state: its first second would cover that clip for nothing.
 BURN_IN = control_steps(1.0)
+FALLEN = 512  # worlds that are pushed, and laid down
+SAMPLED = 10  # every so many steps, windows are kept for fidelity
 
 
 @dataclass(frozen=True)
-class ClipWindows:
-    """A clip's windows as normalised features, and how close a rollout must pass by to have covered one."""
+class Conditions:
+    """What a card is measured under. All cards share the defaults, or they could not be compared."""
 
-    name: str
-    windows: Tensor  # (M, W * F)
-    tau: float
-
-
-def coverage_targets(
-    clips: tuple[MotionClip, ...], library: MotionLibrary, window: int
-) -> tuple[list[ClipWindows], Tensor]:
-    """Per clip (mirrors left out) its windows and tau; and the scale (W * F) that features are divided by.
-
-    tau is the 95th percentile, over the clip's windows, of the distance to the nearest window of the same clip that
-    does not overlap it in time, or of its mirror image: how far apart two instances of one motion lie.
-    """
-    skeleton = clips[0].skeleton
-    scale = demonstrations(library, skeleton, window).windows.std(0).clamp_min(0.03)
-    targets = []
-    for clip in clips:
-        if clip.name.endswith("_mirror"):
-            continue
-        pair = pack((clip, clip.mirrored()), (1.0, 1.0))
-        demos = demonstrations(pair, skeleton, window, rate=CONTROL_RATE)
-        features = demos.windows / scale
-        own, mirror = features[demos.clip == 0], features[demos.clip == 1]
-        targets.append(ClipWindows(clip.name, own, _tau(own, mirror, window)))
-    return targets, scale
-
-
-def _tau(own: Tensor, mirror: Tensor, window: int) -> float:
-    index = torch.arange(len(own))
-    overlap = (index[:, None] - index).abs() < window
-    apart = torch.cdist(own, own).masked_fill(overlap, torch.inf).amin(1)
-    return float(torch.minimum(apart, torch.cdist(own, mirror).amin(1)).quantile(0.95))
-
-
-class Coverage:
-    """Nearest distance that any rollout has come to each window of each clip."""
-
-    def __init__(self, targets: list[ClipWindows], scale: Tensor):
-        self.targets, self.scale = targets, scale
-        self._all = torch.cat([target.windows for target in targets])
-        self._nearest = torch.full((len(self._all),), torch.inf)
-
-    def see(self, windows: Tensor) -> None:
-        """Style windows (n, W * F) that rollouts went through."""
-        if len(windows):
-            distance = torch.cdist(self._all, windows / self.scale)
-            self._nearest = torch.minimum(self._nearest, distance.amin(1))
-
-    def per_clip(self) -> dict[str, float]:
-        """Share of each clip's windows that a rollout passed within tau of."""
-        parts = self._nearest.split([len(target.windows) for target in self.targets])
-        pairs = zip(self.targets, parts, strict=True)
-        return {target.name: float((near <= target.tau).float().mean()) for target, near in pairs}
+    episodes: int = 1024
+    seed: int = 1234
+    seconds: float = 10.0  # of an episode
+    longest_skill: float = 5.0  # s between two random skills, at most
+    engine: str = "mujoco"
+    threads: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,6 +62,8 @@ class Episodes:
     agreement: Tensor  # (E,) mean <z, enc(window)> while standing
     speed: Tensor  # (E,) mean horizontal speed while standing, m/s
     coverage: dict[str, float]
+    jerk: Tensor  # (E,) mean absolute jerk of the joints while standing, rad/s^3
+    windows: Tensor  # (M, W * F) a sample of the style windows while standing
 
 
 def random_skill_episodes(
@@ -109,7 +74,9 @@ def random_skill_episodes(
     env.reset(torch.arange(n))
     z, left = sphere(n, schedule.dim, rng), schedule.lifetimes(n, rng)
     standing, counted = torch.ones(n, dtype=torch.bool), torch.zeros(n)
-    agreement, speed = torch.zeros(n), torch.zeros(n)
+    agreement, speed, jolts = torch.zeros(n), torch.zeros(n), torch.zeros(n)
+    angles: list[Tensor] = []
+    sample: list[Tensor] = []
     for step in range(steps):
         outcome = env.step(torch.from_numpy(skills.act(env.state().flat().numpy(), z.numpy())))
         standing &= ~(outcome.fell | outcome.broken)
@@ -117,47 +84,91 @@ def random_skill_episodes(
         agreement += standing * (code * z).sum(-1)
         speed += standing * env.state().root_vel[:, :2].norm(dim=-1)
         counted += standing
+        angles = [*angles[-3:], env.state().joint_pos.clone()]
+        if len(angles) == 4:
+            jolts += standing * jerk(torch.stack(angles), CONTROL_RATE)
         if step >= BURN_IN:
             coverage.see(env.windows()[standing])
+            if step % SAMPLED == 0:
+                sample.append(env.windows()[standing])
         left -= 1
         expired = (left <= 0).nonzero()[:, 0]
         z[expired], left[expired] = sphere(len(expired), schedule.dim, rng), schedule.lifetimes(len(expired), rng)
     stood = counted.clamp_min(1)
-    return Episodes(counted, agreement / stood, speed / stood, coverage.per_clip())
-
-
-def skill_card(skills: SkillLibrary, material: Material, cfg: PretrainConfig) -> dict[str, Any]:
-    """The measures of `skills` as plain JSON. Plain numbers at the top; n and 95 % intervals of the means under `detail`."""
-    window = skills.window_length
-    rng = torch.Generator().manual_seed(cfg.eval.seed)
-    env = CharacterEnv(
-        make_backend(cfg.engine, material.character, cfg.eval.episodes, cfg.threads),
-        material.character.skeleton,
-        material.library,
-        window=window,
-        episode_length=control_steps(cfg.episode_length),
-        rng=rng,
+    smooth = jolts / (counted - 3).clamp_min(1)
+    return Episodes(
+        counted, agreement / stood, speed / stood, coverage.per_clip(), smooth, torch.cat([*sample, env.windows()[:0]])
     )
-    schedule = LatentSchedule(skills.latent_dim, 1, control_steps(cfg.latent.latent_time_max), 0.0)
-    coverage = Coverage(*coverage_targets(material.dataset.clips, material.library, window))
-    episodes = random_skill_episodes(skills, env, schedule, coverage, rng)
+
+
+def fidelity(windows: Tensor, demos: Demos, scale: Tensor) -> float | None:
+    """Frechet distance of `windows` to the clips', over that of the clips' first halves to their second; None of nothing."""
+    if len(windows) < 2:
+        return None
+    ends = torch.cumsum(torch.bincount(demos.clip), 0)
+    position = torch.arange(len(demos.clip)) - (ends - torch.bincount(demos.clip))[demos.clip]
+    early = position < torch.bincount(demos.clip)[demos.clip] / 2
+    clips = demos.windows / scale
+    return frechet(windows / scale, clips) / frechet(clips[early], clips[~early])
+
+
+def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> Card:
+    """The measures of `skills` as plain JSON. Plain numbers at the top; n and 95 % intervals of the means under `detail`."""
+    window, library = skills.window_length, material.library
+    rng = torch.Generator().manual_seed(under.seed)
+
+    def make_env(n: int) -> CharacterEnv:
+        return CharacterEnv(
+            make_backend(under.engine, material.character, n, under.threads),
+            material.character.skeleton,
+            library,
+            window=window,
+            episode_length=control_steps(under.seconds),
+            rng=rng,
+        )
+
+    env = make_env(under.episodes)
+    schedule = LatentSchedule(skills.latent_dim, 1, control_steps(under.longest_skill), 0.0)
+    targets, scale = coverage_targets(material.dataset.clips, library, window)
+    episodes = random_skill_episodes(skills, env, schedule, Coverage(targets, scale), rng)
     survival = episodes.lengths / env.episode_length
+    own = [library.names.index(target.name) for target in targets]  # mirrors left out
+    frame_scale = scale.view(window, -1)[-1]
+    pooled = clip_embeddings(skills, tuple(material.dataset.clips[i] for i in own))
+    latents = {i: torch.from_numpy(z) for i, z in zip(own, pooled.values(), strict=True)}
     return {
         "survival": float(survival.mean()),
         "skill_recovery": float(episodes.agreement.mean()),
         "coverage": float(np.mean(list(episodes.coverage.values()))),
         "coverage_per_clip": episodes.coverage,
         "speed": float(episodes.speed.mean()),
+        "diversity": diversity(skills.act, make_env, own, frame_scale, skills.latent_dim, rng),
+        "fidelity": fidelity(episodes.windows, material.demos, scale),
+        "perform": performance(skills.act, make_env, latents, rng),
+        "recovery": recovery(skills.act, make_env, skills.latent_dim, min(under.episodes, FALLEN), rng),
+        "smoothness": float(episodes.jerk.mean()) / clip_jerk(library, own),
         "detail": {
             "survival": interval(survival),
             "skill_recovery": interval(episodes.agreement),
             "speed": interval(episodes.speed),
-            "tau": {target.name: target.tau for target in coverage.targets},
+            "jerk": interval(episodes.jerk),
+            "falls_per_second": torch.histc(
+                episodes.lengths[episodes.lengths < env.episode_length] / CONTROL_RATE,
+                bins=round(under.seconds),
+                max=under.seconds,
+            ).tolist(),
+            "tau": {target.name: target.tau for target in targets},
             "episode_steps": env.episode_length,
             "burn_in_steps": BURN_IN,
             "broken_worlds": env.broken,
         },
     }
+
+
+def clip_jerk(library: MotionLibrary, clips: list[int]) -> float:
+    """Mean absolute jerk of the joints over the frames of `clips`, rad/s^3."""
+    joints = [unflat(library.frames[library.starts[c] :][: library.lengths[c]]).joint_pos for c in clips]
+    return float(np.average([float(jerk(x, CONTROL_RATE)) for x in joints], weights=[len(x) for x in joints]))
 
 
 def interval(x: Tensor) -> dict[str, Any]:
@@ -175,34 +186,91 @@ def _flat(states: CharacterState) -> np.ndarray:
     return states.flat().astype(np.float32)
 
 
-def table(card: dict[str, Any]) -> str:
-    """The card for people."""
+Row = tuple[str, Callable[[Card], str]]
+
+
+def rows(card: Card) -> list[Row]:
+    """Label and text of every measure; the clips' names are those of `card`."""
     steps = card["detail"]["episode_steps"]
-    rows = [
-        ("survival", f"{card['survival'] * steps:.0f}/{steps} steps"),
-        ("skill recovery", f"{card['skill_recovery']:.3f}"),
-        ("coverage", f"{card['coverage']:.2f}"),
-        *[(f"  {name}", f"{share:.2f}") for name, share in card["coverage_per_clip"].items()],
-        ("speed", f"{card['speed']:.2f} m/s"),
+
+    def clip_rows(name: str) -> Row:
+        return f"  {name}", lambda c: f"{c['coverage_per_clip'][name]:.2f}" if name in c["coverage_per_clip"] else "-"
+
+    def performed(name: str) -> Row:
+        def text(c: Card) -> str:
+            found = c["perform"].get(name)
+            return f"{found['survival']:.2f}  {found['pose_error_m']:.3f} m" if found else "-"
+
+        return f"  {name}", text
+
+    return [
+        ("survival", lambda c: f"{c['survival'] * steps:.0f}/{steps} steps"),
+        ("skill recovery", lambda c: f"{c['skill_recovery']:.3f}"),
+        ("coverage", lambda c: f"{c['coverage']:.2f}"),
+        *(clip_rows(name) for name in card["coverage_per_clip"]),
+        ("speed", lambda c: f"{c['speed']:.2f} m/s"),
+        ("diversity over the clips'", lambda c: _number(c["diversity"]["ratio"])),
+        ("  over the same z", lambda c: _number(c["diversity"]["over_repeat"])),
+        ("fidelity, 0 is best", lambda c: _number(c["fidelity"])),
+        ("jerk over the clips'", lambda c: _number(c["smoothness"])),
+        ("stands after lying", lambda c: _number(c["recovery"]["fall"])),
+        ("stands after a push", lambda c: _number(c["recovery"]["push"])),
+        ("a clip's own z for 10 s", lambda c: "stands, pose off"),
+        *(performed(name) for name in card["perform"]),
     ]
-    return "\n".join(f"{name:<24}{value:>16}" for name, value in rows)
+
+
+def _number(x: float | None) -> str:
+    return "-" if x is None else f"{x:.2f}"
+
+
+def table(cards: dict[str, Card]) -> str:
+    """Cards for people, side by side."""
+    columns = list(cards.values())
+    lines = [f"{label:<28}" + "".join(f"{text(card):>20}" for card in columns) for label, text in rows(columns[0])]
+    return "\n".join([" " * 28 + "".join(f"{ref:>20}" for ref in cards), *lines])
+
+
+def evaluate(store: Store, ref: str, under: Conditions) -> tuple[Version, Card]:
+    """The version that `ref` names, and its card."""
+    skills = SkillLibrary.open(store, ref, intra_op_num_threads=torch.get_num_threads())
+    material = material_of(skills.version.manifest.lineage.config, skills.window_length)
+    return skills.version, skill_card(skills, material, under)
+
+
+def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:
+    """Draw every clip's skill below the card, where this machine can draw. -> what to tell the user."""
+    picture, clips = page.parent / "clips.png", ",".join(card["perform"])
+    # in a process of its own: how MuJoCo draws is settled before its first import
+    command = [sys.executable, "-m", "pretrain.render", f"skill={version.pinned}", f"clips={clips}", f"out={picture}"]
+    drawn = subprocess.run([*command, f"store={store}"], capture_output=True, text=True, check=False)
+    if drawn.returncode:
+        reason = (drawn.stderr.strip().splitlines() or ["no reason given"])[-1]
+        return f"; no picture of the clips, for lack of a renderer: {reason}"
+    with page.open("a") as file:
+        file.write(f"## Each clip's latent, held for four seconds: {clips}\n\n![clips](clips.png)\n")
+    return f" and {picture}"
 
 
 def main(arguments: list[str]) -> int:
-    defaults = {"skill": "humanoid@latest", "store": "", "episodes": "1024", "seed": "1234", "json": "false"}
+    defaults = {"skill": "humanoid@latest", "store": "", "episodes": "1024", "seed": "1234", "json": "false", "out": ""}
     try:
-        asked = options(arguments, defaults)
-        store = Store(asked["store"] or default_root())
-        skills = SkillLibrary.open(store, asked["skill"], intra_op_num_threads=2)
-        trained = PretrainConfig.model_validate(skills.version.manifest.lineage.config)
-    except (StoreError, ValueError) as error:
+        asked = options([a for a in arguments if "=" in a], defaults)
+        refs = [a for a in arguments if "=" not in a] or [asked["skill"]]
+        under = Conditions(episodes=int(asked["episodes"]), seed=int(asked["seed"]))
+        found = [evaluate(Store(asked["store"] or default_root()), ref, under) for ref in refs]
+    except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    evaluation = trained.eval.model_copy(update={"episodes": int(asked["episodes"]), "seed": int(asked["seed"])})
-    cfg = trained.model_copy(update={"eval": evaluation})
-    material = load_material(cfg.character, cfg.motions, skills.window_length)
-    card = skill_card(skills, material, cfg)
-    print(json.dumps(card, indent=2) if asked["json"] == "true" else f"{skills.version.ref}\n{table(card)}")
+    cards = {version.ref: card for version, card in found}
+    if asked["json"] == "true":
+        print(json.dumps(found[0][1] if len(found) == 1 else cards, indent=2))
+    else:
+        print(table(cards))
+    for version, card in found if asked["out"] else ():
+        folder = Path(asked["out"]) if len(found) == 1 else Path(asked["out"]) / version.ref
+        page = write_card(folder, version.ref, table({version.ref: card}), card, version.manifest.latent.clips)
+        print(f"wrote {page}{contact_sheet(page, asked['store'], version, card)}", file=sys.stderr)
     return 0
 
 

@@ -20,8 +20,7 @@ from PIL import Image
 
 from pretrain.characters.character import Character
 from pretrain.characters.state import CharacterState
-from pretrain.config import PretrainConfig
-from pretrain.material import Material, load_material
+from pretrain.material import Material, material_of
 from pretrain.rl.run import options
 from pretrain.sim.backend import make_backend
 from pretrain.sim.mujoco_cpu import compile_model
@@ -76,8 +75,7 @@ def main(arguments: list[str]) -> int:
     try:
         asked = options(arguments, defaults)
         skills = SkillLibrary.open(Store(asked["store"] or default_root()), asked["skill"])
-        cfg = PretrainConfig.model_validate(skills.version.manifest.lineage.config)
-        material = load_material(cfg.character, cfg.motions, skills.window_length)
+        material = material_of(skills.version.manifest.lineage.config, skills.window_length)
         rows = [strip(material.character, rollout(skills, material, clip)) for clip in asked["clips"].split(",")]
     except (StoreError, ValueError) as error:
         print(error, file=sys.stderr)

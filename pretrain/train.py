@@ -16,15 +16,16 @@ from pretrain.ase.latents import LatentSchedule, SkillEnv
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.skill import clip_latents, encoder_loss, skill_reward, warm_encoder, with_diversity
 from pretrain.ase.style import Replay, style_loss, style_reward
+from pretrain.card import write_card
 from pretrain.config import PPOConfig, PretrainConfig
-from pretrain.evaluate import skill_card, table
+from pretrain.evaluate import Conditions, skill_card, table
 from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material, control_steps, load_material
 from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
 from pretrain.rl.nets import multiplies_bfloat16
 from pretrain.rl.ppo import policy_loss, value_loss
 from pretrain.rl.rollout import Noise
-from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config
+from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config, logged
 from pretrain.rl.training import Training
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
@@ -172,9 +173,15 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
         scratch, scratch.publish(draft, exported.files), intra_op_num_threads=torch.get_num_threads()
     )
     print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
-    card = {**skill_card(skills, material, cfg), "cost": cost}
-    print(table(card), flush=True)
-    return store.publish(draft.model_copy(update={"card": card}), exported.files)
+    under = Conditions(cfg.eval.episodes, cfg.eval.seed, engine=cfg.engine, threads=cfg.threads)
+    card = {**skill_card(skills, material, under), "cost": cost}
+    print(table({cfg.name: card}), flush=True)
+    version = store.publish(draft.model_copy(update={"card": card}), exported.files)
+    page = write_card(
+        folder / "card", version.ref, table({version.ref: card}), card, draft.latent.clips, logged(folder)
+    )
+    print(f"its card, with plots: {page}", flush=True)
+    return version
 
 
 def run(cfg: PretrainConfig) -> int:

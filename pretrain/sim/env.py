@@ -73,10 +73,12 @@ class CharacterEnv:
         self.broken = 0  # worlds reset because their state was not finite
 
     def reset(self, ids: Tensor) -> None:
-        """Start worlds `ids` (n,) in random states of random clips, with the frames that led there."""
-        if not len(ids):
-            return
-        clips, times = self.library.sample(len(ids), self._rng, weights=self.curriculum.weights)
+        """Start worlds `ids` (n,) in random states of random clips."""
+        if len(ids):
+            self.begin(ids, *self.library.sample(len(ids), self._rng, weights=self.curriculum.weights))
+
+    def begin(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
+        """Start worlds `ids` (n,) in clips (n,) at times (n,) s, with the frames that led there."""
         window = self.library.windows(clips, times, self.window)
         self.backend.place(ids, window.map(lambda x: x[:, -1]))
         self.states[ids] = window.flat()
@@ -95,7 +97,7 @@ class CharacterEnv:
         state = self.backend.state()
         self.states = torch.cat([self.states[:, 1:], state.flat()[:, None]], 1)
         self.frames = torch.cat([self.frames[:, 1:], style_frame(self.skeleton, state)[:, None]], 1)
-        fell = (self.backend.touching() & ~self._may_touch).any(-1) & (self.age > 1)
+        fell = self.touches() & (self.age > 1)
         timed_out = self.age >= self.episode_length
         self.curriculum.saw(self.clip, fell | broken)
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
@@ -112,6 +114,10 @@ class CharacterEnv:
 
     def state(self) -> CharacterState:
         return self.backend.state()
+
+    def touches(self) -> Tensor:
+        """Worlds where more than the feet met the ground in the last step, (N,) bool."""
+        return (self.backend.touching() & ~self._may_touch).any(-1)
 
     def obs(self) -> Tensor:
         """(N, 13 + 2 J)."""

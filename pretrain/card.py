@@ -1,0 +1,94 @@
+"""The card as files: card.json for programs, CARD.md with plots for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")  # a display is rarely at hand
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from pretrain.rl.loop import Scalars
+
+Card = dict[str, Any]
+CURVES = ("episode/length", "reward/style", "reward/skill", "assist")
+
+
+def write_card(
+    folder: Path,
+    ref: str,
+    text: str,
+    card: Card,
+    latents: Mapping[str, Sequence[float]],
+    curves: Sequence[Scalars] = (),
+) -> Path:
+    """`text` is the table for people, `latents` the clips' embeddings, `curves` the rows of a run's metrics. -> CARD.md."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "card.json").write_text(json.dumps(card, indent=2) + "\n")
+    pictures = {
+        "coverage.png": ("Coverage of each clip under random skills", _coverage(card)),
+        "latents.png": ("The clips' embeddings, on their two widest axes", _map(latents)),
+        "falls.png": ("When episodes under random skills fall", _falls(card)),
+    }
+    if curves:
+        pictures["learning.png"] = ("Learning", _learning(curves))
+    lines = [f"# {ref}", "", "```", text, "```", ""]
+    for file, (caption, figure) in pictures.items():
+        figure.savefig(folder / file, dpi=110, bbox_inches="tight")
+        plt.close(figure)
+        lines += [f"## {caption}", "", f"![{caption}]({file})", ""]
+    page = folder / "CARD.md"
+    page.write_text("\n".join(lines))
+    return page
+
+
+def _coverage(card: Card) -> Figure:
+    names, shares = list(card["coverage_per_clip"]), list(card["coverage_per_clip"].values())
+    figure, axes = plt.subplots(figsize=(7, 0.3 * len(names) + 1))
+    axes.barh(names, shares, color="#4878a8")
+    axes.axvline(0.6, color="grey", lw=0.8, ls="--")
+    axes.set_xlim(0, 1)
+    axes.invert_yaxis()
+    axes.set_xlabel("share of the clip's windows that a rollout passed within tau of")
+    return figure
+
+
+def _map(latents: Mapping[str, Sequence[float]]) -> Figure:
+    points = np.array(list(latents.values()))
+    _, _, axes_of = np.linalg.svd(points - points.mean(0), full_matrices=False)
+    flat = (points - points.mean(0)) @ axes_of[:2].T
+    figure, axes = plt.subplots(figsize=(6, 6))
+    axes.scatter(flat[:, 0], flat[:, 1], s=18, color="#a84832")
+    for (x, y), name in zip(flat, latents, strict=True):
+        axes.annotate(name, (x, y), fontsize=7, xytext=(4, 2), textcoords="offset points")
+    axes.set_aspect("equal", adjustable="datalim")
+    return figure
+
+
+def _falls(card: Card) -> Figure:
+    counts = card["detail"]["falls_per_second"]
+    figure, axes = plt.subplots(figsize=(7, 2.5))
+    axes.bar(np.arange(len(counts)) + 0.5, counts, width=0.9, color="#4878a8")
+    axes.set_xlabel("s after the start")
+    axes.set_ylabel(f"falls in {card['detail']['survival']['n']} episodes")
+    return figure
+
+
+def _learning(rows: Sequence[Scalars]) -> Figure:
+    shown = [name for name in CURVES if name in rows[-1]]
+    samples = np.array([row["samples"] for row in rows]) / 1e6
+    figure, panels = plt.subplots(len(shown), 1, figsize=(7, 1.6 * len(shown)), sharex=True, squeeze=False)
+    for axes, name in zip(panels[:, 0], shown, strict=True):
+        values = np.array([row[name] for row in rows])
+        width = max(1, len(values) // 200)
+        smooth = np.convolve(values, np.ones(width) / width, "valid")
+        axes.plot(samples[width - 1 :], smooth, lw=1, color="#4878a8")
+        axes.set_ylabel(name, fontsize=8)
+    panels[-1, 0].set_xlabel("million samples")
+    return figure

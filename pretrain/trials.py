@@ -1,0 +1,180 @@
+"""Trials of a policy in simulation, and what each says of a skill library. (DESIGN's card, 4 and 6 to 8.)
+
+A policy is anything that turns states and latents into joint targets: the published graph, or in the tests one whose answer
+is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from pretrain.ase.latents import sphere
+from pretrain.characters.kinematics import forward
+from pretrain.characters.rotations import facing, into_heading, rotate
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import CharacterState
+from pretrain.material import control_steps
+from pretrain.measures import aligned_error, spread
+from pretrain.motion.clip import CONTROL_RATE
+from pretrain.sim.env import CharacterEnv, Outcome
+from pretrain.sim.features import style_frame
+
+Act = Callable[[np.ndarray, np.ndarray], np.ndarray]  # states (N, S), latents (N, D) -> targets (N, J)
+MakeEnv = Callable[[int], CharacterEnv]
+Measured = dict[str, Any]  # None where no world got so far as to be measured
+
+DISTURBANCE = 0.02  # rad on each joint: what makes a deterministic policy's repetitions differ
+REPEATS = 16  # worlds per latent, or latents per state
+PUSH = 500.0  # N at the torso
+PUSH_STEPS = control_steps(0.2)
+PATIENCE = control_steps(3.0)  # steps that a character has to stand again
+UPRIGHT = 0.7  # cosine between the root's z axis and the vertical, at least
+HIGH = 0.75  # root height over that of the clips, at least
+
+
+@dataclass(frozen=True)
+class Played:
+    """T control steps of N worlds; nothing is reset."""
+
+    frames: Tensor  # (T, N, F) style frames
+    bodies: Tensor  # (T, N, B, 3) m, from the root, in the heading frame
+    standing: Tensor  # (T, N) no fall so far
+
+
+def advance(act: Act, env: CharacterEnv, z: Tensor, steps: int = 1) -> Outcome:
+    """`steps` under `z` (N, D); what the last of them led to."""
+    for _ in range(steps - 1):
+        env.step(torch.from_numpy(act(env.state().flat().numpy(), z.numpy())))
+    return env.step(torch.from_numpy(act(env.state().flat().numpy(), z.numpy())))
+
+
+def play(act: Act, env: CharacterEnv, z: Tensor, steps: int) -> Played:
+    """Hold `z` (N, D) for `steps` from where the worlds are."""
+    frames, bodies, standing = [], [], []
+    upright = torch.ones(env.num_envs, dtype=torch.bool)
+    for _ in range(steps):
+        outcome = advance(act, env, z)
+        upright = upright & ~(outcome.fell | outcome.broken)
+        frames.append(env.frames[:, -1].clone())
+        bodies.append(body_positions(env.skeleton, env.state()))
+        standing.append(upright)
+    return Played(torch.stack(frames), torch.stack(bodies), torch.stack(standing))
+
+
+def body_positions(skeleton: Skeleton, state: CharacterState) -> Tensor:
+    """Every body from the root, in the heading frame, (..., B, 3) m."""
+    positions, _ = forward(skeleton, torch.zeros_like(state.root_pos), state.root_rot, state.joint_pos)
+    return into_heading(facing(state.root_rot)[..., None, :], positions)
+
+
+def begin(env: CharacterEnv, clips: Tensor, times: Tensor, rng: Generator) -> None:
+    """Every world in a clip's state, each joint disturbed a little."""
+    everyone = torch.arange(env.num_envs)
+    env.begin(everyone, clips, times)
+    state = env.library.at(clips, times)
+    noise = DISTURBANCE * torch.randn(state.joint_pos.shape, generator=rng)
+    env.backend.place(everyone, replace(state, joint_pos=state.joint_pos + noise))
+
+
+def diversity(act: Act, make_env: MakeEnv, clips: list[int], scale: Tensor, dim: int, rng: Generator) -> Measured:
+    """Distance between rollouts of two seconds from one state: of different z (`ratio`), and of the same z (`repeat`).
+
+    Both over the distance between the clips' own frames; `over_repeat` is one over the other. Falls are left out.
+    """
+    env = make_env(2 * REPEATS * len(clips))
+    start = torch.tensor(clips).repeat_interleave(2 * REPEATS)
+    begin(env, start, env.library.durations[start] / 2, rng)
+    z = sphere(env.num_envs, dim, rng).view(len(clips), 2, REPEATS, dim)
+    z[:, 1] = z[:, 1, :1]  # the second half of each clip's worlds holds one and the same
+    played = play(act, env, z.flatten(0, 2), control_steps(2.0))
+    frames = (played.frames / scale).transpose(0, 1).unflatten(0, (len(clips), 2, REPEATS))
+    stood = played.standing[-1].view(len(clips), 2, REPEATS)
+    different, same = (
+        _mean([spread(frames[c, half][stood[c, half]]) for c in range(len(clips)) if stood[c, half].sum() > 1])
+        for half in (0, 1)
+    )
+    own = spread(_clip_frames(env, clips, rng) / scale)
+    return {"ratio": _over(different, own), "repeat": _over(same, own), "over_repeat": _over(different, same)}
+
+
+def _mean(values: list[float]) -> float | None:
+    """None of nothing: a card holds no NaN."""
+    return float(np.mean(values)) if values else None
+
+
+def _over(a: float | None, b: float | None) -> float | None:
+    return a / b if a is not None and b else None
+
+
+def _clip_frames(env: CharacterEnv, clips: list[int], rng: Generator) -> Tensor:
+    """Random frames of each clip, (C, 64, F)."""
+    ids = torch.tensor(clips)[:, None].expand(-1, 64)
+    times = torch.rand(ids.shape, generator=rng) * env.library.durations[ids]
+    return style_frame(env.skeleton, env.library.at(ids, times))
+
+
+def performance(act: Act, make_env: MakeEnv, latents: dict[int, Tensor], rng: Generator) -> dict[str, dict[str, float]]:
+    """Each clip's own latent held from the clip's first state: share of 10 s that it stands, and pose error in m.
+
+    The error is the mean distance of the bodies, best aligned in time over the clip's duration.
+    """
+    env = make_env(REPEATS * len(latents))
+    start = torch.tensor(list(latents)).repeat_interleave(REPEATS)
+    begin(env, start, torch.zeros(env.num_envs), rng)
+    z = torch.stack(list(latents.values())).repeat_interleave(REPEATS, 0)
+    played = play(act, env, z, env.episode_length)
+    results = {}
+    for i, clip in enumerate(latents):
+        worlds = slice(i * REPEATS, (i + 1) * REPEATS)
+        times = torch.arange(int(env.library.lengths[clip])) / CONTROL_RATE
+        reference = body_positions(env.skeleton, env.library.at(torch.full(times.shape, clip), times))
+        errors = [
+            aligned_error((played.bodies[: len(times), world, None] - reference).norm(dim=-1).mean(-1))
+            for world in range(env.num_envs)[worlds][:4]
+        ]
+        results[env.library.names[clip]] = {
+            "survival": float(played.standing[:, worlds].float().mean()),
+            "pose_error_m": float(np.mean(errors)),
+        }
+    return results
+
+
+def stands(env: CharacterEnv, height: float) -> Tensor:
+    """Root up and high enough, nothing but the feet on the ground: (N,) bool."""
+    state = env.state()
+    up = rotate(state.root_rot, torch.tensor([0.0, 0.0, 1.0]).expand_as(state.root_pos))[:, 2]
+    return (up > UPRIGHT) & (state.root_pos[:, 2] > HIGH * height) & ~env.touches()
+
+
+def recovery(act: Act, make_env: MakeEnv, dim: int, n: int, rng: Generator) -> Measured:
+    """Share standing within three seconds after lying on the ground (`fall`), and three seconds after a push (`push`)."""
+    height = float(make_env(1).library.frames[:, 2].median())
+    env, everyone = make_env(n), torch.arange(n)
+    env.reset(everyone)
+    z = sphere(n, dim, rng)
+    advance(act, env, z, control_steps(1.0))
+    before = stands(env, height)
+    angle = 2 * torch.pi * torch.rand(n, generator=rng)
+    force = torch.stack([PUSH * angle.cos(), PUSH * angle.sin(), *[torch.zeros(n)] * 4], -1)
+    env.backend.push(everyone, "torso", force)
+    advance(act, env, z, PUSH_STEPS)
+    env.backend.push(everyone, "torso", torch.zeros(n, 6))
+    advance(act, env, z, PATIENCE)
+    pushed = stands(env, height)[before].tolist()
+
+    env.reset(everyone)
+    slack = torch.zeros(n, env.skeleton.num_hinges)
+    for _ in range(control_steps(2.0)):
+        env.step(slack + 0.5 * torch.randn(slack.shape, generator=rng))
+    lying = ~stands(env, height)
+    risen = torch.zeros(n, dtype=torch.bool)
+    for _ in range(PATIENCE):
+        advance(act, env, z)
+        risen |= stands(env, height)
+    return {"fall": _mean(risen[lying].tolist()), "push": _mean(pushed)}

@@ -1,0 +1,69 @@
+"""Measures with known answers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.measures import aligned_error, frechet, jerk, spread
+
+
+@pytest.fixture
+def rng() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+def test_frechet_of_gaussians_is_the_closed_form(rng):
+    x = torch.randn(200_000, 3, generator=rng, dtype=torch.float64)
+    scale, shift = (
+        torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64),
+        torch.tensor([3.0, 0.0, -1.0], dtype=torch.float64),
+    )
+    y = torch.randn(200_000, 3, generator=rng, dtype=torch.float64) * scale + shift
+    # diagonal covariances: |mu|^2 + sum (1 - s)^2
+    expected = float(shift.square().sum() + (1 - scale).square().sum())
+    assert frechet(x, y) == pytest.approx(expected, rel=0.02)
+
+
+def test_frechet_is_nothing_to_itself_symmetric_and_blind_to_rotation(rng):
+    x = torch.randn(500, 6, generator=rng)
+    y = 2 * torch.randn(400, 6, generator=rng) + 1
+    turn, _ = torch.linalg.qr(torch.randn(6, 6, generator=rng))
+    assert frechet(x, x) == pytest.approx(0, abs=1e-6)
+    assert frechet(x, y) == pytest.approx(frechet(y, x), rel=1e-6)
+    assert frechet(x @ turn, y @ turn) == pytest.approx(frechet(x, y), rel=1e-4)
+
+
+def test_frechet_takes_fewer_rows_than_features(rng):
+    assert frechet(torch.randn(5, 20, generator=rng), torch.randn(5, 20, generator=rng)) > 0
+
+
+def distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.cdist(a[:, None], b[:, None])
+
+
+def test_alignment_forgives_time_and_not_shape():
+    wave = torch.sin(torch.linspace(0, 6.28, 40))
+    slow = torch.sin(torch.linspace(0, 6.28, 80))
+    assert aligned_error(distances(wave, wave)) == 0
+    assert aligned_error(distances(wave, slow)) < 0.05
+    assert aligned_error(distances(wave, slow + 1)) > 0.3
+    assert aligned_error(distances(wave, torch.zeros(40))) == pytest.approx(float(wave.abs().mean()), rel=0.2)
+
+
+def test_alignment_takes_the_cheapest_path():
+    cost = torch.tensor([[1.0, 9.0, 9.0], [1.0, 1.0, 9.0], [9.0, 9.0, 1.0]])
+    assert aligned_error(cost) == pytest.approx(1.0)
+
+
+def test_jerk_of_a_polynomial_is_its_third_derivative():
+    t = torch.arange(30, dtype=torch.float64) / 30
+    motion = torch.stack([t**3, 2 * t**2, t], -1)[:, None]  # third derivatives 6, 0, 0
+    assert jerk(motion, 30.0).tolist() == pytest.approx([2.0], rel=1e-6)
+
+
+def test_spread_is_the_mean_distance_of_pairs():
+    still = torch.zeros(3, 5, 2)
+    assert spread(still) == 0
+    apart = still + torch.tensor([0.0, 3.0, 6.0])[:, None, None] * torch.tensor([1.0, 0.0])
+    assert spread(apart) == pytest.approx((3 + 3 + 6) / 3)

@@ -1,0 +1,125 @@
+"""Trials of policies whose answer is known: one that ignores z, one that obeys it, one that plays clips back, a limp one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from pretrain.ase.style import Demos, demonstrations
+from pretrain.evaluate import clip_jerk, fidelity
+from pretrain.sim.backend import make_backend
+from pretrain.sim.curriculum import Curriculum, LettingGo
+from pretrain.sim.env import CharacterEnv
+from pretrain.sim.features import style_frame
+from pretrain.trials import REPEATS, diversity, performance, recovery
+
+DIM = 4
+WALK, RUN = 0, 2
+
+
+@pytest.fixture
+def frame_scale(material, skeleton):
+    return demonstrations(material.library, skeleton, 1).windows.std(0).clamp_min(0.03)
+
+
+def maker(humanoid, library, held: float):
+    """Environments in which a hand of strength `held` keeps the character up."""
+
+    def make(n: int) -> CharacterEnv:
+        return CharacterEnv(
+            make_backend("mujoco", humanoid, n, 1),
+            humanoid.skeleton,
+            library,
+            window=3,
+            episode_length=90,
+            rng=torch.Generator().manual_seed(0),
+            curriculum=Curriculum(library.weights, episode_length=90, hand=LettingGo(held, 1.0, 0.0)),
+        )
+
+    return make
+
+
+def standing(state: np.ndarray, z: np.ndarray) -> np.ndarray:
+    return np.zeros((len(state), 28), np.float32)
+
+
+def obeying(state: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """The arms go where z says."""
+    targets = np.zeros((len(state), 28), np.float32)
+    targets[:, 6 : 6 + DIM] = 2 * z
+    return targets
+
+
+def limp(state: np.ndarray, z: np.ndarray) -> np.ndarray:
+    return state[:, 13:41]
+
+
+def test_a_policy_that_ignores_z_shows_collapse_and_one_that_obeys_does_not(humanoid, library, frame_scale, rng):
+    make = maker(humanoid, library, 1.0)
+    deaf = diversity(standing, make, [WALK, 6], frame_scale, DIM, rng)
+    assert deaf["over_repeat"] == pytest.approx(1, abs=0.3)
+    obedient = diversity(obeying, make, [WALK, 6], frame_scale, DIM, rng)
+    assert obedient["over_repeat"] > 3
+    assert obedient["ratio"] > 2 * deaf["ratio"]
+
+
+def test_playing_a_clip_back_performs_it_and_standing_does_not(humanoid, library, rng):
+    class Player:
+        """Aims along each world's clip. It keeps time itself, which no skill can."""
+
+        def __init__(self, clips: list[int]):
+            self.clips, self.steps = torch.tensor(clips).repeat_interleave(REPEATS), 0
+
+        def __call__(self, state: np.ndarray, z: np.ndarray) -> np.ndarray:
+            self.steps += 1
+            ahead = library.at(self.clips, torch.full(self.clips.shape, (self.steps + 2) / 30))
+            return ahead.joint_pos.numpy()
+
+    make, latents = maker(humanoid, library, 1.0), {WALK: torch.ones(DIM), 6: torch.ones(DIM)}
+    played = performance(Player([WALK, 6]), make, latents, rng)
+    stood = performance(standing, make, latents, rng)
+    assert set(played) == {library.names[WALK], library.names[6]}
+    for clip, result in played.items():
+        assert result["pose_error_m"] < 0.06
+        assert result["pose_error_m"] < 0.6 * stood[clip]["pose_error_m"]
+        assert 0 < result["survival"] <= 1
+    fallen = performance(limp, maker(humanoid, library, 0.0), latents, rng)
+    assert max(result["survival"] for result in fallen.values()) < 0.7
+
+
+def test_a_limp_body_never_stands_again_and_a_held_one_takes_a_push(humanoid, library, rng):
+    free = recovery(limp, maker(humanoid, library, 0.0), DIM, 32, rng)
+    assert free["fall"] == 0
+    held = recovery(standing, maker(humanoid, library, 1.0), DIM, 32, rng)
+    assert held["push"] > 0.5
+
+
+def test_what_nobody_got_to_is_not_a_number_but_nothing(humanoid, library, frame_scale, material, rng):
+    make = maker(humanoid, library, 0.0)
+    assert diversity(limp, make, [RUN], frame_scale, DIM, rng) == {"ratio": None, "repeat": None, "over_repeat": None}
+    assert fidelity(material.demos.windows[:0], material.demos, torch.ones(240)) is None
+
+
+def frechet_ratio(windows: torch.Tensor, demos: Demos, scale: torch.Tensor) -> float:
+    found = fidelity(windows, demos, scale)
+    assert found is not None
+    return found
+
+
+def test_clips_are_as_faithful_as_it_gets_and_noise_is_not(material, skeleton, rng):
+    demos = demonstrations(material.library, skeleton, 3)
+    scale = demos.windows.std(0).clamp_min(0.03)
+    assert frechet_ratio(demos.windows, demos, scale) < 0.01
+    noisy = demos.windows + scale * torch.randn(demos.windows.shape, generator=rng)
+    assert frechet_ratio(noisy, demos, scale) > 1
+    assert frechet_ratio(demos.windows[demos.clip == WALK], demos, scale) > 0.5
+
+
+def test_the_run_is_the_jerkiest(library):
+    assert clip_jerk(library, [RUN]) > 2 * clip_jerk(library, [WALK])
+
+
+def test_style_frames_fit_the_scale(library, skeleton, frame_scale):
+    state = library.at(torch.tensor([0]), torch.tensor([0.5]))
+    assert style_frame(skeleton, state).shape[-1] == len(frame_scale)
