@@ -16,7 +16,7 @@ from hlc.config import HlcConfig
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide, Episodes, RandomSkills, distance_curve, episodes, final_distances, returns, survival
 from pretrain.motion.clip import CONTROL_RATE
-from pretrain.rl.run import options
+from pretrain.rl.run import options, whole
 from skills_store.errors import StoreError, WrongKind
 from skills_store.library import Controller
 from skills_store.manifest import Manifest
@@ -138,7 +138,7 @@ def main(arguments: list[str]) -> int:
         parent = open_parent(store, store.parent(version.manifest).pinned)
         controller = Controller.open(store, version, library=parent.skills)
         trained = trained_config(version.manifest)
-        changed = {"episodes": int(asked["episodes"]), "seed": int(asked["seed"])}
+        changed = {"episodes": whole(asked, "episodes"), "seed": whole(asked, "seed")}
         cfg = trained.model_copy(update={"eval": trained.eval.model_copy(update=changed)})
         card = task_card(controller.decide, parent, cfg)
     except (StoreError, ValueError, OSError) as error:

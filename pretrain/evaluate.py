@@ -27,7 +27,7 @@ from pretrain.material import Material, control_steps, material_of
 from pretrain.measures import frechet, jerk
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary
-from pretrain.rl.run import options
+from pretrain.rl.run import options, whole
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from pretrain.trials import diversity, performance, recovery
@@ -257,7 +257,7 @@ def main(arguments: list[str]) -> int:
     try:
         asked = options([a for a in arguments if "=" in a], defaults)
         refs = [a for a in arguments if "=" not in a] or [asked["skill"]]
-        under = Conditions(episodes=int(asked["episodes"]), seed=int(asked["seed"]))
+        under = Conditions(episodes=whole(asked, "episodes"), seed=whole(asked, "seed"))
         found = [evaluate(Store(asked["store"] or default_root()), ref, under) for ref in refs]
     except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)

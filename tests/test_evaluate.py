@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from pretrain.ase.style import demonstrations
-from pretrain.evaluate import Coverage, coverage_targets, interval
+from pretrain.coverage import Coverage, coverage_targets
+from pretrain.evaluate import interval, main
+from skills_store.store import BUNDLED
 
 WINDOW = 3
 
@@ -43,3 +46,12 @@ def test_the_interval_of_a_mean_shrinks_with_the_root_of_n():
     assert few["n"] == 100
     assert few["interval"][0] < few["mean"] == 0.5 < few["interval"][1]
     assert (few["interval"][1] - 0.5) / (many["interval"][1] - 0.5) > 1.9
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [("nosuch", "humanoid"), ("skil=x", "skill, store"), ("episodes=many", "episodes=many"), ("episodes=0", "above 0")],
+)
+def test_a_wrong_argument_is_one_line_that_says_what_is_wanted(argument, said, capsys):
+    assert main([argument, f"store={BUNDLED}"]) == 2
+    assert said in capsys.readouterr().err

@@ -49,6 +49,13 @@ def options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str
     return defaults | given
 
 
+def whole(asked: dict[str, str], key: str) -> int:
+    """`asked[key]` as a number of things, at least one."""
+    if not asked[key].isdecimal() or int(asked[key]) < 1:
+        raise ConfigError(f"{key}={asked[key]} is not a whole number above 0")
+    return int(asked[key])
+
+
 def _hint(error: Exception) -> str:
     """What Hydra adds below its first line when a group's option does not exist."""
     lines = str(error).splitlines()
