@@ -138,7 +138,7 @@ def main(arguments: list[str]) -> int:
         parent = open_parent(store, store.parent(version.manifest).pinned)
         controller = Controller.open(store, version, library=parent.skills)
         trained = trained_config(version.manifest)
-        changed = {"episodes": whole(asked, "episodes"), "seed": whole(asked, "seed")}
+        changed = {"episodes": whole(asked, "episodes", 1), "seed": whole(asked, "seed", 0)}
         cfg = trained.model_copy(update={"eval": trained.eval.model_copy(update=changed)})
         card = task_card(controller.decide, parent, cfg)
     except (StoreError, ValueError, OSError) as error:

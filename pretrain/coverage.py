@@ -1,4 +1,4 @@
-"""Coverage: the share of the clips that rollouts pass by. Collapse is visible here and nowhere else. (DESIGN's card, 3.)"""
+"""Coverage: the share of the clips that rollouts pass by. Collapse is visible here and nowhere else."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ def main(arguments: list[str]) -> int:
     try:
         asked = options([a for a in arguments if "=" in a], defaults)
         refs = [a for a in arguments if "=" not in a] or [asked["skill"]]
-        under = Conditions(episodes=whole(asked, "episodes"), seed=whole(asked, "seed"))
+        under = Conditions(episodes=whole(asked, "episodes", 2), seed=whole(asked, "seed", 0))
         found = [evaluate(Store(asked["store"] or default_root()), ref, under) for ref in refs]
     except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)

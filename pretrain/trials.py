@@ -1,4 +1,4 @@
-"""Trials of a policy in simulation, and what each says of a skill library. (DESIGN's card, 4 and 6 to 8.)
+"""Trials of a policy in simulation, and what each says of a skill library.
 
 A policy is anything that turns states and latents into joint targets: the published graph, or in the tests one whose answer
 is known.

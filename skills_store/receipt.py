@@ -13,7 +13,9 @@ FILE = "published.json"
 
 
 def note(folder: Path, version: Version, samples: int) -> None:
-    (folder / FILE).write_text(json.dumps({"version": version.pinned, "samples": samples}))
+    whole = folder / f"{FILE}.new"  # a crash leaves the old receipt or the new, never half of one
+    whole.write_text(json.dumps({"version": version.pinned, "samples": samples}))
+    whole.replace(folder / FILE)
 
 
 def noted(folder: Path, store: Store, samples: int) -> Version | None:

@@ -50,7 +50,13 @@ def test_the_interval_of_a_mean_shrinks_with_the_root_of_n():
 
 @pytest.mark.parametrize(
     ("argument", "said"),
-    [("nosuch", "humanoid"), ("skil=x", "skill, store"), ("episodes=many", "episodes=many"), ("episodes=0", "above 0")],
+    [
+        ("nosuch", "humanoid"),
+        ("skil=x", "skill, store"),
+        ("episodes=many", "episodes=many"),
+        ("episodes=1", "at least 2"),
+        ("seed=-1", "at least 0"),
+    ],
 )
 def test_a_wrong_argument_is_one_line_that_says_what_is_wanted(argument, said, capsys):
     assert main([argument, f"store={BUNDLED}"]) == 2

@@ -11,7 +11,6 @@ from pretrain.evaluate import clip_jerk, fidelity
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
-from pretrain.sim.features import style_frame
 from pretrain.trials import REPEATS, diversity, performance, recovery
 
 DIM = 4
@@ -118,8 +117,3 @@ def test_clips_are_as_faithful_as_it_gets_and_noise_is_not(material, skeleton, r
 
 def test_the_run_is_the_jerkiest(library):
     assert clip_jerk(library, [RUN]) > 2 * clip_jerk(library, [WALK])
-
-
-def test_style_frames_fit_the_scale(library, skeleton, frame_scale):
-    state = library.at(torch.tensor([0]), torch.tensor([0.5]))
-    assert style_frame(skeleton, state).shape[-1] == len(frame_scale)

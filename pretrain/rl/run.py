@@ -49,10 +49,10 @@ def options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str
     return defaults | given
 
 
-def whole(asked: dict[str, str], key: str) -> int:
-    """`asked[key]` as a number of things, at least one."""
-    if not asked[key].isdecimal() or int(asked[key]) < 1:
-        raise ConfigError(f"{key}={asked[key]} is not a whole number above 0")
+def whole(asked: dict[str, str], key: str, least: int) -> int:
+    """`asked[key]` as a whole number, `least` or more."""
+    if not asked[key].isdecimal() or int(asked[key]) < least:
+        raise ConfigError(f"{key}={asked[key]} is not a whole number of at least {least}")
     return int(asked[key])
 
 

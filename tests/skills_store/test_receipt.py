@@ -1,0 +1,19 @@
+"""A run knows what it has published: that many samples, in a store that still has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skills_store import receipt
+from skills_store.store import Store
+from tests import tiny
+
+
+def test_a_receipt_is_for_its_samples_and_its_store(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    version = tiny.publish_tiny(store)
+    assert receipt.noted(tmp_path, store, 100) is None
+    receipt.note(tmp_path, version, 100)
+    assert receipt.noted(tmp_path, store, 100) == version
+    assert receipt.noted(tmp_path, store, 200) is None
+    assert receipt.noted(tmp_path, Store(tmp_path / "elsewhere"), 100) is None
