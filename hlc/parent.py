@@ -66,6 +66,7 @@ def published_character(body: PublishedBody) -> Character:
         skeleton=Skeleton.from_dict(body.skeleton),
         kp=body.kp,
         kd=body.kd,
+        damping=body.damping,
         torque_limit=body.torque_limit,
         control_dt=body.control_dt,
     )

@@ -23,7 +23,7 @@ class LatentConfig(Frozen):
     latent_dim: Annotated[int, Field(ge=2)] = 64
     latent_time_min: Annotated[float, Field(ge=0)] = 0.0  # s
     latent_time_max: Positive = 5.0  # s
-    clip_latent_prob: Share = 0.5  # episodes that begin with the latent of the clip they begin in
+    clip_latent_prob: Share = 0.5  # share of latents that are a clip's own, not drawn from the sphere
 
 
 class PPOConfig(Frozen):
@@ -37,7 +37,7 @@ class PPOConfig(Frozen):
     epochs: Count = 2
     minibatch: Count = 1024
     hidden: Layers = (256, 256)
-    action_std: Positive = 0.1  # in units of the action scale; wider noise is told from mocap at once
+    action_std: Positive = 0.06  # in units of the action scale; wider noise is told from mocap at once
     action_std_final: Positive = 0.05  # reached, by a constant factor a sample, after `action_std_samples`
     action_std_samples: Count = 12_000_000
     noise_color: Annotated[float, Field(ge=0, lt=1)] = 0.5  # correlation of exploration from step to step
@@ -50,9 +50,11 @@ class DiscConfig(Frozen):
     lr: Positive = 1e-4
     rows: Count = 4096  # of each rollout, in minibatches of `minibatch`
     minibatch: Count = 1024
-    disc_reward_weight: Annotated[float, Field(ge=0)] = 0.5
+    disc_reward_weight: Annotated[float, Field(ge=0)] = 2.0
     disc_reward_scale: Positive = 2.0
-    disc_grad_penalty: Annotated[float, Field(ge=0)] = 10.0
+    disc_grad_penalty: Annotated[float, Field(ge=0)] = (
+        3.0  # at 10 standing still earns as much as walking (docs/training.md)
+    )
     disc_logit_reg: Annotated[float, Field(ge=0)] = 0.01
     disc_buffer_size: Count = 100_000
     disc_replay_share: Share = 0.5  # remembered windows per fresh one
@@ -102,7 +104,7 @@ class PretrainConfig(Frozen):
     num_envs: Count = 512
     episode_length: Positive = 10.0  # s
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
-    samples: Count = 20_000_000
+    samples: Count = 22_000_000
     checkpoint_interval: Positive = 60.0  # s
     runs: str = "runs"  # folder that holds the runs
     store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE

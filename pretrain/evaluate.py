@@ -58,6 +58,7 @@ class Conditions:
 class Episodes:
     """Random-skill rollouts of E worlds over T steps; rows after a fall are not counted."""
 
+    clip: Tensor  # (E,) index of the clip each began in
     lengths: Tensor  # (E,) steps before a fall
     agreement: Tensor  # (E,) mean <z, enc(window)> while standing
     speed: Tensor  # (E,) mean horizontal speed while standing, m/s
@@ -72,6 +73,7 @@ def random_skill_episodes(
     """One episode per world, from a clip state, under random skills redrawn by `schedule`; the policy is deterministic."""
     n, steps = env.num_envs, env.episode_length
     env.reset(torch.arange(n))
+    clip = env.clip.clone()
     z, left = sphere(n, schedule.dim, rng), schedule.lifetimes(n, rng)
     standing, counted = torch.ones(n, dtype=torch.bool), torch.zeros(n)
     agreement, speed, jolts = torch.zeros(n), torch.zeros(n), torch.zeros(n)
@@ -97,7 +99,13 @@ def random_skill_episodes(
     stood = counted.clamp_min(1)
     smooth = jolts / (counted - 3).clamp_min(1)
     return Episodes(
-        counted, agreement / stood, speed / stood, coverage.per_clip(), smooth, torch.cat([*sample, env.windows()[:0]])
+        clip=clip,
+        lengths=counted,
+        agreement=agreement / stood,
+        speed=speed / stood,
+        coverage=coverage.per_clip(),
+        jerk=smooth,
+        windows=torch.cat([*sample, env.windows()[:0]]),
     )
 
 
@@ -138,6 +146,7 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
     latents = {i: torch.from_numpy(z) for i, z in zip(own, pooled.values(), strict=True)}
     return {
         "survival": float(survival.mean()),
+        "survival_per_clip": begun_in(episodes.clip, survival, library.names),
         "skill_recovery": float(episodes.agreement.mean()),
         "coverage": float(np.mean(list(episodes.coverage.values()))),
         "coverage_per_clip": episodes.coverage,
@@ -163,6 +172,15 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
             "broken_worlds": env.broken,
         },
     }
+
+
+def begun_in(clip: Tensor, survival: Tensor, names: tuple[str, ...]) -> dict[str, float]:
+    """Mean survival of the episodes (E,) that began in each clip or in its mirror image; clips nobody began in are left out."""
+    groups: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        groups.setdefault(name.removesuffix("_mirror"), []).append(index)
+    members = {name: torch.isin(clip, torch.tensor(indices)) for name, indices in groups.items()}
+    return {name: float(survival[those].mean()) for name, those in members.items() if those.any()}
 
 
 def clip_jerk(library: MotionLibrary, clips: list[int]) -> float:
@@ -196,6 +214,9 @@ def rows(card: Card) -> list[Row]:
     def clip_rows(name: str) -> Row:
         return f"  {name}", lambda c: f"{c['coverage_per_clip'][name]:.2f}" if name in c["coverage_per_clip"] else "-"
 
+    def begun(name: str) -> Row:
+        return f"  begun in {name}", lambda c: _number(c.get("survival_per_clip", {}).get(name))
+
     def performed(name: str) -> Row:
         def text(c: Card) -> str:
             found = c["perform"].get(name)
@@ -205,6 +226,7 @@ def rows(card: Card) -> list[Row]:
 
     return [
         ("survival", lambda c: f"{c['survival'] * steps:.0f}/{steps} steps"),
+        *(begun(name) for name in card["survival_per_clip"]),
         ("skill recovery", lambda c: f"{c['skill_recovery']:.3f}"),
         ("coverage", lambda c: f"{c['coverage']:.2f}"),
         *(clip_rows(name) for name in card["coverage_per_clip"]),

@@ -12,7 +12,8 @@ from torch.nn.functional import normalize
 
 from pretrain.ase.latents import sphere
 from pretrain.ase.nets import SkillNets
-from pretrain.ase.skill import clip_latents
+from pretrain.ase.skill import embed_clips
+from pretrain.ase.style import Discriminator
 from pretrain.characters.character import Character
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import layout, unflat
@@ -51,14 +52,14 @@ class WindowGraph(nn.Module):
 
 
 class Likeness(nn.Module):
-    """Probability that a style window is from a clip, by the discriminator, in (0, 1)."""
+    """Probability that a style window is from the clip it looks most like, by the discriminator, in (0, 1)."""
 
-    def __init__(self, discriminator: nn.Module):
+    def __init__(self, discriminator: Discriminator):
         super().__init__()
         self.discriminator = discriminator
 
     def forward(self, window: Tensor) -> Tensor:
-        return torch.sigmoid(self.discriminator(window))
+        return torch.sigmoid(self.discriminator.best(window))
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def build_manifest(
     cfg: PretrainConfig, material: Material, nets: SkillNets, exported: Exported, card: dict[str, Any]
 ) -> m.Manifest:
     """Everything that a published library says of itself."""
-    latents = clip_latents(nets.encoder, material.demos)
+    latents = embed_clips(nets.encoder, material.demos)
     names = material.library.names
     return m.Manifest(
         kind="skills",
@@ -133,6 +134,7 @@ def describe_character(character: Character) -> m.Character:
         joints=character.skeleton.hinges,
         kp=character.kp,
         kd=character.kd,
+        damping=character.damping,
         torque_limit=character.torque_limit,
         control_dt=character.control_dt,
         mjcf=character.mjcf,

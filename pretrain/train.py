@@ -14,7 +14,7 @@ import torch
 from pretrain.ase.clone import clone
 from pretrain.ase.latents import LatentSchedule, SkillEnv
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
-from pretrain.ase.skill import clip_latents, encoder_loss, skill_reward, warm_encoder, with_diversity
+from pretrain.ase.skill import encoder_loss, skill_reward, warm_encoder, with_diversity
 from pretrain.ase.style import Replay, style_loss, style_reward
 from pretrain.card import write_card
 from pretrain.config import PPOConfig, PretrainConfig
@@ -63,7 +63,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         control_steps(cfg.latent.latent_time_max),
         cfg.latent.clip_latent_prob,
     )
-    skills = SkillEnv(env, nets.action_scale, schedule, clip_latents(nets.encoder, material.demos), skill_rng)
+    skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, skill_rng)
     replay = Replay(cfg.disc.disc_buffer_size, material.demos.windows.shape[1])
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
     loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam)
@@ -104,7 +104,14 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
         value=Learner("value", value_loss(nets.value), adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch),
         others=(
             Learner("disc", style, adam(nets.discriminator, disc.lr), 1, disc.minibatch, disc.rows),
-            Learner("enc", encoder_loss(nets.encoder), adam(nets.encoder, enc.lr), 1, enc.minibatch, enc.rows),
+            Learner(
+                "enc",
+                encoder_loss(nets.encoder, material.demos),
+                adam(nets.encoder, enc.lr),
+                1,
+                enc.minibatch,
+                enc.rows,
+            ),
         ),
     )
 
@@ -113,18 +120,16 @@ def warm_up(cfg: PretrainConfig, material: Material, training: SkillTraining) ->
     """Encoder and policy learn from the clips alone, before the first simulated step."""
     nets, warm, rng = training.nets, cfg.warm, training.rng
     warm_encoder(nets.encoder, material.demos, warm.encoder_steps, warm.lr, rng)
-    latents = clip_latents(nets.encoder, material.demos)
     clone(
         nets.policy,
         material.library,
         nets.action_scale,
-        latents,
+        nets.encoder.clip_latents,
         steps=warm.clone_steps,
         lr=warm.lr,
         batch=warm.batch,
         rng=rng,
     )
-    training.env.clip_latents = latents
     training.env.reset(torch.arange(training.env.num_envs))
 
 
@@ -134,7 +139,6 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
     policy.std = exploration(cfg.ppo, training.samples)
 
     def after(scalars: Scalars) -> Scalars:
-        env.clip_latents = clip_latents(training.nets.encoder, material.demos)
         policy.std = exploration(cfg.ppo, training.samples)
         return follow(env.env.curriculum, material.library.names) | {"broken": env.env.broken, "action_std": policy.std}
 

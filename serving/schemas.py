@@ -106,7 +106,8 @@ class SkillDetail(ServedVersion):
     character: str
     joints: list[str]
     kp: list[float] = Field(description="N m / rad")
-    kd: list[float] = Field(description="N m s / rad, as passive joint damping")
+    kd: list[float] = Field(description="N m s / rad, of the drive: clip(kp (target - q) - kd q', +-torque_limit)")
+    damping: list[float] = Field(description="N m s / rad, passive: beside the drive and its limit")
     torque_limit: list[float] = Field(description="N m")
     control_dt: float = Field(description="s")
     mjcf: str = Field(description="The body itself, as MJCF")

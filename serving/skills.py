@@ -102,6 +102,7 @@ def skill_detail(served: ServedSkill) -> SkillDetail:
         joints=list(body.joints),
         kp=list(body.kp),
         kd=list(body.kd),
+        damping=list(body.damping),
         torque_limit=list(body.torque_limit),
         control_dt=body.control_dt,
         mjcf=body.mjcf,

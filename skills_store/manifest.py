@@ -76,13 +76,17 @@ class Parity(Frozen):
 
 
 class Character(Frozen):
-    """The body: everything a simulator needs to apply the joint targets as they were trained."""
+    """The body: everything a simulator needs to apply the joint targets as they were trained.
+
+    Torque at a joint = clip(kp (target - q) - kd q', +-torque_limit) - damping q'.
+    """
 
     name: str
     skeleton: dict[str, Any]  # pretrain.characters.skeleton.Skeleton as plain lists
     joints: tuple[str, ...]
     kp: tuple[float, ...]  # N m / rad
-    kd: tuple[float, ...]  # N m s / rad, as passive joint damping
+    kd: tuple[float, ...]  # N m s / rad, of the drive: it counts towards the limit
+    damping: tuple[float, ...]  # N m s / rad, passive: it does not
     torque_limit: tuple[float, ...]  # N m
     control_dt: float = Field(gt=0)  # s
     mjcf: str  # the XML text itself, so that a client can build the very body

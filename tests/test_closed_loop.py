@@ -1,8 +1,4 @@
-"""A MuJoCo humanoid driven for 10 s purely over HTTP: a walk clip's z from /encode, every action from /act.
-
-The clip is the walk that the bundled library performs. Of the two in its data, it walks the other one, humanoid3d_walk,
-at 0.4 m/s instead of 1.0 (docs/training.md, what is open).
-"""
+"""A MuJoCo humanoid driven for 10 s purely over HTTP: the walk clip's z from /encode, every action from /act."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from skills_store.store import BUNDLED
 from tests.server import running_service
 
 SECONDS = 10.0
-WALK = "walker/0walk_forward"
+WALK = "humanoid3d_walk"
 
 
 def flat_state(data: mujoco.MjData) -> np.ndarray:

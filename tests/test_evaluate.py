@@ -7,7 +7,7 @@ import torch
 
 from pretrain.ase.style import demonstrations
 from pretrain.coverage import Coverage, coverage_targets
-from pretrain.evaluate import interval, main
+from pretrain.evaluate import begun_in, interval, main
 from skills_store.store import BUNDLED
 
 WINDOW = 3
@@ -38,6 +38,13 @@ def test_seeing_nothing_covers_nothing(material):
     coverage = Coverage(*coverage_targets(material.dataset.clips, material.library, WINDOW))
     coverage.see(torch.empty(0, len(coverage.scale)))
     assert set(coverage.per_clip().values()) == {0.0}
+
+
+def test_survival_is_told_by_the_clip_an_episode_began_in_mirrored_or_not():
+    names = ("walk", "walk_mirror", "run", "run_mirror")
+    clip, survival = torch.tensor([0, 1, 0, 2]), torch.tensor([1.0, 0.4, 0.4, 0.25])
+    assert begun_in(clip, survival, names) == pytest.approx({"walk": 0.6, "run": 0.25})
+    assert "run" not in begun_in(clip[:3], survival[:3], names)
 
 
 def test_the_interval_of_a_mean_shrinks_with_the_root_of_n():

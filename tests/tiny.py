@@ -122,6 +122,7 @@ def character() -> Character:
         joints=JOINTS,
         kp=(100.0,) * n,
         kd=(10.0,) * n,
+        damping=(2.0,) * n,
         torque_limit=(100.0,) * n,
         control_dt=1 / 30,
         mjcf="<mujoco/>",

@@ -13,9 +13,9 @@ from pretrain.rl.nets import GaussianPolicy
 from pretrain.sim.env import ActionScale
 from pretrain.sim.features import proprioception
 
-# A PD joint with passive damping kd lags its target by kd / kp = 0.1 s; aiming that far ahead along the clip's own
-# velocity halves the tracking error of playing poses back (measured best at 0.07 s, docs/training.md).
-LEAD = 0.07
+# A PD joint with damping kd lags its target by kd / kp = 0.05 s; aiming that far ahead along the clip's own velocity halves
+# the tracking error of playing poses back.
+LEAD = 0.05
 
 
 def clone(

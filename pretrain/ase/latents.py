@@ -19,12 +19,12 @@ def sphere(n: int, dim: int, rng: Generator) -> Tensor:
 
 @dataclass(frozen=True)
 class LatentSchedule:
-    """How long a world keeps its latent, uniform in control steps, and how often it starts with its clip's own."""
+    """How long a world keeps its latent, uniform in control steps, and how often it gets a clip's own."""
 
     dim: int
     shortest: int
     longest: int
-    clip_prob: float  # share of episodes that begin with the latent of the clip they begin in
+    clip_prob: float  # share of latents that are a clip's own; when an episode begins, those of the clip it begins in
 
     def lifetimes(self, n: int, rng: Generator) -> Tensor:
         return torch.randint(self.shortest, self.longest + 1, (n,), generator=rng)
@@ -46,18 +46,24 @@ class SkillEnv:
     ):
         self.env, self.action_scale, self.schedule, self._rng = env, action_scale, schedule, rng
         self.num_envs = env.num_envs
-        self.clip_latents = clip_latents  # (C, dim), kept up to date by the trainer as the encoder learns
-        self.z = sphere(self.num_envs, schedule.dim, rng)
-        self.left = schedule.lifetimes(self.num_envs, rng)  # steps until the next change
+        self.clip_latents = clip_latents  # (C, dim), the encoder's own: the warm start writes to it
+        self.z = torch.zeros(self.num_envs, schedule.dim)
+        self.z_clip = torch.zeros(self.num_envs, dtype=torch.long)  # the clip whose own latent is nearest to z
+        self.left = torch.zeros(self.num_envs, dtype=torch.long)  # steps until the next change
         self.reset(torch.arange(self.num_envs))
 
     def reset(self, ids: Tensor) -> None:
         if not len(ids):
             return
         self.env.reset(ids)
-        z = sphere(len(ids), self.schedule.dim, self._rng)
+        self._draw(ids, self.env.clip[ids])
+
+    def _draw(self, ids: Tensor, clips: Tensor) -> None:
+        """New latents for worlds `ids` (n,): a share of them those of `clips` (n,), the others anywhere on the sphere."""
         own = torch.rand(len(ids), generator=self._rng) < self.schedule.clip_prob
-        self.z[ids] = torch.where(own[:, None], self.clip_latents[self.env.clip[ids]], z)
+        z = sphere(len(ids), self.schedule.dim, self._rng)
+        self.z[ids] = torch.where(own[:, None], self.clip_latents[clips], z)
+        self.z_clip[ids] = torch.where(own, clips, (z @ self.clip_latents.T).argmax(-1))
         self.left[ids] = self.schedule.lifetimes(len(ids), self._rng)
 
     def observe(self) -> Batch:
@@ -65,24 +71,26 @@ class SkillEnv:
 
     def step(self, action: Tensor) -> Step:
         outcome = self.env.step(self.action_scale.target(action))
+        held = self.z_clip.clone()
         self.left -= 1
         expired = (self.left <= 0).nonzero()[:, 0]
-        self.z[expired] = sphere(len(expired), self.schedule.dim, self._rng)
-        self.left[expired] = self.schedule.lifetimes(len(expired), self._rng)
+        if len(expired):
+            clips, _ = self.env.library.sample(len(expired), self._rng)
+            self._draw(expired, clips)
         return Step(
             next_obs=self.observe(),
             reward=torch.zeros(self.num_envs),
             terminated=outcome.fell | outcome.broken,
             truncated=outcome.timed_out,
-            extras={"window": self.env.windows()},
+            extras={"window": self.env.windows(), "z_clip": held},
         )
 
     def snapshot(self) -> dict[str, Tensor]:
-        own = {"z": self.z.clone(), "left": self.left.clone(), "skill_rng": self._rng.get_state()}
-        return {**self.env.snapshot(), **own, "clip_latents": self.clip_latents.clone()}
+        own = {name: getattr(self, name).clone() for name in ("z", "z_clip", "left")}
+        return {**self.env.snapshot(), **own, "skill_rng": self._rng.get_state()}
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
         self.env.restore(snapshot)
-        self.z, self.left = snapshot["z"].clone(), snapshot["left"].clone()
-        self.clip_latents = snapshot["clip_latents"].clone()
+        for name in ("z", "z_clip", "left"):
+            setattr(self, name, snapshot[name].clone())
         self._rng.set_state(snapshot["skill_rng"])

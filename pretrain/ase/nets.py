@@ -55,8 +55,8 @@ def make_nets(sizes: Sizes, library: MotionLibrary, demos: Demos, num_hinges: in
             inputs(), mlp([inputs_size, *sizes.policy, num_hinges], last_scale=0.1, rng=rng), sizes.action_std
         ),
         value=Value(inputs(), mlp([inputs_size, *sizes.policy, 1], rng=rng)),
-        discriminator=Discriminator(window, sizes.disc, rng),
-        encoder=Encoder(window, sizes.enc, sizes.latent_dim, rng),
+        discriminator=Discriminator(demos, sizes.disc, rng),
+        encoder=Encoder(window, sizes.enc, sizes.latent_dim, len(library.names), rng),
         action_scale=ActionScale.of(library, num_hinges),
     )
 

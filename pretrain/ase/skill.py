@@ -20,10 +20,14 @@ from pretrain.rl.rollout import Batch, Rollout
 class Encoder(nn.Module):
     """Style window -> point on the unit sphere, (..., W * F) -> (..., D)."""
 
-    def __init__(self, norm: Normalizer, hidden: tuple[int, ...], latent_dim: int, rng: Generator):
+    clip_latents: Tensor
+
+    def __init__(self, norm: Normalizer, hidden: tuple[int, ...], latent_dim: int, clips: int, rng: Generator):
         super().__init__()
         self.norm, self.latent_dim = norm, latent_dim
         self.body = mlp([len(norm.mean), *hidden, latent_dim], rng=rng)
+        # (C, D) where each clip lies: drawn anywhere, placed by the warm start, and held to from then on
+        self.register_buffer("clip_latents", sphere(clips, latent_dim, rng))
 
     def forward(self, window: Tensor) -> Tensor:
         return normalize(self.body(self.norm(window)), dim=-1)
@@ -39,10 +43,17 @@ def skill_reward(net: Encoder) -> Reward:
     return reward
 
 
-def encoder_loss(net: Encoder) -> Loss:
+def encoder_loss(net: Encoder, demos: Demos) -> Loss:
+    """Tell z from what the character did, and keep the clips where they lie.
+
+    Learning from the character alone, the encoder forgets the clips, and their embeddings run together (docs/training.md).
+    """
+
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         agreement = (net(batch["window"]) * batch["z"]).sum(-1).mean()
-        return -agreement, {"enc_agreement": agreement}
+        rows = torch.randint(len(demos.windows), (len(batch["z"]),), generator=rng)
+        anchored = (net(demos.windows[rows]) * net.clip_latents[demos.clip[rows]]).sum(-1).mean()
+        return -agreement - anchored, {"enc_agreement": agreement, "enc_anchored": anchored}
 
     return loss
 
@@ -66,7 +77,7 @@ def warm_encoder(net: Encoder, demos: Demos, steps: int, lr: float, rng: Generat
     """Spread the clips over the sphere before any simulation: windows of one clip together, of others apart.
 
     Contrastive: two windows of a clip are each other's answer among those of a batch (InfoNCE, van den Oord et al. 2018),
-    so clips that look alike stay neighbours. Returns the last loss.
+    so clips that look alike stay neighbours. Where they have come to lie is noted in `clip_latents`. Returns the last loss.
     """
     optimizer = torch.optim.Adam(net.parameters(), lr)
     clips = int(demos.clip.max()) + 1
@@ -85,11 +96,12 @@ def warm_encoder(net: Encoder, demos: Demos, steps: int, lr: float, rng: Generat
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
+    net.clip_latents.copy_(embed_clips(net, demos))
     return float(loss.detach())
 
 
 @torch.no_grad()
-def clip_latents(net: Encoder, demos: Demos) -> Tensor:
+def embed_clips(net: Encoder, demos: Demos) -> Tensor:
     """Each clip's pooled embedding: the direction of its windows' mean encoding, (C, D)."""
     codes = net(demos.windows)
     clips = int(demos.clip.max()) + 1

@@ -1,4 +1,10 @@
-"""The style prior: a discriminator between the clips' windows and the character's. (AMP, Peng et al. 2021, section 5.)"""
+"""The style prior: a discriminator between the clips' windows and the character's. (AMP, Peng et al. 2021, section 5.)
+
+It is conditional, as in CALM (Tessler et al. 2023): every latent belongs to the clip whose own latent is nearest, and is
+judged by that clip's windows alone. An unconditional one is content when any clip is performed; of two walks, one is
+performed twice, and hard clips not at all. Paying for the nearest window of the clip instead is no cure: it is content
+with a few frames of it (docs/training.md).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.nn.functional import softplus
+from torch.nn.functional import one_hot, softplus
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.library import MotionLibrary
@@ -19,29 +25,30 @@ from pretrain.sim.features import style_frame
 
 @dataclass(frozen=True)
 class Demos:
-    """Style windows of every clip, read densely in time, with sampling weights."""
+    """Style windows of every clip, read densely in time, one clip after the other."""
 
     windows: Tensor  # (M, W * F)
     clip: Tensor  # (M,) clip index of each
-    weights: Tensor  # (M,) sum 1
+    counts: Tensor  # (C,) windows of each clip
 
-    def sample(self, n: int, rng: Generator) -> Tensor:
-        return self.windows[torch.multinomial(self.weights, n, replacement=True, generator=rng)]
+    def sample(self, clips: Tensor, rng: Generator) -> Tensor:
+        """A random window of each of `clips` (n,), (n, W * F)."""
+        first = torch.cumsum(self.counts, 0) - self.counts
+        return self.windows[first[clips] + (torch.rand(len(clips), generator=rng) * self.counts[clips]).long()]
 
 
 def demonstrations(library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float = 120.0) -> Demos:
     """Every window of `steps` frames that ends on a grid of 1/rate s and lies wholly inside its clip."""
-    clips, ends, weights = [], [], []
+    clips, ends = [], []
     for c, duration in enumerate(library.durations.tolist()):
         # a clip shorter than one window still gives one, its first frame standing still before it
         first = min((steps - 1) / 30, duration)
         times = torch.arange(first, duration + 1e-6, 1 / rate)
         clips.append(torch.full((len(times),), c))
         ends.append(times)
-        weights.append(library.weights[c].expand(len(times)) / len(times))
     clip = torch.cat(clips)
     frames = style_frame(skeleton, library.windows(clip, torch.cat(ends), steps))
-    return Demos(frames.flatten(1), clip, torch.cat(weights))
+    return Demos(frames.flatten(1), clip, torch.bincount(clip))
 
 
 def window_normalizer(demos: Demos) -> Normalizer:
@@ -50,18 +57,47 @@ def window_normalizer(demos: Demos) -> Normalizer:
 
 
 class Discriminator(nn.Module):
-    """Logit of a style window being from a clip, (..., W * F) -> (...)."""
+    """Logit of a style window being from a given clip, (..., W * F), (...) -> (...)."""
 
-    def __init__(self, norm: Normalizer, hidden: tuple[int, ...], rng: Generator):
+    CODE = 3.0  # the clip's place in its one-hot code: as loud as a window feature far from the mean
+    BOUND = 8.0  # of a normalised feature
+
+    centre: Tensor
+    spread: Tensor
+
+    def __init__(self, demos: Demos, hidden: tuple[int, ...], rng: Generator):
         super().__init__()
-        self.norm = norm
-        self.body = mlp([len(norm.mean), *hidden, 1], rng=rng)
+        centre, spread = _within_clips(demos)
+        self.register_buffer("centre", centre)  # (C, W * F)
+        self.register_buffer("spread", spread)  # (W * F)
+        self.body = mlp([len(spread) + len(centre), *hidden, 1], rng=rng)
 
-    def forward(self, window: Tensor) -> Tensor:
-        return self.logit(self.norm(window))
+    def forward(self, window: Tensor, clip: Tensor) -> Tensor:
+        return self.logit(self.norm(window, clip), clip)
 
-    def logit(self, normalised: Tensor) -> Tensor:
-        return self.body(normalised).squeeze(-1)
+    def norm(self, window: Tensor, clip: Tensor) -> Tensor:
+        """The window as it departs from the clip's mean, in units of the spread within clips."""
+        return ((window - self.centre[clip]) / self.spread).clamp(-self.BOUND, self.BOUND)
+
+    def logit(self, normalised: Tensor, clip: Tensor) -> Tensor:
+        code = self.CODE * one_hot(clip, len(self.centre)).to(normalised)
+        return self.body(torch.cat([normalised, code], -1)).squeeze(-1)
+
+    def best(self, window: Tensor) -> Tensor:
+        """Logit under the clip that the window looks most like, (B, W * F) -> (B)."""
+        clips = torch.arange(len(self.centre)).expand(window.shape[0], -1)
+        return self(window[:, None].expand(-1, len(self.centre), -1), clips).amax(-1)
+
+
+def _within_clips(demos: Demos) -> tuple[Tensor, Tensor]:
+    """Each clip's mean window (C, W * F), and how far windows are from their own clip's mean (W * F).
+
+    Over all clips at once, one run beside six walks makes the spread of speed four times that of any clip, and the
+    discriminator deaf to a walk half as fast again.
+    """
+    parts = demos.windows.split(demos.counts.tolist())
+    variance = torch.stack([part.var(0, correction=0) for part in parts]).mean(0)
+    return torch.stack([part.mean(0) for part in parts]), variance.sqrt().clamp_min(0.03)
 
 
 def style_reward(net: Discriminator, scale: float) -> Reward:
@@ -69,7 +105,7 @@ def style_reward(net: Discriminator, scale: float) -> Reward:
 
     def reward(rollout: Rollout) -> Tensor:
         with torch.no_grad():
-            return scale * softplus(net(rollout.extras["window"])).clamp_max(9.21)
+            return scale * softplus(net(rollout.extras["window"], rollout.extras["z_clip"])).clamp_max(9.21)
 
     return reward
 
@@ -78,25 +114,30 @@ class Replay:
     """The last `size` windows the character went through, so that the discriminator does not forget old mistakes."""
 
     def __init__(self, size: int, width: int):
-        self.rows = torch.zeros(size, width)
+        self.windows = torch.zeros(size, width)
+        self.clips = torch.zeros(size, dtype=torch.long)  # what each was to look like
         self.filled = self.next = 0
 
-    def add(self, windows: Tensor) -> None:
-        n = min(len(windows), len(self.rows))
-        where = (self.next + torch.arange(n)) % len(self.rows)
-        self.rows[where] = windows[:n]
-        self.next = (self.next + n) % len(self.rows)
-        self.filled = min(self.filled + n, len(self.rows))
+    def add(self, windows: Tensor, clips: Tensor) -> None:
+        size = len(self.windows)
+        n = min(len(windows), size)
+        where = (self.next + torch.arange(n)) % size
+        self.windows[where], self.clips[where] = windows[:n], clips[:n]
+        self.next = (self.next + n) % size
+        self.filled = min(self.filled + n, size)
 
-    def sample(self, n: int, rng: Generator) -> Tensor:
-        return self.rows[torch.randint(self.filled, (n,), generator=rng)]
+    def sample(self, n: int, rng: Generator) -> tuple[Tensor, Tensor]:
+        """Windows (n, W * F) and clips (n,); none while there are none."""
+        rows = torch.randint(max(self.filled, 1), (n if self.filled else 0,), generator=rng)
+        return self.windows[rows], self.clips[rows]
 
     def snapshot(self) -> dict[str, Tensor]:
-        return {"rows": self.rows[: self.filled].clone(), "next": torch.tensor(self.next)}
+        kept = {"windows": self.windows[: self.filled].clone(), "clips": self.clips[: self.filled].clone()}
+        return {**kept, "next": torch.tensor(self.next)}
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
-        self.filled, self.next = len(snapshot["rows"]), int(snapshot["next"])
-        self.rows[: self.filled] = snapshot["rows"]
+        self.filled, self.next = len(snapshot["windows"]), int(snapshot["next"])
+        self.windows[: self.filled], self.clips[: self.filled] = snapshot["windows"], snapshot["clips"]
 
 
 def style_loss(
@@ -108,18 +149,19 @@ def style_loss(
     """
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
-        fresh = batch["window"]
+        fresh, asked = batch["window"], batch["z_clip"]
         n = len(fresh)
-        old = replay.sample(int(n * replay_share), rng) if replay.filled else fresh[:0]
-        agent = net.norm(torch.cat([fresh, old]))
-        demo = net.norm(demos.sample(n, rng)).requires_grad_()
-        agent_logit, demo_logit = net.logit(agent), net.logit(demo)
+        old, old_asked = replay.sample(int(n * replay_share), rng)
+        agent_logit = net(torch.cat([fresh, old]), torch.cat([asked, old_asked]))
+        demo = net.norm(demos.sample(asked, rng), asked).requires_grad_()  # each clip as often as it was asked for
+        demo_logit = net.logit(demo, asked)
         (slope,) = torch.autograd.grad(demo_logit.sum(), demo, create_graph=True)
         penalty = slope.square().sum(-1).mean()
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-demo_logit).mean())
         *_, last, _bias = net.body.parameters()
         total = cross_entropy + grad_penalty * penalty + logit_reg * last.square().sum()
-        replay.add(fresh[: max(1, n // 16)])
+        kept = max(1, n // 16)
+        replay.add(fresh[:kept], asked[:kept])
         accuracy = 0.5 * ((agent_logit < 0).float().mean() + (demo_logit > 0).float().mean())
         return total, {
             "disc_accuracy": accuracy,

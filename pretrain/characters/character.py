@@ -18,13 +18,14 @@ ASSETS = Path(__file__).parent / "assets"
 
 @dataclass(frozen=True)
 class Character:
-    """Frozen spec of a body. Gains are those in the MJCF: kp in the position actuator, kd as passive joint damping."""
+    """Frozen spec of a body. Torque at a hinge = clip(kp (target - q) - kd q', +-torque_limit) - damping q', as in the MJCF."""
 
     name: str
     mjcf: str  # the XML text
     skeleton: Skeleton
     kp: tuple[float, ...]  # N m / rad, per hinge
-    kd: tuple[float, ...]  # N m s / rad, per hinge
+    kd: tuple[float, ...]  # N m s / rad, per hinge, of the drive
+    damping: tuple[float, ...]  # N m s / rad, per hinge, passive
     torque_limit: tuple[float, ...]  # N m, per hinge
     control_dt: float = 1 / 30  # s
 
@@ -56,7 +57,8 @@ def load_character(name: str) -> Character:
         mjcf=mjcf,
         skeleton=skeleton,
         kp=tuple(map(float, model.actuator_gainprm[:, 0])),
-        kd=tuple(map(float, damping)),
+        kd=tuple(map(float, -model.actuator_biasprm[:, 2])),
+        damping=tuple(map(float, damping)),
         torque_limit=tuple(map(float, model.actuator_forcerange[:, 1])),
     )
 

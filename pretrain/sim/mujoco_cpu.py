@@ -15,7 +15,7 @@ from pretrain.characters.rotations import conjugate, rotate
 from pretrain.characters.state import CharacterState
 
 SUBSTEPS = (
-    2  # of 1/60 s: with kd as passive damping the body is stable there, and steps three times as fast as at 1/240 s
+    2  # of 1/60 s: the passive part of its damping keeps the body stable there, three times as fast as at 1/240 s
 )
 FLOOR = "floor"
 # What a world needs to go on bit for bit: the engine's integration state.

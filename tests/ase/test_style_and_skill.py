@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.ase.latents import LatentSchedule, sphere
+from pretrain.ase.latents import sphere
 from pretrain.ase.nets import Sizes, make_nets
-from pretrain.ase.skill import clip_latents, encoder_loss, skill_reward, warm_encoder, with_diversity
+from pretrain.ase.skill import embed_clips, encoder_loss, skill_reward, warm_encoder, with_diversity
 from pretrain.ase.style import Replay, demonstrations, style_loss, style_reward
 from pretrain.rl.ppo import policy_loss
 from pretrain.rl.rollout import Rollout
@@ -39,45 +39,88 @@ def test_demos_lie_wholly_inside_their_clips(material, skeleton):
     demos = demonstrations(material.library, skeleton, 3, rate=30.0)
     counts = torch.bincount(demos.clip)
     torch.testing.assert_close(counts, material.library.lengths - 2)
-    torch.testing.assert_close(demos.weights.sum(), torch.tensor(1.0))
+    torch.testing.assert_close(demos.counts, counts)
+
+
+def drawn(material, n: int, rng: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Windows of random clips, and which clips."""
+    clips = torch.randint(len(material.library.names), (n,), generator=rng)
+    return material.demos.sample(clips, rng), clips
+
+
+def test_samples_are_of_the_clips_that_were_asked_for(material, rng):
+    windows, clips = drawn(material, 50, rng)
+    for window, clip in zip(windows, clips, strict=True):
+        assert (material.demos.windows[material.demos.clip == clip] == window).all(-1).any()
+
+
+def style(material, nets):
+    """The style loss of `nets`, with an empty replay."""
+    replay = Replay(1000, material.demos.windows.shape[1])
+    return style_loss(nets.discriminator, material.demos, replay, grad_penalty=5.0, logit_reg=0.01, replay_share=0.5)
 
 
 def test_the_discriminator_learns_to_tell_clips_from_noise(material, nets, rng):
-    agent = material.demos.sample(512, rng) + 0.5 * torch.randn(512, material.demos.windows.shape[1], generator=rng)
-    loss = style_loss(
-        nets.discriminator,
-        material.demos,
-        Replay(1000, agent.shape[1]),
-        grad_penalty=5.0,
-        logit_reg=0.01,
-        replay_share=0.5,
-    )
-    fit(loss, nets.discriminator, {"window": agent}, rng)
+    agent, clips = drawn(material, 512, rng)
+    agent = agent + 0.5 * torch.randn(agent.shape, generator=rng)
+    fit(style(material, nets), nets.discriminator, {"window": agent, "z_clip": clips}, rng)
     reward = style_reward(nets.discriminator, 1.0)
-    of_agent = reward(rollout(window=agent)).mean()
-    of_clips = reward(rollout(window=material.demos.sample(512, rng))).mean()
-    assert of_clips > of_agent + 0.3
+    windows, own = drawn(material, 512, rng)
+    assert reward(rollout(window=windows, z_clip=own)).mean() > reward(rollout(window=agent, z_clip=clips)).mean() + 0.3
+
+
+def test_the_discriminator_learns_to_tell_a_clip_from_another(material, nets, rng):
+    windows, clips = drawn(material, 512, rng)
+    other = (clips + 2) % len(material.library.names)  # the motion of one, asked to look like another
+    fit(style(material, nets), nets.discriminator, {"window": windows, "z_clip": other}, rng, 150)
+    reward = style_reward(nets.discriminator, 1.0)
+    wrong, right = (reward(rollout(window=windows, z_clip=asked)).mean() for asked in (other, clips))
+    assert right > wrong + 0.2
+    best = nets.discriminator.best(windows)
+    assert (best >= nets.discriminator(windows, clips) - 1e-6).all()
+    assert best.shape == (512,)
+
+
+def test_the_discriminator_sees_a_window_as_it_departs_from_its_clip(material, nets):
+    demos, disc = material.demos, nets.discriminator
+    seen = disc.norm(demos.windows, demos.clip)
+    means = torch.stack([part.mean(0) for part in seen.split(demos.counts.tolist())])
+    assert means.abs().max() < 0.2  # but for what is clipped, every clip is centred
+    walk, run = (material.library.names.index(name) for name in ("walk", "run"))
+    as_run = disc.norm(demos.windows[demos.clip == walk], torch.full((int(demos.counts[walk]),), run))
+    assert as_run.abs().mean() > 2 * seen[demos.clip == walk].abs().mean()
 
 
 def test_the_style_reward_is_bounded(nets):
-    far = 1e6 * torch.ones(4, len(nets.discriminator.norm.mean))
-    assert torch.isfinite(style_reward(nets.discriminator, 2.0)(rollout(window=far))).all()
+    far = 1e6 * torch.ones(4, len(nets.discriminator.spread))
+    assert torch.isfinite(style_reward(nets.discriminator, 2.0)(rollout(window=far, z_clip=torch.arange(4)))).all()
 
 
 def test_the_encoder_learns_to_read_z_back(material, nets, rng):
-    windows, z = material.demos.sample(64, rng), sphere(64, 8, rng)
+    windows, z = drawn(material, 64, rng)[0], sphere(64, 8, rng)
     before = skill_reward(nets.encoder)(rollout(window=windows, z=z)).mean()
-    fit(encoder_loss(nets.encoder), nets.encoder, {"window": windows, "z": z}, rng, 200)
+    fit(encoder_loss(nets.encoder, material.demos), nets.encoder, {"window": windows, "z": z}, rng, 200)
     after = skill_reward(nets.encoder)(rollout(window=windows, z=z)).mean()
     assert after > before + 0.3
 
 
 def test_a_warm_encoder_keeps_clips_together_and_apart(material, nets, rng):
     warm_encoder(nets.encoder, material.demos, 150, 1e-3, rng)
-    centres = clip_latents(nets.encoder, material.demos)
+    centres = embed_clips(nets.encoder, material.demos)
+    assert torch.equal(centres, nets.encoder.clip_latents)
     with torch.no_grad():
         nearest = (nets.encoder(material.demos.windows) @ centres.T).argmax(-1)
     assert (nearest == material.demos.clip).float().mean() > 0.8
+
+
+def test_the_clips_stay_where_they_lie_whatever_the_character_does(material, nets, rng):
+    warm_encoder(nets.encoder, material.demos, 100, 1e-3, rng)
+    placed = nets.encoder.clip_latents.clone()
+    windows = drawn(material, 256, rng)[0]
+    one = sphere(1, 8, rng).expand(256, -1)  # whatever it does, it was asked for the same
+    fit(encoder_loss(nets.encoder, material.demos), nets.encoder, {"window": 3 * windows, "z": one}, rng, 150)
+    assert torch.equal(nets.encoder.clip_latents, placed)
+    assert (embed_clips(nets.encoder, material.demos) * placed).sum(-1).min() > 0.9
 
 
 def test_diversity_pushes_actions_of_different_skills_apart(nets, rng):
@@ -97,20 +140,17 @@ def test_diversity_pushes_actions_of_different_skills_apart(nets, rng):
     assert spread() > 2 * before
 
 
-def test_latents_are_unit_and_lifetimes_in_range(rng):
-    torch.testing.assert_close(sphere(100, 16, rng).norm(dim=-1), torch.ones(100))
-    lifetimes = LatentSchedule(16, 1, 150, 0.5).lifetimes(5000, rng)
-    assert lifetimes.min() == 1
-    assert lifetimes.max() == 150
-
-
 def test_replay_keeps_the_latest_and_survives_a_snapshot(rng):
     replay = Replay(10, 1)
-    replay.add(torch.arange(7.0)[:, None])
-    replay.add(torch.arange(7.0, 14.0)[:, None])
-    assert sorted(replay.rows[:, 0].tolist()) == list(range(4, 14))
+    assert len(replay.sample(5, rng)[0]) == 0
+    replay.add(torch.arange(7.0)[:, None], torch.arange(7))
+    replay.add(torch.arange(7.0, 14.0)[:, None], torch.arange(7, 14))
+    assert sorted(replay.windows[:, 0].tolist()) == list(range(4, 14))
+    windows, clips = replay.sample(50, rng)
+    assert torch.equal(windows[:, 0], clips.float())  # what a window was to look like stays with it
     other = Replay(10, 1)
     other.restore(replay.snapshot())
-    other.add(torch.tensor([[99.0]]))
-    replay.add(torch.tensor([[99.0]]))
-    assert torch.equal(other.rows, replay.rows)
+    for each in (other, replay):
+        each.add(torch.tensor([[99.0]]), torch.tensor([99]))
+    assert torch.equal(other.windows, replay.windows)
+    assert torch.equal(other.clips, replay.clips)

@@ -33,6 +33,14 @@ def test_hips_turn_in_an_order_that_meets_no_gimbal_lock(skeleton):
     assert orders["right_thigh"] == orders["left_thigh"] == "xzy"
 
 
+def test_joints_can_turn_as_fast_as_walking_and_running_asks(humanoid, library):
+    """A drive at its limit turns a free joint at torque_limit / damping."""
+    fastest = np.array(humanoid.torque_limit) / np.array(humanoid.damping)
+    asked = unflat(library.frames).joint_vel.abs().quantile(0.98, 0).numpy()
+    slow = {hinge: (f, a) for hinge, f, a in zip(humanoid.skeleton.hinges, fastest, asked, strict=True) if f < a}
+    assert not slow
+
+
 def test_body_positions_are_the_engines(humanoid, skeleton):
     model = compile_model(humanoid)
     data = mujoco.MjData(model)

@@ -26,6 +26,7 @@ def publish_skills(store: Store, seed: int = 0, policy: bytes | None = None) -> 
         joints=body.skeleton.hinges,
         kp=body.kp,
         kd=body.kd,
+        damping=body.damping,
         torque_limit=body.torque_limit,
         control_dt=body.control_dt,
         mjcf=body.mjcf,
