@@ -136,15 +136,22 @@ def warm_up(cfg: PretrainConfig, material: Material, training: SkillTraining) ->
 def train(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path) -> bool:
     """The loop, up to `cfg.samples`. Returns whether it got there."""
     env, policy = training.env, training.nets.policy
-    policy.std = exploration(cfg.ppo, training.samples)
+    adapt(cfg, training)
 
     def after(scalars: Scalars) -> Scalars:
-        policy.std = exploration(cfg.ppo, training.samples)
+        adapt(cfg, training)
         return follow(env.env.curriculum, material.library.names) | {"broken": env.env.broken, "action_std": policy.std}
 
     shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}
     interval = cfg.checkpoint_interval
     return training.run(cfg.samples, folder, label="pretrain", shown=shown, checkpoint_interval=interval, after=after)
+
+
+def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:
+    """What depends on how many samples were seen: the width of exploration, and the weight of style."""
+    training.nets.policy.std = exploration(cfg.ppo, training.samples)
+    rewards, late = training.recipe.rewards, training.samples >= cfg.disc.disc_reward_samples
+    rewards["style"] = (cfg.disc.disc_reward_weight_final if late else cfg.disc.disc_reward_weight, rewards["style"][1])
 
 
 def exploration(ppo: PPOConfig, samples: int) -> float:
