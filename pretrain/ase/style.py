@@ -52,7 +52,7 @@ def demonstrations(library: MotionLibrary, skeleton: Skeleton, steps: int, rate:
 
 
 def window_normalizer(demos: Demos) -> Normalizer:
-    """Fixed by the clips: a running one would move under the discriminator's feet as the character learns."""
+    """Fixed by the clips: a running one would move under the encoder's feet as the character learns."""
     return Normalizer(demos.windows.mean(0), demos.windows.std(0).clamp_min(0.03), clip=8.0)
 
 
