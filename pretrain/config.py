@@ -50,15 +50,11 @@ class DiscConfig(Frozen):
     lr: Positive = 1e-4
     rows: Count = 4096  # of each rollout, in minibatches of `minibatch`
     minibatch: Count = 1024
-    disc_reward_weight: Annotated[float, Field(ge=0)] = (
-        0.5  # balance comes later the more style weighs (docs/training.md)
-    )
+    disc_reward_weight: Annotated[float, Field(ge=0)] = 0.5  # the more style weighs, the later balance comes
     disc_reward_weight_final: Annotated[float, Field(ge=0)] = 2.0  # from `disc_reward_samples` on
     disc_reward_samples: Count = 15_000_000
     disc_reward_scale: Positive = 2.0
-    disc_grad_penalty: Annotated[float, Field(ge=0)] = (
-        3.0  # at 10 standing still earns as much as walking (docs/training.md)
-    )
+    disc_grad_penalty: Annotated[float, Field(ge=0)] = 3.0  # at 10, standing still earns as much as walking
     disc_logit_reg: Annotated[float, Field(ge=0)] = 0.01
     disc_buffer_size: Count = 100_000
     disc_replay_share: Share = 0.5  # remembered windows per fresh one

@@ -257,6 +257,11 @@ def evaluate(store: Store, ref: str, under: Conditions) -> tuple[Version, Card]:
     """The version that `ref` names, and its card."""
     skills = SkillLibrary.open(store, ref, intra_op_num_threads=torch.get_num_threads())
     material = material_of(skills.version.manifest.lineage.config, skills.window_length)
+    if skills.version.manifest.character.mjcf != material.character.mjcf:
+        name = material.character.name
+        raise ValueError(
+            f"{ref} was trained on another {name!r} body than this one: measure it with the release it is from"
+        )
     return skills.version, skill_card(skills, material, under)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -45,6 +47,13 @@ def test_survival_is_told_by_the_clip_an_episode_began_in_mirrored_or_not():
     clip, survival = torch.tensor([0, 1, 0, 2]), torch.tensor([1.0, 0.4, 0.4, 0.25])
     assert begun_in(clip, survival, names) == pytest.approx({"walk": 0.6, "run": 0.25})
     assert "run" not in begun_in(clip[:3], survival[:3], names)
+
+
+def test_a_library_of_another_body_is_not_measured_on_this_one(material, monkeypatch, capsys):
+    other = replace(material, character=replace(material.character, mjcf="<mujoco/>"))
+    monkeypatch.setattr("pretrain.evaluate.material_of", lambda *_: other)
+    assert main(["humanoid@1", f"store={BUNDLED}"]) == 2
+    assert "humanoid@1 was trained on another 'humanoid' body" in capsys.readouterr().err
 
 
 def test_the_interval_of_a_mean_shrinks_with_the_root_of_n():
