@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import torch
 
 from pretrain.characters.character import Character
-from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.published import from_manifest
 from pretrain.motion.library import MotionLibrary, pack
 from pretrain.motion.recipe import Dataset, load_dataset
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from skills_store.library import SkillLibrary
-from skills_store.manifest import Character as PublishedBody
 from skills_store.store import Store
 from skills_store.version import Version
 
@@ -49,24 +48,10 @@ def open_parent(store: Store, ref: str) -> Parent:
     """The library that `ref` means now. Body and clips are those that its manifest names."""
     skills = SkillLibrary.open(store, ref, intra_op_num_threads=torch.get_num_threads())
     manifest = skills.version.manifest
-    character = published_character(manifest.character)
+    character = from_manifest(manifest.character)
     if "motions" not in manifest.lineage.config:
         raise ValueError(
             f"{skills.version.ref} does not say which motions it was trained on: its config has no 'motions'"
         )
     dataset = load_dataset(manifest.lineage.config["motions"], character.skeleton)
     return Parent(skills, character, dataset, pack(dataset.clips, dataset.weights))
-
-
-def published_character(body: PublishedBody) -> Character:
-    """The body as it was published."""
-    return Character(
-        name=body.name,
-        mjcf=body.mjcf,
-        skeleton=Skeleton.from_dict(body.skeleton),
-        kp=body.kp,
-        kd=body.kd,
-        damping=body.damping,
-        torque_limit=body.torque_limit,
-        control_dt=body.control_dt,
-    )

@@ -256,12 +256,7 @@ def table(cards: dict[str, Card]) -> str:
 def evaluate(store: Store, ref: str, under: Conditions) -> tuple[Version, Card]:
     """The version that `ref` names, and its card."""
     skills = SkillLibrary.open(store, ref, intra_op_num_threads=torch.get_num_threads())
-    material = material_of(skills.version.manifest.lineage.config, skills.window_length)
-    if skills.version.manifest.character.mjcf != material.character.mjcf:
-        name = material.character.name
-        raise ValueError(
-            f"{ref} was trained on another {name!r} body than this one: measure it with the release it is from"
-        )
+    material = material_of(skills.version.manifest, skills.window_length)
     return skills.version, skill_card(skills, material, under)
 
 

@@ -14,7 +14,7 @@ from pretrain.ase.latents import sphere
 from pretrain.ase.nets import SkillNets
 from pretrain.ase.skill import embed_clips
 from pretrain.ase.style import Discriminator
-from pretrain.characters.character import Character
+from pretrain.characters.published import to_manifest
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import layout, unflat
 from pretrain.config import PretrainConfig
@@ -117,27 +117,13 @@ def build_manifest(
     return m.Manifest(
         kind="skills",
         name=cfg.name,
-        character=describe_character(material.character),
+        character=to_manifest(material.character),
         graphs=exported.graphs,
         latent=m.Latent(dim=cfg.latent.latent_dim, clips={n: _plain(z) for n, z in zip(names, latents, strict=True)}),
         action=m.Action(offset=_plain(nets.action_scale.offset), scale=_plain(nets.action_scale.scale)),
         card=card,
         lineage=lineage(cfg.model_dump(mode="json", exclude=PLACES), cfg.seed, material.dataset),
         licence=" AND ".join(sorted({clip.licence for clip in material.dataset.clips})),
-    )
-
-
-def describe_character(character: Character) -> m.Character:
-    return m.Character(
-        name=character.name,
-        skeleton=character.skeleton.to_dict(),
-        joints=character.skeleton.hinges,
-        kp=character.kp,
-        kd=character.kd,
-        damping=character.damping,
-        torque_limit=character.torque_limit,
-        control_dt=character.control_dt,
-        mjcf=character.mjcf,
     )
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pretrain.ase.style import Demos, demonstrations
 from pretrain.characters.character import Character, load_character
+from pretrain.characters.published import from_manifest
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary, pack
 from pretrain.motion.recipe import Dataset, load_dataset
+from skills_store.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -23,19 +23,22 @@ class Material:
 
 def load_material(character: str, motions: str, window: int) -> Material:
     """Clips converted and packed; errors name the recipe, the file and the frame."""
-    body = load_character(character)
+    return _material(load_character(character), motions, window)
+
+
+def material_of(manifest: Manifest, window: int) -> Material:
+    """What a published library learned from: the body that it carries, and the recipe that its lineage names."""
+    if "motions" not in manifest.lineage.config:
+        raise ValueError(f"{manifest.name}'s lineage names no 'motions': there is nothing to measure against")
+    return _material(from_manifest(manifest.character), manifest.lineage.config["motions"], window)
+
+
+def _material(body: Character, motions: str, window: int) -> Material:
     dataset = load_dataset(motions, body.skeleton)
     if dataset.character != body.name:
         raise ValueError(f"recipe {dataset.name!r} is for {dataset.character!r}, not for {body.name!r}")
     library = pack(dataset.clips, dataset.weights)
     return Material(body, dataset, library, demonstrations(library, body.skeleton, window))
-
-
-def material_of(lineage: Mapping[str, Any], window: int) -> Material:
-    """What a published library learned from, by the configuration in its lineage."""
-    if missing := {"character", "motions"} - set(lineage):
-        raise ValueError(f"a lineage without {' and '.join(sorted(missing))} does not say what to measure against")
-    return load_material(lineage["character"], lineage["motions"], window)
 
 
 def control_steps(seconds: float) -> int:

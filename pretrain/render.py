@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
     try:
         asked = options(arguments, defaults)
         skills = SkillLibrary.open(Store(asked["store"] or default_root()), asked["skill"])
-        material = material_of(skills.version.manifest.lineage.config, skills.window_length)
+        material = material_of(skills.version.manifest, skills.window_length)
         rows = [strip(material.character, rollout(skills, material, clip)) for clip in asked["clips"].split(",")]
     except (StoreError, ValueError) as error:
         print(error, file=sys.stderr)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 from pretrain.ase.style import demonstrations
 from pretrain.coverage import Coverage, coverage_targets
 from pretrain.evaluate import begun_in, interval, main
-from skills_store.store import BUNDLED
+from pretrain.material import material_of
+from skills_store.store import BUNDLED, Store
 
 WINDOW = 3
 
@@ -49,11 +48,20 @@ def test_survival_is_told_by_the_clip_an_episode_began_in_mirrored_or_not():
     assert "run" not in begun_in(clip[:3], survival[:3], names)
 
 
-def test_a_library_of_another_body_is_not_measured_on_this_one(material, monkeypatch, capsys):
-    other = replace(material, character=replace(material.character, mjcf="<mujoco/>"))
-    monkeypatch.setattr("pretrain.evaluate.material_of", lambda *_: other)
-    assert main(["humanoid@1", f"store={BUNDLED}"]) == 2
-    assert "humanoid@1 was trained on another 'humanoid' body" in capsys.readouterr().err
+def test_a_library_is_measured_on_the_body_that_it_carries(material):
+    manifest = Store(BUNDLED).resolve("humanoid@1").manifest
+    heavier = manifest.character.mjcf.replace('density="2226"', 'density="3000"')
+    assert heavier != manifest.character.mjcf
+    other = manifest.model_copy(update={"character": manifest.character.model_copy(update={"mjcf": heavier})})
+    assert material_of(other, WINDOW).character.mjcf == heavier
+    assert material_of(manifest, WINDOW).character.skeleton == material.character.skeleton
+
+
+def test_a_library_that_does_not_say_what_it_learned_from_is_not_measured():
+    manifest = Store(BUNDLED).resolve("humanoid@1").manifest
+    silent = manifest.model_copy(update={"lineage": manifest.lineage.model_copy(update={"config": {}})})
+    with pytest.raises(ValueError, match="humanoid's lineage names no 'motions'"):
+        material_of(silent, WINDOW)
 
 
 def test_the_interval_of_a_mean_shrinks_with_the_root_of_n():
