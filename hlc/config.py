@@ -25,7 +25,7 @@ class PPOConfig(Frozen):
     """Steps are decisions, of `llc_steps` control steps each."""
 
     horizon: Count = 8
-    gamma: Share = 0.9  # per decision
+    gamma: Share = 0.95  # per decision
     lam: Share = 0.95
     clip: Positive = 0.2
     lr: Positive = 3e-4  # first value; steered towards target_kl
@@ -34,7 +34,7 @@ class PPOConfig(Frozen):
     epochs: Count = 5
     minibatch: Count = 2048
     hidden: Layers = (256, 256)
-    action_std: Positive = 0.3  # per number, before the projection; at 0.1 it settles on one skill before it has looked
+    action_std: Positive = 0.2  # per number, before the projection
     noise_color: Annotated[float, Field(ge=0, lt=1)] = 0.85  # of one decision with the next: a skill takes time to show
     action_bound: Positive = 1.0
     action_bound_weight: NotNegative = 1.0
@@ -60,6 +60,7 @@ class HlcConfig(Frozen):
     task_reward_weight: NotNegative = 0.9
     disc_reward_weight: NotNegative = 0.1
     progress_reward_weight: NotNegative = 3.0  # per metre
+    alive_reward_weight: NotNegative = 1.0  # per decision
     disc_reward_scale: Positive = 1.0
     checkpoint_interval: Positive = 60.0  # s
     runs: str = "runs"  # folder that holds the runs

@@ -20,7 +20,8 @@ from skills_store.library import SkillLibrary
 class SkillEnv:
     """N characters with a goal each. (Peng et al. 2022, section 6.) An `Env` of `pretrain.rl.rollout`.
 
-    What a control step earns is averaged over the decision; a world earns nothing from the moment it has ended.
+    What the task pays is averaged over the decision's control steps; a world earns nothing from the moment it has ended.
+    Style is that of the window a decision ends in: asked at every control step, it would cost more than the simulation.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class SkillEnv:
         z = on_sphere(action).numpy()
         going = torch.ones(self.num_envs, dtype=torch.bool)
         terminated, truncated = ~going, ~going
-        task, style = torch.zeros(self.num_envs), torch.zeros(self.num_envs)
+        task = torch.zeros(self.num_envs)
         before = self._distance()
         for _ in range(self.llc_steps):
             targets = self.skills.act(self.env.state().flat().numpy(), z)
@@ -57,17 +58,16 @@ class SkillEnv:
             failed = going & (outcome.fell | outcome.broken)
             going = going & ~failed  # a step that ends in a fall earns nothing
             task += going * self.task.reward(self.env.skeleton, self.env.state(), self.goals.goal)
-            style += going * self._style()
             stopped = going & outcome.timed_out
             terminated, truncated, going = terminated | failed, truncated | stopped, going & ~stopped
-        progress = going * (before - self._distance())
+        style, progress = ~terminated * self._style(), ~terminated * (before - self._distance())
         self.goals.decided(self.env.state())
         return Step(
             next_obs=self.observe(),
             reward=task / self.llc_steps,
             terminated=terminated,
             truncated=truncated,
-            extras={"style": style / self.llc_steps, "progress": progress},
+            extras={"style": style, "progress": progress},
         )
 
     def _distance(self) -> Tensor:

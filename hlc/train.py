@@ -64,7 +64,11 @@ def controller_recipe(cfg: HlcConfig, nets: ControllerNets) -> Recipe:
         return torch.optim.Adam(net.parameters(), lr, fused=True)
 
     return Recipe(
-        rewards={"style": (cfg.disc_reward_weight, _style), "progress": (cfg.progress_reward_weight, _progress)},
+        rewards={
+            "style": (cfg.disc_reward_weight, _style),
+            "progress": (cfg.progress_reward_weight, _progress),
+            "alive": (cfg.alive_reward_weight, _alive),
+        },
         policy=Learner(
             "policy", surrogate, adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch, target_kl=ppo.target_kl
         ),
@@ -79,10 +83,15 @@ def _style(rollout: Rollout) -> Tensor:
 def _progress(rollout: Rollout) -> Tensor:
     """Metres nearer to the goal by each decision: far from the goal the task's own reward is flat.
 
-    The idea is potential-based shaping (Ng, Harada and Russell 1999), but undiscounted and without a term for a fall, so
-    it may move the optimum a little. It is never part of what is reported.
+    The idea is potential-based shaping (Ng, Harada and Russell 1999), but undiscounted, so it may move the optimum a
+    little. It is never part of what is reported.
     """
     return rollout.extras["progress"]
+
+
+def _alive(rollout: Rollout) -> Tensor:
+    """1 for each decision that does not end in a fall: a dive at the goal is progress, too, and far from it costs nothing."""
+    return 1 - rollout.terminated.float()
 
 
 def train(cfg: HlcConfig, training: ControllerTraining, folder: Path) -> bool:

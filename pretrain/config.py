@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -50,14 +50,24 @@ class DiscConfig(Frozen):
     lr: Positive = 1e-4
     rows: Count = 4096  # of each rollout, in minibatches of `minibatch`
     minibatch: Count = 1024
-    disc_reward_weight: Annotated[float, Field(ge=0)] = 0.5  # the more style weighs, the later balance comes
-    disc_reward_weight_final: Annotated[float, Field(ge=0)] = 2.0  # from `disc_reward_samples` on
-    disc_reward_samples: Count = 15_000_000
+    disc_reward_weight: Annotated[float, Field(ge=0)] = 0.5
+    disc_reward_weight_final: Annotated[float, Field(ge=0)] = 4.0
     disc_reward_scale: Positive = 2.0
     disc_grad_penalty: Annotated[float, Field(ge=0)] = 3.0  # at 10, standing still earns as much as walking
+    disc_grad_penalty_final: Annotated[float, Field(ge=0)] = 10.0  # at 3 of fine units, the reward is flat
+    strict_from: Annotated[int, Field(ge=0)] = (
+        13_000_000  # samples: up to here coarse units, and the first of each pair;
+    )
+    strict_at: Count = 17_000_000  # from here on fine units, and the final ones
     disc_logit_reg: Annotated[float, Field(ge=0)] = 0.01
     disc_buffer_size: Count = 100_000
     disc_replay_share: Share = 0.5  # remembered windows per fresh one
+
+    @model_validator(mode="after")
+    def _strictness_rises(self) -> DiscConfig:
+        if self.strict_at <= self.strict_from:
+            raise ValueError(f"strict_at {self.strict_at} is not above strict_from {self.strict_from}")
+        return self
 
 
 class EncConfig(Frozen):
@@ -104,7 +114,7 @@ class PretrainConfig(Frozen):
     num_envs: Count = 512
     episode_length: Positive = 10.0  # s
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
-    samples: Count = 22_000_000
+    samples: Count = 24_000_000
     checkpoint_interval: Positive = 60.0  # s
     runs: str = "runs"  # folder that holds the runs
     store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE

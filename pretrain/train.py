@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -17,7 +18,7 @@ from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.skill import encoder_loss, skill_reward, warm_encoder, with_diversity
 from pretrain.ase.style import Replay, style_loss, style_reward
 from pretrain.card import write_card
-from pretrain.config import PPOConfig, PretrainConfig
+from pretrain.config import DiscConfig, PPOConfig, PretrainConfig
 from pretrain.evaluate import Conditions, skill_card, table
 from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material, control_steps, load_material
@@ -87,7 +88,7 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
         nets.discriminator,
         material.demos,
         replay,
-        grad_penalty=disc.disc_grad_penalty,
+        grad_penalty=(disc.disc_grad_penalty, disc.disc_grad_penalty_final),
         logit_reg=disc.disc_logit_reg,
         replay_share=disc.disc_replay_share,
     )
@@ -148,10 +149,18 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
 
 
 def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:
-    """What depends on how many samples were seen: the width of exploration, and the weight of style."""
+    """What depends on how many samples were seen: the width of exploration, and how strictly style is judged."""
     training.nets.policy.std = exploration(cfg.ppo, training.samples)
-    rewards, late = training.recipe.rewards, training.samples >= cfg.disc.disc_reward_samples
-    rewards["style"] = (cfg.disc.disc_reward_weight_final if late else cfg.disc.disc_reward_weight, rewards["style"][1])
+    strict = strictness(cfg.disc, training.samples)
+    training.nets.discriminator.sharpen(strict)
+    weight = (1 - strict) * cfg.disc.disc_reward_weight + strict * cfg.disc.disc_reward_weight_final
+    _, style = training.recipe.rewards["style"]
+    training.recipe = replace(training.recipe, rewards={**training.recipe.rewards, "style": (weight, style)})
+
+
+def strictness(disc: DiscConfig, samples: int) -> float:
+    """0 while balance is learned, then rising to 1: what is judged finely from the start, or weighs more, balances late."""
+    return min(max((samples - disc.strict_from) / (disc.strict_at - disc.strict_from), 0.0), 1.0)
 
 
 def exploration(ppo: PPOConfig, samples: int) -> float:

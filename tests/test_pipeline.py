@@ -20,7 +20,7 @@ from pretrain.motion.fetch import fetched
 from pretrain.motion.recipe import CACHE
 from pretrain.rl import checkpoint
 from pretrain.rl.run import load_config
-from pretrain.train import build, main, train, warm_up
+from pretrain.train import adapt, build, main, strictness, train, warm_up
 from serving.client import Client
 from skills_store.library import SkillLibrary
 from skills_store.store import Store
@@ -127,6 +127,7 @@ def test_everything_answers_over_http(controller):
         (["character=dragon"], "humanoid"),
         (["engine=bullet"], "mujoco"),
         (["seed=many"], "seed"),
+        (["disc.strict_from=9", "disc.strict_at=9"], "strict_at 9 is not above strict_from 9"),
     ],
 )
 def test_a_wrong_configuration_is_one_line_that_lists_what_exists(arguments, said, capsys, tmp_path):
@@ -142,6 +143,19 @@ def toy(**changes: object) -> PretrainConfig:
 
 def weights(training) -> torch.Tensor:
     return torch.cat([p.flatten() for net in training.nets.modules().values() for p in net.parameters()])
+
+
+def test_style_is_judged_more_strictly_as_samples_go_by():
+    cfg = toy()
+    assert [strictness(cfg.disc, samples) for samples in (0, 1_000, 1_500, 2_000, 9_000)] == [0, 0, 0.5, 1, 1]
+    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build(cfg, material)
+    judge = training.nets.discriminator
+    for samples, weight, unit in ((0, 0.5, judge.overall), (2_000, 4.0, judge.within)):
+        training.samples = samples
+        adapt(cfg, training)
+        assert training.recipe.rewards["style"][0] == weight
+        torch.testing.assert_close(judge.spread, unit)
 
 
 def test_a_resumed_run_ends_in_the_same_bits(tmp_path):
