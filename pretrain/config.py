@@ -114,7 +114,7 @@ class PretrainConfig(Frozen):
     num_envs: Count = 512
     episode_length: Positive = 10.0  # s
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
-    samples: Count = 24_000_000
+    samples: Count = 23_040_000
     checkpoint_interval: Positive = 60.0  # s
     runs: str = "runs"  # folder that holds the runs
     store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE

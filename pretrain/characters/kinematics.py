@@ -4,46 +4,53 @@ from __future__ import annotations
 
 import numpy as np
 
-from pretrain.characters.rotations import AXIS, Array, from_axis_angle, multiply, namespace, rotate
+from pretrain.characters.rotations import Array, from_axis_angle, multiply, namespace, rotate
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 
 
 def ball_rotations(skeleton: Skeleton, joint_pos: Array) -> Array:
     """Turns of the three-hinge joints against their parents, all at once: (..., J) -> (..., balls, 4)."""
-    balls = [joint for joint in skeleton.joints if len(joint.axes) == 3]
     xp = namespace(joint_pos)
-    half = 0.5 * xp.stack([joint_pos[..., j.start : j.stop] for j in balls], -2)
-    axes = np.array([[np.eye(3)[AXIS[a]] for a in j.axes] for j in balls])  # (balls, 3 hinges, 3)
+    half = 0.5 * xp.stack([joint_pos[..., j.start : j.stop] for j in skeleton.balls], -2)
     cosine, sine = xp.cos(half)[..., None], xp.sin(half)[..., None]
-    turns = xp.concatenate([cosine, sine * _like(joint_pos, axes)], -1)  # (..., balls, 3 hinges, 4)
+    turns = xp.concatenate([cosine, sine * _like(joint_pos, skeleton.ball_axes)], -1)  # (..., balls, 3 hinges, 4)
     return multiply(multiply(turns[..., 0, :], turns[..., 1, :]), turns[..., 2, :])
 
 
 def forward(skeleton: Skeleton, root_pos: Array, root_rot: Array, joint_pos: Array) -> tuple[Array, Array]:
-    """Body origins (..., B, 3) and rotations (..., B, 4) in the frame that the root is given in."""
-    local = joint_rotations(skeleton, joint_pos)
-    positions, rotations = [root_pos], [root_rot]
-    for i, body in enumerate(skeleton.bodies[1:], start=1):
-        parent = skeleton.parents[i]
-        offset = _like(root_pos, np.array(skeleton.offsets[i]))
-        positions.append(positions[parent] + rotate(rotations[parent], offset))
-        rotations.append(multiply(rotations[parent], local[body]) if body in local else rotations[parent])
+    """Body origins (..., B, 3) and rotations (..., B, 4) in the frame that the root is given in.
+
+    A generation of bodies at a time: body by body, most of the time would go into calling kernels, not into running them.
+    """
     xp = namespace(root_pos)
-    return xp.stack(positions, -2), xp.stack(rotations, -2)
+    local = joint_rotations(skeleton, joint_pos)
+    positions, rotations = {0: root_pos}, {0: root_rot}
+    for bodies in skeleton.generations:
+        parents = [skeleton.parents[i] for i in bodies]
+        offsets = _like(root_pos, np.array([skeleton.offsets[i] for i in bodies]))
+        held = xp.stack([rotations[p] for p in parents], -2)  # (..., bodies, 4)
+        moved = xp.stack([positions[p] for p in parents], -2) + rotate(held, offsets)
+        turned = multiply(held, xp.stack([local[i] for i in bodies], -2))
+        positions |= {body: moved[..., i, :] for i, body in enumerate(bodies)}
+        rotations |= {body: turned[..., i, :] for i, body in enumerate(bodies)}
+    each = range(len(skeleton.bodies))
+    return xp.stack([positions[i] for i in each], -2), xp.stack([rotations[i] for i in each], -2)
 
 
-def joint_rotations(skeleton: Skeleton, joint_pos: Array) -> dict[str, Array]:
-    """Each jointed body's turn against its parent: (..., J) -> {body: (..., 4)}."""
-    balls = ball_rotations(skeleton, joint_pos)
-    of_body, ball = {}, 0
+def joint_rotations(skeleton: Skeleton, joint_pos: Array) -> list[Array]:
+    """Each body's turn against its parent, none where there is no joint: (..., J) -> B times (..., 4)."""
+    balls, ball = ball_rotations(skeleton, joint_pos), 0
+    fixed = from_axis_angle("x", namespace(joint_pos).zeros_like(joint_pos[..., 0]))
+    turns = [fixed] * len(skeleton.bodies)
     for joint in skeleton.joints:
+        body = skeleton.bodies.index(joint.body)
         if len(joint.axes) == 3:
-            of_body[joint.body] = balls[..., ball, :]
+            turns[body] = balls[..., ball, :]
             ball += 1
         else:
-            of_body[joint.body] = from_axis_angle(joint.axes, joint_pos[..., joint.start])
-    return of_body
+            turns[body] = from_axis_angle(joint.axes, joint_pos[..., joint.start])
+    return turns
 
 
 def lowest_point(skeleton: Skeleton, state: CharacterState) -> Array:

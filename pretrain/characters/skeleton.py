@@ -49,6 +49,24 @@ class Skeleton:
         return len(self.hinges)
 
     @cached_property
+    def balls(self) -> tuple[Joint, ...]:
+        """The three-hinge joints, in serial order."""
+        return tuple(joint for joint in self.joints if len(joint.axes) == 3)
+
+    @cached_property
+    def ball_axes(self) -> np.ndarray:
+        """Unit vectors that their hinges turn about, (balls, 3 hinges, 3)."""
+        return np.array([[np.eye(3)["xyz".index(axis)] for axis in ball.axes] for ball in self.balls])
+
+    @cached_property
+    def generations(self) -> tuple[tuple[int, ...], ...]:
+        """All bodies but the root, by how many joints they are away from it, nearest first."""
+        depth = [0] * len(self.bodies)
+        for body, parent in enumerate(self.parents[1:], start=1):
+            depth[body] = depth[parent] + 1
+        return tuple(tuple(b for b, d in enumerate(depth) if d == away) for away in range(1, max(depth) + 1))
+
+    @cached_property
     def mirrored_bodies(self) -> tuple[int, ...]:
         """For each body, the index of its image on the other side."""
         return tuple(self.bodies.index(_other_side(body)) for body in self.bodies)
