@@ -40,6 +40,9 @@ class PPOConfig(Frozen):
     action_std: Positive = 0.06  # in units of the action scale; wider noise is told from mocap at once
     action_std_final: Positive = 0.05  # reached, by a constant factor a sample, after `action_std_samples`
     action_std_samples: Count = 12_000_000
+    average_decay: Annotated[float, Field(ge=0, lt=1)] = (
+        0.99  # an iteration, of the averaged weights that are published
+    )
     noise_color: Annotated[float, Field(ge=0, lt=1)] = 0.5  # correlation of exploration from step to step
     action_bound: Positive = 2.0
     action_bound_weight: Annotated[float, Field(ge=0)] = 1.0
@@ -114,7 +117,7 @@ class PretrainConfig(Frozen):
     num_envs: Count = 512
     episode_length: Positive = 10.0  # s
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
-    samples: Count = 23_040_000
+    samples: Count = 24_000_000
     checkpoint_interval: Positive = 60.0  # s
     runs: str = "runs"  # folder that holds the runs
     store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE

@@ -31,7 +31,7 @@ class PolicyGraph(nn.Module):
 
     def __init__(self, nets: SkillNets):
         super().__init__()
-        self.policy = nets.policy
+        self.policy = nets.average.module
         self.register_buffer("offset", nets.action_scale.offset)
         self.register_buffer("scale", nets.action_scale.scale)
 

@@ -45,7 +45,14 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     streams = [torch.Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)]
     rng, env_rng, skill_rng = streams
     skeleton = material.character.skeleton
-    sizes = Sizes(cfg.latent.latent_dim, cfg.ppo.hidden, cfg.disc.hidden, cfg.enc.hidden, cfg.ppo.action_std)
+    sizes = Sizes(
+        cfg.latent.latent_dim,
+        cfg.ppo.hidden,
+        cfg.disc.hidden,
+        cfg.enc.hidden,
+        cfg.ppo.action_std,
+        cfg.ppo.average_decay,
+    )
     nets = make_nets(sizes, material.library, material.demos, skeleton.num_hinges, rng)
     for net in (nets.policy, nets.value, nets.discriminator, nets.encoder):
         net.body.mixed = multiplies_bfloat16() if cfg.bfloat16 is None else cfg.bfloat16
@@ -140,6 +147,7 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
     adapt(cfg, training)
 
     def after(scalars: Scalars) -> Scalars:
+        training.nets.average.update_parameters(policy)
         adapt(cfg, training)
         return follow(env.env.curriculum, material.library.names) | {"broken": env.env.broken, "action_std": policy.std}
 

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 import torch
 
+from pretrain.characters.state import unflat
 from pretrain.config import PretrainConfig
 from pretrain.material import load_material
 from pretrain.motion.fetch import fetched
 from pretrain.motion.recipe import CACHE
 from pretrain.rl import checkpoint
 from pretrain.rl.run import load_config
+from pretrain.sim.features import proprioception
 from pretrain.train import adapt, build, main, strictness, train, warm_up
 from serving.client import Client
 from skills_store.library import SkillLibrary
@@ -82,6 +84,25 @@ def test_the_graphs_carry_no_path_of_the_machine_that_made_them(skills):
         data = skills.read(version, graph.file)
         assert b"site-packages" not in data
         assert str(Path.cwd()).encode() not in data
+
+
+def test_the_published_policy_is_the_average_of_the_last_iterations(skills, place):
+    cfg = toy()
+    nets = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)).nets
+    (file,) = place.glob("runs/toy-*/checkpoint.pt")
+    for name, net in nets.modules().items():
+        net.load_state_dict(checkpoint.load(file)["nets"][name])
+        net.eval()
+    z = torch.nn.functional.normalize(torch.randn(4, cfg.latent.latent_dim, generator=torch.Generator().manual_seed(0)))
+    states = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps).library.frames[:4]
+    targets = torch.from_numpy(SkillLibrary.open(skills, "toy@latest").act(states.numpy(), z.numpy()))
+    with torch.no_grad():
+        average, last = (
+            nets.action_scale.target(policy({"obs": proprioception(unflat(states)), "z": z}))
+            for policy in (nets.average.module, nets.policy)
+        )
+    torch.testing.assert_close(targets, average, atol=1e-5, rtol=0)
+    assert (targets - last).abs().max() > 1e-4
 
 
 def test_acting_is_invariant_to_place_and_scale_of_z(skills):

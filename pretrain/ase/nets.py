@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Generator, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from pretrain.ase.skill import Encoder
 from pretrain.ase.style import Demos, Discriminator, window_normalizer
@@ -18,16 +19,22 @@ from pretrain.sim.features import proprioception
 
 @dataclass(frozen=True)
 class SkillNets:
-    """pi(a|s,z), V(s,z), the discriminator, q(z|window), and what an action means."""
+    """pi(a|s,z), V(s,z), the discriminator, q(z|window), and what an action means.
+
+    What is published is not the policy of the last iteration but the running average of its weights: from one iteration to
+    the next, clips come and go (docs/training.md).
+    """
 
     policy: GaussianPolicy
+    average: AveragedModel
     value: Value
     discriminator: Discriminator
     encoder: Encoder
     action_scale: ActionScale
 
     def modules(self) -> dict[str, nn.Module]:
-        return {"policy": self.policy, "value": self.value, "disc": self.discriminator, "enc": self.encoder}
+        learning = {"policy": self.policy, "value": self.value, "disc": self.discriminator, "enc": self.encoder}
+        return {**learning, "average": self.average}
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class Sizes:
     disc: tuple[int, ...]
     enc: tuple[int, ...]
     action_std: float
+    average_decay: float  # of the average of the policy's weights, an iteration
 
 
 def make_nets(sizes: Sizes, library: MotionLibrary, demos: Demos, num_hinges: int, rng: Generator) -> SkillNets:
@@ -50,16 +58,13 @@ def make_nets(sizes: Sizes, library: MotionLibrary, demos: Demos, num_hinges: in
         return Inputs({"obs": obs, "z": nn.Identity()})
 
     window = window_normalizer(demos)
+    body = mlp([inputs_size, *sizes.policy, num_hinges], last_scale=0.1, rng=rng)
+    policy = GaussianPolicy(inputs(), body, sizes.action_std)
     return SkillNets(
-        policy=GaussianPolicy(
-            inputs(), mlp([inputs_size, *sizes.policy, num_hinges], last_scale=0.1, rng=rng), sizes.action_std
-        ),
+        policy=policy,
+        average=AveragedModel(policy, multi_avg_fn=get_ema_multi_avg_fn(sizes.average_decay)),
         value=Value(inputs(), mlp([inputs_size, *sizes.policy, 1], rng=rng)),
         discriminator=Discriminator(demos, sizes.disc, rng),
         encoder=Encoder(window, sizes.enc, sizes.latent_dim, len(library.names), rng),
         action_scale=ActionScale.of(library, num_hinges),
     )
-
-
-def state_dicts(nets: SkillNets) -> dict[str, dict[str, torch.Tensor]]:
-    return {name: dict(module.state_dict()) for name, module in nets.modules().items()}

@@ -12,7 +12,7 @@ from pretrain.ase.style import Replay, demonstrations, style_loss, style_reward
 from pretrain.rl.ppo import policy_loss
 from pretrain.rl.rollout import Rollout
 
-SIZES = Sizes(latent_dim=8, policy=(32,), disc=(64,), enc=(64,), action_std=0.1)
+SIZES = Sizes(latent_dim=8, policy=(32,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
 
 
 @pytest.fixture
