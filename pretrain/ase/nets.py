@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Generator, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
