@@ -55,7 +55,7 @@ class HlcConfig(Frozen):
     seed: int = 0
     num_envs: Count = 512
     episode_length: Positive = 10.0  # s
-    samples: Count = 2_200_000  # decisions
+    samples: Count = 3_000_000  # decisions
     llc_steps: Count = 5  # control steps per decision
     task_reward_weight: NotNegative = 0.9
     disc_reward_weight: NotNegative = 0.1
