@@ -7,9 +7,9 @@ from torch import Tensor
 
 from hlc.parent import Parent, open_parent
 from pretrain.characters.character import load_character
+from pretrain.characters.published import to_manifest
 from pretrain.characters.rotations import multiply, rotate, turn
 from pretrain.characters.state import CharacterState
-from skills_store import manifest as m
 from skills_store.store import Store
 from tests import tiny
 
@@ -19,21 +19,10 @@ def publish_skills(store: Store, seed: int = 0, policy: bytes | None = None) -> 
 
     `policy` takes the place of the random one.
     """
-    body = load_character("humanoid")
-    character = m.Character(
-        name=body.name,
-        skeleton=body.skeleton.to_dict(),
-        joints=body.skeleton.hinges,
-        kp=body.kp,
-        kd=body.kd,
-        damping=body.damping,
-        torque_limit=body.torque_limit,
-        control_dt=body.control_dt,
-        mjcf=body.mjcf,
-    )
     drawn = tiny.skills_manifest()
     lineage = drawn.lineage.model_copy(update={"config": {"motions": "locomotion"}})
-    changed = drawn.model_copy(update={"character": character, "lineage": lineage})
+    body = to_manifest(load_character("humanoid"))
+    changed = drawn.model_copy(update={"character": body, "lineage": lineage})
     files = tiny.skills_files(seed) | ({"policy.onnx": policy} if policy else {})
     return open_parent(store, store.publish(changed, files).pinned)
 
