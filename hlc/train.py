@@ -21,7 +21,7 @@ from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
 from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
-from pretrain.rl.ppo import policy_loss, value_loss
+from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
 from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config
 from pretrain.rl.training import Training
@@ -63,16 +63,17 @@ def controller_recipe(cfg: HlcConfig, nets: ControllerNets) -> Recipe:
     def adam(net: torch.nn.Module, lr: float) -> torch.optim.Optimizer:
         return torch.optim.Adam(net.parameters(), lr, fused=True)
 
+    acting, valuing = (*nets.policy.inputs.names, *FOR_POLICY), (*nets.value.inputs.names, *FOR_VALUE)
+    policy = adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch
+    value = adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch
     return Recipe(
         rewards={
             "style": (cfg.disc_reward_weight, _style),
             "progress": (cfg.progress_reward_weight, _progress),
             "alive": (cfg.alive_reward_weight, _alive),
         },
-        policy=Learner(
-            "policy", surrogate, adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch, target_kl=ppo.target_kl
-        ),
-        value=Learner("value", value_loss(nets.value), adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch),
+        policy=Learner("policy", acting, surrogate, *policy, target_kl=ppo.target_kl),
+        value=Learner("value", valuing, value_loss(nets.value), *value),
     )
 
 

@@ -24,7 +24,7 @@ from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material, control_steps, load_material
 from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
 from pretrain.rl.nets import multiplies_bfloat16
-from pretrain.rl.ppo import policy_loss, value_loss
+from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, policy_loss, value_loss
 from pretrain.rl.rollout import Noise
 from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config, logged
 from pretrain.rl.training import Training
@@ -103,23 +103,21 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
     def adam(net: torch.nn.Module, lr: float) -> torch.optim.Optimizer:
         return torch.optim.Adam(net.parameters(), lr, fused=True)
 
+    acting, valuing = (*nets.policy.inputs.names, *FOR_POLICY), (*nets.value.inputs.names, *FOR_VALUE)
+    policy = adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch
+    value = adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch
+    tell_clips = adam(nets.discriminator, disc.lr), 1, disc.minibatch, disc.rows
+    tell_skills = adam(nets.encoder, enc.lr), 1, enc.minibatch, enc.rows
     return Recipe(
         rewards={
             "style": (disc.disc_reward_weight, style_reward(nets.discriminator, disc.disc_reward_scale)),
             "skill": (enc.enc_reward_weight, skill_reward(nets.encoder)),
         },
-        policy=Learner("policy", varied, adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch, target_kl=ppo.target_kl),
-        value=Learner("value", value_loss(nets.value), adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch),
+        policy=Learner("policy", acting, varied, *policy, target_kl=ppo.target_kl),
+        value=Learner("value", valuing, value_loss(nets.value), *value),
         others=(
-            Learner("disc", style, adam(nets.discriminator, disc.lr), 1, disc.minibatch, disc.rows),
-            Learner(
-                "enc",
-                encoder_loss(nets.encoder, material.demos),
-                adam(nets.encoder, enc.lr),
-                1,
-                enc.minibatch,
-                enc.rows,
-            ),
+            Learner("disc", ("window", "z_clip"), style, *tell_clips),
+            Learner("enc", ("window", "z"), encoder_loss(nets.encoder, material.demos), *tell_skills),
         ),
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import torch
@@ -24,6 +25,7 @@ class Learner:
     """One loss and the optimiser that follows it, `epochs` times through the batch in minibatches of `minibatch` rows."""
 
     name: str
+    keys: tuple[str, ...]  # of the batch, what the loss reads
     loss: Loss
     optimizer: Optimizer
     epochs: int
@@ -32,16 +34,15 @@ class Learner:
     max_grad_norm: float = 1.0
     target_kl: float | None = None  # steer the learning rate towards this policy change per fit
 
-    def fit(self, batch: Batch, keys: Iterable[str], rng: Generator) -> Scalars:
+    def fit(self, batch: Batch, rng: Generator) -> Scalars:
         """Metrics are means over the minibatches. A step whose gradient is not finite is skipped and counted."""
-        columns = {key: batch[key] for key in keys if key in batch}
-        rows = len(next(iter(columns.values())))
+        rows = len(batch[self.keys[0]])
         totals: dict[str, Tensor] = {}
         steps = skipped = 0
         for _ in range(self.epochs):
             order = torch.randperm(rows, generator=rng)[: self.max_rows]
             for chosen in order.split(self.minibatch):
-                loss, metrics = self.loss({key: x[chosen] for key, x in columns.items()}, rng)
+                loss, metrics = self.loss({key: batch[key][chosen] for key in self.keys}, rng)
                 skipped += not self._descend(loss)
                 steps += 1
                 for key, value in {"loss": loss, **metrics}.items():
@@ -83,7 +84,7 @@ class Recipe:
 
     @property
     def learners(self) -> tuple[Learner, ...]:
-        return (self.value, self.policy, *self.others)
+        return (self.policy, self.value, *self.others)
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,23 @@ def with_advantages(rollout: Rollout, value: Value, cfg: LoopConfig) -> Batch:
     return {**rollout.flat(), "advantage": advantage, "return": value.scale(returns[:, None])[:, 0]}
 
 
+def fit_all(learners: Sequence[Learner], batch: Batch, rng: Generator) -> Scalars:
+    """Fit learners side by side, each on threads and random numbers of its own: all they share is the batch.
+
+    Layers this small gain little from a second thread; two learners on one thread each do. The bits are the same on one
+    core as on many.
+    """
+    seeds = torch.randint(2**62, (len(learners),), generator=rng).tolist()
+    cores = torch.get_num_threads()
+    each = max(1, cores // len(learners))
+    with ThreadPoolExecutor(min(cores, len(learners)), initializer=torch.set_num_threads, initargs=(each,)) as pool:
+        fits = [
+            pool.submit(learner.fit, batch, Generator().manual_seed(seed))
+            for learner, seed in zip(learners, seeds, strict=True)
+        ]
+    return {key: value for fit in fits for key, value in fit.result().items()}
+
+
 def iterate(
     env: Env, policy: GaussianPolicy, value: Value, recipe: Recipe, cfg: LoopConfig, noise: Noise, rng: Generator
 ) -> Scalars:
@@ -127,11 +145,7 @@ def iterate(
     collected = time.perf_counter()
     rollout, scalars = rewarded(rollout, recipe, cfg)
     batch = with_advantages(rollout, value, cfg)
-    observed = tuple(rollout.obs)
-    scalars |= recipe.value.fit(batch, (*observed, "return"), rng)
-    scalars |= recipe.policy.fit(batch, (*observed, "action", "logp", "advantage"), rng)
-    for learner in recipe.others:
-        scalars |= learner.fit(batch, batch, rng)
+    scalars |= fit_all(recipe.learners, batch, rng)
     finished = time.perf_counter()
     done = rollout.terminated | rollout.truncated
     return scalars | {

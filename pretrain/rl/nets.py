@@ -53,6 +53,7 @@ class Inputs(nn.Module):
     def __init__(self, parts: Mapping[str, nn.Module]):
         super().__init__()
         self.parts = nn.ModuleDict(parts)
+        self.names = tuple(parts)
 
     def forward(self, batch: Batch) -> Tensor:
         return torch.cat([part(batch[name]) for name, part in self.parts.items()], -1)

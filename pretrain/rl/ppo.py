@@ -12,6 +12,8 @@ from pretrain.rl.rollout import Batch
 
 Metrics = dict[str, Tensor]
 Loss = Callable[[Batch, Generator], tuple[Tensor, Metrics]]
+FOR_POLICY = ("action", "logp", "advantage")  # what the losses read beside the nets' own inputs
+FOR_VALUE = ("return",)
 
 
 def policy_loss(policy: GaussianPolicy, clip: float, action_bound: float, action_bound_weight: float) -> Loss:

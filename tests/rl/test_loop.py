@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from pretrain.rl import checkpoint
-from pretrain.rl.loop import Learner, LoopConfig, Recipe, iterate
+from pretrain.rl.loop import Learner, LoopConfig, Recipe, fit_all, iterate, with_advantages
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
-from pretrain.rl.ppo import policy_loss, value_loss
+from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, policy_loss, value_loss
 from pretrain.rl.rollout import Batch, Noise, Step, collect
 from pretrain.rl.run import Log
 
@@ -48,8 +48,15 @@ def parts(seed: int = 0) -> tuple[GaussianPolicy, Value, Recipe, torch.Generator
     value = Value(Inputs({"obs": standard(1)}), mlp([1, 32, 1], rng=rng))
     recipe = Recipe(
         {},
-        Learner("policy", policy_loss(policy, 0.2, 2.0, 0.1), torch.optim.Adam(policy.parameters(), 3e-3), 4, 256),
-        Learner("value", value_loss(value), torch.optim.Adam(value.parameters(), 3e-3), 4, 256),
+        Learner(
+            "policy",
+            ("obs", *FOR_POLICY),
+            policy_loss(policy, 0.2, 2.0, 0.1),
+            torch.optim.Adam(policy.parameters(), 3e-3),
+            4,
+            256,
+        ),
+        Learner("value", ("obs", *FOR_VALUE), value_loss(value), torch.optim.Adam(value.parameters(), 3e-3), 4, 256),
     )
     return policy, value, recipe, rng
 
@@ -92,10 +99,30 @@ def test_a_step_with_a_gradient_that_is_not_finite_is_skipped_and_counted():
     def poisoned(batch: Batch, rng: torch.Generator):
         return net(batch["x"]).mean() * torch.tensor(float("nan")), {}
 
-    learner = Learner("bad", poisoned, torch.optim.Adam(net.parameters()), 2, 5)
-    scalars = learner.fit({"x": torch.ones(10, 1)}, ("x",), torch.Generator())
+    learner = Learner("bad", ("x",), poisoned, torch.optim.Adam(net.parameters()), 2, 5)
+    scalars = learner.fit({"x": torch.ones(10, 1)}, torch.Generator())
     assert scalars["bad/skipped"] == 4
     assert torch.equal(net.weight, before)
+
+
+@pytest.mark.parametrize("cores", [2, 4])
+def test_learners_side_by_side_learn_what_they_learn_one_after_the_other(cores: int):
+    def learnt(threads: int) -> tuple[dict[str, float], list[torch.Tensor]]:
+        policy, value, recipe, rng = parts()
+        batch = with_advantages(
+            collect(Track(), policy, Noise(0.0, torch.zeros(64, 1)), 16, rng), value, LoopConfig(16, 0.95, 0.95)
+        )
+        torch.set_num_threads(threads)
+        scalars = fit_all(recipe.learners, batch, rng)
+        return scalars, [p.detach() for net in (policy, value) for p in net.parameters()]
+
+    before = torch.get_num_threads()
+    try:
+        (alone, expected), (together, found) = learnt(1), learnt(cores)
+    finally:
+        torch.set_num_threads(before)
+    assert alone == together
+    assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
 
 
 def test_colored_noise_keeps_its_spread_and_its_memory(rng):
