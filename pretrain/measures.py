@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,21 +25,23 @@ def _root(symmetric: Tensor) -> Tensor:
     return (vectors * values.clamp_min(0).sqrt()) @ vectors.T
 
 
-def aligned_error(cost: Tensor) -> float:
-    """Mean cost along the cheapest monotone path from corner to corner of a cost matrix (T, U): dynamic time warping.
+def aligned_error(cost: Tensor) -> Tensor:
+    """Mean cost along the cheapest monotone path from corner to corner of cost matrices (..., T, U): (...).
 
-    (Sakoe and Chiba 1978, symmetric steps of one; the path's length is the divisor.)
+    Dynamic time warping. (Sakoe and Chiba 1978, symmetric steps of one; the path's length is the divisor.)
     """
-    rows = cost.tolist()
-    above = [(0.0, 0)] + [(torch.inf, 0)] * len(rows[0])  # (total, steps) of the best path to each column
-    for row in rows:
-        here = [(torch.inf, 0)]
+    prices = cost.reshape(-1, *cost.shape[-2:]).numpy().transpose(1, 2, 0)  # (T, U, P)
+    nowhere = np.stack([np.full(prices.shape[2], np.inf), np.zeros(prices.shape[2])])  # (total, steps) of no path
+    above = [np.zeros_like(nowhere)] + [nowhere] * prices.shape[1]  # of the best path to each column
+    for row in prices:
+        here = [nowhere]
         for u, price in enumerate(row):
-            total, steps = min(above[u], above[u + 1], here[u])
-            here.append((total + price, steps + 1))
+            before = np.stack([above[u], above[u + 1], here[u]])  # (3, 2, P)
+            best = np.take_along_axis(before, before[:, :1].argmin(0)[None], 0)[0]
+            here.append(best + np.stack([price, np.ones_like(price)]))
         above = here
     total, steps = above[-1]
-    return total / steps
+    return torch.from_numpy(total / steps).view(cost.shape[:-2])
 
 
 def jerk(joint_pos: Tensor, rate: float) -> Tensor:
@@ -48,7 +51,9 @@ def jerk(joint_pos: Tensor, rate: float) -> Tensor:
 
 
 def spread(rollouts: Tensor) -> float:
-    """Mean distance between any two of K rollouts (K, T, F), frame by frame."""
-    k = len(rollouts)
-    distance = torch.stack([torch.cdist(frame, frame) for frame in rollouts.unbind(1)]).mean(0)
-    return float(distance.sum() / (k * (k - 1)))
+    """Mean distance between any two of K rollouts (K, T, F), best aligned in time.
+
+    Frame by frame, two walks out of step would be as far apart as a walk and a turn.
+    """
+    one, other = torch.triu_indices(len(rollouts), len(rollouts), 1)
+    return float(aligned_error(torch.cdist(rollouts[one], rollouts[other])).mean())

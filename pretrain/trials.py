@@ -85,7 +85,8 @@ def begin(env: CharacterEnv, clips: Tensor, times: Tensor, rng: Generator) -> No
 def diversity(act: Act, make_env: MakeEnv, clips: list[int], scale: Tensor, dim: int, rng: Generator) -> Measured:
     """Distance between rollouts of two seconds from one state: of different z (`ratio`), and of the same z (`repeat`).
 
-    Both over the distance between the clips' own frames; `over_repeat` is one over the other. Falls are left out.
+    Rollouts are aligned in time. Both distances are over that between the clips; `over_repeat` is one over the other.
+    Falls are left out.
     """
     env = make_env(2 * REPEATS * len(clips))
     start = torch.tensor(clips).repeat_interleave(2 * REPEATS)
@@ -99,7 +100,7 @@ def diversity(act: Act, make_env: MakeEnv, clips: list[int], scale: Tensor, dim:
         _mean([spread(frames[c, half][stood[c, half]]) for c in range(len(clips)) if stood[c, half].sum() > 1])
         for half in (0, 1)
     )
-    own = spread(_clip_frames(env, clips, rng) / scale)
+    own = spread(_clip_frames(env, clips, played.frames.shape[0]) / scale)
     return {"ratio": _over(different, own), "repeat": _over(same, own), "over_repeat": _over(different, same)}
 
 
@@ -112,10 +113,10 @@ def _over(a: float | None, b: float | None) -> float | None:
     return a / b if a is not None and b else None
 
 
-def _clip_frames(env: CharacterEnv, clips: list[int], rng: Generator) -> Tensor:
-    """Random frames of each clip, (C, 64, F)."""
-    ids = torch.tensor(clips)[:, None].expand(-1, 64)
-    times = torch.rand(ids.shape, generator=rng) * env.library.durations[ids]
+def _clip_frames(env: CharacterEnv, clips: list[int], count: int) -> Tensor:
+    """`count` frames of each clip, evenly spaced from its first to its last, (C, count, F)."""
+    ids = torch.tensor(clips)[:, None].expand(-1, count)
+    times = torch.linspace(0, 1, count) * env.library.durations[ids]
     return style_frame(env.skeleton, env.library.at(ids, times))
 
 
@@ -134,13 +135,11 @@ def performance(act: Act, make_env: MakeEnv, latents: dict[int, Tensor], rng: Ge
         worlds = slice(i * REPEATS, (i + 1) * REPEATS)
         times = torch.arange(int(env.library.lengths[clip])) / CONTROL_RATE
         reference = body_positions(env.skeleton, env.library.at(torch.full(times.shape, clip), times))
-        errors = [
-            aligned_error((played.bodies[: len(times), world, None] - reference).norm(dim=-1).mean(-1))
-            for world in range(env.num_envs)[worlds][:4]
-        ]
+        bodies = played.bodies[: len(times), worlds].transpose(0, 1)
+        error = aligned_error((bodies[:, :, None] - reference).norm(dim=-1).mean(-1))
         results[env.library.names[clip]] = {
             "survival": float(played.standing[:, worlds].float().mean()),
-            "pose_error_m": float(np.mean(errors)),
+            "pose_error_m": float(error.mean()),
         }
     return results
 

@@ -62,6 +62,18 @@ def test_jerk_of_a_polynomial_is_its_third_derivative():
     assert jerk(motion, 30.0).tolist() == pytest.approx([2.0], rel=1e-6)
 
 
+def test_alignment_takes_many_matrices_at_once(rng):
+    costs = torch.rand(2, 3, 7, 5, generator=rng)
+    each = [[float(aligned_error(matrix)) for matrix in row] for row in costs]
+    torch.testing.assert_close(aligned_error(costs).float(), torch.tensor(each))
+
+
+def test_spread_forgives_being_out_of_step():
+    wave = torch.sin(torch.linspace(0, 25, 60))[:, None]
+    late = torch.sin(torch.linspace(-1, 24, 60))[:, None]
+    assert spread(torch.stack([wave, late])) < 0.3 * float((wave - late).abs().mean())
+
+
 def test_spread_is_the_mean_distance_of_pairs():
     still = torch.zeros(3, 5, 2)
     assert spread(still) == 0
