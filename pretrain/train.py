@@ -17,6 +17,7 @@ from pretrain.ase.latents import LatentSchedule, SkillEnv
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.skill import encoder_loss, skill_reward, warm_encoder, with_diversity
 from pretrain.ase.style import Replay, style_loss, style_reward
+from pretrain.ase.symmetry import symmetry
 from pretrain.card import write_card
 from pretrain.config import DiscConfig, PPOConfig, PretrainConfig
 from pretrain.evaluate import Conditions, skill_card, table
@@ -53,7 +54,8 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         cfg.ppo.action_std,
         cfg.ppo.average_decay,
     )
-    nets = make_nets(sizes, material.library, material.demos, skeleton.num_hinges, rng)
+    both_sides = symmetry(skeleton, material.library.names, cfg.latent.latent_dim, cfg.num_disc_obs_steps)
+    nets = make_nets(sizes, material.library, material.demos, skeleton.num_hinges, both_sides, rng)
     for net in (nets.policy, nets.value, nets.discriminator, nets.encoder):
         net.body.mixed = multiplies_bfloat16() if cfg.bfloat16 is None else cfg.bfloat16
     env = CharacterEnv(

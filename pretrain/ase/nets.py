@@ -9,6 +9,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from pretrain.ase.skill import Encoder
 from pretrain.ase.style import Demos, Discriminator, window_normalizer
+from pretrain.ase.symmetry import Symmetry
 from pretrain.characters.state import unflat
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp
@@ -46,7 +47,9 @@ class Sizes:
     average_decay: float  # of the average of the policy's weights, an iteration
 
 
-def make_nets(sizes: Sizes, library: MotionLibrary, demos: Demos, num_hinges: int, rng: Generator) -> SkillNets:
+def make_nets(
+    sizes: Sizes, library: MotionLibrary, demos: Demos, num_hinges: int, symmetry: Symmetry, rng: Generator
+) -> SkillNets:
     """Fresh networks. Normalisers are fixed by the clips, so that nothing shifts while the networks learn."""
     seen = proprioception(unflat(library.frames))
     inputs_size = seen.shape[-1] + sizes.latent_dim
@@ -56,14 +59,14 @@ def make_nets(sizes: Sizes, library: MotionLibrary, demos: Demos, num_hinges: in
     def inputs() -> Inputs:
         return Inputs({"obs": obs, "z": nn.Identity()})
 
-    window = window_normalizer(demos)
-    body = mlp([inputs_size, *sizes.policy, num_hinges], last_scale=0.1, rng=rng)
+    window, clips = window_normalizer(demos), len(library.names)
+    body = mlp([inputs_size, *sizes.policy, num_hinges], last_scale=0.1, rng=rng, mirrored=symmetry.policy)
     policy = GaussianPolicy(inputs(), body, sizes.action_std)
     return SkillNets(
         policy=policy,
         average=AveragedModel(policy, multi_avg_fn=get_ema_multi_avg_fn(sizes.average_decay)),
-        value=Value(inputs(), mlp([inputs_size, *sizes.policy, 1], rng=rng)),
-        discriminator=Discriminator(demos, sizes.disc, rng),
-        encoder=Encoder(window, sizes.enc, sizes.latent_dim, len(library.names), rng),
+        value=Value(inputs(), mlp([inputs_size, *sizes.policy, 1], rng=rng, mirrored=symmetry.value)),
+        discriminator=Discriminator(demos, sizes.disc, rng, symmetry.discriminator),
+        encoder=Encoder(window, sizes.enc, sizes.latent_dim, clips, rng, symmetry.encoder),
         action_scale=ActionScale.of(library, num_hinges),
     )

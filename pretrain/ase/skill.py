@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 from pretrain.ase.latents import sphere
 from pretrain.ase.style import Demos
 from pretrain.rl.loop import Reward
+from pretrain.rl.mirror import Reflection
 from pretrain.rl.nets import GaussianPolicy, Normalizer, mlp
 from pretrain.rl.ppo import Loss, Metrics
 from pretrain.rl.rollout import Batch, Rollout
@@ -22,10 +23,18 @@ class Encoder(nn.Module):
 
     clip_latents: Tensor
 
-    def __init__(self, norm: Normalizer, hidden: tuple[int, ...], latent_dim: int, clips: int, rng: Generator):
+    def __init__(
+        self,
+        norm: Normalizer,
+        hidden: tuple[int, ...],
+        latent_dim: int,
+        clips: int,
+        rng: Generator,
+        mirrored: Reflection | None = None,
+    ):
         super().__init__()
         self.norm, self.latent_dim = norm, latent_dim
-        self.body = mlp([len(norm.mean), *hidden, latent_dim], rng=rng)
+        self.body = mlp([len(norm.mean), *hidden, latent_dim], rng=rng, mirrored=mirrored)
         # (C, D) where each clip lies: drawn anywhere, placed by the warm start, and held to from then on
         self.register_buffer("clip_latents", sphere(clips, latent_dim, rng))
 

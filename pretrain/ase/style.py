@@ -17,6 +17,7 @@ from torch.nn.functional import one_hot, softplus
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.loop import Reward
+from pretrain.rl.mirror import Reflection
 from pretrain.rl.nets import Normalizer, mlp
 from pretrain.rl.ppo import Loss, Metrics
 from pretrain.rl.rollout import Batch, Rollout
@@ -68,7 +69,7 @@ class Discriminator(nn.Module):
     spread: Tensor
     sharpness: Tensor
 
-    def __init__(self, demos: Demos, hidden: tuple[int, ...], rng: Generator):
+    def __init__(self, demos: Demos, hidden: tuple[int, ...], rng: Generator, mirrored: Reflection | None = None):
         super().__init__()
         centre, within = _within_clips(demos)
         overall = window_normalizer(demos).std.clone()
@@ -77,7 +78,7 @@ class Discriminator(nn.Module):
         self.register_buffer("within", within)  # (W * F) and within clips
         self.register_buffer("spread", overall.clone())  # (W * F) the unit at the moment,
         self.register_buffer("sharpness", torch.zeros(()))  # () and where it is between the two
-        self.body = mlp([len(within) + len(centre), *hidden, 1], rng=rng)
+        self.body = mlp([len(within) + len(centre), *hidden, 1], rng=rng, mirrored=mirrored)
 
     def sharpen(self, sharpness: float) -> None:
         """Measure in units of the spread over all clips (0), within clips (1), or in between, by geometric steps.

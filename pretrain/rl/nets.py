@@ -9,6 +9,7 @@ from itertools import pairwise
 import torch
 from torch import Generator, Tensor, nn
 
+from pretrain.rl.mirror import MirrorLinear, Reflection, halves
 from pretrain.rl.rollout import Batch
 
 
@@ -79,12 +80,26 @@ def multiplies_bfloat16() -> bool:
     return bool(can.get("avx512_bf16") or can.get("amx_bf16"))
 
 
-def mlp(sizes: Sequence[int], *, last_scale: float = 1.0, rng: Generator) -> Layers:
-    """Linear and ReLU layers. He-initialised; the last layer is scaled by `last_scale`; biases start at 0."""
+def mlp(
+    sizes: Sequence[int],
+    *,
+    last_scale: float = 1.0,
+    rng: Generator,
+    mirrored: Reflection | None = None,
+) -> Layers:
+    """Linear and ReLU layers. He-initialised; the last layer is scaled by `last_scale`; biases start at 0.
+
+    With `mirrored`, the net commutes with these reflections of its input and output: f(M x) = M f(x). In between, the
+    halves of each layer swap.
+    """
     layers: list[nn.Module] = []
     for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
         last = i == len(sizes) - 2
-        layer = nn.Linear(fan_in, fan_out)
+        if mirrored is None:
+            layer = nn.Linear(fan_in, fan_out)
+        else:
+            into, out = mirrored
+            layer = MirrorLinear(into if i == 0 else halves(fan_in), out if last else halves(fan_out))
         bound = math.sqrt((3.0 if last else 6.0) / fan_in) * (last_scale if last else 1.0)
         with torch.no_grad():
             layer.weight.uniform_(-bound, bound, generator=rng)

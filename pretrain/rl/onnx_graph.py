@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Mapping
+from copy import deepcopy
 
 import numpy as np
 import onnxruntime
 import torch
 from torch import Tensor, nn
 
+from pretrain.rl.mirror import untied
 from skills_store.manifest import Graph, Parity
 from skills_store.manifest import Tensor as Declared
 
@@ -34,7 +36,7 @@ def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> by
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's own deprecations
         program = torch.onnx.export(
-            module.eval(),
+            untied(deepcopy(module.eval())),
             kwargs=dict(examples),
             input_names=list(examples),
             output_names=[output],

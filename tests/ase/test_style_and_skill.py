@@ -9,6 +9,7 @@ from pretrain.ase.latents import sphere
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.skill import embed_clips, encoder_loss, skill_reward, warm_encoder, with_diversity
 from pretrain.ase.style import Replay, demonstrations, style_loss, style_reward
+from pretrain.ase.symmetry import Symmetry
 from pretrain.rl.ppo import policy_loss
 from pretrain.rl.rollout import Rollout
 
@@ -17,7 +18,7 @@ SIZES = Sizes(latent_dim=8, policy=(32,), disc=(64,), enc=(64,), action_std=0.1,
 
 @pytest.fixture
 def nets(material, rng):
-    return make_nets(SIZES, material.library, material.demos, 28, rng)
+    return make_nets(SIZES, material.library, material.demos, 28, Symmetry(), rng)
 
 
 def rollout(**extras: torch.Tensor) -> Rollout:

@@ -1,0 +1,61 @@
+"""What a reflected character's networks see and say, against clips that were reflected themselves."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.ase.nets import Sizes, make_nets
+from pretrain.ase.skill import embed_clips
+from pretrain.ase.symmetry import Symmetry, hinge_mirror, proprioception_mirror, style_mirror, symmetry
+from pretrain.sim.features import proprioception, style_frame
+
+SIZES = Sizes(latent_dim=8, policy=(32,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
+
+
+@pytest.fixture
+def sides(library):
+    """States of every clip, and of its mirror image, at the same times."""
+    clips = torch.arange(0, len(library.names), 2).repeat_interleave(8)
+    times = library.durations[clips] * torch.linspace(0, 1, 8).repeat(len(clips) // 8)
+    assert all(library.names[c + 1] == f"{library.names[c]}_mirror" for c in clips.tolist())
+    return library.at(clips, times), library.at(clips + 1, times)
+
+
+def test_features_of_a_mirrored_state_are_mirrored_features(sides, skeleton):
+    one, other = sides
+    torch.testing.assert_close(hinge_mirror(skeleton)(one.joint_pos), other.joint_pos, atol=2e-3, rtol=0)
+    seen = proprioception_mirror(skeleton)(proprioception(one))
+    torch.testing.assert_close(seen, proprioception(other), atol=2e-2, rtol=1e-3)
+    style = style_mirror(skeleton)(style_frame(skeleton, one))
+    torch.testing.assert_close(style, style_frame(skeleton, other), atol=2e-2, rtol=1e-3)
+
+
+def test_every_network_treats_both_sides_alike(material, skeleton, rng):
+    library, demos = material.library, material.demos
+    both = symmetry(skeleton, library.names, 8, 3)
+    assert both.policy
+    assert both.encoder
+    nets = make_nets(SIZES, library, demos, skeleton.num_hinges, both, rng)
+    (seen, said), (window, z) = both.policy, both.encoder
+    x = torch.randn(16, len(seen), generator=rng)
+    torch.testing.assert_close(nets.policy.body(seen(x)), said(nets.policy.body(x)))
+    torch.testing.assert_close(nets.value.body(seen(x)), nets.value.body(x))
+    rows = torch.randint(len(demos.windows), (16,), generator=rng)
+    torch.testing.assert_close(
+        nets.encoder(window(demos.windows[rows])), z(nets.encoder(demos.windows[rows])), atol=1e-3, rtol=0
+    )
+    clip = demos.clip[rows]
+    torch.testing.assert_close(
+        nets.discriminator(window(demos.windows[rows]), clip ^ 1),  # a clip's image lies beside it
+        nets.discriminator(demos.windows[rows], clip),
+        atol=1e-3,
+        rtol=0,
+    )
+    places = embed_clips(nets.encoder, demos)
+    torch.testing.assert_close(z(places[0::2]), places[1::2], atol=1e-3, rtol=0)
+
+
+def test_clips_without_their_images_are_learned_plainly(skeleton):
+    assert symmetry(skeleton, ("walk", "run"), 8, 3) == Symmetry()
+    assert symmetry(skeleton, ("walk", "walk_mirror"), 7, 3) == Symmetry()
