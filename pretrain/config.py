@@ -37,9 +37,9 @@ class PPOConfig(Frozen):
     epochs: Count = 2
     minibatch: Count = 1024
     hidden: Layers = (256, 256)
-    action_std: Positive = 0.06  # in units of the action scale; wider noise is told from mocap at once
+    action_std: Positive = 0.1  # in units of the action scale; wider noise is told from mocap at once
     action_std_final: Positive = 0.05  # reached, by a constant factor a sample, after `action_std_samples`
-    action_std_samples: Count = 12_000_000
+    action_std_samples: Count = 8_000_000
     average_decay: Annotated[float, Field(ge=0, lt=1)] = (
         0.99  # an iteration, of the averaged weights that are published
     )
@@ -59,9 +59,9 @@ class DiscConfig(Frozen):
     disc_grad_penalty: Annotated[float, Field(ge=0)] = 3.0  # at 10, standing still earns as much as walking
     disc_grad_penalty_final: Annotated[float, Field(ge=0)] = 10.0  # at 3 of fine units, the reward is flat
     strict_from: Annotated[int, Field(ge=0)] = (
-        13_000_000  # samples: up to here coarse units, and the first of each pair;
+        8_000_000  # samples: up to here coarse units, and the first of each pair;
     )
-    strict_at: Count = 17_000_000  # from here on fine units, and the final ones
+    strict_at: Count = 12_000_000  # from here on fine units, and the final ones
     disc_logit_reg: Annotated[float, Field(ge=0)] = 0.01
     disc_buffer_size: Count = 100_000
     disc_replay_share: Share = 0.5  # remembered windows per fresh one
@@ -101,6 +101,13 @@ class CurriculumConfig(Frozen):
     focus: Annotated[float, Field(ge=1)] = 3.0  # how much more or less often than its weight says a clip is begun in
 
 
+class LeashConfig(Frozen):
+    """How far from its clip a skill may move before its episode ends (pretrain/ase/leash.py)."""
+
+    length: Positive = 1.3  # root mean square over window features, in their spread over the clips
+    grace: Annotated[float, Field(ge=0)] = 2.0  # s to come near, after a change of skill
+
+
 class EvalConfig(Frozen):
     episodes: Count = 1024
     seed: int = 1234
@@ -117,7 +124,7 @@ class PretrainConfig(Frozen):
     num_envs: Count = 512
     episode_length: Positive = 10.0  # s
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
-    samples: Count = 24_000_000
+    samples: Count = 18_000_000
     checkpoint_interval: Positive = 60.0  # s
     runs: str = "runs"  # folder that holds the runs
     store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE
@@ -128,4 +135,5 @@ class PretrainConfig(Frozen):
     enc: EncConfig = EncConfig()
     warm: WarmConfig = WarmConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
+    leash: LeashConfig = LeashConfig()
     eval: EvalConfig = EvalConfig()

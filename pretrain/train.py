@@ -14,15 +14,18 @@ import torch
 
 from pretrain.ase.clone import clone
 from pretrain.ase.latents import LatentSchedule, SkillEnv
+from pretrain.ase.leash import Leash
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.skill import encoder_loss, skill_reward, warm_encoder, with_diversity
-from pretrain.ase.style import Replay, style_loss, style_reward
+from pretrain.ase.style import Replay, demonstrations, style_loss, style_reward
 from pretrain.ase.symmetry import symmetry
 from pretrain.card import write_card
 from pretrain.config import DiscConfig, PPOConfig, PretrainConfig
 from pretrain.evaluate import Conditions, skill_card, table
 from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material, control_steps, load_material
+from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.doubts import doubts
 from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
 from pretrain.rl.nets import multiplies_bfloat16
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, policy_loss, value_loss
@@ -73,7 +76,9 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         control_steps(cfg.latent.latent_time_max),
         cfg.latent.clip_latent_prob,
     )
-    skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, skill_rng)
+    clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
+    leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, control_steps(cfg.leash.grace))
+    skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng)
     replay = Replay(cfg.disc.disc_buffer_size, material.demos.windows.shape[1])
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
     loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam)
@@ -216,7 +221,7 @@ def run(cfg: PretrainConfig) -> int:
     began = time.monotonic()
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     for clip in material.dataset.clips:
-        for warning in clip.warnings:
+        for warning in (*clip.warnings, *doubts(clip)):
             print(f"warning: {warning}", file=sys.stderr)
     folder = Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, NOT_LEARNING)}"
     folder.mkdir(parents=True, exist_ok=True)

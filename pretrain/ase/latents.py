@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
+from pretrain.ase.leash import Leash
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import ActionScale, CharacterEnv
 
@@ -42,29 +43,37 @@ class SkillEnv:
         action_scale: ActionScale,
         schedule: LatentSchedule,
         clip_latents: Tensor,
+        leash: Leash,
         rng: Generator,
     ):
         self.env, self.action_scale, self.schedule, self._rng = env, action_scale, schedule, rng
+        self.leash = leash
         self.num_envs = env.num_envs
         self.clip_latents = clip_latents  # (C, dim), the encoder's own: the warm start writes to it
         self.z = torch.zeros(self.num_envs, schedule.dim)
         self.z_clip = torch.zeros(self.num_envs, dtype=torch.long)  # the clip whose own latent is nearest to z
         self.left = torch.zeros(self.num_envs, dtype=torch.long)  # steps until the next change
+        self.grace = torch.zeros(self.num_envs, dtype=torch.long)  # steps that it may still be far from its clip
         self.reset(torch.arange(self.num_envs))
 
     def reset(self, ids: Tensor) -> None:
         if not len(ids):
             return
         self.env.reset(ids)
-        self._draw(ids, self.env.clip[ids])
+        self.grace[ids] = 0
+        self._draw(ids, self.env.clip[ids], self.env.clip[ids])
 
-    def _draw(self, ids: Tensor, clips: Tensor) -> None:
-        """New latents for worlds `ids` (n,): a share of them those of `clips` (n,), the others anywhere on the sphere."""
+    def _draw(self, ids: Tensor, clips: Tensor, moving: Tensor) -> None:
+        """New latents for worlds `ids` (n,) that move as in clips `moving` (n,).
+
+        A share of them are those of `clips` (n,), the others lie anywhere on the sphere.
+        """
         own = torch.rand(len(ids), generator=self._rng) < self.schedule.clip_prob
         z = sphere(len(ids), self.schedule.dim, self._rng)
         self.z[ids] = torch.where(own[:, None], self.clip_latents[clips], z)
         self.z_clip[ids] = torch.where(own, clips, (z @ self.clip_latents.T).argmax(-1))
         self.left[ids] = self.schedule.lifetimes(len(ids), self._rng)
+        self.grace[ids] = torch.where(self.z_clip[ids] == moving, self.grace[ids], self.leash.grace)
 
     def observe(self) -> Batch:
         return {"obs": self.env.obs(), "z": self.z.clone()}
@@ -72,25 +81,29 @@ class SkillEnv:
     def step(self, action: Tensor) -> Step:
         outcome = self.env.step(self.action_scale.target(action))
         held = self.z_clip.clone()
+        self.grace = (self.grace - 1).clamp_min(0)
+        strayed = self.leash.strayed(self.env.windows(), held) & (self.grace == 0)
+        lost = outcome.fell | (strayed & (held == self.env.clip))
+        self.env.curriculum.saw(self.env.clip, lost)
         self.left -= 1
         expired = (self.left <= 0).nonzero()[:, 0]
         if len(expired):
             clips, _ = self.env.library.sample(len(expired), self._rng)
-            self._draw(expired, clips)
+            self._draw(expired, clips, held[expired])
         return Step(
             next_obs=self.observe(),
             reward=torch.zeros(self.num_envs),
-            terminated=outcome.fell | outcome.broken,
+            terminated=outcome.fell | outcome.broken | strayed,
             truncated=outcome.timed_out,
             extras={"window": self.env.windows(), "z_clip": held},
         )
 
     def snapshot(self) -> dict[str, Tensor]:
-        own = {name: getattr(self, name).clone() for name in ("z", "z_clip", "left")}
+        own = {name: getattr(self, name).clone() for name in ("z", "z_clip", "left", "grace")}
         return {**self.env.snapshot(), **own, "skill_rng": self._rng.get_state()}
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
         self.env.restore(snapshot)
-        for name in ("z", "z_clip", "left"):
+        for name in ("z", "z_clip", "left", "grace"):
             setattr(self, name, snapshot[name].clone())
         self._rng.set_state(snapshot["skill_rng"])

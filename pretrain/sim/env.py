@@ -99,7 +99,6 @@ class CharacterEnv:
         self.frames = torch.cat([self.frames[:, 1:], style_frame(self.skeleton, state)[:, None]], 1)
         fell = self.touches() & (self.age > 1)
         timed_out = self.age >= self.episode_length
-        self.curriculum.saw(self.clip, fell)
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
 
     def _hold(self) -> None:

@@ -1,22 +1,25 @@
-"""Latents: where they lie, how long they last, and which clip each belongs to."""
+"""Latents: where they lie, how long they last, which clip each belongs to, and how far from it a world may move."""
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from pretrain.ase.latents import LatentSchedule, SkillEnv, sphere
+from pretrain.ase.leash import Leash
+from pretrain.ase.style import Demos, demonstrations, window_normalizer
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import ActionScale, CharacterEnv
 
-
-def test_latents_are_unit_and_lifetimes_in_range(rng):
-    torch.testing.assert_close(sphere(100, 16, rng).norm(dim=-1), torch.ones(100))
-    lifetimes = LatentSchedule(16, 1, 150, 0.5).lifetimes(5000, rng)
-    assert lifetimes.min() == 1
-    assert lifetimes.max() == 150
+GRACE = 3
 
 
-def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(material, humanoid):
+@pytest.fixture
+def demos(material, skeleton):
+    return demonstrations(material.library, skeleton, 3, rate=30.0)
+
+
+def make(material, humanoid, demos: Demos, *, leash: float = 1e9, longest: int = 3) -> SkillEnv:
     rng = torch.Generator().manual_seed(0)
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 256, 1),
@@ -27,8 +30,21 @@ def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(material, humano
         rng=torch.Generator().manual_seed(1),
     )
     latents = sphere(len(material.library.names), 8, rng)
-    scale = ActionScale.of(material.library, 28)
-    skills = SkillEnv(env, scale, LatentSchedule(8, 1, 3, 0.5), latents, rng)
+    schedule = LatentSchedule(8, longest, longest, 0.5)
+    held = Leash(demos, window_normalizer(demos).std, leash, GRACE)
+    return SkillEnv(env, ActionScale.of(material.library, 28), schedule, latents, held, rng)
+
+
+def test_latents_are_unit_and_lifetimes_in_range(rng):
+    torch.testing.assert_close(sphere(100, 16, rng).norm(dim=-1), torch.ones(100))
+    lifetimes = LatentSchedule(16, 1, 150, 0.5).lifetimes(5000, rng)
+    assert lifetimes.min() == 1
+    assert lifetimes.max() == 150
+
+
+def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(material, humanoid, demos):
+    skills = make(material, humanoid, demos)
+    env, latents = skills.env, skills.clip_latents
 
     def own() -> torch.Tensor:
         return (skills.z == latents[skills.z_clip]).all(-1)
@@ -41,3 +57,46 @@ def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(material, humano
         assert 0.35 < own().float().mean() < 0.65
         assert torch.equal(skills.z_clip, (skills.z @ latents.T).argmax(-1))
     torch.testing.assert_close(skills.z.norm(dim=-1), torch.ones(256))
+
+
+def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
+    scale = window_normalizer(demos).std
+    leash = Leash(demos, scale, 1.0, GRACE)
+    assert leash.distance(demos.windows, demos.clip).max() < 0.05
+    one = demos.windows[:1]
+    assert leash.distance(one + scale, demos.clip[:1]) == pytest.approx(1.0, abs=0.5)
+    other = torch.full_like(demos.clip, material.library.names.index("run"))
+    walking = demos.clip == material.library.names.index("walk")
+    assert leash.distance(demos.windows, other)[walking].min() > 1.3  # a walk is no run
+
+
+def test_a_world_that_strays_ends_but_not_before_it_had_time_to_come_near(material, humanoid, demos):
+    skills = make(material, humanoid, demos, leash=1e-3, longest=100)
+    near = skills.z_clip == skills.env.clip
+    assert near.any()
+    assert not near.all()
+    first = skills.step(torch.zeros(256, 28))
+    assert torch.equal(first.terminated, near)  # nobody is that near: only who had to come from elsewhere goes on
+    for _ in range(GRACE - 1):
+        last = skills.step(torch.zeros(256, 28))
+    assert last.terminated.all()
+
+
+def test_the_curriculum_hears_of_falls_and_of_strays_from_the_clip_that_was_begun_in(material, humanoid, demos):
+    skills = make(material, humanoid, demos, leash=1e-3, longest=100)
+    near = skills.z_clip == skills.env.clip
+    skills.step(torch.zeros(256, 28))
+    counts = torch.bincount(skills.env.clip, minlength=len(material.library.names)).float()
+    torch.testing.assert_close(skills.env.curriculum.steps, counts)
+    strays = torch.bincount(skills.env.clip[near], minlength=len(counts)).float()
+    torch.testing.assert_close(skills.env.curriculum.falls, strays)
+
+
+def test_a_new_skill_of_the_same_clip_gives_no_new_grace(material, humanoid, demos):
+    skills = make(material, humanoid, demos, longest=1)
+    for _ in range(GRACE + 2):
+        before = skills.z_clip.clone()
+        skills.step(torch.zeros(256, 28))
+    same = skills.z_clip == before
+    assert (skills.grace[~same] == GRACE).all()
+    assert (skills.grace[same] < GRACE).all()

@@ -1,0 +1,31 @@
+"""How far from its clip a skill may move. Where it strays further, the episode ends, as in a fall.
+
+A skill that has slowed down, or stopped, is safe; far from its clip the style reward is flat, and nothing leads it back: the
+run braked to walking speed and stayed there (docs/training.md). (Early termination as in DeepMimic, Peng et al. 2018,
+section 7, but without a clock: what counts is the clip's nearest window.)
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pretrain.ase.style import Demos
+
+
+class Leash:
+    """`length` is a root mean square over the features of a window, in units of their spread over all clips."""
+
+    def __init__(self, demos: Demos, scale: Tensor, length: float, grace: int):
+        self.scale, self.length = scale, length
+        self.grace = grace  # steps that a world has to come near, after its skill has changed
+        self._windows, self._clip = demos.windows / scale, demos.clip
+
+    def distance(self, windows: Tensor, clips: Tensor) -> Tensor:
+        """From windows (N, W * F) to the nearest window of clips (N,), (N,)."""
+        apart = torch.cdist(windows / self.scale, self._windows, compute_mode="use_mm_for_euclid_dist")
+        return apart.masked_fill(self._clip != clips[:, None], torch.inf).amin(1) / windows.shape[-1] ** 0.5
+
+    def strayed(self, windows: Tensor, clips: Tensor) -> Tensor:
+        """Worlds that are further away, (N,) bool."""
+        return self.distance(windows, clips) > self.length
