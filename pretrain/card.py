@@ -39,6 +39,7 @@ def write_card(
     if curves:
         pictures["learning.png"] = ("Learning", _learning(curves))
     lines = [f"# {ref}", "", "```", text, "```", ""]
+    lines += ["## What is thin", "", *(f"- {line}" for line in card["caveats"]), ""] if card["caveats"] else []
     for file, (caption, figure) in pictures.items():
         figure.savefig(folder / file, dpi=110, bbox_inches="tight")
         plt.close(figure)
@@ -61,7 +62,7 @@ def _coverage(card: Card) -> Figure:
 
 def _map(latents: Mapping[str, Sequence[float]]) -> Figure:
     points = np.array(list(latents.values()))
-    _, _, axes_of = np.linalg.svd(points - points.mean(0), full_matrices=False)
+    _, _, axes_of = np.linalg.svd(points - points.mean(0))  # all of them: one clip alone spans none
     flat = (points - points.mean(0)) @ axes_of[:2].T
     figure, axes = plt.subplots(figsize=(6, 6))
     axes.scatter(flat[:, 0], flat[:, 1], s=18, color="#a84832")

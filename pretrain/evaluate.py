@@ -26,6 +26,7 @@ from pretrain.coverage import Coverage, coverage_targets
 from pretrain.material import Material, control_steps, material_of
 from pretrain.measures import frechet, jerk
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
+from pretrain.motion.doubts import doubts
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.run import options, whole
 from pretrain.sim.backend import make_backend
@@ -39,6 +40,8 @@ from skills_store.version import Version
 # A rollout begins in a clip's state: its first second would cover that clip for nothing.
 BURN_IN = control_steps(1.0)
 FALLEN = 512  # worlds that are pushed, and laid down
+MISSED = 0.1  # coverage below which a clip is named as not performed
+ENOUGH = 1000  # episodes
 SAMPLED = 10  # every so many steps, windows are kept for fidelity
 
 
@@ -144,7 +147,7 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
     frame_scale = scale.view(window, -1)[-1]
     pooled = clip_embeddings(skills, tuple(material.dataset.clips[i] for i in own))
     latents = {i: torch.from_numpy(z) for i, z in zip(own, pooled.values(), strict=True)}
-    return {
+    card = {
         "survival": float(survival.mean()),
         "survival_per_clip": begun_in(episodes.clip, survival, library.names),
         "skill_recovery": float(episodes.agreement.mean()),
@@ -172,6 +175,25 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
             "broken_worlds": env.broken,
         },
     }
+    return {**card, "caveats": caveats(card, material.dataset.clips)}
+
+
+def caveats(card: Card, clips: tuple[MotionClip, ...]) -> list[str]:
+    """What a reader of the card should know before trusting it, a sentence each."""
+    own = [clip for clip in clips if not clip.name.endswith("_mirror")]
+    few = [f"{len(own)} clip(s), {sum(c.duration for c in own):.1f} s: too little for skills that differ"]
+    missed = [
+        f"{name} is not performed under random skills"
+        for name, share in card["coverage_per_clip"].items()
+        if share < MISSED
+    ]
+    short = [f"{card['detail']['survival']['n']} episodes, fewer than {ENOUGH}"]
+    return [
+        *(few if len(own) < 3 else []),
+        *(short if card["detail"]["survival"]["n"] < ENOUGH else []),
+        *(line for clip in own for line in (*clip.warnings, *doubts(clip))),
+        *missed,
+    ]
 
 
 def begun_in(clip: Tensor, survival: Tensor, names: tuple[str, ...]) -> dict[str, float]:

@@ -20,6 +20,10 @@ Reward = Callable[[Rollout], Tensor]  # -> (T, N)
 Scalars = dict[str, float]
 
 
+class Diverged(RuntimeError):
+    """A learner has nothing left to go by; the message names it."""
+
+
 @dataclass(frozen=True)
 class Learner:
     """One loss and the optimiser that follows it, `epochs` times through the batch in minibatches of `minibatch` rows."""
@@ -35,7 +39,10 @@ class Learner:
     target_kl: float | None = None  # steer the learning rate towards this policy change per fit
 
     def fit(self, batch: Batch, rng: Generator) -> Scalars:
-        """Metrics are means over the minibatches. A step whose gradient is not finite is skipped and counted."""
+        """Metrics are means over the minibatches. A step whose gradient is not finite is skipped and counted.
+
+        Diverged if there was no other.
+        """
         rows = len(batch[self.keys[0]])
         totals: dict[str, Tensor] = {}
         steps = skipped = 0
@@ -47,6 +54,8 @@ class Learner:
                 steps += 1
                 for key, value in {"loss": loss, **metrics}.items():
                     totals[key] = totals.get(key, torch.zeros(())) + value.detach()
+        if skipped == steps:
+            raise Diverged(f"{self.name}: none of its {steps} gradient steps was finite")
         means = {f"{self.name}/{key}": float(total) / steps for key, total in totals.items()}
         if self.target_kl is not None:
             self._steer(means[f"{self.name}/kl"] / self.target_kl)

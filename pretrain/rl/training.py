@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from torch import Generator, Tensor, nn
 
 from pretrain.rl import checkpoint
-from pretrain.rl.loop import LoopConfig, Recipe, Scalars, iterate
+from pretrain.rl.loop import Diverged, LoopConfig, Recipe, Scalars, iterate
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.rollout import Env, Noise
 from pretrain.rl.run import Interrupt, Log, Progress
@@ -102,7 +103,7 @@ class Training(Generic[N, E]):
         """The loop, up to `samples`. Returns whether it got there; Ctrl-C and SIGTERM save and leave.
 
         `after` is called once an iteration with what it measured, and may add to the log. `shown` is the progress note:
-        label -> logged name.
+        label -> logged name. Diverged leaves the last checkpoint as it is.
         """
         log, progress = Log(folder, self.iteration), Progress(samples, self.samples, label)
         saved = time.monotonic()
@@ -122,7 +123,14 @@ class Training(Generic[N, E]):
     def _turn(self, after: Callable[[Scalars], Scalars]) -> Scalars:
         started = time.monotonic()
         policy, value = self.nets.policy, self.nets.value
-        scalars = iterate(self.env, policy, value, self.recipe, self.loop, self.noise, self.rng)
+        try:
+            scalars = iterate(self.env, policy, value, self.recipe, self.loop, self.noise, self.rng)
+        except Diverged as error:
+            raise Diverged(
+                f"{error} after {self.samples:,} samples. The run stops; its last checkpoint is good"
+            ) from None
+        for name in (key for key, skipped in scalars.items() if key.endswith("/skipped") and skipped):
+            print(f"after {self.samples:,} samples: {name} {scalars[name]:.0f}, gradient not finite", file=sys.stderr)
         self.iteration += 1
         self.samples += self.loop.horizon * self.env.num_envs
         scalars |= after(scalars)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from pretrain.rl import checkpoint
-from pretrain.rl.loop import Learner, LoopConfig, Recipe, fit_all, iterate, with_advantages
+from pretrain.rl.loop import Diverged, Learner, LoopConfig, Recipe, fit_all, iterate, with_advantages
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, policy_loss, value_loss
 from pretrain.rl.rollout import Batch, Noise, Step, collect
@@ -92,16 +92,29 @@ def test_reward_terms_are_weighted_added_and_logged_by_name():
     assert scalars["reward/ten"] == 10.0
 
 
+def poisoned(share: float) -> tuple[nn.Linear, Learner]:
+    """A net, and a learner of which `share` of the rows have no finite gradient."""
+    net, rows = nn.Linear(1, 1), iter(range(100))
+
+    def loss(batch: Batch, rng: torch.Generator):
+        return net(batch["x"]).mean() * torch.tensor(float("nan") if next(rows) % 10 < 10 * share else 1.0), {}
+
+    return net, Learner("bad", ("x",), loss, torch.optim.Adam(net.parameters()), 2, 2)
+
+
 def test_a_step_with_a_gradient_that_is_not_finite_is_skipped_and_counted():
-    net = nn.Linear(1, 1)
+    net, learner = poisoned(0.4)
     before = net.weight.clone()
+    assert learner.fit({"x": torch.ones(10, 1)}, torch.Generator())["bad/skipped"] == 4
+    assert torch.isfinite(net.weight).all()
+    assert not torch.equal(net.weight, before)
 
-    def poisoned(batch: Batch, rng: torch.Generator):
-        return net(batch["x"]).mean() * torch.tensor(float("nan")), {}
 
-    learner = Learner("bad", ("x",), poisoned, torch.optim.Adam(net.parameters()), 2, 5)
-    scalars = learner.fit({"x": torch.ones(10, 1)}, torch.Generator())
-    assert scalars["bad/skipped"] == 4
+def test_a_learner_without_any_finite_gradient_says_so_and_is_left_alone():
+    net, learner = poisoned(1.0)
+    before = net.weight.clone()
+    with pytest.raises(Diverged, match="bad: none of its 10 gradient steps was finite"):
+        learner.fit({"x": torch.ones(10, 1)}, torch.Generator())
     assert torch.equal(net.weight, before)
 
 

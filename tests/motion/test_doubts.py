@@ -1,0 +1,28 @@
+"""Clips that no body can follow are told apart from those of people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pretrain.motion.clip import MotionClip
+from pretrain.motion.doubts import doubts
+
+
+def moved(clip: MotionClip, offset: np.ndarray) -> MotionClip:
+    return replace(clip, root_pos=clip.root_pos + offset)
+
+
+def test_what_people_did_is_not_doubted(material):
+    assert [line for clip in material.dataset.clips for line in doubts(clip)] == []
+
+
+def test_what_nobody_can_do_is_named_with_the_frame(material):
+    walk = material.dataset.clips[0]
+    along = np.arange(len(walk))[:, None] * np.array([20 / 30, 0, 0])
+    (fast,) = doubts(moved(walk, along))
+    assert fast.startswith("walk: the root moves at 2")
+    assert "in frame" in fast
+    (deep,) = doubts(moved(walk, np.array([0, 0, -0.3])))
+    assert deep.startswith("walk: the body is 0.3")

@@ -1,0 +1,53 @@
+"""The card as files: what CARD.md shows is there, whatever the library."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from pretrain.card import write_card
+from pretrain.evaluate import caveats
+from skills_store.store import BUNDLED, Store
+
+
+@pytest.fixture(scope="module")
+def manifest():
+    return Store(BUNDLED).resolve("humanoid@1").manifest
+
+
+def curves() -> list[dict[str, float]]:
+    return [{"samples": 8192.0 * i, "episode/length": 30.0 + i, "assist": 0.7 / (1 + i)} for i in range(1, 300)]
+
+
+def test_every_picture_on_the_page_is_there(manifest, tmp_path):
+    card = {**manifest.card, "caveats": ["run is not performed under random skills"]}
+    page = write_card(tmp_path, "humanoid@1", "the table", card, manifest.latent.clips, curves())
+    text = page.read_text()
+    assert "the table" in text
+    assert "- run is not performed" in text
+    pictures = re.findall(r"\]\((.+?\.png)\)", text)
+    assert set(pictures) == {"coverage.png", "latents.png", "falls.png", "learning.png"}
+    assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
+    assert json.loads((tmp_path / "card.json").read_text()) == card
+
+
+def test_a_card_without_curves_or_with_a_single_clip_is_drawn_too(manifest, tmp_path):
+    one = {"walk": manifest.latent.clips["walk"]}
+    page = write_card(tmp_path, "humanoid@1", "", {**manifest.card, "caveats": []}, one)
+    assert "learning.png" not in page.read_text()
+    assert "thin" not in page.read_text()
+
+
+def test_what_is_thin_is_said(manifest, material):
+    clips = material.dataset.clips
+    assert any(line.startswith("run is not performed") for line in said(manifest.card, clips, run=0.0))
+    assert not any("run" in line for line in said(manifest.card, clips, run=0.9))
+    assert said(manifest.card, clips[:2], run=0.9)[0].startswith("1 clip(s), 1.3 s")
+    few = {**manifest.card, "detail": {**manifest.card["detail"], "survival": {"n": 32}}}
+    assert any(line.startswith("32 episodes") for line in said(few, clips, run=0.9))
+
+
+def said(card: dict, clips, *, run: float) -> list[str]:
+    return caveats({**card, "coverage_per_clip": {"walk": 1.0, "run": run}}, clips)
