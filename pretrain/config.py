@@ -59,9 +59,9 @@ class DiscConfig(Frozen):
     disc_grad_penalty: Annotated[float, Field(ge=0)] = 3.0  # at 10, standing still earns as much as walking
     disc_grad_penalty_final: Annotated[float, Field(ge=0)] = 10.0  # at 3 of fine units, the reward is flat
     strict_from: Annotated[int, Field(ge=0)] = (
-        8_000_000  # samples: up to here coarse units, and the first of each pair;
+        7_000_000  # samples: up to here coarse units, and the first of each pair;
     )
-    strict_at: Count = 12_000_000  # from here on fine units, and the final ones
+    strict_at: Count = 10_000_000  # from here on fine units, and the final ones
     disc_logit_reg: Annotated[float, Field(ge=0)] = 0.01
     disc_buffer_size: Count = 100_000
     disc_replay_share: Share = 0.5  # remembered windows per fresh one
@@ -124,7 +124,7 @@ class PretrainConfig(Frozen):
     num_envs: Count = 512
     episode_length: Positive = 10.0  # s
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
-    samples: Count = 18_000_000
+    samples: Count = 16_000_000
     checkpoint_interval: Positive = 60.0  # s
     runs: str = "runs"  # folder that holds the runs
     store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE
