@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+OWN_LAYOUT = "repertoire"
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$"
 DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
 
@@ -147,10 +148,17 @@ class Blob(Frozen):
 
 
 class Manifest(Frozen):
-    """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller" (graph controller)."""
+    """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller" (graph controller).
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    `layout` says whose observations the graphs take. In ours, `state` is raw and a window is W states; a peer's `state`
+    and `window` are features that its client computes, each with slices of its own.
+
+    Schema 2 is the one that is written; schema 1 is read as what it would be in 2, under the digest of its own bytes.
+    """
+
+    schema_version: Literal[2] = SCHEMA_VERSION
     kind: Literal["skills", "controller"]
+    layout: Literal["repertoire", "ase", "mimickit"] = OWN_LAYOUT
     name: Name
     character: Character
     graphs: dict[str, Graph]
@@ -161,6 +169,17 @@ class Manifest(Frozen):
     lineage: Lineage
     licence: str
     files: dict[str, Blob] = {}  # written by the store at publish
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_schema_1(cls, data: Any) -> Any:
+        """It had no `layout`, and at first no `damping`: all of kd was passive then."""
+        if not isinstance(data, dict) or data.get("schema_version") != 1:
+            return data
+        body = data.get("character")
+        if isinstance(body, dict) and "damping" not in body and isinstance(kd := body.get("kd"), list):
+            body = body | {"kd": [0.0] * len(kd), "damping": kd}
+        return data | {"schema_version": SCHEMA_VERSION, "character": body}
 
     @model_validator(mode="after")
     def _kind_has_its_graphs(self) -> Manifest:

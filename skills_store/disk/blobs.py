@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from skills_store.durable import make_dirs, sync_dir, temporary
+from skills_store.disk.durable import make_dirs, sync_dir, temporary
 from skills_store.errors import CorruptBlob
 from skills_store.manifest import Blob
 
@@ -16,10 +17,27 @@ def describe(data: bytes) -> Blob:
     return Blob(digest=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data))
 
 
+def verified(path: Path, blob: Blob, where: str) -> bytes:
+    """The bytes of `path` if they are those of `blob`, or CorruptBlob."""
+    try:
+        with path.open("rb") as file:
+            # Size first: a blob swapped for a huge file is refused before it fills the memory.
+            size = os.fstat(file.fileno()).st_size
+            data = file.read() if size == blob.size else None
+    except OSError as error:
+        raise CorruptBlob(where, f"blob {blob.digest} cannot be read ({error.strerror})") from error
+    if data is None or len(data) != blob.size:
+        raise CorruptBlob(where, f"blob {blob.digest} has {size} bytes, not the {blob.size} published")
+    if (found := describe(data)) != blob:
+        raise CorruptBlob(where, f"blob {blob.digest} now hashes to {found.digest}")
+    return data
+
+
 @dataclass(frozen=True)
 class Blobs:
     root: Path
     staging: Path
+    fetch: Callable[[Path, Blob, str], bytes] | None = None  # from the origin that this is a cache of
 
     def path(self, blob: Blob) -> Path:
         return self.root / blob.digest.removeprefix("sha256:")
@@ -40,21 +58,17 @@ class Blobs:
     def read(self, blob: Blob, where: str) -> bytes:
         """The very bytes that were published, or CorruptBlob. `where` is what the user calls this blob."""
         try:
-            with self.path(blob).open("rb") as file:
-                # Size first: a blob swapped for a huge file is refused before it fills the memory.
-                size = os.fstat(file.fileno()).st_size
-                data = file.read() if size == blob.size else None
-        except OSError as error:
-            raise CorruptBlob(where, f"blob {blob.digest} cannot be read ({error.strerror})") from error
-        if data is None or len(data) != blob.size:
-            raise CorruptBlob(where, f"blob {blob.digest} has {size} bytes, not the {blob.size} published")
-        if (found := describe(data)) != blob:
-            raise CorruptBlob(where, f"blob {blob.digest} now hashes to {found.digest}")
+            return verified(self.path(blob), blob, where)
+        except CorruptBlob:
+            if self.fetch is None:
+                raise
+        data = self.fetch(self.path(blob), blob, where)
+        self.write(data)
         return data
 
     def _holds(self, blob: Blob) -> bool:
         try:
-            self.read(blob, "")
+            verified(self.path(blob), blob, "")
         except CorruptBlob:
             return False
         return True

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from skills_store import contract, gate
+from skills_store.admission import contract, gate
 from skills_store.errors import GateRefused
 from skills_store.store import Store
 from tests import tiny
