@@ -12,11 +12,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from skills_store.commands import browse, exchange, upkeep
+from skills_store.commands import browse, exchange, upkeep, vouch
 from skills_store.errors import StoreError
 from skills_store.opening import open_store
 
-GROUPS = (browse, upkeep, exchange)
+GROUPS = (browse, upkeep, exchange, vouch)
 
 
 def parser() -> argparse.ArgumentParser:
