@@ -73,7 +73,7 @@ class Parity(Frozen):
 
     max_abs_error: float = Field(ge=0, le=1e-5)
     rows: int = Field(gt=0)
-    batch_sizes: tuple[int, ...]
+    batch_sizes: tuple[int, ...] = Field(min_length=1)
 
 
 class Character(Frozen):
