@@ -83,14 +83,16 @@ class Character(Frozen):
     """
 
     name: str
-    skeleton: dict[str, Any]  # pretrain.characters.skeleton.Skeleton as plain lists
+    skeleton: dict[str, Any] = Field(
+        description="Bodies, joints, offsets and limits as plain lists; empty if not known"
+    )
     joints: tuple[str, ...]
-    kp: tuple[float, ...]  # N m / rad
-    kd: tuple[float, ...]  # N m s / rad, of the drive: it counts towards the limit
-    damping: tuple[float, ...]  # N m s / rad, passive: it does not
-    torque_limit: tuple[float, ...]  # N m
-    control_dt: float = Field(gt=0)  # s
-    mjcf: str  # the XML text itself, so that a client can build the very body
+    kp: tuple[float, ...] = Field(description="N m / rad")
+    kd: tuple[float, ...] = Field(description="N m s / rad, of the drive: it counts towards the limit")
+    damping: tuple[float, ...] = Field(description="N m s / rad, passive: it does not count")
+    torque_limit: tuple[float, ...] = Field(description="N m")
+    control_dt: float = Field(gt=0, description="s")
+    mjcf: str = Field(description="The XML text itself, so that a client can build the very body")
 
 
 class Action(Frozen):
@@ -109,6 +111,8 @@ class Latent(Frozen):
 
 
 class Clip(Frozen):
+    """A motion that it was trained on, and how often it was drawn. The library's own licence follows from its clips'."""
+
     name: str
     digest: Digest
     source: str
@@ -117,6 +121,8 @@ class Clip(Frozen):
 
 
 class Lineage(Frozen):
+    """Where it comes from: clips, configuration, code, packages, machine. `config` is the whole of what the run was told."""
+
     clips: tuple[Clip, ...] = ()
     config: dict[str, Any]
     seed: int
@@ -143,6 +149,8 @@ class Task(Frozen):
 
 
 class Blob(Frozen):
+    """Bytes, named by what they are."""
+
     digest: Digest
     size: int = Field(ge=0)
 
@@ -165,10 +173,10 @@ class Manifest(Frozen):
     latent: Latent
     action: Action | None = None
     task: Task | None = None
-    card: dict[str, Any] = {}
+    card: dict[str, Any] = Field(default={}, description="The skill card: what it was measured by")
     lineage: Lineage
     licence: str
-    files: dict[str, Blob] = {}  # written by the store at publish
+    files: dict[str, Blob] = Field(default={}, description="By name; written by the store when it is published")
 
     @model_validator(mode="before")
     @classmethod

@@ -1,4 +1,4 @@
-"""Commands that look and change nothing: ls, show, search, diff, log, verify."""
+"""Commands that look and change nothing: ls, show, search, diff, log, verify, schema."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import asdict
 from skills_store import report
 from skills_store.catalogue.diff import compare
 from skills_store.catalogue.search import Query, condition, search
+from skills_store.manifest import Manifest
 from skills_store.store import Store
 from skills_store.version import Fault
 
@@ -66,6 +67,11 @@ def verify(store: Store, args: argparse.Namespace) -> int:
     return 1 if faults else 0
 
 
+def schema(_: Store, args: argparse.Namespace) -> int:
+    print(report.as_json(Manifest.model_json_schema()))
+    return 0
+
+
 def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Add each command and its arguments; `command` makes its parser."""
     listing = command("ls", "versions, newest first")
@@ -90,6 +96,7 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     check = command("verify", "read and hash everything")
     check.add_argument("ref", nargs="?", metavar="REF")
     check.set_defaults(run=verify)
+    command("schema", "the JSON Schema of manifests").set_defaults(run=schema)
 
 
 def _listed(

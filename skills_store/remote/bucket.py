@@ -7,6 +7,7 @@ AWS_ENDPOINT_URL, ...). Every object is written with `If-None-Match: *`, or its 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from time import monotonic
@@ -25,7 +26,7 @@ PAUSE = 10.0  # s without asking again: while nobody answers, the cache serves, 
 class Bucket:
     def __init__(self, url: str, store: ObjectStore) -> None:
         self.url, self.store = url, store
-        self._silent_until = 0.0
+        self._silent_until, self._reason = 0.0, ""
 
     def keys(self, prefix: str) -> list[str]:
         with self._asking():
@@ -43,19 +44,19 @@ class Bucket:
             try:
                 # In one request: a multipart upload has no precondition.
                 obstore.put(self.store, key, data, mode="create", use_multipart=False)
-            except (AlreadyExistsError, PreconditionError):
+            except (AlreadyExistsError, FileExistsError, PreconditionError):
                 return False
             return True
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
         if monotonic() < self._silent_until:
-            raise OriginAway(self.url, "it did not answer a moment ago")
+            raise OriginAway(self.url, f"{self._reason} (a moment ago)")
         try:
             yield
         except (BaseError, OSError) as error:
-            self._silent_until = monotonic() + PAUSE
-            raise OriginAway(self.url, _one_line(error)) from error
+            self._silent_until, self._reason = monotonic() + PAUSE, _one_line(error)
+            raise OriginAway(self.url, self._reason) from error
 
 
 def open_bucket(url: str) -> Bucket:
@@ -66,4 +67,7 @@ def open_bucket(url: str) -> Bucket:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+    """What the service says, if it says anything: the rest of the text is about the request."""
+    text = " ".join(str(error).split())
+    said = re.search(r"<Code>(\w+)</Code>.*?<Message>(.*?)</Message>", text)
+    return f"{said[1]}: {said[2]}" if said else text[:300]

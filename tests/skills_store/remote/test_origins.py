@@ -16,13 +16,15 @@ import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import TypeVar
 
 import numpy as np
 import pytest
 
+from serving.settings import Settings
 from skills_store.__main__ import main
 from skills_store.errors import (
     CorruptBlob,
@@ -42,6 +44,7 @@ from skills_store.opening import cache_of, open_store
 from skills_store.remote.origin import Origin
 from skills_store.store import Store
 from tests import tiny
+from tests.serving.local import Local, skill_rows, state_rows
 
 Answer = TypeVar("Answer")
 Machine = Callable[[], Store]  # another machine each time: the same store, and nothing cached
@@ -330,6 +333,15 @@ def test_the_cache_serves_while_the_origin_is_away(
             with pytest.raises(OriginAway, match=r"s3://.* cannot be reached"):
                 refused()
         assert [v.number for v in restarted.versions("humanoid")] == [1]
+        service = Local(Settings(store=store.where, skill="humanoid@prod"))  # started without the network
+        try:
+            assert service.get("/readyz").json()["skill"]["version"] == 1
+            ask = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
+            assert len(service.post("/act", json=ask).json()["targets"]) == len(tiny.JOINTS)
+            away = service.post("/act", json=ask | {"skill": "dancer"})
+            assert (away.status_code, away.json()["message"]) == (503, "the store cannot be reached")
+        finally:
+            service.close()
 
 
 def test_a_damaged_cache_heals_itself(tmp_path: Path, origin: Memory) -> None:
@@ -411,6 +423,49 @@ def test_what_cannot_be_reached_is_one_line(
     out, err = capsys.readouterr()
     assert said in err
     assert (out, err.count("\n")) == ("", 1)
+
+
+def test_expired_credentials_are_one_line_and_nothing_is_lost(
+    cloud: Callable[[str], None], server: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cloud(server)
+    url = f"s3://{bucket_at(server)}"
+    tiny.publish_tiny(open_store(url))
+    refusing = HTTPServer(("127.0.0.1", 0), Expired)
+    thread = Thread(target=refusing.serve_forever)
+    thread.start()
+    try:
+        cloud(f"http://127.0.0.1:{refusing.server_port}")
+        with pytest.raises(OriginAway, match="ExpiredToken: The provided token has expired"):
+            tiny.publish_tiny(open_store(url), seed=1)
+        assert main(["--store", url, "alias", "humanoid", "prod", "1"]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith(f"skills: {url} cannot be reached: ExpiredToken: The provided token has expired.")
+        assert err.count("\n") == 1
+    finally:
+        refusing.shutdown()
+        thread.join()
+        refusing.server_close()
+    cloud(server)
+    assert [version.number for version in open_store(url).versions("humanoid")] == [1]
+    assert open_store(url).verify() == ()
+
+
+class Expired(BaseHTTPRequestHandler):
+    """A service whose every answer is that the credentials are too old."""
+
+    def answer(self) -> None:
+        body = b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>"
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(400)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_PUT = do_HEAD = do_POST = answer
+
+    def log_message(self, format: str, *args: object) -> None:
+        """To no one."""
 
 
 def test_without_obstore_a_url_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
