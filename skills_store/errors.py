@@ -11,6 +11,9 @@ from difflib import get_close_matches
 from itertools import pairwise
 
 
+LISTED = 24  # of what exists: a line that nobody reads to its end names nothing
+
+
 class StoreError(Exception):
     """Any refusal of the store. `code` is for programs, `str()` is one line for people."""
 
@@ -86,7 +89,10 @@ class Unknown(StoreError):
 
     @property
     def listed(self) -> str:
-        return f"there are: {', '.join(self.exists)}" if self.exists else f"there are no {self.plural}"
+        if not self.exists:
+            return f"there are no {self.plural}"
+        more = f" and {len(self.exists) - LISTED} more" if len(self.exists) > LISTED else ""
+        return f"there are: {', '.join(self.exists[:LISTED])}{more}"
 
     def __str__(self) -> str:
         wanted, _, where = self.args
