@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 
-
 LISTED = 24  # of what exists: a line that nobody reads to its end names nothing
 
 

@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from skills_store.errors import InvalidInput, UnknownGraph, WrongKind
-from skills_store.manifest import OWN_LAYOUT
+from skills_store.manifest import OWN_OBSERVATIONS
 from skills_store.session import Array, Device, Net, load_net
 from skills_store.store import Store
 from skills_store.trust.policy import Trust
@@ -84,8 +84,8 @@ class SkillLibrary:
 
     def embed(self, states: ArrayLike, stride: int = 1) -> Embedding:
         """A whole motion, states (T, S) one control step apart: the z of every `stride`-th window, and one for all."""
-        if (layout := self.version.manifest.layout) != OWN_LAYOUT:
-            raise WrongKind(self.version.ref, f"{layout} observations", f"{OWN_LAYOUT} observations")
+        if (found := self.version.manifest.observations) != OWN_OBSERVATIONS:
+            raise WrongKind(self.version.ref, f"{found} observations", f"{OWN_OBSERVATIONS} observations")
         motion, length = np.asarray(states, dtype=np.float32), self.window_length
         if motion.ndim != 2 or motion.shape[1] != self.state_width:
             raise InvalidInput(f"{self.version.ref} needs states of shape (T, {self.state_width}), got {motion.shape}")

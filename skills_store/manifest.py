@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 SCHEMA_VERSION = 2
-OWN_LAYOUT = "repertoire"
+OWN_OBSERVATIONS = "repertoire"
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$"
 DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
 
@@ -158,7 +158,7 @@ class Blob(Frozen):
 class Manifest(Frozen):
     """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller" (graph controller).
 
-    `layout` says whose observations the graphs take. In ours, `state` is raw and a window is W states; a peer's `state`
+    `observations` says whose the graphs take. In ours, `state` is raw and a window is W states; a peer's `state`
     and `window` are features that its client computes, each with slices of its own.
 
     Schema 2 is the one that is written; schema 1 is read as what it would be in 2, under the digest of its own bytes.
@@ -166,7 +166,7 @@ class Manifest(Frozen):
 
     schema_version: Literal[2] = SCHEMA_VERSION
     kind: Literal["skills", "controller"]
-    layout: Literal["repertoire", "ase", "mimickit"] = OWN_LAYOUT
+    observations: Literal["repertoire", "ase", "mimickit"] = OWN_OBSERVATIONS
     name: Name
     character: Character
     graphs: dict[str, Graph]
@@ -181,7 +181,7 @@ class Manifest(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _of_schema_1(cls, data: Any) -> Any:
-        """It had no `layout`, and at first no `damping`: all of kd was passive then."""
+        """It had no `observations`, and at first no `damping`: all of kd was passive then."""
         if not isinstance(data, dict) or data.get("schema_version") != 1:
             return data
         body = data.get("character")

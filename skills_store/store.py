@@ -1,17 +1,8 @@
 """The skill store: versions that never change, on a disk or in a bucket. Serves nothing unverified.
 
-    <root>/layout.json                             of which layout this is
-    <root>/blobs/sha256/<hex>                      files and manifests, named by their digest
-    <root>/skills/<name>/v/00000007.json           the record that makes version 7 exist; 00000007.deleted.json takes it away
-    <root>/skills/<name>/moves/prod/00000003.json  the third move of an alias: the highest is what it means
-    <root>/skills/<name>/signatures/               who vouches for which digest
-    <root>/skills/<name>/index.jsonl               a cache of summaries, rebuilt by gc
-    <root>/leases/<id>.json                        who needs which version until when
-    <root>/staging/                                temporary files of writers; what a crash leaves here is garbage
-    <root>/lock/                                   writers together, or gc and delete alone
-
 A publish writes and syncs its blobs first and its record last, so a version is there whole or not at all, without any
-repair on opening. Reading takes no lock and writes nothing: a store may be mounted read-only.
+repair on opening. Reading takes no lock and writes nothing: a store may be mounted read-only. How it lies on the disk is
+in docs/store.md.
 
 With an origin, all of this is the cache of a bucket of the same layout: what makes something exist is created there first.
 """
@@ -20,7 +11,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -32,6 +24,8 @@ from skills_store.disk.blobs import describe
 from skills_store.disk.garbage import GRACE, Garbage
 from skills_store.disk.holders import holders
 from skills_store.disk.leases import Lease, checked_span
+from skills_store.disk.records import Record
+from skills_store.disk.shelf import Shelf
 from skills_store.disk.tombstones import Tombstone
 from skills_store.errors import (
     CorruptStore,
@@ -46,7 +40,7 @@ from skills_store.errors import (
     UnknownSkill,
     UnknownVersion,
 )
-from skills_store.manifest import Manifest
+from skills_store.manifest import Blob, Manifest
 from skills_store.premises import premises
 from skills_store.remote.origin import Origin
 from skills_store.trust.signatures import Signatures
@@ -160,7 +154,8 @@ class Store:
         admission.admit(manifest, files, self._bound(manifest))
         described = {file: describe(data) for file, data in files.items()}
         data, published = admission.canonical(manifest.model_copy(update={"files": described}))
-        return self._enter(published, data, files)
+        with self._entering(published, data, files) as shelf:
+            return _noted(shelf, _taken(shelf, describe(data), None), published)
 
     def adopt(
         self, data: bytes, files: Mapping[str, bytes], original: Version | None = None, kept: Kept = _unwatched
@@ -173,7 +168,13 @@ class Store:
         if {file: describe(content) for file, content in files.items()} != manifest.files:
             raise GateRefused(manifest.name, ["its files are not those that its manifest was published with"])
         admission.admit(manifest, files, self._bound(manifest))
-        return self._enter(manifest, data, files, original, kept)
+        with self._entering(manifest, data, files, kept) as shelf:
+            try:
+                return _noted(shelf, _taken(shelf, describe(data), original), manifest)
+            except FileExistsError:  # another copy was faster: well and good if it was of the same bytes
+                assert original is not None
+                self.twin(original)
+                return shelf.version(original.number)
 
     def twin(self, original: Version, elsewhere: str = "the other store") -> Version | None:
         """The version that has the number of `original` here, None where it is free, NumberTaken if not the same."""
@@ -261,37 +262,32 @@ class Store:
                 index.rewrite(shelf)
         return found
 
-    def _enter(
-        self,
-        manifest: Manifest,
-        data: bytes,
-        files: Mapping[str, bytes],
-        original: Version | None = None,
-        kept: Kept = _unwatched,
-    ) -> Version:
-        name, sealed = manifest.name, describe(data)
-        with self._at.locks.adding(f"{name} is not published"):
+    @contextmanager
+    def _entering(
+        self, manifest: Manifest, data: bytes, files: Mapping[str, bytes], kept: Kept = _unwatched
+    ) -> Iterator[Shelf]:
+        """All but the record: what is written here is nobody's garbage until that is there."""
+        with self._at.locks.adding(f"{manifest.name} is not published"):
             self._bound(manifest)  # again: until now it could be deleted
             for file, content in files.items():
                 self._at.keep(content)
                 kept(file, len(content))
             self._at.keep(data)
             self._at.blobs.sync()
-            shelf = self._at.fresh(name)
-            try:
-                if original:
-                    record = records.place(
-                        shelf.records, self._at.create, name, original.number, sealed, original.created
-                    )
-                else:
-                    record = records.commit(shelf.records, self._at.create, name, sealed)
-            except FileExistsError:  # another copy was faster: well and good if it was of the same bytes
-                assert original is not None
-                self.twin(original)
-                return shelf.version(original.number)
-            version = Version(name, record.number, sealed.digest, record.created, manifest)
-            index.note(shelf, version)
-        return version
+            yield self._at.fresh(manifest.name)
 
     def _bound(self, manifest: Manifest) -> Manifest | None:
         return self.parent(manifest).manifest if manifest.task else None
+
+
+def _taken(shelf: Shelf, manifest: Blob, original: Version | None) -> Record:
+    """The number of `original`, or FileExistsError; without one, the next."""
+    if original is None:
+        return records.commit(shelf.records, shelf.create, shelf.name, manifest)
+    return records.place(shelf.records, shelf.create, shelf.name, original.number, manifest, original.created)
+
+
+def _noted(shelf: Shelf, record: Record, manifest: Manifest) -> Version:
+    version = Version(shelf.name, record.number, record.manifest.digest, record.created, manifest)
+    index.note(shelf, version)
+    return version

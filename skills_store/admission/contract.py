@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skills_store.manifest import OWN_LAYOUT, Graph, Manifest, Tensor
+from skills_store.manifest import OWN_OBSERVATIONS, Graph, Manifest, Tensor
 
 # graph: (inputs, outputs). A graph of another name is free in its names.
 GRAPHS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -64,12 +64,12 @@ def _latent(manifest: Manifest) -> Iterator[str]:
 
 
 def _state(manifest: Manifest) -> Iterator[str]:
-    """A window is W states: whoever can act can also encode. A peer's layout has other features in each."""
+    """A window is W states: whoever can act can also encode. A peer has other features in each."""
     graphs = manifest.graphs
     if manifest.kind != "skills":
         return
     width, window = graphs["policy"].input("state").width, graphs["encoder"].input("window")
-    if window.width != width and manifest.layout == OWN_LAYOUT:
+    if window.width != width and manifest.observations == OWN_OBSERVATIONS:
         yield f"encoder.window is {window.width} wide, but policy.state is {width}"
     if (style := graphs.get("style")) and style.inputs[0].shape != window.shape:
         yield f"style.window has shape {list(style.inputs[0].shape)}, but encoder.window has {list(window.shape)}"
@@ -81,8 +81,8 @@ def _parent(manifest: Manifest, parent: Manifest | None) -> Iterator[str]:
     width, wanted = manifest.graphs["controller"].input("state").width, parent.graphs["policy"].input("state").width
     if width != wanted:
         yield f"controller.state is {width} wide, but its parent's state is {wanted}"
-    if manifest.layout != parent.layout:
-        yield f"its observations are those of {manifest.layout!r}, but its parent's are those of {parent.layout!r}"
+    if manifest.observations != parent.observations:
+        yield f"its observations are those of {manifest.observations!r}, but its parent's are those of {parent.observations!r}"
     if manifest.latent.dim != parent.latent.dim:
         yield f"latent.dim is {manifest.latent.dim}, but its parent's is {parent.latent.dim}"
     if manifest.character.joints != parent.character.joints:

@@ -52,7 +52,7 @@ def read(tensors: Tensors) -> Network:
 
     frames = Norm(*(x.reshape(WINDOW, -1)[::-1] for x in (seen.mean, seen.std)))
     return Network(
-        layout="ase",
+        peer="ase",
         body=body,
         state=ase_state(body),
         frame=ase_frame(body),

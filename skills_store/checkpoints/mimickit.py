@@ -46,7 +46,7 @@ def read(tensors: Tensors) -> Network:
         return on.column(on.sigmoid(on.linear(through(on, disc_layers, features(on, window)), logits)))
 
     return Network(
-        layout="mimickit",
+        peer="mimickit",
         body=body,
         state=mimickit_state(body),
         frame=mimickit_frame(body),

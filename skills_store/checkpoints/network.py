@@ -26,7 +26,7 @@ class Network:
     The policies project z to the unit sphere first, as the store's own do; where the peers draw it, that changes nothing.
     """
 
-    layout: Literal["ase", "mimickit"]
+    peer: Literal["ase", "mimickit"]
     body: Body
     state: tuple[Slice, ...]
     frame: tuple[Slice, ...]

@@ -44,12 +44,12 @@ def bring_in(store: Store, args: argparse.Namespace) -> int:
 
 
 def import_checkpoint(store: Store, args: argparse.Namespace) -> int:
-    from skills_store.checkpoints.library import publish  # onnx and torch: only those who import need them
+    from skills_store.checkpoints.importer import publish  # onnx and torch: only those who import need them
 
     version = publish(store, args.file, args.name, args.licence, args.mjcf)
     manifest = version.manifest
-    text = f"{version.ref}  {report.short(version.digest)}  {manifest.layout} observations, {manifest.character.name}"
-    told = report.named(version) | {"layout": manifest.layout, "character": manifest.character.name}
+    text = f"{version.ref}  {report.short(version.digest)}  {manifest.observations} observations, {manifest.character.name}"
+    told = report.named(version) | {"observations": manifest.observations, "character": manifest.character.name}
     return report.say(args, text, told)
 
 

@@ -18,7 +18,7 @@ SCHEMA = Path(__file__).parents[2] / "docs/manifest.schema.json"
 
 def of_schema_1(**character: Any) -> dict[str, Any]:
     plain = tiny.skills_manifest().model_dump(mode="json")
-    del plain["layout"]
+    del plain["observations"]
     return plain | {"schema_version": 1, "character": plain["character"] | character}
 
 

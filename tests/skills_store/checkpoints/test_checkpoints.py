@@ -15,7 +15,7 @@ import torch
 from skills_store.__main__ import main
 from skills_store.admission import contract
 from skills_store.checkpoints.bodies import BODIES
-from skills_store.checkpoints.library import publish
+from skills_store.checkpoints.importer import publish
 from skills_store.errors import CheckpointRefused, WrongKind
 from skills_store.library import SkillLibrary
 from skills_store.store import Store
@@ -201,7 +201,7 @@ def test_the_library_computes_what_the_peer_does(tmp_path: Path, peer: str, body
     store = Store(tmp_path / "store")
     version = publish(store, tmp_path / "model", "knight", "see the peer's licence")
     library, manifest = SkillLibrary.open(store, "knight"), version.manifest
-    assert (manifest.layout, manifest.character.name) == (peer, body)
+    assert (manifest.observations, manifest.character.name) == (peer, body)
     assert (manifest.licence, library.latent_dim, library.window_length) == ("see the peer's licence", LATENT, 10)
     state, window = (graph.inputs[0] for graph in (manifest.graphs["policy"], manifest.graphs["encoder"]))
     assert (state.width, 10 * window.width) == WIDTHS[body][1:3] if peer == "ase" else WIDTHS[body][3:5]
@@ -252,7 +252,7 @@ def test_the_manifest_names_the_peers_observations(knight: SkillLibrary) -> None
 
 
 def test_only_a_peers_window_may_differ_from_its_state(knight: SkillLibrary) -> None:
-    ours = knight.version.manifest.model_copy(update={"layout": "repertoire"})
+    ours = knight.version.manifest.model_copy(update={"observations": "repertoire"})
     assert contract.breaches(ours) == ["encoder.window is 140 wide, but policy.state is 253"]
 
 
@@ -349,4 +349,4 @@ def test_import_checkpoint_is_a_command(tmp_path: Path, capsys: pytest.CaptureFi
     argv = ["--store", str(tmp_path / "store"), "import-checkpoint", str(tmp_path / "model.pt"), "--name", "mime"]
     assert main([*argv, "--licence", "Apache-2.0", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert (shown["ref"], shown["layout"], shown["character"]) == ("mime@1", "mimickit", "humanoid")
+    assert (shown["ref"], shown["observations"], shown["character"]) == ("mime@1", "mimickit", "humanoid")

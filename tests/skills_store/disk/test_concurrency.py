@@ -43,6 +43,7 @@ def read(root: Path, done: Event) -> None:
                 reads += 1
             except (UnknownSkill, DeletedVersion):  # nothing yet, or the latest just taken away
                 continue
+        time.sleep(0.01)  # a reader that does nothing else would only keep the writers from the processor
     assert reads
 
 
@@ -50,8 +51,9 @@ def sweep(root: Path, done: Event) -> None:
     """Without any grace: a double is made of what its twin is made of, so nothing that a reader holds is unneeded."""
     store = Store(root)
     while not done.is_set():
+        began = time.monotonic()
         store.gc(grace=0)
-        time.sleep(0.1)
+        time.sleep(0.1 + 4 * (time.monotonic() - began))  # a pass is as long as the store, and nobody writes meanwhile
 
 
 def run_together(tmp_path: Path, writers: int, turns: int, readers: int) -> None:

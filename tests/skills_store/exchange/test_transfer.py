@@ -15,7 +15,7 @@ from skills_store.commands.meter import Meter
 from skills_store.disk import records
 from skills_store.disk.blobs import Blobs, describe
 from skills_store.disk.durable import create
-from skills_store.errors import CorruptBlob, GateRefused, NumberTaken, UnknownVersion
+from skills_store.errors import CorruptBlob, DeletedVersion, GateRefused, NumberTaken, UnknownVersion
 from skills_store.exchange.transfer import copy
 from skills_store.store import Store
 from tests import tiny
@@ -71,6 +71,15 @@ def test_a_taken_number_is_refused_with_both_digests(source: Store, target: Stor
         copy("humanoid@1", source, target)
     for part in (mine.digest, source.resolve("humanoid@1").digest, str(source.root), str(target.root), "humanoid@1"):
         assert part in str(refused.value)
+    assert _files(target.root) == before
+
+
+def test_what_was_deleted_there_does_not_come_back(source: Store, target: Store) -> None:
+    copy("humanoid@1", source, target)
+    target.delete("humanoid@1", "it limps")
+    before = _files(target.root)
+    with pytest.raises(DeletedVersion, match=r"humanoid@1 was deleted .*: it limps"):
+        copy("humanoid@1", source, target)
     assert _files(target.root) == before
 
 

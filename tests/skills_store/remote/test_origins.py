@@ -30,7 +30,9 @@ from skills_store.errors import (
     CorruptBlob,
     GateRefused,
     NumberTaken,
+    OnlyGrows,
     OriginAway,
+    Regression,
     StoreError,
     Unconfirmed,
     UnknownAlias,
@@ -75,7 +77,7 @@ def s3_server() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, str(Path(__file__).with_name("s3.py")), str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
     try:
@@ -212,6 +214,34 @@ def test_no_move_of_an_alias_is_lost(machine: Machine) -> None:
     assert machine().aliases("humanoid") == {"canary": log[-1].number}
 
 
+def test_a_rollback_returns_to_what_it_meant(machine: Machine) -> None:
+    for seed in range(2):
+        tiny.publish_tiny(machine(), seed=seed)
+    for number in (1, 2):
+        machine().alias("humanoid", "prod", number)
+    assert machine().rollback("humanoid", "prod", "falls").number == 1
+    assert machine().resolve("humanoid@prod").number == 1
+    assert [(move.number, move.undoes) for move in machine().log("humanoid")] == [(1, None), (2, None), (1, 2)]
+
+
+def test_prod_never_gets_worse_however_many_move_it_at_once(machine: Machine) -> None:
+    files = tiny.skills_files()
+    for survival in (0.6, 0.7, 0.8, 0.9):
+        manifest = tiny.skills_manifest().model_copy(update={"card": {"survival": survival}})
+        machine().publish(manifest, files)
+
+    def climb(store: Store) -> None:
+        for number in (2, 1, 4, 3):
+            with contextlib.suppress(Regression):
+                store.alias("humanoid", "prod", number)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(climb, [machine() for _ in range(4)]))
+    numbers = [move.number for move in machine().log("humanoid")]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == 4
+
+
 def test_copies_go_both_ways(machine: Machine, tmp_path: Path) -> None:
     local = Store(tmp_path / "local")
     tiny.publish_tiny_controller(local, tiny.publish_tiny(local))
@@ -295,6 +325,35 @@ def test_a_line_lost_anywhere_in_a_publish_leaves_the_old_or_the_new(tmp_path: P
     assert finished
     assert seen == sorted(seen)
     assert set(seen) == {0, 1}  # one commit point
+
+
+def test_a_bucket_only_grows(tmp_path: Path, origin: Memory) -> None:
+    store = Store(tmp_path / "1", origin)
+    tiny.publish_tiny(store)
+    before = dict(origin.held)
+    for refused, said in {
+        lambda: store.delete("humanoid@1", "old"): "humanoid@1 is not deleted",
+        lambda: store.lease("humanoid@1", 60): "humanoid@1 is not leased",
+        store.gc: "nothing is swept",
+    }.items():
+        with pytest.raises(OnlyGrows, match=f"{said}: memory:// only grows"):
+            refused()
+    assert origin.held == before
+
+
+def test_a_request_made_again_finds_its_own_bytes(tmp_path: Path) -> None:
+    """The answer to the first try was lost, so the second hears that the key is taken: by itself."""
+
+    class Stutter(Memory):
+        def create(self, key: str, data: bytes) -> bool:
+            super().create(key, data)
+            return super().create(key, data)
+
+    store = Store(tmp_path / "1", Stutter())
+    for seed in range(2):
+        assert tiny.publish_tiny(store, seed=seed).number == seed + 1
+        store.alias("humanoid", "prod", seed + 1)
+    assert [move.rev for move in store.log("humanoid")] == [1, 2]
 
 
 def test_nothing_in_an_origin_is_ever_written_twice(tmp_path: Path, origin: Memory) -> None:

@@ -38,7 +38,7 @@ def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None
     graphs, files = _drawn(str(file), network)
     manifest = Manifest(
         kind="skills",
-        layout=network.layout,
+        observations=network.peer,
         name=name,
         character=network.body.character(mjcf.read_text() if mjcf else ""),
         graphs=graphs,
@@ -46,7 +46,7 @@ def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None
         action=Action(offset=_plain(network.offset), scale=_plain(network.scale)),
         lineage=Lineage(
             config={
-                "checkpoint": {"peer": network.layout, "file": file.name, **describe(file.read_bytes()).model_dump()}
+                "checkpoint": {"peer": network.peer, "file": file.name, **describe(file.read_bytes()).model_dump()}
             },
             seed=UNKNOWN_SEED,
             packages={"onnx": onnx.__version__},
