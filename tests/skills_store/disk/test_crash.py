@@ -50,10 +50,13 @@ def check_killed_at_every_call(tmp_path: Path, action: str, among: frozenset[str
         died = traced.killed(lambda store=store: act(store), call)
         reopened = Store(store.root)
         assert reopened.verify() == ()  # no repair, not even of what it was about
-        seen.append(live(reopened))
-        assert seen[-1] in allowed
+        found = live(reopened)
+        assert found in allowed
+        # Which of the calls for memory is the n-th, differs from run to run; those that touch the disk keep their order.
+        if call[0] in traced.DISK:
+            seen.append(found)
         # No number is lost, and none used twice.
-        assert tiny.publish_tiny(reopened, seed=2).number == (4 if 3 in seen[-1] else 3)
+        assert tiny.publish_tiny(reopened, seed=2).number == (4 if 3 in found else 3)
         assert_spotless(reopened)
     assert not died
     # Before, and from one call on after: there is a single commit point.
