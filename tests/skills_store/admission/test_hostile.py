@@ -16,6 +16,7 @@ from tests import tiny
 from tests.skills_store.admission.hostile import HOSTILE, spoiled
 
 MIB = 2**20
+ROOT = Path(__file__).parents[3]  # of the checkout
 
 
 def publish(store: Store, policy: bytes) -> None:
@@ -32,9 +33,8 @@ def test_a_hostile_model_is_refused_and_nothing_published(tmp_path: Path, name: 
 
 def test_one_process_outlives_them_all(tmp_path: Path) -> None:
     """At least 40, one after another, in less than 50 MiB; and then it publishes what is good, and runs it."""
-    run = subprocess.run(
-        [sys.executable, "-c", OUTLIVES, str(tmp_path / "store")], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", OUTLIVES, str(tmp_path / "store")]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
     refused, grown, targets = run.stdout.split()
     assert int(refused) == len(HOSTILE) >= 40
