@@ -7,7 +7,7 @@ import random
 import signal
 import time
 from collections.abc import Callable
-from itertools import count
+from itertools import count, takewhile
 from pathlib import Path
 
 import pytest
@@ -129,10 +129,10 @@ def listed(store: Store) -> list[int]:
 
 def _publish_until_killed(store: Store, seconds: float) -> list[int]:
     heard, said = os.pipe()
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if child == 0:
         try:
-            for turn in count():
+            for turn in takewhile(lambda _: os.getppid() == parent, count()):  # no longer than there is a test
                 manifest = tiny.skills_manifest().model_copy(update={"card": {"turn": time.time_ns()}})
                 version = store.publish(manifest, FILES[turn % len(FILES)])
                 os.write(said, b"%d " % version.number)

@@ -49,19 +49,9 @@ def test_a_failing_call_is_a_typed_error(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @traced.needs_strace
-@pytest.mark.parametrize("errno", ["EIO", "ENOSPC", "EROFS"])
+@pytest.mark.parametrize("errno", ["EIO", "ENOSPC", "EROFS", "EINTR"])
 def test_every_failing_call_is_a_typed_error(tmp_path: Path, errno: str) -> None:
     check_failing(tmp_path, _calls(tmp_path, traced.DISK), errno)
-
-
-@pytest.mark.slow
-@traced.needs_strace
-def test_an_interrupted_call_is_no_error(tmp_path: Path) -> None:
-    for step, call in enumerate(_calls(tmp_path, frozenset({"openat", "write", "fsync", "read", "flock"}))):
-        store = Store(tmp_path / str(step))
-        publish(store)
-        status, said = traced.failed(lambda store=store: publish(store, 1), call, "EINTR")
-        assert (status, said) == (traced.DONE, ""), call
 
 
 def _calls(tmp_path: Path, among: frozenset[str]) -> list[traced.Call]:
