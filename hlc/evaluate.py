@@ -20,7 +20,7 @@ from pretrain.rl.run import options, whole
 from skills_store.errors import StoreError, WrongKind
 from skills_store.library import Controller
 from skills_store.manifest import Manifest
-from skills_store.store import Store, default_root
+from skills_store.opening import open_store
 
 PARENT = "parent"  # where a controller's lineage keeps the configuration of its skill library
 
@@ -131,7 +131,7 @@ def main(arguments: list[str]) -> int:
     defaults = {"controller": "reach@latest", "store": "", "episodes": "512", "seed": "4321", "json": "false"}
     try:
         asked = options(arguments, defaults)
-        store = Store(asked["store"] or default_root())
+        store = open_store(asked["store"])
         version = store.resolve(asked["controller"])
         if version.manifest.kind != "controller":
             raise WrongKind(version.ref, version.manifest.kind, "controller")

@@ -27,8 +27,9 @@ from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config
 from pretrain.rl.training import Training
 from skills_store import receipt
 from skills_store.errors import StoreError
+from skills_store.opening import open_store
 from skills_store.session import load_net
-from skills_store.store import Store, default_root
+from skills_store.store import Store
 from skills_store.version import Version
 
 ControllerTraining = Training[ControllerNets, SkillEnv]
@@ -127,7 +128,7 @@ def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, store:
 
 def run(cfg: HlcConfig) -> int:
     began = time.monotonic()
-    store = Store(cfg.store or default_root())
+    store = open_store(cfg.store)
     parent = open_parent(store, cfg.skill)
     # `latest` may move while this trains, and a resumed run must stand on the bytes that it began with
     cfg = cfg.model_copy(update={"skill": parent.version.pinned})

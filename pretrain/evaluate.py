@@ -34,7 +34,8 @@ from pretrain.sim.env import CharacterEnv
 from pretrain.trials import diversity, performance, recovery
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
-from skills_store.store import Store, default_root
+from skills_store.opening import open_store
+from skills_store.store import Store
 from skills_store.version import Version
 
 # A rollout begins in a clip's state: its first second would cover that clip for nothing.
@@ -302,7 +303,7 @@ def main(arguments: list[str]) -> int:
         asked = options([a for a in arguments if "=" in a], defaults)
         refs = [a for a in arguments if "=" not in a] or [asked["skill"]]
         under = Conditions(episodes=whole(asked, "episodes", 2), seed=whole(asked, "seed", 0))
-        found = [evaluate(Store(asked["store"] or default_root()), ref, under) for ref in refs]
+        found = [evaluate(open_store(asked["store"]), ref, under) for ref in refs]
     except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

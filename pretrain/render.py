@@ -26,7 +26,7 @@ from pretrain.sim.backend import make_backend
 from pretrain.sim.mujoco_cpu import compile_model
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
-from skills_store.store import Store, default_root
+from skills_store.opening import open_store
 
 HEIGHT, WIDTH = 240, 900
 SECONDS, EVERY = 4.0, 12  # of motion shown, and control steps between two figures
@@ -74,7 +74,7 @@ def main(arguments: list[str]) -> int:
     defaults = {"skill": "humanoid@latest", "store": "", "clips": "walk,run,turn_left1", "out": "skills.png"}
     try:
         asked = options(arguments, defaults)
-        skills = SkillLibrary.open(Store(asked["store"] or default_root()), asked["skill"])
+        skills = SkillLibrary.open(open_store(asked["store"]), asked["skill"])
         material = material_of(skills.version.manifest, skills.window_length)
         rows = [strip(material.character, rollout(skills, material, clip)) for clip in asked["clips"].split(",")]
     except (StoreError, ValueError) as error:

@@ -37,7 +37,9 @@ from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
 from skills_store import receipt
 from skills_store.library import SkillLibrary
-from skills_store.store import Store, default_root
+from skills_store.opening import open_store
+from skills_store.store import Store
+from skills_store.trust.policy import Trust
 from skills_store.version import Version
 
 SkillTraining = Training[SkillNets, SkillEnv]
@@ -203,7 +205,10 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
     draft = build_manifest(cfg, material, training.nets, exported, {"cost": cost})
     scratch = Store(folder / "draft")  # the card is of the bytes that are published, so they are opened from a store
     skills = SkillLibrary.open(
-        scratch, scratch.publish(draft, exported.files), intra_op_num_threads=torch.get_num_threads()
+        scratch,
+        scratch.publish(draft, exported.files),
+        intra_op_num_threads=torch.get_num_threads(),
+        trust=Trust(),  # nobody has signed a draft
     )
     print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
     under = Conditions(cfg.eval.episodes, cfg.eval.seed, engine=cfg.engine, threads=cfg.threads)
@@ -237,7 +242,7 @@ def run(cfg: PretrainConfig) -> int:
         return 130
     if not cfg.publish:
         return 0
-    store = Store(Path(cfg.store) if cfg.store else default_root())
+    store = open_store(cfg.store)
     if version := receipt.noted(folder, store, training.samples):
         print(f"{version.ref} ({version.digest[:19]}) is this run's already; samples=N with a larger N goes on from it")
         return 0

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from serving.app import create_app
 from serving.settings import Settings
 from skills_store.errors import StoreError
-from skills_store.store import Store
+from skills_store.opening import open_store
 
 
 def main() -> int:
@@ -37,7 +37,7 @@ def main() -> int:
 def _skills(settings: Settings) -> str:
     """The names, or what is wrong: the service starts in any case, and /readyz says the same."""
     try:
-        names = Store(settings.store).names()
+        names = open_store(settings.store).names()
     except (StoreError, OSError) as error:
         return f"nothing: {error}"
     return ", ".join(names) or f"nothing yet: {settings.store} has no skills (make pretrain publishes one)"

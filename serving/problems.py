@@ -8,7 +8,7 @@ from typing import Literal, cast, get_args
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from skills_store.errors import InvalidReference, StoreError, Unknown, WrongKind
+from skills_store.errors import InvalidReference, OriginAway, StoreError, Unknown, WrongKind
 
 Code = Literal[
     "not_json",
@@ -27,6 +27,7 @@ Code = Literal[
     "invalid_reference",
     "unknown_skill",
     "unknown_version",
+    "deleted_version",
     "unknown_alias",
     "unknown_parent",
     "wrong_kind",
@@ -101,6 +102,8 @@ def from_store(error: StoreError | OSError, field: str | None) -> Refusal:
 
 def _without_path(error: StoreError) -> str:
     """The error in its own words, but where the store lies is no client's business."""
+    if isinstance(error, OriginAway):
+        return "the store cannot be reached"
     if isinstance(error, Unknown) and os.sep in error.args[2]:
         return str(type(error)(*error.args[:2]))
     return str(error)

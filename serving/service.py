@@ -15,6 +15,7 @@ from serving.schemas import Summary
 from serving.settings import Settings
 from serving.skills import ServedController, ServedSkill, summaries
 from skills_store.errors import StoreError
+from skills_store.opening import open_store
 from skills_store.store import Store
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ class Service:
 
 
 def make_service(settings: Settings) -> Service:
-    store = Store(settings.store)
+    store = open_store(settings.store)
     skills = Loaded(store, ServedSkill.open, settings.refresh, settings.max_loaded)
     controllers = Loaded(store, ServedController.open, settings.refresh, settings.max_loaded)
     return Service(settings, store, skills, controllers)

@@ -13,7 +13,7 @@ from skills_store.store import default_root
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="REPERTOIRE_", env_ignore_empty=True, frozen=True)
 
-    store: Path = Field(default_factory=default_root)  # the one that `python -m skills_store` shows
+    store: str | Path = Field(default_factory=default_root)  # a folder or s3://...; what `python -m skills_store` shows
     skill: str = "humanoid@latest"  # answers requests that name none; its presence is readiness
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)  # 0: any free one

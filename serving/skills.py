@@ -76,17 +76,17 @@ def summaries(store: Store, kind: str) -> Iterable[Summary]:
     """What the store holds of one kind. A skill that cannot be listed says so in its own line."""
     for name in store.names():
         try:
-            survey, aliases = store.survey(name), store.aliases(name)
+            (rows, faults), aliases = store.summaries(name), store.aliases(name)
         except (StoreError, OSError):  # deleted or made unreadable between two looks
             continue
-        kinds = {version.manifest.kind for version in survey.versions}
+        kinds = {row.kind for row in rows}
         # A name whose every version is damaged has no known kind: it is listed with the skills, not hidden.
         if kind in kinds or (not kinds and kind == "skills"):
             yield Summary(
                 name=name,
-                versions=[version.number for version in survey.versions if version.manifest.kind == kind],
+                versions=[row.number for row in rows if row.kind == kind],
                 aliases=aliases,
-                faults=[fault.message for fault in survey.faults],
+                faults=[fault.message for fault in faults],
             )
 
 

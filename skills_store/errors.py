@@ -1,6 +1,7 @@
 """Everything the store refuses, in the user's words. Knows no files and no HTTP: the door maps `code` to a status.
 
-The arguments stay in `args`, so that an error survives a trip between processes.
+Three families hold most of it: Unknown (well named, but not here), Refused (one thing, one reason) and CorruptStore (not
+what was published). The arguments stay in `args`, so that an error survives a trip between processes.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
+
+LISTED = 24  # of what exists: a line that nobody reads to its end names nothing
 
 
 class StoreError(Exception):
@@ -42,7 +45,26 @@ class InvalidName(StoreError):
 
     def __str__(self) -> str:
         what, name, rule = self.args
-        return f"{name!r} cannot name a {what}: {rule}"
+        shown = name if len(name) <= 80 else f"{name[:80]}..."
+        return f"{shown!r} cannot name {'an' if what == 'alias' else 'a'} {what}: {rule}"
+
+
+class InvalidCondition(StoreError):
+    """A `--where` that compares nothing with nothing."""
+
+    code = "invalid_condition"
+
+
+class InvalidDuration(StoreError):
+    """A time span that is not one, or that no clock holds."""
+
+    code = "invalid_duration"
+
+
+class InvalidInput(StoreError):
+    """An array that does not fit the graph's declared input."""
+
+    code = "invalid_input"
 
 
 class Unknown(StoreError):
@@ -64,11 +86,17 @@ class Unknown(StoreError):
         """What the user may have meant, best first."""
         return tuple(get_close_matches(self.args[0], self.exists, n=3, cutoff=0.6))
 
+    @property
+    def listed(self) -> str:
+        if not self.exists:
+            return f"there are no {self.plural}"
+        more = f" and {len(self.exists) - LISTED} more" if len(self.exists) > LISTED else ""
+        return f"there are: {', '.join(self.exists[:LISTED])}{more}"
+
     def __str__(self) -> str:
-        wanted, exists, where = self.args
+        wanted, _, where = self.args
         hint = f"did you mean {' or '.join(map(repr, self.near))}? " if self.near else ""
-        listed = f"there are: {', '.join(exists)}" if exists else f"there are no {self.plural}"
-        return f"no {self.what} {wanted!r}{' in ' + where if where else ''}; {hint}{listed}"
+        return f"no {self.what} {wanted!r}{' in ' + where if where else ''}; {hint}{self.listed}"
 
 
 class UnknownSkill(Unknown):
@@ -81,6 +109,19 @@ class UnknownVersion(Unknown):
 
     code = "unknown_version"
     what, plural = "version", "versions"
+
+
+class DeletedVersion(UnknownVersion):
+    """A number that was a version once: it is never used again, and its tombstone says who took it away."""
+
+    code = "deleted_version"
+
+    def __init__(self, wanted: str, exists: Iterable[str], where: str, told: str = "") -> None:
+        StoreError.__init__(self, wanted, tuple(exists), where, told)
+
+    def __str__(self) -> str:
+        wanted, _, where, told = self.args
+        return f"{where}@{wanted} was deleted {told}; {self.listed}"
 
 
 class UnknownAlias(Unknown):
@@ -105,17 +146,45 @@ class UnknownParent(Unknown):
     what, plural = "parent", "versions of it"
 
 
-class CorruptStore(StoreError):
+class UnknownLease(Unknown):
+    code = "unknown_lease"
+    what, plural = "lease", "leases"
+
+
+class UnknownCharacter(Unknown):
+    code = "unknown_character"
+    what, plural = "character", "characters"
+
+
+class UnknownTask(Unknown):
+    code = "unknown_task"
+    what, plural = "task", "tasks"
+
+
+class UnknownMetric(Unknown):
+    """A card measure that no version asked about has."""
+
+    code = "unknown_metric"
+    what, plural = "metric", "metrics"
+
+
+class Refused(StoreError):
+    """One thing that was not done or not taken, and the one reason."""
+
+    code = "refused"
+    said = "{0} is refused: {1}"
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(what, reason)
+
+    def __str__(self) -> str:
+        return self.said.format(*self.args)
+
+
+class CorruptStore(Refused):
     """What is on disk is not what was published."""
 
     code = "corrupt"
-
-    def __init__(self, where: str, reason: str) -> None:
-        super().__init__(where, reason)
-
-    def __str__(self) -> str:
-        where, reason = self.args
-        return f"{where} is refused: {reason}"
 
 
 class CorruptBlob(CorruptStore):
@@ -125,15 +194,78 @@ class CorruptBlob(CorruptStore):
 
 
 class CorruptRecord(CorruptStore):
-    """A version record, alias or manifest that cannot be read as one."""
+    """A version record, alias, lease or manifest that cannot be read as one."""
 
     code = "corrupt_record"
 
 
 class UnsupportedLayout(CorruptStore):
-    """A store written by a later program."""
+    """A store of a later program: this one may read it at most, or not even that."""
 
     code = "unsupported_layout"
+
+
+class UnsupportedSchema(CorruptStore):
+    """A version of a later program, in a store that this one can read otherwise."""
+
+    code = "unsupported_schema"
+
+
+class NotWritten(Refused):
+    """The disk refused: read-only, full or failing. What was asked for is not there, and may be asked for again."""
+
+    code = "not_written"
+    said = "{0}: {1}"
+
+
+class Unconfirmed(Refused):
+    """It is done and everyone sees it, but the disk failed to say that it would survive a power cut."""
+
+    code = "unconfirmed"
+    said = "{0}, but the disk did not confirm it ({1}): look before you repeat it"
+
+
+class Unsweepable(StoreError):
+    """While one version cannot be read, nobody knows which blobs are its own: nothing is garbage."""
+
+    code = "unsweepable"
+
+    def __str__(self) -> str:
+        return f"nothing is swept, for what cannot be read may need it: {self.args[0]}"
+
+
+class OnlyGrows(Refused):
+    """A store in a bucket has no lock under which something could be taken away safely."""
+
+    code = "only_grows"
+    said = "{0}: {1} only grows; delete, lease and gc are for stores on a disk"
+
+
+class OriginAway(Refused):
+    """An object store that does not answer, or does not let us in. What is in the cache is still served."""
+
+    code = "origin_away"
+    said = "{0} cannot be reached: {1}"
+
+
+class Untrusted(Refused):
+    """No trusted key has signed this version, and the policy asks for one that did."""
+
+    code = "untrusted"
+    said = "{0} is not signed by a trusted key: {1}"
+
+
+class NotAnExport(Refused):
+    """A folder that no `export` wrote, or not the whole of one."""
+
+    code = "not_an_export"
+    said = "{0} cannot be imported: {1}"
+
+
+class CheckpointRefused(Refused):
+    """A foreign checkpoint that holds more than tensors, or not those of a network known here."""
+
+    code = "checkpoint_refused"
 
 
 class GateRefused(StoreError):
@@ -169,6 +301,55 @@ class Regression(StoreError):
         return f"{target} stays at {current}: {ref} is worse in {'; '.join(worse)}. --force moves it all the same"
 
 
+class NothingBefore(StoreError):
+    """An alias that cannot be rolled back, for it never meant anything else."""
+
+    code = "nothing_before"
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} stays where it is: it has meant nothing else before that could be returned to"
+
+
+class InUse(StoreError):
+    """A version that others rely on; it was not deleted."""
+
+    code = "in_use"
+
+    def __init__(self, ref: str, holders: Sequence[str]) -> None:
+        super().__init__(ref, tuple(holders))
+
+    @property
+    def holders(self) -> tuple[str, ...]:
+        return self.args[1]
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} is not deleted: {'; '.join(self.holders)}"
+
+
+class NumberTaken(StoreError):
+    """Two stores gave one number to different bytes. Neither is overwritten; nothing was copied."""
+
+    code = "number_taken"
+
+    def __init__(self, ref: str, digest: str, where: str, other: str, elsewhere: str) -> None:
+        super().__init__(ref, digest, where, other, elsewhere)
+
+    def __str__(self) -> str:
+        ref, digest, where, other, elsewhere = self.args
+        return (
+            f"{ref} is {digest} in {where}, but {other} in {elsewhere}; a version never changes, so nothing was copied"
+        )
+
+
+class OccupiedFolder(StoreError):
+    """An export would have mixed with files that are there already."""
+
+    code = "occupied_folder"
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} is not an empty folder; an export is written into a new or an empty one"
+
+
 class WrongKind(StoreError):
     """A controller where a skill library was asked for, or the reverse."""
 
@@ -180,12 +361,6 @@ class WrongKind(StoreError):
     def __str__(self) -> str:
         ref, kind, wanted = self.args
         return f"{ref} is of kind {kind!r}, not {wanted!r}"
-
-
-class InvalidInput(StoreError):
-    """An array that does not fit the graph's declared input."""
-
-    code = "invalid_input"
 
 
 class UnusableGraph(StoreError):

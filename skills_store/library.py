@@ -12,8 +12,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from skills_store.errors import InvalidInput, UnknownGraph, WrongKind
+from skills_store.manifest import OWN_OBSERVATIONS
 from skills_store.session import Array, Device, Net, load_net
 from skills_store.store import Store
+from skills_store.trust.policy import Trust
 from skills_store.version import Version
 
 CHUNK = 1024  # windows encoded at once: bounds the memory that a long motion takes
@@ -38,9 +40,16 @@ class SkillLibrary:
 
     @classmethod
     def open(
-        cls, store: Store, ref: str | Version, *, intra_op_num_threads: int = 1, device: Device = "cpu"
+        cls,
+        store: Store,
+        ref: str | Version,
+        *,
+        intra_op_num_threads: int = 1,
+        device: Device = "cpu",
+        trust: Trust | None = None,
     ) -> SkillLibrary:
-        version = _of_kind(store, ref, "skills")
+        """`trust` says whose signature the version needs; without it, REPERTOIRE_TRUST does."""
+        version = _of_kind(store, ref, "skills", trust)
         nets = _nets(store, version, intra_op_num_threads, device)
         return cls(version, nets["policy"], nets["encoder"], nets.get("style"))
 
@@ -75,6 +84,8 @@ class SkillLibrary:
 
     def embed(self, states: ArrayLike, stride: int = 1) -> Embedding:
         """A whole motion, states (T, S) one control step apart: the z of every `stride`-th window, and one for all."""
+        if (found := self.version.manifest.observations) != OWN_OBSERVATIONS:
+            raise WrongKind(self.version.ref, f"{found} observations", f"{OWN_OBSERVATIONS} observations")
         motion, length = np.asarray(states, dtype=np.float32), self.window_length
         if motion.ndim != 2 or motion.shape[1] != self.state_width:
             raise InvalidInput(f"{self.version.ref} needs states of shape (T, {self.state_width}), got {motion.shape}")
@@ -102,12 +113,15 @@ class Controller:
         library: SkillLibrary | None = None,
         intra_op_num_threads: int = 1,
         device: Device = "cpu",
+        trust: Trust | None = None,
     ) -> Controller:
         """Pass an open `library` to share it; it must be the parent by digest."""
-        version = _of_kind(store, ref, "controller")
+        version = _of_kind(store, ref, "controller", trust)
         parent = store.parent(version.manifest)
         if library is None:
-            library = SkillLibrary.open(store, parent, intra_op_num_threads=intra_op_num_threads, device=device)
+            library = SkillLibrary.open(
+                store, parent, intra_op_num_threads=intra_op_num_threads, device=device, trust=trust
+            )
         if library.version.digest != parent.digest:
             raise WrongKind(library.version.ref, "another library", f"the parent of {version.ref}, {parent.ref}")
         nets = _nets(store, version, intra_op_num_threads, device)
@@ -136,10 +150,11 @@ def pooled(z: Array) -> Array:  # (N, D) unit rows -> (D,)
     return (mean / length).astype(np.float32) if length > 1e-6 else z[np.argmax(z @ z.sum(axis=0))]
 
 
-def _of_kind(store: Store, ref: str | Version, kind: str) -> Version:
+def _of_kind(store: Store, ref: str | Version, kind: str, trust: Trust | None) -> Version:
     version = store.resolve(ref) if isinstance(ref, str) else ref
     if version.manifest.kind != kind:
         raise WrongKind(version.ref, version.manifest.kind, kind)
+    (trust or Trust.from_environment()).check(store, version)
     return version
 
 

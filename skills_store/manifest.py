@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+OWN_OBSERVATIONS = "repertoire"
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$"
 DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
 
@@ -72,7 +73,7 @@ class Parity(Frozen):
 
     max_abs_error: float = Field(ge=0, le=1e-5)
     rows: int = Field(gt=0)
-    batch_sizes: tuple[int, ...]
+    batch_sizes: tuple[int, ...] = Field(min_length=1)
 
 
 class Character(Frozen):
@@ -82,14 +83,16 @@ class Character(Frozen):
     """
 
     name: str
-    skeleton: dict[str, Any]  # pretrain.characters.skeleton.Skeleton as plain lists
+    skeleton: dict[str, Any] = Field(
+        description="Bodies, joints, offsets and limits as plain lists; empty if not known"
+    )
     joints: tuple[str, ...]
-    kp: tuple[float, ...]  # N m / rad
-    kd: tuple[float, ...]  # N m s / rad, of the drive: it counts towards the limit
-    damping: tuple[float, ...]  # N m s / rad, passive: it does not
-    torque_limit: tuple[float, ...]  # N m
-    control_dt: float = Field(gt=0)  # s
-    mjcf: str  # the XML text itself, so that a client can build the very body
+    kp: tuple[float, ...] = Field(description="N m / rad")
+    kd: tuple[float, ...] = Field(description="N m s / rad, of the drive: it counts towards the limit")
+    damping: tuple[float, ...] = Field(description="N m s / rad, passive: it does not count")
+    torque_limit: tuple[float, ...] = Field(description="N m")
+    control_dt: float = Field(gt=0, description="s")
+    mjcf: str = Field(description="The XML text itself, so that a client can build the very body")
 
 
 class Action(Frozen):
@@ -108,6 +111,8 @@ class Latent(Frozen):
 
 
 class Clip(Frozen):
+    """A motion that it was trained on, and how often it was drawn. The library's own licence follows from its clips'."""
+
     name: str
     digest: Digest
     source: str
@@ -116,6 +121,8 @@ class Clip(Frozen):
 
 
 class Lineage(Frozen):
+    """Where it comes from: clips, configuration, code, packages, machine. `config` is the whole of what the run was told."""
+
     clips: tuple[Clip, ...] = ()
     config: dict[str, Any]
     seed: int
@@ -142,25 +149,45 @@ class Task(Frozen):
 
 
 class Blob(Frozen):
+    """Bytes, named by what they are."""
+
     digest: Digest
     size: int = Field(ge=0)
 
 
 class Manifest(Frozen):
-    """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller" (graph controller)."""
+    """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller" (graph controller).
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    `observations` says whose the graphs take. In ours, `state` is raw and a window is W states; a peer's `state`
+    and `window` are features that its client computes, each with slices of its own.
+
+    Schema 2 is the one that is written; schema 1 is read as what it would be in 2, under the digest of its own bytes.
+    """
+
+    schema_version: Literal[2] = SCHEMA_VERSION
     kind: Literal["skills", "controller"]
+    observations: Literal["repertoire", "ase", "mimickit"] = OWN_OBSERVATIONS
     name: Name
     character: Character
     graphs: dict[str, Graph]
     latent: Latent
     action: Action | None = None
     task: Task | None = None
-    card: dict[str, Any] = {}
+    card: dict[str, Any] = Field(default={}, description="The skill card: what it was measured by")
     lineage: Lineage
     licence: str
-    files: dict[str, Blob] = {}  # written by the store at publish
+    files: dict[str, Blob] = Field(default={}, description="By name; written by the store when it is published")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_schema_1(cls, data: Any) -> Any:
+        """It had no `observations`, and at first no `damping`: all of kd was passive then."""
+        if not isinstance(data, dict) or data.get("schema_version") != 1:
+            return data
+        body = data.get("character")
+        if isinstance(body, dict) and "damping" not in body and isinstance(kd := body.get("kd"), list):
+            body = body | {"kd": [0.0] * len(kd), "damping": kd}
+        return data | {"schema_version": SCHEMA_VERSION, "character": body}
 
     @model_validator(mode="after")
     def _kind_has_its_graphs(self) -> Manifest:

@@ -6,6 +6,7 @@ Pure text: says whether a reference is well formed, never whether it exists.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from skills_store.errors import InvalidName, InvalidReference
@@ -27,6 +28,11 @@ class Reference:
     @property
     def is_digest(self) -> bool:
         return isinstance(self.selector, str) and self.selector.startswith("sha256:")
+
+    @property
+    def is_pinned(self) -> bool:
+        """It means one version for ever."""
+        return isinstance(self.selector, int) or self.is_digest
 
 
 def parse(text: str) -> Reference:
@@ -69,6 +75,14 @@ def check_file(file: str) -> str:
     if not re.fullmatch(FILE_PATTERN, file):
         raise InvalidName("file", file, FILE_RULE)
     return file
+
+
+def check_files(files: Iterable[str]) -> None:
+    """Each a name, and no two that a disk which ignores case would take for one."""
+    seen: dict[str, str] = {}
+    for file in map(check_file, files):
+        if (other := seen.setdefault(file.lower(), file)) != file:
+            raise InvalidName("file", file, f"on some disks it is the same file as {other!r}")
 
 
 def _matches(pattern: str, text: str) -> bool:

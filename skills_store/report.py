@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skills_store.aliases import AliasMove
+from skills_store.catalogue.diff import Change
+from skills_store.disk.aliases import AliasMove
+from skills_store.disk.garbage import Garbage
+from skills_store.disk.leases import Lease
+from skills_store.disk.tombstones import Tombstone
 from skills_store.store import Store
-from skills_store.version import Version
+from skills_store.version import Summary, Version, summarise
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def say(args: argparse.Namespace, text: str, value: Any) -> int:
+    """The same to whoever asked: a person, or a program. The exit status of what was done."""
+    print(as_json(value) if args.json else text)
+    return 0
+
+
+def named(version: Version) -> dict[str, Any]:
+    return {"ref": version.ref, "digest": version.digest}
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -20,36 +40,40 @@ def short(digest: str) -> str:
     return digest[: len("sha256:") + 12]
 
 
-def summary(version: Version, pointing: Sequence[str]) -> dict[str, Any]:
+def row(summary: Summary, pointing: Sequence[str]) -> dict[str, Any]:
     """One row of `ls --json`."""
-    manifest = version.manifest
     return {
-        "ref": version.ref,
-        "name": version.name,
-        "version": version.number,
-        "digest": version.digest,
-        "created": version.created.isoformat(),
-        "kind": manifest.kind,
-        "licence": manifest.licence,
+        "ref": summary.ref,
+        "name": summary.name,
+        "version": summary.number,
+        "digest": summary.digest,
+        "created": summary.created.isoformat(),
+        "kind": summary.kind,
+        "character": summary.character,
+        "task": summary.task,
+        "licence": summary.licence,
         "aliases": list(pointing),
-        "bytes": sum(blob.size for blob in manifest.files.values()),
+        "bytes": summary.bytes,
     }
 
 
 def detail(version: Version, pointing: Sequence[str]) -> dict[str, Any]:
     """`show --json`: the manifest, without the body's geometry, which is no reading for a terminal."""
     manifest = version.manifest.model_dump(mode="json", exclude={"character": {"skeleton", "mjcf"}})
-    return summary(version, pointing) | {key: manifest[key] for key in manifest if key != "name"}
+    return row(summarise(version), pointing) | {key: manifest[key] for key in manifest if key != "name"}
 
 
-def pointing(store: Store, version: Version) -> list[str]:
-    """The names that mean this version now."""
-    names = [alias for alias, number in store.aliases(version.name).items() if number == version.number]
-    return ["latest", *names] if store.latest(version.name) == version.number else names
+def pointing(store: Store, name: str) -> dict[int, list[str]]:
+    """The names that mean each version of a skill now, by number."""
+    names: dict[int, list[str]] = {store.latest(name): ["latest"]}
+    for alias, number in store.aliases(name).items():
+        names.setdefault(number, []).append(alias)
+    return names
 
 
-def listing(rows: Sequence[dict[str, Any]]) -> str:
-    header = ("SKILL", "VERSION", "KIND", "ALIASES", "CREATED", "DIGEST", "SIZE", "LICENCE")
+def listing(rows: Sequence[dict[str, Any]], metrics: Sequence[str] = ()) -> str:
+    """`metrics` are columns of their own, out of each row's "metrics"."""
+    header = ("SKILL", "VERSION", "KIND", "ALIASES", "CREATED", "DIGEST", "SIZE", "LICENCE", *map(str.upper, metrics))
     return table(
         header,
         [
@@ -62,6 +86,7 @@ def listing(rows: Sequence[dict[str, Any]]) -> str:
                 short(row["digest"]),
                 _size(row["bytes"]),
                 row["licence"],
+                *(f"{row['metrics'][metric]:.4g}" for metric in metrics),
             )
             for row in rows
         ],
@@ -91,12 +116,67 @@ def page(shown: dict[str, Any]) -> str:
     return "\n".join([*lines, f"  hardware   {lineage['hardware'] or '-'}"])
 
 
-def history(moves: Sequence[AliasMove]) -> str:
-    rows = [
-        (f"{m.at:%Y-%m-%d %H:%M:%S}", m.alias, m.previous or "-", m.number, short(m.digest), m.by, m.why or "-")
-        for m in moves
-    ]
-    return table(("WHEN (UTC)", "ALIAS", "FROM", "TO", "DIGEST", "BY", "WHY"), rows)
+def event(event: AliasMove | Tombstone) -> dict[str, Any]:
+    """One entry of `log --json`."""
+    kind = "delete" if isinstance(event, Tombstone) else "rollback" if event.undoes else "move"
+    return {"event": kind, **event.model_dump(mode="json")}
+
+
+def history(events: Sequence[AliasMove | Tombstone]) -> str:
+    return table(("WHEN (UTC)", "ALIAS", "FROM", "TO", "DIGEST", "BY", "WHY"), [_event(e) for e in events])
+
+
+def leases(granted: Sequence[Lease]) -> str:
+    rows = [(x.id[:8], x.ref, f"{x.until:%Y-%m-%d %H:%M:%S}", x.by, x.why or "-") for x in granted]
+    return table(("LEASE", "VERSION", "UNTIL (UTC)", "BY", "WHY"), rows)
+
+
+def swept(found: Garbage, dry_run: bool) -> str:
+    total = f"{len(found.strays)} files, {_size(found.bytes)}"
+    lines = [f"{stray.path}  {_size(stray.bytes)}" for stray in found.strays]
+    return "\n".join([*lines, f"{total} {'would be freed' if dry_run else 'freed'}; {found.needed} blobs are needed"])
+
+
+def comparison(a: Version, b: Version, sections: Mapping[str, Sequence[Change]]) -> str:
+    """`diff`: a table for each section that has something to say."""
+    lines = [f"{a.ref}  {short(a.digest)}  ->  {b.ref}  {short(b.digest)}"]
+    for name, found in sections.items():
+        rows = [(c.key, _side(c, "added", c.before), _side(c, "removed", c.after), _delta(c)) for c in found]
+        lines += ["", table((name.upper(), "BEFORE", "AFTER", "DELTA"), rows)]
+    return "\n".join(lines if sections else [*lines, "  the same manifest but for its number"])
+
+
+def _event(event: AliasMove | Tombstone) -> tuple[object, ...]:
+    when, digest = f"{event.at:%Y-%m-%d %H:%M:%S}", short(event.digest or "-")
+    if isinstance(event, Tombstone):
+        return when, "-", event.number, "deleted", digest, event.by, event.why
+    why = f"rollback{': ' + event.why if event.why else ''}" if event.undoes else event.why or "-"
+    return when, event.alias, event.previous or "-", event.number, digest, event.by, why
+
+
+def _side(change: Change, absent: str, value: Any) -> str:
+    return "-" if change.how == absent else _brief(value)
+
+
+def _brief(value: Any) -> str:
+    match value:
+        case float():
+            return f"{value:.4g}"
+        case list() if len(value) > 4:
+            return f"{len(value)} values"
+        case {"digest": str(digest), "size": int(size)}:
+            return f"{_size(size)} {short(digest)}"
+        case {"digest": str(digest), "source": source}:
+            return f"{short(digest)} {source}"
+        case str() if len(value) > 40:
+            return f"{value[:30]}... ({len(value)} characters)"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+
+
+def _delta(change: Change) -> str:
+    if change.delta is None:
+        return change.how if change.how != "changed" else ""
+    return f"up to {change.delta:.3g}" if isinstance(change.after, list) else f"{change.delta:+.4g}"
 
 
 def _character(character: dict[str, Any]) -> str:

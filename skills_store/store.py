@@ -1,52 +1,57 @@
-"""The skill store: versions that never change, on a local file system. Knows no networks; serves nothing unverified.
-
-    <root>/layout.json                     version of this layout
-    <root>/blobs/sha256/<hex>              files and manifests, named by their digest
-    <root>/skills/<name>/v/00000007.json   the record that makes version 7 exist
-    <root>/skills/<name>/alias/prod.json   aliases; log.jsonl beside it has every move
-    <root>/staging/                        temporary files of publishers; what a crash leaves here is garbage
+"""The skill store: versions that never change, on a disk or in a bucket. Serves nothing unverified.
 
 A publish writes and syncs its blobs first and its record last, so a version is there whole or not at all, without any
-repair on opening. Reading takes no lock and writes nothing: a store may be mounted read-only.
+repair on opening. Reading takes no lock and writes nothing: a store may be mounted read-only. How it lies on the disk is
+in docs/store.md.
+
+With an origin, all of this is the cache of a bucket of the same layout: what makes something exist is created there first.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
-
-from skills_store import contract, guard, records, reference
-from skills_store.aliases import AliasMove
-from skills_store.blobs import Blobs, describe
-from skills_store.durable import make_dirs, sync_dir, temporary
+from skills_store import admission, reference
+from skills_store.admission import guard
+from skills_store.disk import audit, garbage, index, records, tombstones
+from skills_store.disk.aliases import AliasMove, back
+from skills_store.disk.blobs import describe
+from skills_store.disk.garbage import GRACE, Garbage
+from skills_store.disk.holders import holders
+from skills_store.disk.leases import Lease, checked_span
+from skills_store.disk.records import Record
+from skills_store.disk.shelf import Shelf
+from skills_store.disk.tombstones import Tombstone
 from skills_store.errors import (
     CorruptStore,
     GateRefused,
-    Regression,
+    InUse,
+    InvalidReference,
+    NumberTaken,
     StoreError,
+    UnknownAlias,
     UnknownFile,
     UnknownParent,
     UnknownSkill,
     UnknownVersion,
-    UnsupportedLayout,
 )
-from skills_store.manifest import Graph, Manifest
-from skills_store.shelf import Shelf
-from skills_store.version import Fault, Survey, Version, fault
+from skills_store.manifest import Blob, Manifest
+from skills_store.premises import premises
+from skills_store.remote.origin import Origin
+from skills_store.trust.signatures import Signatures
+from skills_store.version import Fault, Summary, Survey, Version, fault
 
 __all__ = ["Fault", "Store", "Survey", "Version", "default_root"]
 
-LAYOUT = b'{"layout":1}'
+BUNDLED = Path(__file__).parent / "bundled"  # the library that comes with the project: read it, never publish there
 logger = logging.getLogger("skills_store")
 
-
-BUNDLED = Path(__file__).parent / "bundled"  # the library that comes with the project: read it, never publish there
+Kept = Callable[[str, int], None]  # of a file that is in the store now, its name and bytes
 
 
 def default_root() -> Path:
@@ -54,41 +59,41 @@ def default_root() -> Path:
     return Path(os.environ.get("REPERTOIRE_STORE") or Path(__file__).parent / "data")
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _unwatched(file: str, size: int) -> None:
+    pass
+
+
 class Store:
     """Stateless: every call reads the disk, so any number of processes may share one root."""
 
-    def __init__(self, root: Path | str) -> None:
-        self.root = Path(root)
-        self._skills = self.root / "skills"
-        self._staging = self.root / "staging"
-        self._blobs = Blobs(self.root / "blobs" / "sha256", self._staging)
-        marker = self.root / "layout.json"
-        if marker.exists() and (found := marker.read_bytes()) != LAYOUT:
-            raise UnsupportedLayout(str(self.root), f"its layout is {found[:80]!r}, this program knows {LAYOUT!r}")
+    def __init__(self, root: Path | str, origin: Origin | None = None, *, clock: Callable[[], datetime] = _now) -> None:
+        self._at, self._clock = premises(Path(root), origin), clock
+        self.root, self.where = self._at.root, self._at.where
 
-    def publish(self, manifest: Manifest, files: Mapping[str, bytes]) -> Version:
-        """All or nothing: gate, blobs, manifest, and only then the record. Returns what `resolve` will return."""
-        self._admit(manifest, files)
-        described = {file: describe(data) for file, data in files.items()}
-        data, published = _canonical(manifest.model_copy(update={"files": described}))
-        self._mark()
-        for content in (*files.values(), data):
-            self._blobs.write(content)
-        self._blobs.sync()
-        shelf = self._shelf(manifest.name)
-        record = records.commit(shelf.records, self._staging, manifest.name, describe(data))
-        return Version(record.name, record.number, record.manifest.digest, record.created, published)
+    # What is there.
 
     def resolve(self, ref: str) -> Version:
         """The version that `name`, `name@latest`, `name@7`, `name@prod` or `name@sha256:...` means now."""
         wanted = reference.parse(ref)
-        return self._existing(wanted.name).select(wanted.selector)
+        return self._at.existing(wanted.name).select(wanted.selector)
 
     def read(self, version: Version, file: str) -> bytes:
         """The published bytes, checked again: CorruptBlob if one bit differs."""
         if file not in version.manifest.files:
             raise UnknownFile(file, version.manifest.files, version.ref)
-        return self._blobs.read(version.manifest.files[file], f"{file} of {version.ref}")
+        return self._at.blobs.read(version.manifest.files[file], f"{file} of {version.ref}")
+
+    def manifest_bytes(self, version: Version) -> bytes:
+        """What the version's digest is the digest of."""
+        return self._at.existing(version.name).manifest(version.number)
+
+    def signatures(self, name: str) -> Signatures:
+        """The envelopes that vouch for versions of `name`: beside its records, and in no digest."""
+        return Signatures(self._at.fresh(name).directory / "signatures", self._at.create)
 
     def parent(self, manifest: Manifest) -> Version:
         """The version whose digest a controller is bound to, whatever number it has in this store."""
@@ -98,19 +103,15 @@ class Store:
         try:
             return self.resolve(f"{bound.name}@{bound.digest}")
         except (UnknownSkill, UnknownVersion) as error:
-            raise UnknownParent(f"{bound.name}@{bound.digest}", error.exists, str(self.root)) from error
+            raise UnknownParent(f"{bound.name}@{bound.digest}", error.exists, self.where) from error
 
     def names(self) -> tuple[str, ...]:
         """Skills with at least one version."""
-        try:
-            entries = sorted(os.listdir(self._skills))
-        except FileNotFoundError:
-            return ()
-        return tuple(e for e in entries if reference.is_name(e) and self._shelf(e).numbers())
+        return tuple(shelf.name for shelf in self._at.shelves() if shelf.numbers())
 
     def survey(self, name: str) -> Survey:
         """Every version, ascending, and what is wrong with those that cannot be served. Files are not read."""
-        return self._existing(name).survey()
+        return self._at.existing(name).survey()
 
     def versions(self, name: str) -> tuple[Version, ...]:
         """Versions that can be served, ascending; a damaged one is reported to the log and passed over."""
@@ -119,9 +120,71 @@ class Store:
             logger.warning("%s", found.message)
         return survey.versions
 
+    def summaries(self, name: str) -> tuple[tuple[Summary, ...], tuple[Fault, ...]]:
+        """What a listing needs of them, quick however many there are: manifests are read only where they are new."""
+        return index.summaries(self._at.existing(name))
+
     def aliases(self, name: str) -> dict[str, int]:
         """Aliases that were set by hand; `latest` is derived and not among them."""
-        return {move.alias: move.number for move in self._existing(name).aliases.readable()}
+        return {move.alias: move.number for move in self._at.existing(name).aliases.readable()}
+
+    def latest(self, name: str) -> int:
+        """The highest number that is not deleted: derived, so it can never lag behind a publish."""
+        return self._at.existing(name).latest()
+
+    def log(self, name: str) -> tuple[AliasMove | Tombstone, ...]:
+        """Every move of every alias and every deletion, oldest first."""
+        shelf = self._at.existing(name)
+        return tuple(sorted((*shelf.aliases.history(), *shelf.tombstones()), key=lambda event: event.at))
+
+    def verify(self, ref: str | None = None) -> tuple[Fault, ...]:
+        """Read and hash everything, or all of one version. Empty means that every byte is as published."""
+        if ref is None:
+            return tuple(found for shelf in self._at.shelves() for found in audit.whole(shelf))
+        try:
+            version = self.resolve(ref)
+        except CorruptStore as error:
+            return (fault(ref, error),)
+        return tuple(audit.files(self._at.shelf(version.name), version))
+
+    # What adds to it.
+
+    def publish(self, manifest: Manifest, files: Mapping[str, bytes]) -> Version:
+        """All or nothing: gate, blobs, manifest, and only then the record. Returns what `resolve` will return."""
+        admission.admit(manifest, files, self._bound(manifest))
+        described = {file: describe(data) for file, data in files.items()}
+        data, published = admission.canonical(manifest.model_copy(update={"files": described}))
+        with self._entering(published, data, files) as shelf:
+            return _noted(shelf, _taken(shelf, describe(data), None), published)
+
+    def adopt(
+        self, data: bytes, files: Mapping[str, bytes], original: Version | None = None, kept: Kept = _unwatched
+    ) -> Version:
+        """What was published elsewhere: the manifest's very bytes, so its digest stays, through the same gate.
+
+        It takes the number and date of `original`, or NumberTaken; without one, the next number.
+        """
+        manifest = admission.published(data)
+        if {file: describe(content) for file, content in files.items()} != manifest.files:
+            raise GateRefused(manifest.name, ["its files are not those that its manifest was published with"])
+        admission.admit(manifest, files, self._bound(manifest))
+        with self._entering(manifest, data, files, kept) as shelf:
+            try:
+                return _noted(shelf, _taken(shelf, describe(data), original), manifest)
+            except FileExistsError:  # another copy was faster: well and good if it was of the same bytes
+                assert original is not None
+                self.twin(original)
+                return shelf.version(original.number)
+
+    def twin(self, original: Version, elsewhere: str = "the other store") -> Version | None:
+        """The version that has the number of `original` here, None where it is free, NumberTaken if not the same."""
+        shelf = self._at.fresh(original.name)
+        if original.number not in shelf.taken():
+            return None
+        here = shelf.version(original.number)
+        if here.digest != original.digest:
+            raise NumberTaken(here.ref, here.digest, self.where, original.digest, elsewhere)
+        return here
 
     def alias(self, name: str, alias: str, number: int, why: str = "", *, force: bool = False) -> Version:
         """Point `alias` at a version that can be served. The move is logged, and undone by another.
@@ -129,85 +192,102 @@ class Store:
         `prod` moves to no version whose card is worse than the one it points at, unless forced: Regression.
         """
         reference.check_alias(alias)
-        shelf = self._existing(name)
-        version = shelf.version(number)
-        if alias == guard.GUARDED and not force:
-            self._check_no_worse(version, shelf)
-        shelf.aliases.move(alias, number, version.digest, why)
-        return version
+        shelf = self._at.existing(name)
+        with self._at.locks.adding(f"{name}@{alias} is not moved"):
+            return shelf.aliases.move(alias, guard.onward(alias, number, shelf.version, force=force), why)
 
-    def latest(self, name: str) -> int:
-        """The highest number: derived, so it can never lag behind a publish."""
-        return self._existing(name).numbers()[-1]
+    def rollback(self, name: str, alias: str, why: str = "") -> Version:
+        """Back to what `alias` meant before its last move; again, and it goes further back. No guard is asked.
 
-    def log(self, name: str) -> tuple[AliasMove, ...]:
-        """Every move of every alias, oldest first."""
-        return self._existing(name).aliases.history()
+        A logged move like any other, which says what it undoes. Refused where there is nothing to return to.
+        """
+        shelf = self._at.existing(name)
+        if alias not in shelf.aliases.names():
+            raise UnknownAlias(alias, shelf.aliases.names(), name)
+        with self._at.locks.adding(f"{name}@{alias} is not moved"):
+            return shelf.aliases.move(alias, back(shelf.aliases, alias, shelf.version), why)
 
-    def verify(self, ref: str | None = None) -> tuple[Fault, ...]:
-        """Read and hash everything, or all of one version. Empty means that every byte is as published."""
-        if ref is None:
-            return tuple(found for name in self.names() for found in self._shelf(name).verify())
-        try:
-            version = self.resolve(ref)
-        except CorruptStore as error:
-            return (fault(ref, error),)
-        return tuple(self._shelf(version.name).verify_files(version))
+    def lease(self, ref: str, seconds: float, why: str = "") -> Lease:
+        """Keep a version from being deleted for so long, or until the lease is released."""
+        checked_span("a lease", seconds, least=1)
+        self._at.check_shrinks(f"{ref} is not leased")
+        self.resolve(ref)  # what is not there is refused before anything is written
+        with self._at.locks.adding(f"{ref} is not leased"):
+            return self._at.leases.grant(self.resolve(ref), seconds, why, self._clock())
 
-    def _check_no_worse(self, version: Version, shelf: Shelf) -> None:
-        now = self.aliases(version.name).get(guard.GUARDED)
-        if now is None:
-            return
-        current = shelf.version(now)
-        if worse := guard.worse(version.manifest.kind, version.manifest.card, current.manifest.card):
-            raise Regression(f"{version.name}@{guard.GUARDED}", version.ref, current.ref, worse)
+    def release(self, lease: str) -> None:
+        """End a lease early, by its id or a beginning of it that no other has."""
+        found = self._at.leases.find(lease)
+        with self._at.locks.adding(f"lease {found} is not released"):
+            self._at.leases.release(found)
 
-    def _shelf(self, name: str) -> Shelf:
-        return Shelf(name, self._skills / reference.check_name(name), self._blobs)
+    def leases(self) -> tuple[Lease, ...]:
+        """Those that have not run out, by the time they end."""
+        now = self._clock()
+        return tuple(sorted((x for x in self._at.leases.all() if x.until > now), key=lambda lease: lease.until))
 
-    def _existing(self, name: str) -> Shelf:
-        shelf = self._shelf(name)
-        if not shelf.numbers():
-            raise UnknownSkill(name, self.names(), str(self.root))
-        return shelf
+    # What takes away.
 
-    def _admit(self, manifest: Manifest, files: Mapping[str, bytes]) -> None:
-        reference.check_name(manifest.name)
-        for file in files:
-            reference.check_file(file)
-        graphs = {graph.file: graph for graph in manifest.graphs.values()}
-        reasons = [f"graph file {file} is missing" for file in graphs if file not in files]
-        reasons += [f"{file} belongs to no graph" for file in files if file.endswith(".onnx") and file not in graphs]
-        parent = self.parent(manifest).manifest if manifest.task else None
-        reasons += contract.breaches(manifest, parent)
-        if reasons:
-            raise GateRefused(manifest.name, reasons)
-        admit = _gate()
-        for file, graph in graphs.items():
-            admit(f"{file} of {manifest.name}", files[file], graph)
+    def delete(self, ref: str, why: str) -> Tombstone:
+        """Take a version away for good, unless someone relies on it: InUse says who. Its number is never used again.
 
-    def _mark(self) -> None:
-        make_dirs(self._staging)
-        if not (marker := self.root / "layout.json").exists():
-            with temporary(self._staging, LAYOUT) as temp:
-                os.replace(temp, marker)
-            sync_dir(self.root)
+        `ref` names it by number or digest: what an alias or `latest` means may change while one types.
+        """
+        wanted = reference.parse(ref)
+        if not wanted.is_pinned:
+            raise InvalidReference(ref, "a deletion names its version by number or digest")
+        if not why.strip():
+            raise StoreError(f"{ref} is not deleted: say why, for the log")
+        self._at.check_shrinks(f"{ref} is not deleted")
+        shelf = self._at.existing(wanted.name)
+        shelf.number(wanted.selector)
+        with self._at.locks.removing(f"{ref} is not deleted"):
+            number, now = shelf.number(wanted.selector), self._clock()
+            if held := tuple(holders(shelf, number, self._at.shelves(), self._at.leases.all(), now)):
+                raise InUse(f"{shelf.name}@{number}", held)
+            return tombstones.commit(shelf.records, self._at.create, shelf.name, number, shelf.digest(number), why, now)
+
+    def gc(self, grace: float = GRACE, *, dry_run: bool = False) -> Garbage:
+        """Free what nothing has needed for `grace` seconds, and say what. Refused while any version cannot be read."""
+        since = self._clock() - timedelta(seconds=checked_span("a grace", grace))
+        self._at.check_shrinks("nothing is swept")
+        blobs, leases = self._at.blobs, self._at.leases
+        if dry_run or not self.root.exists():
+            return garbage.find(self._at.shelves(strict=True), blobs, leases, since)
+        with self._at.locks.removing("gc stopped"):
+            shelves = self._at.shelves(strict=True)
+            found = garbage.find(shelves, blobs, leases, since)
+            garbage.sweep(found, shelves)
+            for shelf in shelves:
+                index.rewrite(shelf)
+        return found
+
+    @contextmanager
+    def _entering(
+        self, manifest: Manifest, data: bytes, files: Mapping[str, bytes], kept: Kept = _unwatched
+    ) -> Iterator[Shelf]:
+        """All but the record: what is written here is nobody's garbage until that is there."""
+        with self._at.locks.adding(f"{manifest.name} is not published"):
+            self._bound(manifest)  # again: until now it could be deleted
+            for file, content in files.items():
+                self._at.keep(content)
+                kept(file, len(content))
+            self._at.keep(data)
+            self._at.blobs.sync()
+            yield self._at.fresh(manifest.name)
+
+    def _bound(self, manifest: Manifest) -> Manifest | None:
+        return self.parent(manifest).manifest if manifest.task else None
 
 
-def _gate() -> Callable[[str, bytes, Graph], None]:
-    # onnx is heavy, and absent from a serving image: only a publish needs it.
-    try:
-        from skills_store.gate import admit
-    except ImportError as error:
-        raise StoreError(f"publishing needs the onnx package (repertoire[store]): {error}") from error
-    return admit
+def _taken(shelf: Shelf, manifest: Blob, original: Version | None) -> Record:
+    """The number of `original`, or FileExistsError; without one, the next."""
+    if original is None:
+        return records.commit(shelf.records, shelf.create, shelf.name, manifest)
+    return records.place(shelf.records, shelf.create, shelf.name, original.number, manifest, original.created)
 
 
-def _canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
-    """One manifest, one digest: sorted keys, no spaces, no NaN. And what a reader will make of it."""
-    try:
-        plain = manifest.model_dump(mode="json")
-        data = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
-        return data, Manifest.model_validate_json(data)
-    except (ValidationError, PydanticSerializationError, ValueError) as error:
-        raise GateRefused(manifest.name, [f"its manifest is not plain JSON: {' '.join(str(error).split())}"]) from error
+def _noted(shelf: Shelf, record: Record, manifest: Manifest) -> Version:
+    version = Version(shelf.name, record.number, record.manifest.digest, record.created, manifest)
+    index.note(shelf, version)
+    return version

@@ -1,4 +1,4 @@
-"""What a store answers with: a published version, or the fault that keeps one from being served."""
+"""What a store answers with: a published version, whole or in one row, or the fault that keeps one from being served."""
 
 from __future__ import annotations
 
@@ -29,6 +29,25 @@ class Version:
         return f"{self.name}@{self.digest}"
 
 
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A version in one row: what a listing says of it, and what a search asks of it first."""
+
+    name: str
+    number: int
+    digest: str
+    created: datetime
+    kind: str
+    character: str
+    task: str | None
+    licence: str
+    bytes: int  # of its files, the manifest not among them
+
+    @property
+    def ref(self) -> str:
+        return f"{self.name}@{self.number}"
+
+
 @dataclass(frozen=True)
 class Fault:
     """Why `ref` is not served."""
@@ -44,6 +63,21 @@ class Survey:
 
     versions: tuple[Version, ...]
     faults: tuple[Fault, ...]
+
+
+def summarise(version: Version) -> Summary:
+    manifest = version.manifest
+    return Summary(
+        name=version.name,
+        number=version.number,
+        digest=version.digest,
+        created=version.created,
+        kind=manifest.kind,
+        character=manifest.character.name,
+        task=manifest.task.name if manifest.task else None,
+        licence=manifest.licence,
+        bytes=sum(blob.size for blob in manifest.files.values()),
+    )
 
 
 def fault(ref: str, error: StoreError) -> Fault:

@@ -1,5 +1,6 @@
 """What the service makes of a store that grows, moves, lacks things or is damaged."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,26 @@ def test_a_damaged_record_is_listed_as_a_fault(store, serve):
     assert line["versions"] == [1]
     assert "humanoid@2" in line["faults"][0]
     assert version_of(service, "humanoid@1") == 1
+
+
+def test_a_listing_reads_no_manifest_that_was_summed_up(store, serve):
+    """Ten thousand versions are listed from the index; only whoever opens one reads its manifest, and sees the damage."""
+    manifest = store.root / "blobs/sha256" / store.resolve("humanoid").digest.removeprefix("sha256:")
+    before = manifest.stat()
+    manifest.chmod(0o644)
+    manifest.write_bytes(b"?" * before.st_size)
+    os.utime(manifest, ns=(before.st_atime_ns, before.st_mtime_ns))
+    service = serve(store.root)
+    assert [line["versions"] for line in service.get("/skills").json()["skills"]] == [[1]]
+    problem(service.get("/skills/humanoid"), 503, "corrupt_blob", "ref")
+
+
+def test_a_deleted_version_is_answered_with_who_and_why(store, serve):
+    publish_tiny(store, seed=1)
+    store.delete("humanoid@2", "it limps")
+    found = problem(serve(store.root).get("/skills/humanoid@2"), 404, "deleted_version", "ref")
+    assert "it limps" in found["message"]
+    assert found["expected"] == "one of: 1"
 
 
 @pytest.mark.parametrize("made", [False, True])

@@ -116,7 +116,7 @@ def test_an_empty_store_is_served_and_said(tmp_path):
 
 
 def test_what_keeps_it_from_starting_is_one_line(tmp_path, standing, monkeypatch, capsys):
-    (tmp_path / "layout.json").write_text('{"layout":99}')
+    (tmp_path / "layout.json").write_text('{"layout":99,"reader":99}')
     with socket.create_server(("127.0.0.1", 0)) as taken:
         cases = {
             "REPERTOIRE_PORT": {"REPERTOIRE_STORE": standing.root, "REPERTOIRE_PORT": "many"},

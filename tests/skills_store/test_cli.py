@@ -71,6 +71,30 @@ def test_alias_set_list_and_log(store: Store, capsys: Capture) -> None:
     assert "better" in capsys.readouterr().out
 
 
+def test_delete_lease_release_and_gc(store: Store, capsys: Capture) -> None:
+    assert main(["lease", "humanoid@2", "--for", "15m", "--why", "rollout", "--json"]) == 0
+    [lease] = json.loads(capsys.readouterr().out)
+    assert main(["delete", "humanoid@2", "--why", "it limps"]) == 2
+    assert "rollout" in capsys.readouterr().err
+    assert main(["lease"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == [lease["id"][:8], "humanoid@2"]
+    assert main(["release", lease["id"][:8]]) == 0
+    assert main(["delete", "humanoid@2", "--why", "it limps"]) == 0
+    assert "humanoid@2 is deleted" in capsys.readouterr().out
+    assert main(["log", "humanoid"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split()[3:5] == ["2", "deleted"]
+    assert main(["log", "humanoid", "--json"]) == 0
+    assert [event["event"] for event in json.loads(capsys.readouterr().out)] == ["move", "delete"]
+    assert main(["gc", "--dry-run"]) == 0
+    assert "0 files, 0.0 kB would be freed" in capsys.readouterr().out
+    for argv, freed in ((["--dry-run"], 4), ([], 4), ([], 0)):
+        assert main(["gc", "--grace", "0", "--json", *argv]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert len(found["strays"]) == freed
+        assert found["bytes"] == sum(stray["bytes"] for stray in found["strays"])
+    assert main(["verify"]) == 0
+
+
 def test_damage_is_reported_and_the_rest_listed(store: Store, capsys: Capture) -> None:
     assert main(["verify"]) == 0
     record = store.root / "skills/humanoid/v/00000001.json"
@@ -94,6 +118,13 @@ def test_damage_is_reported_and_the_rest_listed(store: Store, capsys: Capture) -
         (["alias", "humanoid", "latest", "1"], "latest is always"),
         (["alias", "humanoid", "prod"], "needs a version NUMBER"),
         (["log", "nobody"], "no skill 'nobody'"),
+        (["delete", "humanoid@1", "--why", "x"], "alias prod points to it; controller reach@1 is bound to it"),
+        (["delete", "humanoid", "--why", "x"], "by number or digest"),
+        (["lease", "humanoid", "--for", "a while"], "write 90s, 15m, 1h or 7d"),
+        (["release", "abc"], "there are no leases"),
+        (["gc", "--grace", "soon"], "write 90s"),
+        (["rollback", "humanoid", "prod"], "nothing else before"),
+        (["search", "--where", "survival"], "write survival>=0.9"),
     ],
 )
 def test_one_line_and_status_2(store: Store, capsys: Capture, argv: list[str], said: str) -> None:

@@ -1,0 +1,60 @@
+"""What may be published: names that are safe, graphs and files that match, promises that hold, graphs that pass the gate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from skills_store import reference
+from skills_store.admission import contract
+from skills_store.errors import GateRefused, StoreError
+from skills_store.manifest import Graph, Manifest
+
+
+def admit(manifest: Manifest, files: Mapping[str, bytes], parent: Manifest | None) -> None:
+    """Refused with every reason, or fit to be a version. `parent` is the library that a controller is bound to."""
+    reference.check_name(manifest.name)
+    reference.check_files(files)
+    graphs = {graph.file: graph for graph in manifest.graphs.values()}
+    reasons = [f"graph file {file} is missing" for file in graphs if file not in files]
+    reasons += [f"{file} belongs to no graph" for file in files if file.endswith(".onnx") and file not in graphs]
+    reasons += contract.breaches(manifest, parent)
+    if reasons:
+        raise GateRefused(manifest.name, reasons)
+    gate = _gate()
+    for file, graph in graphs.items():
+        gate(f"{file} of {manifest.name}", files[file], graph)
+
+
+def _gate() -> Callable[[str, bytes, Graph], None]:
+    # onnx is heavy, and absent from a serving image: only a publish needs it.
+    try:
+        from skills_store.admission.gate import admit
+    except ImportError as error:
+        raise StoreError(f"publishing needs the onnx package (repertoire[store]): {error}") from error
+    return admit
+
+
+def canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
+    """One manifest, one digest: sorted keys, no spaces, no NaN. And what a reader will make of it."""
+    try:
+        plain = manifest.model_dump(mode="json")
+        data = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+        return data, Manifest.model_validate_json(data)
+    except (ValidationError, PydanticSerializationError, ValueError) as error:
+        raise GateRefused(manifest.name, [f"its manifest is not plain JSON: {' '.join(str(error).split())}"]) from error
+
+
+def published(data: bytes) -> Manifest:
+    """A manifest from elsewhere, whose bytes stay as they are."""
+    try:
+        return Manifest.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the whole"
+        raise GateRefused(
+            "a manifest from elsewhere", [f"{error.error_count()} faults, the first in {where}: {first['msg']}"]
+        ) from error

@@ -1,0 +1,89 @@
+"""What the graphs of a version promise each other and their body. Reads manifests only, never an ONNX file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from skills_store.manifest import OWN_OBSERVATIONS, Graph, Manifest, Tensor
+
+# graph: (inputs, outputs). A graph of another name is free in its names.
+GRAPHS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "policy": (("state", "z"), ("targets",)),
+    "encoder": (("window",), ("z",)),
+    "style": (("window",), ("style",)),
+    "controller": (("state", "goal"), ("z",)),
+}
+RANK = {"state": 2, "z": 2, "goal": 2, "targets": 2, "window": 3, "style": 1}
+
+
+def breaches(manifest: Manifest, parent: Manifest | None = None) -> list[str]:
+    """Every promise that is broken, in words; empty when the manifest may be published."""
+    named = [reason for name, graph in manifest.graphs.items() for reason in _interface(name, graph)]
+    # Widths are only worth comparing once the tensors are there.
+    return named or [*_body(manifest), *_latent(manifest), *_state(manifest), *_parent(manifest, parent)]
+
+
+def _interface(name: str, graph: Graph) -> Iterator[str]:
+    inputs, outputs = GRAPHS.get(name, (None, None))
+    for side, wanted, tensors in (("inputs", inputs, graph.inputs), ("outputs", outputs, graph.outputs)):
+        found = tuple(t.name for t in tensors)
+        if wanted is not None and set(found) != set(wanted):
+            yield f"graph {name!r} has {side} {', '.join(found) or 'none'}; it needs {', '.join(wanted)}"
+        for tensor in tensors:
+            yield from _shape(name, tensor)
+
+
+def _shape(graph: str, tensor: Tensor) -> Iterator[str]:
+    rank = RANK.get(tensor.name, len(tensor.shape))
+    free = [isinstance(axis, str) for axis in tensor.shape]
+    if len(free) != rank or free[:1] != [True] or any(free[1:]):
+        yield f"{graph}.{tensor.name} has shape {list(tensor.shape)}; it needs a free first axis and {rank} axes in all"
+
+
+def _body(manifest: Manifest) -> Iterator[str]:
+    joints = len(manifest.character.joints)
+    lengths = {f"character.{key}": len(getattr(manifest.character, key)) for key in ("kp", "kd", "torque_limit")}
+    if manifest.action:
+        lengths |= {"action.offset": len(manifest.action.offset), "action.scale": len(manifest.action.scale)}
+    if policy := manifest.graphs.get("policy"):
+        lengths["policy.targets"] = policy.outputs[0].width
+    for what, length in lengths.items():
+        if length != joints:
+            yield f"{what} is {length} wide, but the character has {joints} joints"
+
+
+def _latent(manifest: Manifest) -> Iterator[str]:
+    dim = manifest.latent.dim
+    for name, graph in manifest.graphs.items():
+        for tensor in (*graph.inputs, *graph.outputs):
+            if tensor.name == "z" and tensor.width != dim:
+                yield f"{name}.z is {tensor.width} wide, but latent.dim is {dim}"
+    for clip, z in manifest.latent.clips.items():
+        if len(z) != dim:
+            yield f"the embedding of clip {clip!r} is {len(z)} wide, but latent.dim is {dim}"
+
+
+def _state(manifest: Manifest) -> Iterator[str]:
+    """A window is W states: whoever can act can also encode. A peer has other features in each."""
+    graphs = manifest.graphs
+    if manifest.kind != "skills":
+        return
+    width, window = graphs["policy"].input("state").width, graphs["encoder"].input("window")
+    if window.width != width and manifest.observations == OWN_OBSERVATIONS:
+        yield f"encoder.window is {window.width} wide, but policy.state is {width}"
+    if (style := graphs.get("style")) and style.inputs[0].shape != window.shape:
+        yield f"style.window has shape {list(style.inputs[0].shape)}, but encoder.window has {list(window.shape)}"
+
+
+def _parent(manifest: Manifest, parent: Manifest | None) -> Iterator[str]:
+    if parent is None:
+        return
+    width, wanted = manifest.graphs["controller"].input("state").width, parent.graphs["policy"].input("state").width
+    if width != wanted:
+        yield f"controller.state is {width} wide, but its parent's state is {wanted}"
+    if manifest.observations != parent.observations:
+        yield f"its observations are those of {manifest.observations!r}, but its parent's are those of {parent.observations!r}"
+    if manifest.latent.dim != parent.latent.dim:
+        yield f"latent.dim is {manifest.latent.dim}, but its parent's is {parent.latent.dim}"
+    if manifest.character.joints != parent.character.joints:
+        yield "its character has other joints than its parent's"

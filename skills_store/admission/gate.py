@@ -1,0 +1,205 @@
+"""Admission of an ONNX file before it is published: what passes is plain arithmetic, and does what its manifest says.
+
+Read from bytes only. The one module that imports onnx, and only a publish imports it: the runtime trusts digests.
+The cheap structural refusals come first: a hostile file can crash onnx.checker or ONNX Runtime, but not a loop over
+protobuf fields.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import checker, numpy_helper, shape_inference
+
+from skills_store.errors import GateRefused
+from skills_store.manifest import Graph, Tensor
+
+MAX_BYTES = 256 * 2**20
+MAX_NODES = 10_000
+MAX_INITIALIZERS = 10_000
+MAX_ELEMENTS = 2**26  # of a tensor without rows: a weight
+MAX_ROW = 2**20  # elements in one row of what depends on the input
+
+# Pure functions of tensors. Absent on purpose: If, Loop, Scan and the Sequence family (control flow), Random* (an act
+# must repeat), what makes a tensor as large as a number says (ConstantOfShape, Range, Tile, ...: a few bytes would take all
+# memory), and anything outside the default domain (EPContext and custom ops carry native code).
+_ALLOWED = """
+    Abs Acos Add And ArgMax ArgMin Asin Atan Cast CastLike Ceil Celu Clip Concat Constant Cos Cosh CumSum Div Einsum Elu
+    Equal Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater GreaterOrEqual HardSigmoid
+    HardSwish Identity IsInf IsNaN LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax MatMul Max Mean Min Mish
+    Mod Mul Neg Not Or PRelu Pow RMSNormalization Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
+    ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Round ScatterElements ScatterND Selu Shape
+    Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign Split Sqrt Squeeze Sub Sum Swish Tan Tanh Transpose Trilu
+    Unsqueeze Where Xor
+"""
+OPERATORS = frozenset(_ALLOWED.split())
+# Expand is as large as a number says, too, but exporters need it for the batch: the number has to be a shape's or a constant.
+SHAPE_OPERATORS = frozenset(
+    ["Concat", "Constant", "Gather", "Identity", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"]
+)
+DTYPES = ("FLOAT", "FLOAT16", "DOUBLE", "INT32", "INT64", "BOOL")
+
+
+def admit(where: str, data: bytes, graph: Graph) -> None:
+    """Raise GateRefused with every reason found; return when `data` may be served as `graph`."""
+    if len(data) > MAX_BYTES:
+        raise GateRefused(where, [f"{len(data)} bytes, over the cap of {MAX_BYTES}"])
+    model = _parsed(where, data)
+    # Each stage may rely on the one before it, and is not run at all when that one refused.
+    for stage in (_structure, _weights, _expansions, _checked, _shapes, lambda m: _interface(m, graph)):
+        if reasons := list(dict.fromkeys(stage(model))):
+            raise GateRefused(where, reasons[:8])
+
+
+def _parsed(where: str, data: bytes) -> onnx.ModelProto:
+    try:
+        model = onnx.ModelProto.FromString(data)
+    except DecodeError as error:
+        raise GateRefused(where, ["not an ONNX file"]) from error
+    if not model.graph.node:  # protobuf reads much garbage as an empty message
+        raise GateRefused(where, ["not an ONNX file, or one with no nodes"])
+    return model
+
+
+def _structure(model: onnx.ModelProto) -> Iterator[str]:
+    graph = model.graph
+    if model.functions:
+        yield f"{len(model.functions)} model-local functions"
+    if model.training_info:
+        yield "training information"
+    if graph.sparse_initializer or graph.quantization_annotation:
+        yield "sparse or quantised initialisers"
+    if len(graph.node) > MAX_NODES or len(graph.initializer) > MAX_INITIALIZERS:
+        yield f"{len(graph.node)} nodes and {len(graph.initializer)} initialisers, over the cap of {MAX_NODES}"
+        return
+    weights = {tensor.name for tensor in graph.initializer}
+    for value in graph.input:
+        if value.name in weights:
+            yield f"input {value.name!r} has a value of its own"
+    for node in graph.node:
+        if node.domain not in ("", "ai.onnx"):
+            yield f"operator {node.domain}.{node.op_type} is outside the default domain"
+        elif node.op_type not in OPERATORS:
+            yield f"operator {node.op_type} is not on the allow-list"
+        if any(a.HasField("g") or a.graphs for a in node.attribute):
+            yield f"operator {node.op_type} carries a subgraph"
+        if any(a.HasField("sparse_tensor") or a.sparse_tensors or a.ref_attr_name for a in node.attribute):
+            yield f"operator {node.op_type} carries a sparse tensor or a function's attribute"
+
+
+def _weights(model: onnx.ModelProto) -> Iterator[str]:
+    for name, tensor in _tensors(model.graph):
+        if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
+            yield f"{name} keeps its data outside the file"
+        elif (kind := _kind(tensor.data_type)) not in DTYPES:
+            yield f"{name} is of type {kind}, not one of {', '.join(DTYPES)}"
+        else:
+            try:
+                values = numpy_helper.to_array(tensor)
+            except (ValueError, TypeError) as error:
+                yield f"{name} cannot be read: {error}"
+                continue
+            if not np.isfinite(values).all():
+                yield f"{name} has values that are not finite"
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if not np.isfinite([attribute.f, *attribute.floats]).all():
+                yield f"attribute {attribute.name} of {node.op_type} is not finite"
+
+
+def _tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    for tensor in graph.initializer:
+        yield f"initialiser {tensor.name!r}", tensor
+    for node in graph.node:
+        for attribute in node.attribute:
+            found = [attribute.t] if attribute.HasField("t") else []
+            for tensor in (*found, *attribute.tensors):
+                yield f"constant {(node.name or node.op_type)!r}", tensor
+
+
+def _kind(code: int) -> str:
+    known = onnx.TensorProto.DataType.DESCRIPTOR.values_by_number
+    return known[code].name if code in known else f"number {code}"
+
+
+def _expansions(model: onnx.ModelProto) -> Iterator[str]:
+    """How large an Expand is follows from shapes and constants alone, so that the stages after this one can tell."""
+    makers = {output: node for node in model.graph.node for output in node.output}
+    for node in model.graph.node:
+        if node.op_type != "Expand" or len(node.input) < 2:
+            continue
+        asked, seen = [node.input[1]], set[str]()
+        while asked:
+            name = asked.pop()
+            maker = makers.get(name)
+            if name in seen or maker is None or maker.op_type == "Shape":
+                continue
+            seen.add(name)
+            if maker.op_type not in SHAPE_OPERATORS:
+                yield f"an Expand is as large as {maker.op_type} says, which is no shape"
+            asked += maker.input
+
+
+def _checked(model: onnx.ModelProto) -> Iterator[str]:
+    try:
+        checker.check_model(model, full_check=True)
+    except (checker.ValidationError, shape_inference.InferenceError, ValueError) as error:
+        yield f"onnx.checker: {_brief(error)}"
+
+
+def _shapes(model: onnx.ModelProto) -> Iterator[str]:
+    """Inferred anew: what the file itself says of the shapes inside is nobody's word."""
+    bare = onnx.ModelProto()
+    bare.CopyFrom(model)
+    del bare.graph.value_info[:]
+    try:
+        inferred = shape_inference.infer_shapes(bare, check_type=True, strict_mode=True, data_prop=True).graph
+    except shape_inference.InferenceError as error:
+        yield f"its shapes cannot be inferred: {_brief(error)}"
+        return
+    for value in (*inferred.input, *inferred.value_info, *inferred.output):
+        tensor = value.type.tensor_type
+        if (kind := _kind(tensor.elem_type)) not in DTYPES:
+            yield f"tensor {value.name!r} is of type {kind}, not one of {', '.join(DTYPES)}"
+        sizes = [axis.dim_value if axis.HasField("dim_value") else None for axis in tensor.shape.dim]
+        known = math.prod(size for size in sizes if size is not None)
+        if None in sizes[1:]:
+            yield f"tensor {value.name!r} has a free axis other than the first"
+        elif known > (MAX_ROW if None in sizes else MAX_ELEMENTS):
+            yield f"tensor {value.name!r} has {known} elements{' a row' if None in sizes else ''}, over the cap"
+
+
+def _interface(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
+    opsets = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
+    if opsets != [graph.opset]:
+        yield f"opset {opsets}, but the manifest says {graph.opset}"
+    for side, values, tensors in (
+        ("input", model.graph.input, graph.inputs),
+        ("output", model.graph.output, graph.outputs),
+    ):
+        found, declared = {v.name: v for v in values}, {t.name: t for t in tensors}
+        if set(found) != set(declared):
+            yield f"{side}s {', '.join(sorted(found))}, but the manifest says {', '.join(sorted(declared))}"
+            continue
+        for name, tensor in declared.items():
+            yield from _same(f"{side} {name!r}", found[name], tensor)
+
+
+def _same(what: str, value: onnx.ValueInfoProto, tensor: Tensor) -> Iterator[str]:
+    kind = value.type.tensor_type
+    if not value.type.HasField("tensor_type") or kind.elem_type != onnx.TensorProto.FLOAT:
+        yield f"{what} is not a float32 tensor"
+        return
+    # A free axis has a name of the exporter's choosing; only that it is free counts.
+    shape = [d.dim_value if d.HasField("dim_value") else "free" for d in kind.shape.dim]
+    wanted = ["free" if isinstance(axis, str) else axis for axis in tensor.shape]
+    if shape != wanted:
+        yield f"{what} has shape {shape}, but the manifest says {wanted}"
+
+
+def _brief(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,44 @@
+"""What an alias that others rely on may move to: a version that is measured, and no worse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from skills_store.disk.aliases import AliasMove, Decide, Target
+from skills_store.errors import Regression
+from skills_store.version import Version
+
+GUARDED = "prod"
+MEASURES = {"skills": ("survival", "skill_recovery", "coverage"), "controller": ("return_ratio",)}
+
+
+def worse(kind: str, card: Mapping[str, Any], current: Mapping[str, Any]) -> tuple[str, ...]:
+    """Each measure in which `card` falls below `current`, or that it lacks, as text."""
+    found = []
+    for name in MEASURES[kind]:
+        before, after = current.get(name), card.get(name)
+        if before is None:
+            continue
+        if after is None:
+            found.append(f"{name}, which is not in its card (now {before:.3g})")
+        elif after < before:
+            found.append(f"{name}, {after:.3g} instead of {before:.3g}")
+    return tuple(found)
+
+
+def onward(alias: str, number: int, version: Callable[[int], Version], *, force: bool) -> Decide:
+    """A move of `alias` to `number`; Regression where it is guarded and would lose by that, unless forced.
+
+    The comparison is with the very move that this one follows, so that of two at once the second is compared with the first.
+    """
+
+    def decide(last: AliasMove | None) -> Target:
+        target = version(number)
+        if alias == GUARDED and last and not force:
+            current = version(last.number)
+            if found := worse(target.manifest.kind, target.manifest.card, current.manifest.card):
+                raise Regression(f"{target.name}@{GUARDED}", target.ref, current.ref, found)
+        return Target(target)
+
+    return decide

@@ -1,0 +1,1 @@
+"""Versions found and compared by what they say of themselves."""

@@ -1,0 +1,1 @@
+"""Peers' checkpoints -> published skill libraries. torch only reads the file; what it held is checked, then drawn anew."""

@@ -1,0 +1,116 @@
+"""A peer's checkpoint -> a published skill library: recognised, drawn as ONNX, proven against numpy, through the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from skills_store.admission.gate import admit
+from skills_store.checkpoints import ase, mimickit
+from skills_store.checkpoints.arithmetic import OPSET, Arithmetic, Drawing, Numbers
+from skills_store.checkpoints.layouts import WINDOW, width
+from skills_store.checkpoints.network import Network
+from skills_store.checkpoints.tensors import Array, Tensors, load
+from skills_store.disk.blobs import describe
+from skills_store.errors import CheckpointRefused
+from skills_store.manifest import Action, Graph, Latent, Lineage, Manifest, Parity, Tensor
+from skills_store.session import load_net
+from skills_store.store import Store
+from skills_store.version import Version
+
+PEERS: dict[str, Callable[[Tensors], Network]] = {ase.MARK: ase.read, mimickit.MARK: mimickit.read}
+BATCH_SIZES = (1, 3, 64)
+ROWS = 512
+TOLERANCE = 1e-5
+UNKNOWN_SEED = -1  # no peer writes it into its checkpoint
+
+
+def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None = None) -> Version:
+    tensors = load(file)
+    marks = [mark for mark in PEERS if tensors.holds(mark)]
+    if not marks:
+        raise tensors.refusal(f"it is no ASE of a peer known here: it has none of {', '.join(PEERS)}")
+    network = PEERS[marks[0]](tensors)
+    graphs, files = _drawn(str(file), network)
+    manifest = Manifest(
+        kind="skills",
+        observations=network.peer,
+        name=name,
+        character=network.body.character(mjcf.read_text() if mjcf else ""),
+        graphs=graphs,
+        latent=Latent(dim=network.latent),
+        action=Action(offset=_plain(network.offset), scale=_plain(network.scale)),
+        lineage=Lineage(
+            config={
+                "checkpoint": {"peer": network.peer, "file": file.name, **describe(file.read_bytes()).model_dump()}
+            },
+            seed=UNKNOWN_SEED,
+            packages={"onnx": onnx.__version__},
+        ),
+        licence=licence,
+    )
+    return store.publish(manifest, files)
+
+
+def _drawn(where: str, network: Network) -> tuple[dict[str, Graph], dict[str, bytes]]:
+    state = Tensor(name="state", shape=("B", width(network.state)), slices=network.state)
+    window = Tensor(name="window", shape=("B", WINDOW, width(network.frame)), slices=network.frame)
+    z = Tensor(name="z", shape=("B", network.latent))
+    targets, likeness = Tensor(name="targets", shape=("B", len(network.offset))), Tensor(name="style", shape=("B",))
+    rows = _rows(network)
+    graphs, files = {}, {}
+    plans = {
+        "policy": (network.policy, (state, z), targets),
+        "encoder": (network.encoder, (window,), z),
+        "style": (network.style, (window,), likeness),
+    }
+    for name, (function, inputs, output) in plans.items():
+        drawing = Drawing()
+        data = drawing.model(inputs, output, function(drawing, *(tensor.name for tensor in inputs)))
+        graph = Graph(
+            file=f"{name}.onnx",
+            opset=OPSET,
+            inputs=inputs,
+            outputs=(output,),
+            parity=Parity(max_abs_error=0.0, rows=1, batch_sizes=BATCH_SIZES),  # until it is measured
+        )
+        feed = {tensor.name: rows[tensor.name] for tensor in inputs}
+        graphs[name] = graph.model_copy(update={"parity": _proven(f"{name} of {where}", data, graph, feed, function)})
+        files[graph.file] = data
+    return graphs, files
+
+
+def _proven(where: str, data: bytes, graph: Graph, rows: dict[str, Array], function: Callable[..., Any]) -> Parity:
+    """How far the graph is from the same network in float64. It is run only once the gate has passed it."""
+    admit(where, data, graph)
+    net = load_net(where, data, graph, threads=1, device="cpu")
+    numbers: Arithmetic[Array] = Numbers()
+    wanted = function(numbers, *rows.values())
+    worst = 0.0
+    for size in BATCH_SIZES:
+        for start in range(0, ROWS if size == max(BATCH_SIZES) else 16 * size, size):
+            found = net.run(**{key: x[start : start + size] for key, x in rows.items()})
+            worst = max(worst, float(np.abs(found - wanted[start : start + size]).max()))
+    if not worst <= TOLERANCE:
+        raise CheckpointRefused(where, f"its graph differs from the network by {worst:.2e}, allowed {TOLERANCE:.0e}")
+    return Parity(max_abs_error=worst, rows=ROWS, batch_sizes=BATCH_SIZES)
+
+
+def _rows(network: Network) -> dict[str, Array]:
+    """As the training data were, by the normalisers; every other row far outside of them; float32, as clients send."""
+    rng = np.random.default_rng(0)
+    rows = {}
+    for name, norm in network.norms.items():
+        spread = np.where(np.arange(ROWS) % 2, 10.0, 1.0).reshape(-1, *[1] * norm.mean.ndim)
+        rows[name] = norm.mean + spread * norm.std * rng.standard_normal((ROWS, *norm.mean.shape))
+    z = rng.standard_normal((ROWS, network.latent))
+    rows["z"] = z / np.linalg.norm(z, axis=1, keepdims=True)
+    return {name: values.astype(np.float32).astype(np.float64) for name, values in rows.items()}
+
+
+def _plain(values: Array) -> tuple[float, ...]:
+    return tuple(values.astype(np.float32).tolist())

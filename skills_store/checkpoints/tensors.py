@@ -1,0 +1,128 @@
+"""Named arrays of a foreign file, each checked as it is taken. The one module here that imports torch.
+
+A checkpoint is a pickle. It is opened by torch's restricted unpickler, which makes tensors and plain values and calls
+nothing else; then every array that is asked for must be there, real, finite and of the width that the network needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skills_store.errors import CheckpointRefused, StoreError
+
+MAX_BYTES = 2 * 2**30
+MAX_ELEMENTS = 64 * 2**20  # of one tensor: a small file can claim a large one by strides of zero
+DTYPES = ("torch.float32", "torch.float64")
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Layer:
+    weight: Array  # (out, in), as torch has it
+    bias: Array  # (out,)
+
+    @property
+    def inputs(self) -> int:
+        return self.weight.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        return self.weight.shape[0]
+
+
+@dataclass(frozen=True)
+class Tensors:
+    where: str
+    found: Mapping[str, Any]  # torch tensors, as the file has them
+
+    def holds(self, name: str) -> bool:
+        return name in self.found
+
+    def vector(self, name: str) -> Array:
+        return self._array(name, 1)
+
+    def inputs(self, name: str) -> int:
+        """How many numbers the layer `name` takes."""
+        return self._array(f"{name}.weight", 2).shape[1]
+
+    def layer(self, name: str, inputs: int) -> Layer:
+        layer = Layer(self._array(f"{name}.weight", 2), self._array(f"{name}.bias", 1))
+        if layer.inputs != inputs:
+            raise self.refusal(f"{name} takes {layer.inputs} numbers, but {inputs} come in")
+        if len(layer.bias) != layer.outputs:
+            raise self.refusal(f"{name} has {layer.outputs} rows of weights, but {len(layer.bias)} biases")
+        return layer
+
+    def stack(self, name: str, inputs: int, step: int = 2) -> tuple[Layer, ...]:
+        """Layers `name`.0, `name`.2, ...: as many as the file has, each fed by the one before it.
+
+        `step` is 2 where torch numbers the activations between them, too. A gap is no smaller network.
+        """
+        pattern = re.compile(rf"{re.escape(name)}\.(\d+)\.weight")
+        numbers = sorted(int(match[1]) for match in map(pattern.fullmatch, self.found) if match)
+        if not numbers or numbers != list(range(0, step * len(numbers), step)):
+            raise self.refusal(f"it has layers {numbers} of {name}, not 0, {step}, {2 * step}, ...")
+        layers: list[Layer] = []
+        for number in numbers:
+            layers.append(self.layer(f"{name}.{number}", layers[-1].outputs if layers else inputs))
+        return tuple(layers)
+
+    def refusal(self, reason: str) -> CheckpointRefused:
+        return CheckpointRefused(self.where, reason)
+
+    def _array(self, name: str, rank: int) -> Array:
+        tensor = self.found.get(name)
+        if tensor is None:
+            raise self.refusal(f"it has no tensor {name}")
+        if str(tensor.dtype) not in DTYPES or str(tensor.layout) != "torch.strided" or tensor.is_meta:
+            raise self.refusal(f"{name} is {tensor.dtype}, {tensor.layout}; it needs to be one of {', '.join(DTYPES)}")
+        if tensor.dim() != rank or not 0 < tensor.numel() <= MAX_ELEMENTS:
+            shape = list(tensor.shape)
+            raise self.refusal(f"{name} has shape {shape}; it needs {rank} axes, and 1 to {MAX_ELEMENTS} numbers")
+        # The peers compute in float32; what they kept in float64 is rounded first, here as there.
+        values = tensor.detach().float().double().numpy()
+        if not np.isfinite(values).all():
+            raise self.refusal(f"{name} has values that are not finite")
+        return values
+
+
+def load(path: Path) -> Tensors:
+    try:
+        import torch
+    except ImportError as error:
+        raise StoreError(f"import-checkpoint needs torch (repertoire[train]): {error}") from error
+    if (size := path.stat().st_size) > MAX_BYTES:
+        raise CheckpointRefused(str(path), f"it has {size} bytes, over the cap of {MAX_BYTES}")
+    try:
+        with torch.serialization.safe_globals(_scalars()):
+            held = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # unpickling fails in as many ways as there are files
+        asked = re.search(r"GLOBAL ([\w.]+)", str(error))
+        # Not torch's own words: they advise to load it without the restriction.
+        what = f"it asks for {asked[1]}" if asked else "no such file was written by torch.save"
+        raise CheckpointRefused(str(path), f"it is not plain tensors: {what}") from error
+    return Tensors(str(path), {name: value for name, value in _flat(held) if isinstance(value, torch.Tensor)})
+
+
+def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        yield prefix, value
+        return
+    for key, inner in value.items():
+        if isinstance(key, str):
+            yield from _flat(inner, f"{prefix}.{key}" if prefix else key)
+
+
+def _scalars() -> list[Any]:
+    """ASE's trainer notes its best reward as a numpy number, beside the networks. Making one runs no code."""
+    scalar = np._core.multiarray.scalar  # type: ignore[attr-defined]
+    kinds = [type(np.dtype(kind)) for kind in ("float32", "float64")]
+    return [scalar, (scalar, "numpy.core.multiarray.scalar"), np.dtype, *kinds]

@@ -1,0 +1,94 @@
+"""Commands by which versions travel: push, pull, export, import, import-checkpoint. Prints; decides nothing."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from skills_store import report
+from skills_store.commands.meter import Meter
+from skills_store.exchange import transfer
+from skills_store.exchange.formats import EXPORTS, export, take_in
+from skills_store.opening import open_store
+from skills_store.store import Store
+
+FORMS = {
+    "onnx": "files, manifest.json and README.md",
+    "oci": "OCI image layout, for oras and skopeo",
+    "triton": "Triton model repository",
+}
+
+
+def push(store: Store, args: argparse.Namespace) -> int:
+    return _copy(args, store, open_store(args.to))
+
+
+def pull(store: Store, args: argparse.Namespace) -> int:
+    return _copy(args, open_store(args.origin), store)
+
+
+def send_out(store: Store, args: argparse.Namespace) -> int:
+    form = next(name for name in EXPORTS if getattr(args, name))
+    directory = getattr(args, form)
+    version = export(store, args.ref, form, directory)
+    told = report.named(version) | {"format": form, "directory": str(directory)}
+    return report.say(args, f"{version.ref} -> {directory}", told)
+
+
+def bring_in(store: Store, args: argparse.Namespace) -> int:
+    version, new = take_in(store, args.directory)
+    state = "imported" if new else "is here already"
+    text = f"{version.ref}  {report.short(version.digest)}  {state}"
+    return report.say(args, text, report.named(version) | {"new": new})
+
+
+def import_checkpoint(store: Store, args: argparse.Namespace) -> int:
+    from skills_store.checkpoints.importer import publish  # onnx and torch: only those who import need them
+
+    version = publish(store, args.file, args.name, args.licence, args.mjcf)
+    manifest = version.manifest
+    text = f"{version.ref}  {report.short(version.digest)}  {manifest.observations} observations, {manifest.character.name}"
+    told = report.named(version) | {"observations": manifest.observations, "character": manifest.character.name}
+    return report.say(args, text, told)
+
+
+def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    """Add each command and its arguments; `command` makes its parser."""
+    there = command("push", "copy a version, and its parent, to another store")
+    there.add_argument("ref", metavar="REF", help="humanoid@7")
+    there.add_argument("--to", required=True, metavar="STORE")
+    there.set_defaults(run=push)
+    here = command("pull", "copy a version, and its parent, from another store")
+    here.add_argument("ref", metavar="REF", help="humanoid@7")
+    here.add_argument("--from", required=True, metavar="STORE", dest="origin")
+    here.set_defaults(run=pull)
+    out = command("export", "write a version as a folder for other tools")
+    out.add_argument("ref", metavar="REF", help="humanoid@7")
+    forms = out.add_mutually_exclusive_group(required=True)
+    for name in EXPORTS:
+        forms.add_argument(f"--{name}", type=Path, metavar="DIR", help=f"a new or empty folder: {FORMS[name]}")
+    out.set_defaults(run=send_out)
+    back = command("import", "publish what `export --onnx` or `--oci` wrote")
+    back.add_argument("directory", type=Path, metavar="DIR")
+    back.set_defaults(run=bring_in)
+    foreign = command("import-checkpoint", "publish the networks of an ASE or MimicKit checkpoint")
+    foreign.add_argument("file", type=Path, metavar="FILE", help="ASE .pth or MimicKit model.pt")
+    foreign.add_argument("--name", required=True, metavar="NAME", help="the skill's name here")
+    foreign.add_argument("--licence", required=True, metavar="TEXT", help="of these weights; the file does not say")
+    foreign.add_argument("--mjcf", type=Path, metavar="FILE", help="the body that it was trained on, to go with it")
+    foreign.set_defaults(run=import_checkpoint)
+
+
+def _copy(args: argparse.Namespace, source: Store, target: Store) -> int:
+    meter = Meter()
+    try:
+        copied = transfer.copy(args.ref, source, target, meter)
+    finally:
+        meter.close()
+    lines = [
+        f"{each.version.ref}  {report.short(each.version.digest)}  "
+        + (f"copied to {target.where}" if each.new else f"is in {target.where} already")
+        for each in copied
+    ]
+    return report.say(args, "\n".join(lines), [report.named(each.version) | {"new": each.new} for each in copied])

@@ -1,0 +1,88 @@
+"""Commands that change what a store holds or means: alias, rollback, delete, lease, release, gc."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from skills_store import report
+from skills_store.commands import duration
+from skills_store.errors import StoreError
+from skills_store.store import Store, Version
+
+
+def alias(store: Store, args: argparse.Namespace) -> int:
+    if args.number is not None:
+        version = store.alias(args.name, args.alias, args.number, args.why, force=args.force)
+        return _moved(args, version, "")
+    if args.alias is not None:
+        raise StoreError(f"alias {args.name} {args.alias} needs a version NUMBER to point at")
+    names = [args.name] if args.name else store.names()
+    found = {name: {"latest": store.latest(name), **store.aliases(name)} for name in names}
+    rows = [(name, key, number) for name, each in found.items() for key, number in each.items()]
+    return report.say(args, report.table(("SKILL", "ALIAS", "VERSION"), rows), found)
+
+
+def rollback(store: Store, args: argparse.Namespace) -> int:
+    return _moved(args, store.rollback(args.name, args.alias, args.why), "  (rollback)")
+
+
+def delete(store: Store, args: argparse.Namespace) -> int:
+    stone = store.delete(args.ref, args.why)
+    text = f"{stone.name}@{stone.number} is deleted; gc frees its files when its grace is over"
+    return report.say(args, text, stone.model_dump(mode="json"))
+
+
+def lease(store: Store, args: argparse.Namespace) -> int:
+    taken = [store.lease(args.ref, duration.parse(args.span), args.why)] if args.ref else store.leases()
+    return report.say(args, report.leases(taken), [each.model_dump(mode="json") for each in taken])
+
+
+def release(store: Store, args: argparse.Namespace) -> int:
+    store.release(args.lease)
+    return 0
+
+
+def gc(store: Store, args: argparse.Namespace) -> int:
+    found = store.gc(duration.parse(args.grace), dry_run=args.dry_run)
+    strays = [{"path": str(stray.path), "bytes": stray.bytes} for stray in found.strays]
+    told = {"strays": strays, "bytes": found.bytes, "needed": found.needed, "dry_run": args.dry_run}
+    return report.say(args, report.swept(found, args.dry_run), told)
+
+
+def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    """Add each command and its arguments; `command` makes its parser."""
+    move = command("alias", "point an alias at a version; without NUMBER, list the aliases")
+    move.add_argument("name", nargs="?", metavar="NAME")
+    move.add_argument("alias", nargs="?", metavar="ALIAS")
+    move.add_argument("number", nargs="?", type=int, metavar="NUMBER")
+    move.add_argument("--why", default="", help="kept in the log")
+    move.add_argument("--force", action="store_true", help="move prod even to a version whose card is worse")
+    move.set_defaults(run=alias)
+    undo = command("rollback", "point an alias back at what it meant before; again, and it goes further back")
+    undo.add_argument("name", metavar="NAME")
+    undo.add_argument("alias", metavar="ALIAS")
+    undo.add_argument("--why", default="", help="kept in the log")
+    undo.set_defaults(run=rollback)
+    away = command("delete", "take a version away for good; refused while anything relies on it")
+    away.add_argument("ref", metavar="REF", help="humanoid@7")
+    away.add_argument("--why", required=True, help="kept in the log")
+    away.set_defaults(run=delete)
+    hold = command("lease", "keep a version from being deleted for a while; without REF, list the leases")
+    hold.add_argument("ref", nargs="?", metavar="REF")
+    hold.add_argument("--for", dest="span", default="1h", metavar="SPAN", help="90s, 15m, 1h, 7d; default 1h")
+    hold.add_argument("--why", default="", help="shown to who is refused")
+    hold.set_defaults(run=lease)
+    end = command("release", "end a lease")
+    end.add_argument("lease", metavar="LEASE", help="its id, or how it begins")
+    end.set_defaults(run=release)
+    tidy = command("gc", "free the files that nothing has needed for a while")
+    tidy.add_argument("--grace", default="1h", metavar="SPAN", help="what is younger stays; default 1h")
+    tidy.add_argument("--dry-run", action="store_true", help="only say what would be freed")
+    tidy.set_defaults(run=gc)
+
+
+def _moved(args: argparse.Namespace, version: Version, how: str) -> int:
+    moved = {"name": args.name, "alias": args.alias, "version": version.number, "digest": version.digest}
+    text = f"{args.name}@{args.alias} -> {version.ref}  {report.short(version.digest)}{how}"
+    return report.say(args, text, moved)

@@ -1,0 +1,66 @@
+"""Commands by which people vouch for versions: keygen, sign, verify-signature."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from skills_store import report
+from skills_store.errors import StoreError, Untrusted
+from skills_store.store import Store
+from skills_store.trust.policy import Trust
+
+
+def keygen(_: Store, args: argparse.Namespace) -> int:
+    key = _signing().generate(args.path)
+    text = f"private key {args.path}, public key {args.path}.pub, id {key[:16]}"
+    return report.say(args, text, {"private": str(args.path), "public": f"{args.path}.pub", "key": key})
+
+
+def sign(store: Store, args: argparse.Namespace) -> int:
+    signing, version = _signing(), store.resolve(args.ref)
+    if faults := store.verify(version.ref):  # never vouch for what is damaged
+        raise StoreError(f"{version.ref} is not signed: {faults[0].message}")
+    key = signing.private_key(args.key)
+    store.signatures(version.name).add(version.digest, signing.sign(version.name, version.digest, key))
+    name = signing.key_id(key.public_key())
+    text = f"{version.ref}  {report.short(version.digest)}  signed by {name[:16]}"
+    return report.say(args, text, report.named(version) | {"key": name})
+
+
+def verify_signature(store: Store, args: argparse.Namespace) -> int:
+    version = store.resolve(args.ref)
+    trust = Trust("require", tuple(args.keys)) if args.keys else Trust.from_environment()
+    try:
+        keys, text = trust.signers(store, version), ""
+    except Untrusted as error:
+        keys, text = (), str(error)
+    text = text or f"{version.ref}  {report.short(version.digest)}  signed by {', '.join(key[:16] for key in keys)}"
+    report.say(args, text, report.named(version) | {"keys": list(keys)})
+    return 0 if keys else 1
+
+
+def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    """Add each command and its arguments; `command` makes its parser."""
+    pair = command("keygen", "make an Ed25519 key pair to sign with")
+    pair.add_argument("path", type=Path, metavar="FILE", help="new private key; FILE.pub is its public half")
+    pair.set_defaults(run=keygen)
+    word = command("sign", "vouch for a version with a private key")
+    word.add_argument("ref", metavar="REF", help="humanoid@7")
+    word.add_argument("--key", type=Path, required=True, metavar="FILE", help="private key of `keygen`")
+    word.set_defaults(run=sign)
+    asked = command("verify-signature", "who vouches for a version; status 1 when no trusted key does")
+    asked.add_argument("ref", metavar="REF", help="humanoid@7")
+    asked.add_argument("--keys", type=Path, nargs="+", metavar="PATH", help="default: $REPERTOIRE_TRUSTED_KEYS")
+    asked.set_defaults(run=verify_signature)
+
+
+def _signing() -> ModuleType:
+    # cryptography is an extra: only those who sign or check need it.
+    try:
+        from skills_store.trust import signing
+    except ImportError as error:
+        raise StoreError(f"signing needs the cryptography package (repertoire[sign]): {error}") from error
+    return signing

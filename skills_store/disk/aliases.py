@@ -1,0 +1,199 @@
+"""The aliases of one skill (`prod`, `canary`): every move is a file of its own, created once and never changed.
+
+    skills/<name>/moves/prod/00000003.json   the third move of prod: the highest is where it points
+
+So the history is the truth, and what an alias means is its last line; where two move it at once one is first, and the other
+moves it from there. `latest` is no alias: it is derived.
+
+Layout 1 had one file for each alias and a log of all. What it has of moves comes before these, and is only read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import AwareDatetime, ValidationError
+
+from skills_store.disk.durable import Create
+from skills_store.disk.records import author
+from skills_store.errors import CorruptRecord, NothingBefore
+from skills_store.manifest import Digest, Frozen, Name
+from skills_store.version import Version
+
+FILE = re.compile(r"([0-9]{8})\.json")
+logger = logging.getLogger("skills_store")
+
+
+class AliasMove(Frozen):
+    """From version `previous` to `number`, as the alias's `rev`-th move."""
+
+    schema_version: Literal[1] = 1
+    alias: Name
+    rev: int
+    previous: int | None
+    number: int
+    digest: Digest
+    at: AwareDatetime
+    by: str
+    why: str = ""
+    undoes: int | None = None  # the rev that this move takes back, if it is a rollback
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a move is to go, and the rev of the move that it takes back."""
+
+    version: Version
+    undoes: int | None = None
+
+
+Decide = Callable[[AliasMove | None], Target]  # from the last move of the alias, if there is one
+
+
+@dataclass(frozen=True)
+class Aliases:
+    name: str
+    directory: Path  # skills/<name>
+    create: Create
+
+    def names(self) -> tuple[str, ...]:
+        earlier = {file.removesuffix(".json") for file in _entries(self.directory / "alias") if file.endswith(".json")}
+        return tuple(sorted({alias for alias in _entries(self.directory / "moves") if self._revs(alias)} | earlier))
+
+    def read(self, alias: str) -> AliasMove:
+        """Its last move: what it means."""
+        revs = self._revs(alias)
+        return self._parsed(alias, self._path(alias, revs[-1]) if revs else self._earlier(alias))
+
+    def readable(self) -> Iterator[AliasMove]:
+        """What each intact alias means; a damaged one is reported and passed over."""
+        for alias in self.names():
+            with _reported():
+                yield self.read(alias)
+
+    def moves(self, alias: str) -> tuple[AliasMove, ...]:
+        """Every intact one, oldest first."""
+        found = {move.rev: move for move in self._of_layout_1(alias)}
+        for rev in self._revs(alias):
+            with _reported():
+                found[rev] = self._parsed(alias, self._path(alias, rev))
+        return tuple(found[rev] for rev in sorted(found))
+
+    def history(self) -> tuple[AliasMove, ...]:
+        """Every move of every alias, oldest first."""
+        moves = (move for alias in self.names() for move in self.moves(alias))
+        return tuple(sorted(moves, key=lambda move: move.at))
+
+    def move(self, alias: str, decide: Decide, why: str) -> Version:
+        """`decide` is asked again where someone else was faster: what it rests on holds when the move is made."""
+        while True:
+            # By the files there are, not by what they say: moving a damaged alias is how it is repaired.
+            taken, last = self._revs(alias), self._last(alias)
+            target = decide(last)
+            move = AliasMove(
+                alias=alias,
+                rev=max([0, *taken, last.rev if last else 0]) + 1,
+                previous=last.number if last else None,
+                number=target.version.number,
+                digest=target.version.digest,
+                at=datetime.now(UTC),
+                by=author(),
+                why=why,
+                undoes=target.undoes,
+            )
+            with contextlib.suppress(FileExistsError):
+                done = f"{self.name}@{alias} is {target.version.ref} now"
+                self.create(self._path(alias, move.rev), move.model_dump_json().encode(), done)  # the commit point
+                return target.version
+
+    def _last(self, alias: str) -> AliasMove | None:
+        """The last intact one."""
+        for rev in reversed(self._revs(alias)):
+            with _reported():
+                return self._parsed(alias, self._path(alias, rev))
+        return max(self._of_layout_1(alias), key=lambda move: move.rev, default=None)
+
+    def _revs(self, alias: str) -> list[int]:
+        return sorted(
+            int(match[1]) for match in map(FILE.fullmatch, _entries(self.directory / "moves" / alias)) if match
+        )
+
+    def _path(self, alias: str, rev: int) -> Path:
+        return self.directory / "moves" / alias / f"{rev:08d}.json"
+
+    def _earlier(self, alias: str) -> Path:
+        return self.directory / "alias" / f"{alias}.json"
+
+    def _of_layout_1(self, alias: str) -> Iterator[AliasMove]:
+        with contextlib.suppress(CorruptRecord):  # the log has what a damaged alias file lost
+            yield self._parsed(alias, self._earlier(alias))
+        with contextlib.suppress(FileNotFoundError):
+            for line in (self.directory / "log.jsonl").read_bytes().splitlines():
+                with contextlib.suppress(ValidationError):
+                    if (move := AliasMove.model_validate_json(line)).alias == alias:
+                        yield move
+
+    def _parsed(self, alias: str, path: Path) -> AliasMove:
+        where, file = f"{self.name}@{alias}", f"its {path.parent.name}/{path.name}"
+        try:
+            move = AliasMove.model_validate_json(path.read_bytes())
+        except OSError as error:
+            raise CorruptRecord(where, f"{file} cannot be read ({error.strerror})") from error
+        except ValidationError as error:
+            raise CorruptRecord(where, f"{file} is no move ({error.error_count()} faults)") from error
+        if move.alias != alias or path not in (self._path(alias, move.rev), self._earlier(alias)):
+            raise CorruptRecord(where, f"{file} is move {move.rev} of {move.alias!r}")
+        return move
+
+
+def back(aliases: Aliases, alias: str, version: Callable[[int], Version]) -> Decide:
+    """A rollback: to what `alias` meant before its last move that still stands; NothingBefore where it meant nothing."""
+
+    def decide(_: AliasMove | None) -> Target:
+        kept = standing(aliases.moves(alias))
+        if len(kept) < 2:
+            raise NothingBefore(f"{aliases.name}@{alias}")
+        before, undone = kept[-2:]
+        found = version(before.number)
+        if found.digest != before.digest:
+            raise CorruptRecord(found.ref, f"it is not the version that {alias} meant before")
+        return Target(found, undoes=undone.rev)
+
+    return decide
+
+
+def standing(moves: Sequence[AliasMove]) -> list[AliasMove]:
+    """The moves of one alias that no rollback has taken back, oldest first; pointing it at the same version is none.
+
+    The last is what the alias means now, and the one before is what a rollback returns to.
+    """
+    kept: list[AliasMove] = []
+    for move in moves:
+        if move.undoes is not None:
+            kept = [m for m in kept if m.rev < move.undoes]
+        elif not kept or kept[-1].number != move.number:
+            kept.append(move)
+    return kept
+
+
+@contextlib.contextmanager
+def _reported() -> Iterator[None]:
+    try:
+        yield
+    except CorruptRecord as error:
+        logger.warning("%s", error)
+
+
+def _entries(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return []

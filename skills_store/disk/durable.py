@@ -1,0 +1,100 @@
+"""Writes that survive a crash and a power cut: temp, fsync, then one atomic step. Knows no skills.
+
+POSIX only, on a local file system: link(2) and flock(2) are not to be trusted over NFS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from skills_store.errors import Unconfirmed
+
+# A file that was not there, whole and for good, or FileExistsError. The text is what has happened by then, for Unconfirmed.
+Create = Callable[[Path, bytes, str], None]
+
+
+def make_dirs(path: Path) -> None:
+    """mkdir -p in which every new entry is synced to its parent."""
+    if path.is_dir():
+        return
+    make_dirs(path.parent)
+    with contextlib.suppress(FileExistsError):  # another publisher was first
+        os.mkdir(path)
+    sync_dir(path.parent)
+
+
+def sync_dir(path: Path) -> None:
+    """A rename or link is atomic at once, but durable only when its directory is synced."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def temporary(staging: Path, data: bytes) -> Iterator[Path]:
+    """A synced, read-only file on the store's own file system, gone on exit unless it was renamed.
+
+    Where it cannot be removed it is garbage, and gc sweeps it: the write that it served stands or fails without it.
+    """
+    path = staging / f"{os.getpid()}-{uuid.uuid4().hex}"
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
+        try:
+            write_all(fd, data)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        yield path
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def create(staging: Path, path: Path, data: bytes, done: str) -> None:
+    """A Create, but for its first argument. Before the link nothing is visible; after it, all of the file is."""
+    make_dirs(staging)
+    make_dirs(path.parent)
+    with temporary(staging, data) as temp:
+        os.link(temp, path)
+    with committed(done):
+        sync_dir(path.parent)
+
+
+@contextlib.contextmanager
+def committed(what: str) -> Iterator[None]:
+    """Around whatever follows a commit point: its failure must not read as if nothing had happened."""
+    try:
+        yield
+    except OSError as error:
+        raise Unconfirmed(what, error.strerror or str(error)) from error
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
+    """One writer at a time, across processes, or `shared` among those that bear each other.
+
+    The kernel lets go of it when a process dies.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        yield
+    finally:
+        # By name, not only by closing: a process forked meanwhile holds the same open file. And never an error of its
+        # own: what was done under the lock is done.
+        for release in (lambda: fcntl.flock(fd, fcntl.LOCK_UN), lambda: os.close(fd)):
+            with contextlib.suppress(OSError):
+                release()

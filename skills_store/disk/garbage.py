@@ -1,0 +1,97 @@
+"""What nothing needs any more: blobs that no version refers to, leases long over, and what crashed writers left behind.
+
+Needed is what live versions, unexpired leases and recent deletions are made of. Everything younger than the grace stays,
+too: a reader that has just resolved a version, or an operator who regrets, has that long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from skills_store.disk import tombstones
+from skills_store.disk.blobs import Blobs
+from skills_store.disk.durable import sync_dir
+from skills_store.disk.leases import Lease, Leases
+from skills_store.disk.shelf import Shelf
+from skills_store.errors import CorruptStore, Unsweepable
+
+HEX = re.compile(r"[0-9a-f]{64}")
+GRACE = 3600.0  # s
+
+
+@dataclass(frozen=True)
+class Stray:
+    path: Path
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """What gc frees, or would free; `needed` blobs stay."""
+
+    strays: tuple[Stray, ...] = ()
+    needed: int = 0
+
+    @property
+    def bytes(self) -> int:
+        return sum(stray.bytes for stray in self.strays)
+
+
+def find(shelves: Sequence[Shelf], blobs: Blobs, leases: Leases, since: datetime) -> Garbage:
+    """Everything older than `since` that nothing later needs. One version that cannot be read, and nothing is garbage."""
+    try:
+        held = leases.all()
+        needed = frozenset().union(*_needed(shelves, held, since))
+    except CorruptStore as error:
+        raise Unsweepable(str(error)) from error
+    keep, over = {digest.removeprefix("sha256:") for digest in needed}, {x.id for x in held if x.until <= since}
+    unneeded = (s for s in _older(blobs.root, since) if HEX.fullmatch(s.path.name) and s.path.name not in keep)
+    ended = (s for s in _older(leases.directory, since) if s.path.stem in over)
+    return Garbage((*unneeded, *ended, *_older(blobs.staging, since)), len(keep))
+
+
+def sweep(found: Garbage, shelves: Sequence[Shelf]) -> None:
+    """Deletions become durable before their blobs go: one lost in a power cut would leave a version without files."""
+    for shelf in shelves:
+        sync_dir(shelf.records)
+    for stray in found.strays:
+        os.unlink(stray.path)
+    for directory in {stray.path.parent for stray in found.strays}:
+        sync_dir(directory)
+
+
+def _needed(shelves: Sequence[Shelf], leases: Sequence[Lease], since: datetime) -> Iterator[frozenset[str]]:
+    by_name = {shelf.name: shelf for shelf in shelves}
+    for shelf in shelves:
+        for number in _standing(shelf, since):
+            yield shelf.needs(number)
+    for lease in leases:
+        if lease.until > since:
+            if lease.name not in by_name:
+                raise CorruptStore(str(lease), f"{lease.ref} is not there")
+            yield by_name[lease.name].needs(lease.number)
+
+
+def _standing(shelf: Shelf, since: datetime) -> Iterator[int]:
+    deleted = frozenset(shelf.deleted())
+    for number in shelf.taken():
+        if number not in deleted or tombstones.read(shelf.records, shelf.name, number).at > since:
+            yield number
+
+
+def _older(directory: Path, since: datetime) -> Iterator[Stray]:
+    try:
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        with contextlib.suppress(FileNotFoundError):  # a dry run keeps no one from finishing meanwhile
+            found = entry.stat(follow_symlinks=False)
+            if entry.is_file(follow_symlinks=False) and found.st_mtime <= since.timestamp():
+                yield Stray(Path(entry.path), found.st_size)

@@ -1,0 +1,75 @@
+"""`--onnx`: the files as they are called, manifest.json, README.md and signatures. What people unpack and look at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from skills_store import report
+from skills_store.disk.blobs import verified
+from skills_store.errors import NotAnExport
+from skills_store.exchange.parcel import Parcel, Tree, manifest_of
+from skills_store.reference import check_file
+from skills_store.trust.signatures import LARGEST
+from skills_store.version import Version
+
+MARK = "manifest.json"
+LARGEST_MANIFEST = 64 * 2**20  # skeleton, MJCF and clip embeddings; read before its digest is known
+
+
+def tree(version: Version, parcel: Parcel) -> Tree:
+    if MARK in parcel.files:
+        raise NotAnExport(version.ref, f"it has a file named {MARK}, the name of the manifest in this format")
+    signed = {f"signatures/{i}.json": envelope for i, envelope in enumerate(parcel.signatures)}
+    # A README of the version's own comes first: it is covered by the digest, and ours is not.
+    return {"README.md": readme(version), **parcel.files, **signed, MARK: parcel.manifest}
+
+
+def read(directory: Path) -> Parcel:
+    data = bounded(directory / MARK, LARGEST_MANIFEST)
+    files = {
+        file: verified(directory / check_file(file), blob, str(directory / file))
+        for file, blob in manifest_of(data, str(directory / MARK)).files.items()
+    }
+    signed = sorted((directory / "signatures").glob("*.json"))
+    return Parcel(data, files, tuple(bounded(path, LARGEST) for path in signed))
+
+
+def bounded(path: Path, largest: int) -> bytes:
+    """A file whose digest nobody vouches for yet, so at least its size is checked."""
+    if (size := path.stat().st_size) > largest:
+        raise NotAnExport(str(path), f"it has {size} bytes, over the cap of {largest}")
+    return path.read_bytes()
+
+
+def readme(version: Version) -> bytes:
+    """What a person needs to know before using the files. Front matter as model hubs read it."""
+    manifest = version.manifest
+    lines = [
+        "---",
+        "license: other",
+        f"license_name: {json.dumps(manifest.licence)}",  # a JSON string is a YAML one
+        "library_name: onnx",
+        f"tags: [{manifest.kind}, motor-skills, {manifest.character.name}]",
+        "---",
+        "",
+        f"# {version.ref}",
+        "",
+        f"`{version.pinned}`: the digest is that of `manifest.json`, and `manifest.json` has that of every file.",
+        "Normalisers and action scale are inside the graphs; names, frames and units of every number that goes",
+        "in or out are in the manifest. Exported by Repertoire; `python -m skills_store import DIR` takes it back.",
+        "",
+        "```",
+        report.page(report.detail(version, ())),
+        "```",
+        *_clips(version),
+    ]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _clips(version: Version) -> list[str]:
+    clips = version.manifest.lineage.clips
+    if not clips:
+        return []
+    rows = [f"| {clip.name} | {clip.source} | {clip.licence} | {report.short(clip.digest)} |" for clip in clips]
+    return ["", "## Trained on", "", "| clip | source | licence | digest |", "|---|---|---|---|", *rows]

@@ -1,0 +1,45 @@
+"""The forms in which a version leaves a store as a folder, and those in which it comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from skills_store.disk.blobs import describe
+from skills_store.errors import NotAnExport, UnknownSkill, UnknownVersion
+from skills_store.exchange import folder, oci, triton
+from skills_store.exchange.parcel import Parcel, Tree, manifest_of, packed, write
+from skills_store.store import Store
+from skills_store.version import Version
+
+EXPORTS: dict[str, Callable[[Version, Parcel], Tree]] = {"onnx": folder.tree, "oci": oci.tree, "triton": triton.tree}
+IMPORTS: dict[str, Callable[[Path], Parcel]] = {
+    oci.MARK: oci.read,
+    folder.MARK: folder.read,
+}  # by the file that marks it
+
+
+def export(store: Store, ref: str, form: str, directory: Path) -> Version:
+    version = store.resolve(ref)
+    write(directory, EXPORTS[form](version, packed(store, version)))
+    return version
+
+
+def take_in(store: Store, directory: Path) -> tuple[Version, bool]:
+    """Publish what `export` wrote, through the gate, under the next number and the same digest. False: it was here."""
+    marks = [mark for mark in IMPORTS if (directory / mark).is_file()]
+    if not marks:
+        raise NotAnExport(str(directory), f"it has none of {', '.join(IMPORTS)}; `export --onnx` or `--oci` writes one")
+    parcel = IMPORTS[marks[0]](directory)
+    here = _here(store, parcel.manifest, str(directory))
+    version = here or store.adopt(parcel.manifest, parcel.files)
+    for envelope in parcel.signatures:
+        store.signatures(version.name).add(version.digest, envelope)
+    return version, here is None
+
+
+def _here(store: Store, manifest: bytes, where: str) -> Version | None:
+    try:
+        return store.resolve(f"{manifest_of(manifest, where).name}@{describe(manifest).digest}")
+    except (UnknownSkill, UnknownVersion):
+        return None

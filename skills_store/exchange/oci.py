@@ -1,0 +1,135 @@
+"""`--oci`: an OCI image layout, as `oras` and `skopeo` copy it to a registry and back.
+
+    oci-layout  index.json  blobs/sha256/<hex>
+
+The config blob is the version's manifest, so the version's digest is the config's; each layer is a file, titled as it is
+called. A signature is an artifact whose `subject` is the image.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from skills_store.disk.blobs import describe, verified
+from skills_store.errors import NotAnExport
+from skills_store.exchange.folder import LARGEST_MANIFEST, bounded
+from skills_store.exchange.parcel import Parcel, Tree, manifest_of, plain_json
+from skills_store.manifest import Blob, Digest
+from skills_store.trust.signatures import LARGEST
+from skills_store.version import Version
+
+MARK = "oci-layout"
+LAYOUT = {"imageLayoutVersion": "1.0.0"}
+INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
+IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json"
+EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
+SKILL_TYPE = "application/vnd.repertoire.skill.v1+json"
+ENVELOPE_TYPE = "application/vnd.dsse.envelope.v1+json"
+LARGEST_JSON = 4 * 2**20  # the limit that registries set themselves
+
+
+class Descriptor(BaseModel):
+    """What the layout says of one blob. The digest's pattern keeps it from becoming another path."""
+
+    mediaType: str
+    digest: Digest
+    size: int
+
+    @property
+    def blob(self) -> Blob:
+        return Blob(digest=self.digest, size=self.size)
+
+
+class Image(BaseModel):
+    config: Descriptor
+    layers: tuple[Descriptor, ...]
+    subject: Descriptor | None = None
+
+
+class Index(BaseModel):
+    manifests: tuple[Descriptor, ...]
+
+
+Document = TypeVar("Document", Image, Index)
+
+
+def tree(version: Version, parcel: Parcel) -> Tree:
+    layout: Tree = {}
+    layers = [
+        _put(layout, data, "application/octet-stream") | {"annotations": {"org.opencontainers.image.title": file}}
+        for file, data in parcel.files.items()
+    ]
+    config = _put(layout, parcel.manifest, SKILL_TYPE)
+    image = _image(layout, SKILL_TYPE, config, layers, annotations=_annotations(version))
+    signatures = [
+        _image(
+            layout, ENVELOPE_TYPE, _put(layout, b"{}", EMPTY_TYPE), [_put(layout, data, ENVELOPE_TYPE)], subject=image
+        )
+        for data in parcel.signatures
+    ]
+    tagged = image | {"annotations": {"org.opencontainers.image.ref.name": str(version.number)}}
+    index = {"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": [tagged, *signatures]}
+    return {**layout, "index.json": plain_json(index), MARK: plain_json(LAYOUT)}
+
+
+def read(directory: Path) -> Parcel:
+    """The one skill of a layout. Layers are read by our own manifest's digests, whatever the layout says of them."""
+    index = _parsed(Index, bounded(directory / "index.json", LARGEST_JSON), str(directory / "index.json"))
+    images = [(each, _read_image(directory, each)) for each in index.manifests if each.mediaType == IMAGE_TYPE]
+    skills = [(each, image) for each, image in images if image.config.mediaType == SKILL_TYPE]
+    if len(skills) != 1:
+        raise NotAnExport(str(directory), f"it has {len(skills)} images of type {SKILL_TYPE}, not one")
+    ((descriptor, skill),) = skills
+    manifest = _blob(directory, skill.config.blob, LARGEST_MANIFEST)
+    files = {
+        file: verified(_path(directory, blob), blob, f"{file} of {directory}")
+        for file, blob in manifest_of(manifest, str(directory)).files.items()
+    }
+    signed = [image.layers[0] for _, image in images if image.layers and image.subject == descriptor]
+    return Parcel(manifest, files, tuple(_blob(directory, each.blob, LARGEST) for each in signed))
+
+
+def _image(layout: Tree, kind: str, config: Any, layers: list[Any], **more: Any) -> dict[str, Any]:
+    image = {"schemaVersion": 2, "mediaType": IMAGE_TYPE, "artifactType": kind, "config": config, "layers": layers}
+    return _put(layout, plain_json(image | more), IMAGE_TYPE) | {"artifactType": kind}
+
+
+def _put(layout: Tree, data: bytes, media_type: str) -> dict[str, Any]:
+    """Add a blob; its descriptor."""
+    blob = describe(data)
+    layout[f"blobs/sha256/{blob.digest.removeprefix('sha256:')}"] = data
+    return {"mediaType": media_type, "digest": blob.digest, "size": blob.size}
+
+
+def _annotations(version: Version) -> dict[str, str]:
+    said = {
+        "created": version.created.isoformat(),
+        "title": version.name,
+        "version": str(version.number),
+        "licenses": version.manifest.licence,
+    }
+    return {f"org.opencontainers.image.{key}": value for key, value in said.items()}
+
+
+def _read_image(directory: Path, descriptor: Descriptor) -> Image:
+    return _parsed(Image, _blob(directory, descriptor.blob, LARGEST_JSON), f"{descriptor.digest} of {directory}")
+
+
+def _blob(directory: Path, blob: Blob, largest: int) -> bytes:
+    if blob.size > largest:
+        raise NotAnExport(str(directory), f"blob {blob.digest} has {blob.size} bytes, over the cap of {largest}")
+    return verified(_path(directory, blob), blob, str(directory))
+
+
+def _path(directory: Path, blob: Blob) -> Path:
+    return directory / "blobs" / "sha256" / blob.digest.removeprefix("sha256:")
+
+
+def _parsed(kind: type[Document], data: bytes, where: str) -> Document:
+    try:
+        return kind.model_validate_json(data)
+    except ValidationError as error:
+        raise NotAnExport(where, f"it is no OCI {kind.__name__.lower()} ({error.error_count()} faults)") from error

@@ -1,0 +1,69 @@
+"""One version from one store into another, with its parent: blobs first, record last. `push` and `pull` are this.
+
+The copy keeps number, digest, date and signatures. Its record is the target's own: `prev` chains it to what came before
+it *there*, so a store that took only version 7 verifies as whole. Aliases stay behind: where `prod` points is for
+the people of each store to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from skills_store.errors import UnknownParent
+from skills_store.exchange.parcel import packed
+from skills_store.store import Store
+from skills_store.version import Version
+
+Progress = Callable[[str, int, int], None]  # what was done, bytes so far, bytes in all
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What the target holds now."""
+
+    version: Version
+    new: bool  # False: it was there already
+
+
+@dataclass
+class Tally:
+    """Bytes read and written, for whoever watches."""
+
+    progress: Progress
+    total: int
+    done: int = 0
+
+    def add(self, what: str, size: int) -> None:
+        self.done += size
+        self.progress(what, self.done, self.total)
+
+
+def copy(ref: str, source: Store, target: Store, progress: Progress = lambda *_: None) -> tuple[Copied, ...]:
+    """What `ref` means in `source`, parent first. A number taken by other bytes is refused before one is written."""
+    version = source.resolve(ref)
+    family = [version] if version.manifest.task is None else [source.parent(version.manifest), version]
+    present = {each: _present(each, version, source, target) for each in family}
+    sizes = [blob.size for each, there in present.items() if not there for blob in each.manifest.files.values()]
+    tally = Tally(progress, 2 * sum(sizes))  # read once, written once
+    copied = []
+    for each, there in present.items():
+        now = there or _bring(each, source, target, tally)
+        for envelope in source.signatures(each.name).of(each.digest):  # also one that came after an earlier copy
+            target.signatures(now.name).add(now.digest, envelope)
+        copied.append(Copied(now, new=there is None))
+    return tuple(copied)
+
+
+def _bring(version: Version, source: Store, target: Store, tally: Tally) -> Version:
+    parcel = packed(source, version, lambda file, size: tally.add(f"read {file}", size))
+    return target.adopt(parcel.manifest, parcel.files, version, lambda file, size: tally.add(f"wrote {file}", size))
+
+
+def _present(each: Version, wanted: Version, source: Store, target: Store) -> Version | None:
+    if each is not wanted:
+        try:  # a controller is bound to its parent's digest, so any number will do
+            return target.parent(wanted.manifest)
+        except UnknownParent:
+            pass
+    return target.twin(each, source.where)

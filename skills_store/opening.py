@@ -1,0 +1,35 @@
+"""Which store a text means: a folder, or an object store with a local cache in front of it.
+
+REPERTOIRE_STORE   a folder, or s3://bucket/prefix, gs://..., az://...
+REPERTOIRE_CACHE   where caches of object stores are; default ~/.cache/repertoire
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from skills_store.errors import StoreError
+from skills_store.store import Store, default_root
+
+REMOTE = "://"
+
+
+def open_store(where: str | Path | None = None) -> Store:
+    text = str(where or os.environ.get("REPERTOIRE_STORE") or default_root())
+    if REMOTE not in text:
+        return Store(text)
+    try:
+        from skills_store.remote.bucket import SCHEMES, open_bucket
+    except ImportError as error:
+        raise StoreError(f"{text} needs the obstore package (repertoire[remote]): {error}") from error
+    if not text.startswith(SCHEMES):
+        raise StoreError(f"{text} is no store; write a folder, or one of {', '.join(SCHEMES)} and a bucket")
+    return Store(cache_of(text), open_bucket(text))
+
+
+def cache_of(url: str) -> Path:
+    """One for each URL: two prefixes of a bucket are two stores."""
+    parent = os.environ.get("REPERTOIRE_CACHE") or Path.home() / ".cache" / "repertoire"
+    return Path(parent) / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]

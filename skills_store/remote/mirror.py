@@ -1,0 +1,77 @@
+"""A local store as the cache of an origin: same layout, key for key, so whatever is there can be served as it is.
+
+What an origin has never changes, so nothing here goes stale: a refresh lists what there is and brings what is new. A
+listed key is only text; what is not of the layout never becomes a path, and what is brought is checked when it is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from skills_store.disk import durable
+from skills_store.disk.blobs import describe
+from skills_store.errors import CorruptBlob, OriginAway, Unconfirmed
+from skills_store.manifest import Blob
+from skills_store.reference import NAME_PATTERN
+from skills_store.remote.origin import Origin
+
+_NAME = NAME_PATTERN.strip("^$")
+BROUGHT = re.compile(
+    rf"skills/{_NAME}/(v/[0-9]{{8}}|moves/{_NAME}/[0-9]{{8}}|signatures/[0-9a-f]{{64}}\.[0-9a-f]{{16}})\.json|layout\.json"
+)
+
+
+@dataclass(frozen=True)
+class Mirror:
+    origin: Origin
+    root: Path  # of the local store
+    staging: Path
+
+    def refresh(self, prefix: str) -> None:
+        """Records, moves and signatures under `prefix` that are not here yet. Blobs come when they are read."""
+        for key in ("layout.json", *self.origin.keys(prefix)):
+            if BROUGHT.fullmatch(key) and not (self.root / key).exists():
+                with contextlib.suppress(KeyError):  # an origin that nobody has written to has no layout
+                    self._bring(key)
+
+    def create(self, path: Path, data: bytes, done: str) -> None:
+        """There first, then here: FileExistsError where someone was faster, and what they wrote is here now."""
+        key = self._key(path)
+        made = self.origin.create(key, data)
+        try:
+            if not path.exists():
+                self._bring(key)  # and so a write is read back
+        except (OriginAway, OSError) as error:
+            raise Unconfirmed(done, str(error)) if made else error from error
+        # Our very bytes are our own: an answer was lost on the way, and the request made again.
+        if not made and path.read_bytes() != data:
+            raise FileExistsError(errno.EEXIST, "it is taken", key)
+
+    def keep(self, path: Path, blob: Blob) -> None:
+        """A blob of this store into the origin, and proof that it is there."""
+        self.origin.create(self._key(path), path.read_bytes())
+        self._read(path, blob, f"blob {blob.digest} of {self.origin.url}")
+
+    def fetch(self, path: Path, blob: Blob, where: str) -> bytes:
+        """The bytes that were published, from the origin, or CorruptBlob."""
+        try:
+            return self._read(path, blob, where)
+        except KeyError as error:
+            raise CorruptBlob(where, f"blob {blob.digest} is not in {self.origin.url}") from error
+
+    def _read(self, path: Path, blob: Blob, where: str) -> bytes:
+        data = self.origin.read(self._key(path))
+        if (found := describe(data)) != blob:
+            raise CorruptBlob(where, f"blob {blob.digest} hashes to {found.digest} in {self.origin.url}")
+        return data
+
+    def _bring(self, key: str) -> None:
+        with contextlib.suppress(FileExistsError):  # another process of this machine was faster
+            durable.create(self.staging, self.root / key, self.origin.read(key), f"{key} is cached")
+
+    def _key(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()

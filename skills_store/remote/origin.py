@@ -1,0 +1,26 @@
+"""Where a store's bytes are for everyone: an object store, which a local store mirrors. Only what it must be able to do.
+
+Nothing there is ever changed or replaced. `create` succeeds once for a key, whoever comes first: that is what makes a
+record the commit point of a publish, and a move the commit point of an alias.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Origin(Protocol):
+    @property
+    def url(self) -> str: ...
+
+    def keys(self, prefix: str) -> list[str]:
+        """Every key that begins with `prefix`, which ends with a slash."""
+        ...
+
+    def read(self, key: str) -> bytes:
+        """KeyError where there is no such key, OriginAway where nobody answers."""
+        ...
+
+    def create(self, key: str, data: bytes) -> bool:
+        """False: the key was taken. Durable on return."""
+        ...

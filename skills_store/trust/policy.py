@@ -1,0 +1,63 @@
+"""Whether a version may be opened: signed by a trusted key, or not asked to be. Decides; computes no signature.
+
+    REPERTOIRE_TRUST=off|warn|require    default: off
+    REPERTOIRE_TRUSTED_KEYS=DIR:FILE     public keys; a folder stands for every *.pub in it
+
+The keys are read at every opening, so that a key taken out of the folder stops counting without a restart.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from skills_store.errors import StoreError, Untrusted
+from skills_store.store import Store
+from skills_store.version import Version
+
+Policy = Literal["off", "warn", "require"]
+logger = logging.getLogger("skills_store")
+
+
+@dataclass(frozen=True)
+class Trust:
+    policy: Policy = "off"
+    keys: tuple[Path, ...] = ()
+
+    @staticmethod
+    def from_environment() -> Trust:
+        policy = os.environ.get("REPERTOIRE_TRUST") or "off"
+        if policy not in get_args(Policy):  # a typo must not mean "off"
+            raise StoreError(f"REPERTOIRE_TRUST is {policy!r}; it can be {', '.join(get_args(Policy))}")
+        keys = os.environ.get("REPERTOIRE_TRUSTED_KEYS", "").split(os.pathsep)
+        return Trust(cast(Policy, policy), tuple(Path(key) for key in keys if key))
+
+    def check(self, store: Store, version: Version) -> None:
+        """Untrusted under `require`, a line in the log under `warn`."""
+        if self.policy == "off":
+            return
+        try:
+            self.signers(store, version)
+        except Untrusted as error:
+            if self.policy == "require":
+                raise
+            logger.warning("%s", error)
+
+    def signers(self, store: Store, version: Version) -> tuple[str, ...]:
+        """Ids of the trusted keys that signed this version, at least one, or Untrusted with the reason."""
+        try:
+            from skills_store.trust import signing
+        except ImportError as error:
+            raise Untrusted(version.ref, f"checking needs cryptography (repertoire[sign]): {error}") from error
+        keys = signing.public_keys(self.keys)
+        if not keys:
+            where = ", ".join(map(str, self.keys)) or "REPERTOIRE_TRUSTED_KEYS is not set"
+            raise Untrusted(version.ref, f"there are no trusted keys ({where})")
+        envelopes = store.signatures(version.name).of(version.digest)
+        if found := signing.signers(envelopes, version.digest, keys):
+            return found
+        trusted = ", ".join(key[:16] for key in keys)
+        raise Untrusted(version.ref, f"it has {len(envelopes)} signatures, none of them by {trusted}")

@@ -1,0 +1,43 @@
+"""Signed envelopes of one skill's versions: kept beside the records, named by what they are. Verifies nothing.
+
+    skills/<name>/signatures/<hex of the manifest digest>.<16 hex of the envelope's own>.json
+
+A digest may have any number of them, from any number of keys. Adding one changes no version.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from skills_store.disk.durable import Create
+
+LARGEST = 64 * 2**10  # an envelope has about 600 bytes; what is much larger is none, and not read into memory
+
+
+@dataclass(frozen=True)
+class Signatures:
+    directory: Path
+    create: Create
+
+    def of(self, digest: str) -> tuple[bytes, ...]:
+        """Every envelope that was stored for a manifest digest, whoever made it."""
+        try:
+            entries = sorted(os.listdir(self.directory))
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+        paths = [self.directory / e for e in entries if e.startswith(f"{_hex(digest)}.") and e.endswith(".json")]
+        return tuple(path.read_bytes() for path in paths if path.stat().st_size <= LARGEST)
+
+    def add(self, digest: str, envelope: bytes) -> None:
+        """Idempotent: the same envelope has the same name."""
+        name = f"{_hex(digest)}.{hashlib.sha256(envelope).hexdigest()[:16]}.json"
+        with contextlib.suppress(FileExistsError):
+            self.create(self.directory / name, envelope, f"{digest} is signed")
+
+
+def _hex(digest: str) -> str:
+    return digest.removeprefix("sha256:")

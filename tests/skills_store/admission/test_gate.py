@@ -1,0 +1,82 @@
+"""The gate admits plain arithmetic that does what its manifest says, and refuses the rest before it is on disk."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from pydantic import ValidationError
+
+from skills_store.admission import contract, gate
+from skills_store.errors import GateRefused
+from skills_store.library import SkillLibrary
+from skills_store.manifest import Manifest
+from skills_store.store import BUNDLED, Store
+from tests import tiny
+
+
+def test_tiny_graphs_are_admitted() -> None:
+    gate.admit("policy", tiny.policy(), tiny.POLICY)
+    gate.admit("encoder", tiny.encoder(), tiny.ENCODER)
+    gate.admit("style", tiny.style(), tiny.STYLE)
+    gate.admit("controller", tiny.controller(), tiny.CONTROLLER)
+
+
+def test_a_graph_at_the_cap_of_nodes_runs(tmp_path: Path) -> None:
+    """Where the gate draws its line, the runtime is still well."""
+    model = onnx.load_model_from_string(tiny.policy())
+    names = ["targets0", *(f"x{i}" for i in range(gate.MAX_NODES - len(model.graph.node) - 1)), "targets"]
+    model.graph.node[-1].output[0] = names[0]
+    model.graph.node.extend(helper.make_node("Tanh", [a], [b]) for a, b in pairwise(names))
+    assert len(model.graph.node) == gate.MAX_NODES
+    store = Store(tmp_path / "store")
+    store.publish(tiny.skills_manifest(), tiny.skills_files() | {"policy.onnx": model.SerializeToString()})
+    library = SkillLibrary.open(store, "humanoid")
+    assert library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT))).shape == (1, len(tiny.JOINTS))
+
+
+def test_what_comes_with_the_project_is_admitted() -> None:
+    bundled = Store(BUNDLED)
+    for version in (bundled.resolve(name) for name in bundled.names()):
+        for graph in version.manifest.graphs.values():
+            gate.admit(graph.file, bundled.read(version, graph.file), graph)
+
+
+def test_no_graph_without_a_parity_report() -> None:
+    plain = tiny.skills_manifest().model_dump(mode="json")
+    for parity in (None, {"max_abs_error": 0.0, "rows": 0, "batch_sizes": [1]}, {"max_abs_error": 1.0, "rows": 1}):
+        with pytest.raises(ValidationError, match="parity"):
+            Manifest.model_validate(plain | {"graphs": {"policy": plain["graphs"]["policy"] | {"parity": parity}}})
+
+
+def test_over_the_size_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "MAX_BYTES", 100)
+    with pytest.raises(GateRefused, match="over the cap"):
+        gate.admit("policy", tiny.policy(), tiny.POLICY)
+
+
+def test_contract_names_every_breach() -> None:
+    manifest = tiny.skills_manifest()
+    assert contract.breaches(manifest) == []
+    spoiled = manifest.model_copy(
+        update={
+            "latent": manifest.latent.model_copy(update={"dim": 9}),
+            "character": manifest.character.model_copy(update={"kp": (1.0,)}),
+        }
+    )
+    text = " | ".join(contract.breaches(spoiled))
+    for part in ("character.kp is 1 wide", "policy.z is 8 wide, but latent.dim is 9", "encoder.z", "clip 'walk'"):
+        assert part in text
+
+
+def test_contract_needs_the_agreed_names() -> None:
+    manifest = tiny.skills_manifest()
+    swapped = manifest.model_copy(update={"graphs": {"policy": tiny.ENCODER, "encoder": tiny.ENCODER}})
+    assert contract.breaches(swapped) == [
+        "graph 'policy' has inputs window; it needs state, z",
+        "graph 'policy' has outputs z; it needs targets",
+    ]

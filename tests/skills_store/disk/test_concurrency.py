@@ -1,0 +1,100 @@
+"""Many writers, readers and a sweeper at once: numbers without gaps, no alias move lost, no digest ever missed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import pytest
+
+from skills_store.disk.aliases import AliasMove
+from skills_store.errors import DeletedVersion, UnknownSkill
+from skills_store.store import Store
+from tests import tiny
+from tests.skills_store.contents import assert_spotless
+
+FORK = multiprocessing.get_context("fork")
+
+
+def write(root: Path, writer: int, turns: int) -> None:
+    """Publish, point an alias that all writers share at it, and take every tenth version away again."""
+    store, files = Store(root), tiny.skills_files(writer)
+    for turn in range(turns):
+        manifest = tiny.skills_manifest().model_copy(update={"card": {"writer": writer, "turn": turn}})
+        version = store.publish(manifest, files)
+        store.alias("humanoid", "canary", version.number, f"{writer}:{turn}")
+        if turn % 10 == 9:
+            store.delete(store.publish(manifest, files).ref, "a double")
+
+
+def read(root: Path, done: Event) -> None:
+    """Whatever can be named can be read, and is as published."""
+    store, reads = Store(root), 0
+    while not done.is_set():
+        for ref in ("humanoid@latest", "humanoid@canary", "humanoid@1"):
+            try:
+                version = store.resolve(ref)
+                for file in version.manifest.files:
+                    store.read(version, file)  # CorruptBlob, were a digest missed
+                reads += 1
+            except (UnknownSkill, DeletedVersion):  # nothing yet, or the latest just taken away
+                continue
+        time.sleep(0.01)  # a reader that does nothing else would only keep the writers from the processor
+    assert reads
+
+
+def sweep(root: Path, done: Event) -> None:
+    """Without any grace: a double is made of what its twin is made of, so nothing that a reader holds is unneeded."""
+    store = Store(root)
+    while not done.is_set():
+        began = time.monotonic()
+        store.gc(grace=0)
+        time.sleep(0.1 + 4 * (time.monotonic() - began))  # a pass is as long as the store, and nobody writes meanwhile
+
+
+def run_together(tmp_path: Path, writers: int, turns: int, readers: int) -> None:
+    store, done = Store(tmp_path / "store"), FORK.Event()
+    tiny.publish_tiny(store)
+    store.alias("humanoid", "canary", 1, "first")
+    working = _started([lambda w=w: write(store.root, w, turns) for w in range(writers)])
+    watching = _started([lambda: read(store.root, done)] * readers + [lambda: sweep(store.root, done)])
+    for process in working:
+        process.join()
+    done.set()
+    for process in watching:
+        process.join()
+    assert [process.exitcode for process in (*working, *watching)] == [0] * (writers + readers + 1)
+
+    doubles = writers * (turns // 10)
+    events = store.log("humanoid")
+    moves = [event for event in events if isinstance(event, AliasMove)]
+    assert len(events) - len(moves) == doubles
+    gone = {event.number for event in events if not isinstance(event, AliasMove)}
+    numbers = [version.number for version in store.versions("humanoid")]
+    assert sorted([*numbers, *gone]) == list(range(1, 1 + writers * turns + doubles + 1))  # gap-free
+    # Every move of every writer is there, once, and each begins where the one before ended.
+    assert [move.rev for move in moves] == list(range(1, writers * turns + 2))
+    assert {move.why for move in moves[1:]} == {f"{w}:{t}" for w in range(writers) for t in range(turns)}
+    assert [move.previous for move in moves[1:]] == [move.number for move in moves[:-1]]
+    assert store.resolve("humanoid@canary").number == moves[-1].number
+    assert_spotless(store)
+
+
+def _started(actions: list[Callable[[], None]]) -> Sequence[BaseProcess]:
+    processes = [FORK.Process(target=action) for action in actions]
+    for process in processes:
+        process.start()
+    return processes
+
+
+def test_a_few_writers_and_readers(tmp_path: Path) -> None:
+    run_together(tmp_path, writers=3, turns=10, readers=2)
+
+
+@pytest.mark.slow
+def test_8_writers_of_250_publishes_and_8_readers(tmp_path: Path) -> None:
+    run_together(tmp_path, writers=8, turns=250, readers=8)

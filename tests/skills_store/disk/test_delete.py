@@ -1,0 +1,222 @@
+"""A deleted version is gone for good, its number with it; what anyone relies on is not deleted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from skills_store import receipt
+from skills_store.disk.aliases import AliasMove
+from skills_store.disk.tombstones import Tombstone
+from skills_store.errors import (
+    CorruptRecord,
+    DeletedVersion,
+    InUse,
+    InvalidDuration,
+    InvalidReference,
+    StoreError,
+    UnknownLease,
+    UnknownParent,
+    UnknownVersion,
+)
+from skills_store.store import Store
+from tests import tiny
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path / "store")
+    for seed in range(3):
+        tiny.publish_tiny(store, seed=seed)
+    return store
+
+
+def test_a_deleted_version_says_who_took_it_when_and_why(store: Store) -> None:
+    gone = store.resolve("humanoid@2")
+    stone = store.delete("humanoid@2", "it limps")
+    assert (stone.number, stone.digest, stone.why) == (2, gone.digest, "it limps")
+    for ref in ("humanoid@2", gone.pinned):
+        with pytest.raises(DeletedVersion, match=rf"was deleted .* by {stone.by}: it limps; there are: 1, 3"):
+            store.resolve(ref)
+    assert [v.number for v in store.versions("humanoid")] == [1, 3]
+    assert store.verify() == ()  # the chain of records holds across it
+
+
+def test_a_number_is_never_used_again(store: Store) -> None:
+    store.delete("humanoid@3", "old")
+    assert store.latest("humanoid") == 2
+    assert tiny.publish_tiny(store, seed=2).number == 4
+    for number in (1, 2, 4):
+        store.delete(f"humanoid@{number}", "old")
+    assert store.names() == ()
+    with pytest.raises(UnknownVersion, match="no version 'latest' in humanoid; there are no versions"):
+        store.resolve("humanoid")
+    assert tiny.publish_tiny(store).number == 5
+    assert store.verify() == ()
+
+
+def test_a_rewritten_record_shows_even_when_its_version_is_deleted(store: Store) -> None:
+    store.delete("humanoid@2", "old")
+    record = store.root / "skills/humanoid/v/00000002.json"
+    record.chmod(0o644)
+    record.write_bytes(record.read_bytes().replace(b'"created":"20', b'"created":"19'))
+    assert [(f.ref, f.code) for f in store.verify()] == [("humanoid@2", "corrupt_record")]
+
+
+def test_what_others_rely_on_is_not_deleted_and_all_of_them_are_named(store: Store) -> None:
+    parent = store.resolve("humanoid@1")
+    tiny.publish_tiny_controller(store, parent)
+    store.alias("humanoid", "prod", 1)
+    store.alias("humanoid", "canary", 1)
+    lease = store.lease("humanoid@1", 600, "rollout")
+    with pytest.raises(InUse) as refused:
+        store.delete("humanoid@1", "old")
+    said = str(refused.value)
+    for holder in ("alias canary", "alias prod", f"lease {lease.id[:8]}", "rollout", "controller reach@1"):
+        assert holder in said
+    assert len(refused.value.holders) == 4
+    assert store.resolve("humanoid@1") == parent
+    store.delete("reach@1", "its parent is to go")
+    store.release(lease.id)
+    for alias in ("prod", "canary"):
+        store.alias("humanoid", alias, 2)
+    assert store.delete("humanoid@1", "old").number == 1
+
+
+def test_a_controller_is_bound_by_digest_so_another_number_of_the_same_bytes_will_do(store: Store) -> None:
+    controller = tiny.publish_tiny_controller(store, store.resolve("humanoid@1"))
+    twin = tiny.publish_tiny(store)
+    store.delete("humanoid@1", "published twice")
+    assert store.parent(controller.manifest) == twin
+    with pytest.raises(InUse, match="controller reach@1"):
+        store.delete(twin.ref, "the last of its kind")
+
+
+def test_no_controller_is_published_for_a_deleted_parent(store: Store) -> None:
+    parent = store.resolve("humanoid@1")
+    store.delete("humanoid@1", "old")
+    with pytest.raises(UnknownParent):
+        tiny.publish_tiny_controller(store, parent)
+
+
+def test_an_alias_that_cannot_be_read_may_point_to_anything(store: Store) -> None:
+    store.alias("humanoid", "prod", 2)
+    file = store.root / "skills/humanoid/moves/prod/00000001.json"
+    file.chmod(0o644)
+    file.write_bytes(b"rot")
+    with pytest.raises(InUse, match=r"humanoid@prod is refused: .*; move prod to repair it"):
+        store.delete("humanoid@1", "old")
+    store.alias("humanoid", "prod", 2)
+    store.delete("humanoid@1", "old")
+
+
+@pytest.mark.parametrize("ref", ["humanoid", "humanoid@latest", "humanoid@prod"])
+def test_a_deletion_names_its_version_for_good(store: Store, ref: str) -> None:
+    store.alias("humanoid", "prod", 1)
+    with pytest.raises(InvalidReference, match="by number or digest"):
+        store.delete(ref, "old")
+    with pytest.raises(StoreError, match="say why"):
+        store.delete("humanoid@2", " ")
+    with pytest.raises(UnknownVersion, match="no version '9'"):
+        store.delete("humanoid@9", "old")
+    assert [v.number for v in store.versions("humanoid")] == [1, 2, 3]
+
+
+def test_twice_deleted_is_once_deleted(store: Store) -> None:
+    store.delete("humanoid@1", "old")
+    with pytest.raises(DeletedVersion, match="old"):
+        store.delete("humanoid@1", "again")
+
+
+@pytest.mark.parametrize("part", ["record", "manifest"])
+def test_a_damaged_version_can_be_deleted(store: Store, part: str) -> None:
+    sick = store.resolve("humanoid@2")
+    path = store.root / (
+        "skills/humanoid/v/00000002.json" if part == "record" else f"blobs/sha256/{sick.digest.removeprefix('sha256:')}"
+    )
+    path.chmod(0o644)
+    path.write_bytes(b"rot")
+    stone = store.delete("humanoid@2", "rotten")
+    assert stone.digest == (None if part == "record" else sick.digest)
+    assert store.survey("humanoid").faults == ()
+    assert tiny.publish_tiny(store).number == 4
+
+
+def test_a_tombstone_that_cannot_be_read_is_still_one(store: Store) -> None:
+    store.delete("humanoid@2", "old")
+    stone = store.root / "skills/humanoid/v/00000002.deleted.json"
+    stone.chmod(0o644)
+    stone.write_bytes(b"rot")
+    with pytest.raises(DeletedVersion, match="its tombstone cannot be read"):
+        store.resolve("humanoid@2")
+    assert [(f.ref, f.code) for f in store.verify()] == [("humanoid@2", "corrupt_record")]
+    assert [v.number for v in store.versions("humanoid")] == [1, 3]
+
+
+def test_the_log_tells_moves_and_deletions_in_their_order(store: Store) -> None:
+    store.alias("humanoid", "prod", 1)
+    store.alias("humanoid", "prod", 2)
+    store.delete("humanoid@1", "old")
+    store.alias("humanoid", "prod", 3)
+    told = [(type(event), event.number) for event in store.log("humanoid")]
+    assert told == [(AliasMove, 1), (AliasMove, 2), (Tombstone, 1), (AliasMove, 3)]
+
+
+def test_a_receipt_for_a_deleted_version_counts_for_nothing(store: Store, tmp_path: Path) -> None:
+    version = store.resolve("humanoid@1")
+    receipt.note(tmp_path, version, 100)
+    store.delete("humanoid@1", "old")
+    assert receipt.noted(tmp_path, store, 100) is None
+
+
+def test_a_lease_holds_until_it_runs_out(tmp_path: Path) -> None:
+    now = [datetime(2030, 1, 1, tzinfo=UTC)]
+    store = Store(tmp_path / "store", clock=lambda: now[0])
+    tiny.publish_tiny(store)
+    lease = store.lease("humanoid@latest", 90, "rollout")
+    assert (lease.ref, lease.until - lease.at) == ("humanoid@1", timedelta(seconds=90))
+    now[0] += timedelta(seconds=89)
+    assert store.leases() == (lease,)
+    with pytest.raises(InUse, match="rollout"):
+        store.delete("humanoid@1", "old")
+    now[0] += timedelta(seconds=1)
+    assert store.leases() == ()
+    store.delete("humanoid@1", "old")
+
+
+def test_leases_are_named_by_how_they_begin_and_unknown_ones_refused(store: Store) -> None:
+    lease = store.lease("humanoid@1", 90)
+    with pytest.raises(UnknownLease, match=lease.id):
+        store.release("nope")
+    with pytest.raises(UnknownLease):
+        store.release("")
+    store.release(lease.id[:8])
+    assert store.leases() == ()
+    with pytest.raises(UnknownLease, match="there are no leases"):
+        store.release(lease.id)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 1e12])
+def test_a_lease_is_for_some_time_and_not_for_ever(store: Store, seconds: float) -> None:
+    with pytest.raises(InvalidDuration, match="a lease is"):
+        store.lease("humanoid@1", seconds)
+
+
+def test_a_lease_for_nothing_leaves_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "nowhere")
+    with pytest.raises(StoreError):
+        store.lease("humanoid@1", 60)
+    assert not store.root.exists()
+
+
+def test_a_damaged_lease_may_hold_anything_until_it_is_released(store: Store) -> None:
+    lease = store.lease("humanoid@1", 60)
+    file = store.root / f"leases/{lease.id}.json"
+    file.chmod(0o644)
+    file.write_bytes(b"rot")
+    with pytest.raises(CorruptRecord, match=lease.id):
+        store.delete("humanoid@2", "old")
+    store.release(lease.id)
+    store.delete("humanoid@2", "old")

@@ -1,0 +1,235 @@
+"""gc frees what nothing needs, when its grace is over, and never a byte that anyone may still read."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from skills_store.disk import tombstones
+from skills_store.disk.durable import create, locked
+from skills_store.errors import InvalidDuration, Unsweepable
+from skills_store.store import Store
+from tests import tiny
+from tests.skills_store.contents import assert_spotless, blobs, needed, staged
+
+HOUR = 3600.0
+T = TypeVar("T")
+
+
+class Clock:
+    """Stands until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = datetime.now(UTC) + timedelta(minutes=1)  # later than any file that a test writes
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Store:
+    store = Store(tmp_path / "store", clock=clock)
+    for seed in range(3):
+        tiny.publish_tiny(store, seed=seed)
+    return store
+
+
+def abandoned(store: Store) -> list[Path]:
+    """What a publish that was killed has left: a blob without a version, and half a file."""
+    left = [store.root / "blobs/sha256" / ("0" * 64), store.root / "staging/1-left"]
+    for path in left:
+        path.write_bytes(b"x" * 100)
+    return left
+
+
+def test_a_store_in_order_loses_nothing(store: Store) -> None:
+    before = blobs(store)
+    assert store.gc(grace=0).strays == ()
+    assert (blobs(store), store.verify()) == (before, ())
+
+
+def test_leftovers_go_when_they_are_older_than_the_grace(store: Store, clock: Clock) -> None:
+    left = abandoned(store)
+    assert store.gc(HOUR).strays == ()
+    clock.now += timedelta(hours=2)
+    found = store.gc(HOUR, dry_run=True)
+    assert ({stray.path for stray in found.strays}, found.bytes) == (set(left), 200)
+    assert all(path.exists() for path in left)  # it was only said
+    assert store.gc(HOUR) == found
+    assert not any(path.exists() for path in left)
+    assert_spotless(store)
+
+
+def test_a_deleted_version_is_readable_for_the_grace_and_then_gone(store: Store, clock: Clock) -> None:
+    version = store.resolve("humanoid@2")  # a reader has it in hand
+    clock.now += timedelta(days=30)  # old files, freshly deleted
+    store.delete("humanoid@2", "old")
+    clock.now += timedelta(minutes=59)
+    store.gc(HOUR)
+    assert store.read(version, "policy.onnx") == tiny.policy(1)
+    clock.now += timedelta(minutes=2)
+    store.gc(HOUR)
+    assert blobs(store) == needed(store)
+    assert version.digest not in blobs(store)
+    assert store.verify() == ()
+
+
+def test_a_blob_that_two_versions_share_goes_with_the_last_of_them(store: Store) -> None:
+    files = tiny.skills_files(0) | {"style.onnx": tiny.style(9)}
+    store.publish(tiny.skills_manifest(), files)  # policy and encoder are those of version 1
+    store.delete("humanoid@1", "old")
+    store.gc(grace=0)
+    assert store.read(store.resolve("humanoid@4"), "policy.onnx") == tiny.policy(0)
+    assert_spotless(store)
+
+
+def test_a_lease_keeps_its_blobs_even_from_a_deletion_that_did_not_see_it(store: Store, clock: Clock) -> None:
+    version = store.resolve("humanoid@2")
+    store.lease("humanoid@2", 60)
+    v, long_ago = store.root / "skills/humanoid/v", clock.now - timedelta(days=1)  # as from a restored backup
+    tombstones.commit(v, partial(create, store.root / "staging"), "humanoid", 2, version.digest, "old", long_ago)
+    for _ in range(2):
+        store.gc(grace=90)
+        assert store.read(version, "policy.onnx") == tiny.policy(1)
+        clock.now += timedelta(seconds=149)  # it ran out, but not longer ago than the grace
+    clock.now += timedelta(seconds=2)
+    store.gc(grace=90)
+    assert blobs(store) == needed(store)
+    assert list((store.root / "leases").iterdir()) == []  # run out, and swept
+
+
+def test_what_is_not_ours_is_left_alone(store: Store, clock: Clock) -> None:
+    clock.now += timedelta(days=1)
+    for stray in ("blobs/sha256/README", "skills/.DS_Store", "skills/humanoid/notes.txt"):
+        (store.root / stray).write_text("x")
+    assert store.gc(grace=0).strays == ()
+
+
+@pytest.mark.parametrize("part", ["record", "manifest", "tombstone", "lease"])
+def test_while_anything_cannot_be_read_nothing_is_garbage(store: Store, part: str) -> None:
+    lease, digest = store.lease("humanoid@3", 60), store.resolve("humanoid@2").digest
+    store.delete("humanoid@1", "old")
+    abandoned(store)
+    file, named = {
+        "record": ("skills/humanoid/v/00000002.json", "humanoid@2"),
+        "manifest": (f"blobs/sha256/{digest.removeprefix('sha256:')}", "humanoid@2"),
+        "tombstone": ("skills/humanoid/v/00000001.deleted.json", "humanoid@1"),
+        "lease": (f"leases/{lease.id}.json", lease.id),
+    }[part]
+    path = store.root / file
+    whole = path.read_bytes()
+    path.chmod(0o644)
+    path.write_bytes(b"rot")
+    before = blobs(store)
+    for dry_run in (True, False):
+        with pytest.raises(Unsweepable, match=f"nothing is swept.*{named}"):
+            store.gc(grace=0, dry_run=dry_run)
+    assert (blobs(store), len(staged(store))) == (before, 1)
+    path.write_bytes(whole)  # restored
+    assert_spotless(store)
+
+
+def test_a_folder_that_is_no_skill_may_be_someones_backup(store: Store) -> None:
+    (store.root / "skills/humanoid").rename(store.root / "skills/humanoid.bak")
+    with pytest.raises(Unsweepable, match=r"humanoid\.bak is no skill's folder"):
+        store.gc(grace=0)
+    (store.root / "skills/humanoid.bak").rename(store.root / "skills/other")
+    with pytest.raises(Unsweepable, match="other@1"):
+        store.gc(grace=0)
+
+
+def test_a_damaged_version_that_is_deleted_no_longer_stands_in_the_way(store: Store, clock: Clock) -> None:
+    path = store.root / "skills/humanoid/v/00000002.json"
+    path.chmod(0o644)
+    path.write_bytes(b"rot")
+    store.delete("humanoid@2", "rotten")
+    with pytest.raises(Unsweepable, match="humanoid@2"):
+        store.gc(HOUR)  # what it was made of has its grace, too
+    clock.now += timedelta(hours=2)
+    assert len(store.gc(HOUR).strays) == 4  # three files and their manifest
+    assert blobs(store) == needed(store)
+
+
+def test_no_store_no_garbage(tmp_path: Path) -> None:
+    store = Store(tmp_path / "nowhere")
+    assert store.gc(grace=0).strays == ()
+    assert not store.root.exists()
+    for grace in (-1, float("nan")):
+        with pytest.raises(InvalidDuration, match="a grace is"):
+            store.gc(grace)
+
+
+def test_a_publish_in_progress_is_waited_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blobs are on the disk and its record is not: the one moment at which they look like garbage."""
+    at_the_record, go_on, link = threading.Event(), threading.Event(), os.link
+
+    def late(*args: Any) -> None:
+        at_the_record.set()
+        go_on.wait()
+        link(*args)
+
+    monkeypatch.setattr(os, "link", late)
+    publisher = threading.Thread(target=lambda: tiny.publish_tiny(store, seed=9))
+    sweeper = threading.Thread(target=lambda: store.gc(grace=0))
+    publisher.start()
+    at_the_record.wait()
+    sweeper.start()
+    sweeper.join(0.2)
+    assert sweeper.is_alive()  # it waits
+    go_on.set()
+    publisher.join()
+    sweeper.join()
+    assert store.read(store.resolve("humanoid@4"), "policy.onnx") == tiny.policy(9)
+    assert store.verify() == ()
+
+
+def test_readers_wait_for_no_one(store: Store) -> None:
+    with (
+        locked(store.root / "lock/door"),
+        locked(store.root / "lock/room"),
+        locked(store.root / "skills/humanoid/lock"),
+    ):
+        assert _soon(lambda: store.read(store.resolve("humanoid@2"), "policy.onnx")) == tiny.policy(1)
+        assert _soon(store.verify) == ()
+        assert _soon(lambda: store.gc(dry_run=True).strays) == ()
+
+
+def test_a_sweeper_is_not_kept_out_by_publishers_that_overlap(store: Store) -> None:
+    stop = threading.Event()
+
+    def lease_and_release() -> None:  # writers all of the time, never none
+        while not stop.is_set():
+            store.release(store.lease("humanoid@1", 60).id)
+
+    writers = [threading.Thread(target=lease_and_release) for _ in range(4)]
+    for writer in writers:
+        writer.start()
+    try:
+        time.sleep(0.05)
+        _soon(lambda: store.gc(grace=0), 10)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+
+
+def _soon(action: Callable[[], T], seconds: float = 5) -> T:
+    answers: list[T] = []
+    thread = threading.Thread(target=lambda: answers.append(action()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert answers, "it waits for a lock"
+    return answers[0]

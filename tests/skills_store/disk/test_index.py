@@ -1,0 +1,82 @@
+"""A listing is quick by an index that is never believed over the files, and never needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skills_store.store import Store
+from skills_store.version import summarise
+from tests import tiny
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path / "store")
+    for seed in range(3):
+        tiny.publish_tiny(store, seed=seed)
+    return store
+
+
+def index(store: Store) -> Path:
+    return store.root / "skills/humanoid/index.jsonl"
+
+
+def truth(store: Store) -> tuple[object, ...]:
+    survey = store.survey("humanoid")
+    return tuple(map(summarise, survey.versions)), survey.faults
+
+
+def manifest_of(store: Store, number: int) -> Path:
+    return store.root / "blobs/sha256" / store.resolve(f"humanoid@{number}").digest.removeprefix("sha256:")
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", b"rot\n", b'{"record":[0,0]}\n\0\0'], ids=["gone", "empty", "rot", "torn"]
+)
+def test_whatever_the_index_says_the_listing_is_true(store: Store, content: bytes | None) -> None:
+    whole = index(store).read_bytes()
+    index(store).unlink() if content is None else index(store).write_bytes(whole[: len(whole) // 2] + content)
+    assert store.summaries("humanoid") == truth(store)
+    tiny.publish_tiny(store, seed=4)  # it goes on from there
+    assert store.summaries("humanoid") == truth(store)
+    store.gc()
+    assert len(index(store).read_bytes().splitlines()) == 4  # whole again
+    tiny.publish_tiny(store, seed=5)
+    assert store.summaries("humanoid") == truth(store)
+
+
+def test_a_listing_reads_no_manifest_that_it_has_summed_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = truth(store)
+    monkeypatch.setattr("skills_store.disk.blobs.Blobs.read", lambda *_: pytest.fail("a manifest was read"))
+    assert store.summaries("humanoid") == expected
+
+
+@pytest.mark.parametrize("part", ["record", "manifest"])
+@pytest.mark.parametrize("content", [b"rot", None])
+def test_damage_shows_through_the_index(store: Store, part: str, content: bytes | None) -> None:
+    path = manifest_of(store, 2) if part == "manifest" else store.root / "skills/humanoid/v/00000002.json"
+    if content is None and part == "record":
+        return  # then there is no such number
+    path.chmod(0o644)
+    path.unlink() if content is None else path.write_bytes(content)
+    summaries, faults = store.summaries("humanoid")
+    assert [s.number for s in summaries] == [1, 3]
+    assert [f.ref for f in faults] == ["humanoid@2"]
+    assert (summaries, faults) == truth(store)
+
+
+def test_a_deleted_version_is_not_listed_though_it_is_indexed(store: Store) -> None:
+    store.delete("humanoid@2", "old")
+    assert [s.number for s in store.summaries("humanoid")[0]] == [1, 3]
+    assert store.summaries("humanoid") == truth(store)
+
+
+def test_a_publish_stands_without_its_index(store: Store) -> None:
+    index(store).unlink()
+    index(store).mkdir()
+    assert tiny.publish_tiny(store, seed=4).number == 4
+    assert store.summaries("humanoid") == truth(store)
+    store.gc()
+    assert store.summaries("humanoid") == truth(store)

@@ -1,0 +1,231 @@
+"""Any history of publishes, crashes, moves, rollbacks, deletions, leases and sweeps, against a model of a few lines.
+
+After every sweep the disk holds exactly what the model says: nothing that is needed is lost, nothing else is kept past
+its grace.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from skills_store.disk.blobs import describe
+from skills_store.disk.leases import Lease
+from skills_store.errors import DeletedVersion, InUse, NothingBefore, UnknownAlias
+from skills_store.store import Store, Version
+from tests import tiny
+
+SEEDS = st.integers(0, 3)
+FILES = {seed: tiny.skills_files(seed) for seed in range(4)}
+ALIASES = st.sampled_from(["prod", "canary"])
+SPANS = st.sampled_from([1, 60, 3600])  # s
+GRACES = st.sampled_from([0, 30, 3600])  # s
+START = datetime(2100, 1, 1, tzinfo=UTC)  # later than any file that the machine itself dates
+MEMORY = Path("/dev/shm")
+
+
+@dataclass
+class Model:
+    """What ought to be: plain sets and lists, and no notion of files but their digests."""
+
+    now: datetime = START
+    live: dict[str, Version] = field(default_factory=dict)  # by ref
+    deleted: dict[str, tuple[Version, datetime]] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=lambda: {"humanoid": 0, "reach": 0})  # highest number ever
+    meant: dict[str, list[int]] = field(default_factory=dict)  # alias: what it means, and meant before
+    leases: dict[str, Lease] = field(default_factory=dict)
+    births: dict[str, datetime] = field(default_factory=dict)  # digest: when its blob was written
+
+    def holders(self, version: Version) -> int:
+        """How many rely on it."""
+        aliased = sum(stack[-1:] == [version.number] for stack in self.meant.values() if version.name == "humanoid")
+        leased = sum(lease.ref == version.ref and lease.until > self.now for lease in self.leases.values())
+        twins = [v for v in self.live.values() if v.digest == version.digest and v.ref != version.ref]
+        tasks = [v.manifest.task for v in self.live.values() if v.manifest.task]
+        bound = 0 if twins else sum(task.parent.digest == version.digest for task in tasks)
+        return aliased + leased + bound
+
+    def needed(self, grace: float) -> set[str]:
+        since = self.now - timedelta(seconds=grace)
+        recent = [version for version, at in self.deleted.values() if at > since]
+        return set().union(*map(digests, [*self.live.values(), *recent]))
+
+    def kept(self, grace: float) -> set[str]:
+        young = {digest for digest, born in self.births.items() if born > self.now - timedelta(seconds=grace)}
+        return self.needed(grace) | young
+
+
+def digests(version: Version) -> set[str]:
+    return {version.digest, *(blob.digest for blob in version.manifest.files.values())}
+
+
+class StoreMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+        self.model = Model()
+        self.store = Store(Path(self.folder.name) / "store", clock=lambda: self.model.now)
+
+    def teardown(self) -> None:
+        assert self.store.verify() == ()
+        self.folder.cleanup()
+
+    @rule(seed=SEEDS)
+    def publish(self, seed: int) -> None:
+        self._published(self.store.publish(tiny.skills_manifest(), FILES[seed]))
+
+    @precondition(lambda self: self._libraries())
+    @rule(data=st.data(), seed=SEEDS)
+    def publish_controller(self, data: st.DataObject, seed: int) -> None:
+        parent = data.draw(st.sampled_from(self._libraries()))
+        self._published(tiny.publish_tiny_controller(self.store, parent, seed=seed))
+
+    @rule(seed=SEEDS)
+    def publish_and_die_before_the_record(self, seed: int) -> None:
+        """What is left of it, test_store_crash shows: whole blobs without a version, and half a file in staging."""
+        blobs, staging = self.store.root / "blobs/sha256", self.store.root / "staging"
+        for directory in (blobs, staging):
+            directory.mkdir(parents=True, exist_ok=True)
+        data = FILES[seed]["style.onnx"] + b"other weights"
+        (blobs / describe(data).digest.removeprefix("sha256:")).write_bytes(data)
+        (staging / f"1-{seed}").write_bytes(data[:100])
+        self.model.births[describe(data).digest] = self.model.now
+        self._date()
+
+    @precondition(lambda self: self._libraries())
+    @rule(data=st.data(), alias=ALIASES)
+    def move(self, data: st.DataObject, alias: str) -> None:
+        version = data.draw(st.sampled_from(self._libraries()))
+        self.store.alias("humanoid", alias, version.number)
+        stack = self.model.meant.setdefault(alias, [])
+        if stack[-1:] != [version.number]:
+            stack.append(version.number)
+
+    @precondition(lambda self: self.model.taken["humanoid"])
+    @rule(alias=ALIASES)
+    def rollback(self, alias: str) -> None:
+        match self.model.meant.get(alias, []):
+            case []:
+                refused: type[Exception] | None = UnknownAlias
+            case [_]:
+                refused = NothingBefore
+            case [*_, before, _]:
+                refused = None if f"humanoid@{before}" in self.model.live else DeletedVersion
+        if refused:
+            with pytest.raises(refused):
+                self.store.rollback("humanoid", alias)
+        else:
+            self.store.rollback("humanoid", alias)
+            self.model.meant[alias].pop()
+
+    @precondition(lambda self: self.model.live)
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        version = data.draw(st.sampled_from(list(self.model.live.values())))
+        if held := self.model.holders(version):
+            with pytest.raises(InUse) as refused:
+                self.store.delete(version.ref, "old")
+            assert len(refused.value.holders) == held
+        else:
+            self.store.delete(version.ref, "old")
+            self.model.deleted[version.ref] = (self.model.live.pop(version.ref), self.model.now)
+
+    @precondition(lambda self: self.model.live)
+    @rule(data=st.data(), seconds=SPANS)
+    def lease(self, data: st.DataObject, seconds: int) -> None:
+        version = data.draw(st.sampled_from(list(self.model.live.values())))
+        granted = self.store.lease(version.ref, seconds)
+        self.model.leases[granted.id] = granted
+        self._date()
+
+    @precondition(lambda self: self.model.leases)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        chosen = data.draw(st.sampled_from(sorted(self.model.leases, key=lambda id: self.model.leases[id].at)))
+        self.store.release(chosen)
+        del self.model.leases[chosen]
+
+    @rule(seconds=SPANS)
+    def wait(self, seconds: int) -> None:
+        self.model.now += timedelta(seconds=seconds)
+
+    @rule(grace=GRACES)
+    def sweep(self, grace: int) -> None:
+        kept, since = self.model.kept(grace), self.model.now - timedelta(seconds=grace)
+        self.store.gc(grace)
+        assert self._blobs() == kept
+        self.model.births = {digest: born for digest, born in self.model.births.items() if digest in kept}
+        self.model.leases = {id: lease for id, lease in self.model.leases.items() if lease.until > since}
+        assert {path.stem for path in self._files("leases")} == set(self.model.leases)
+        assert all(path.stat().st_mtime > since.timestamp() for path in self._files("staging"))
+        for version in self.model.live.values():
+            assert {file: len(self.store.read(version, file)) for file in version.manifest.files} == {
+                file: blob.size for file, blob in version.manifest.files.items()
+            }
+
+    @invariant()
+    def names_mean_what_they_ought_to(self) -> None:
+        for name, highest in self.model.taken.items():
+            live = [v for v in self.model.live.values() if v.name == name]
+            assert (name in self.store.names()) == bool(live)
+            if live:
+                assert self.store.latest(name) == max(v.number for v in live) <= highest
+        for alias, stack in self.model.meant.items():
+            assert self.store.resolve(f"humanoid@{alias}").number == stack[-1]
+
+    @invariant()
+    def what_is_live_is_whole_and_what_is_deleted_is_not_found(self) -> None:
+        assert self.model.needed(grace=0) <= self._blobs()
+        for ref in list(self.model.deleted)[-3:]:
+            with pytest.raises(DeletedVersion):
+                self.store.resolve(ref)
+
+    def _published(self, version: Version) -> None:
+        self.model.taken[version.name] += 1
+        assert version.number == self.model.taken[version.name]  # the next, and none that ever was
+        self.model.live[version.ref] = version
+        self._date()
+
+    def _libraries(self) -> list[Version]:
+        return [version for version in self.model.live.values() if version.name == "humanoid"]
+
+    def _date(self) -> None:
+        """New files are of the model's time, not of the machine's."""
+        moment = self.model.now.timestamp()
+        for path in [*self._files("blobs/sha256"), *self._files("staging"), *self._files("leases")]:
+            if path.stat().st_mtime < START.timestamp():
+                os.utime(path, (moment, moment))
+        for digest in self._blobs():
+            self.model.births.setdefault(digest, self.model.now)
+
+    def _blobs(self) -> set[str]:
+        return {f"sha256:{path.name}" for path in self._files("blobs/sha256")}
+
+    def _files(self, folder: str) -> list[Path]:
+        directory = self.store.root / folder
+        return sorted(directory.iterdir()) if directory.is_dir() else []
+
+
+def explore(histories: int, steps: int) -> None:
+    how: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+    run: Callable[..., None] = run_state_machine_as_test
+    run(StoreMachine, settings=settings(max_examples=histories, stateful_step_count=steps, **how))
+
+
+def test_some_histories() -> None:
+    explore(histories=15, steps=30)
+
+
+@pytest.mark.slow
+def test_50_000_steps() -> None:
+    explore(histories=1000, steps=50)

@@ -1,0 +1,147 @@
+"""A rollback returns to what an alias meant, in one move, whatever the guard would say; it is itself in the log."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+from pathlib import Path
+
+import pytest
+
+from skills_store.__main__ import main
+from skills_store.errors import CorruptBlob, DeletedVersion, NothingBefore, Regression, UnknownAlias, UnknownSkill
+from skills_store.store import Store, Version
+from tests import tiny
+
+
+def publish(store: Store, survival: float) -> Version:
+    manifest = tiny.skills_manifest().model_copy(update={"card": {"survival": survival}})
+    return store.publish(manifest, FILES)
+
+
+FILES = tiny.skills_files()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Four versions, each better than the one before."""
+    store = Store(tmp_path / "store")
+    for survival in (0.6, 0.7, 0.8, 0.9):
+        publish(store, survival)
+    return store
+
+
+def meant(store: Store) -> int:
+    return store.resolve("humanoid@prod").number
+
+
+def test_back_to_what_it_meant_though_that_is_worse(store: Store) -> None:
+    store.alias("humanoid", "prod", 1)
+    store.alias("humanoid", "prod", 3)
+    with pytest.raises(Regression):
+        store.alias("humanoid", "prod", 1)
+    assert store.rollback("humanoid", "prod", "falls on stairs").number == 1
+    assert meant(store) == 1
+    move = store.log("humanoid")[-1]
+    assert (move.number, move.undoes, move.why) == (1, 2, "falls on stairs")  # type: ignore[union-attr]
+
+
+def test_again_is_further_back_and_never_forth(store: Store) -> None:
+    for number in (1, 2, 3):
+        store.alias("humanoid", "prod", number)
+    assert [store.rollback("humanoid", "prod").number for _ in range(2)] == [2, 1]
+    with pytest.raises(NothingBefore, match="humanoid@prod stays where it is"):
+        store.rollback("humanoid", "prod")
+    store.alias("humanoid", "prod", 4)
+    assert store.rollback("humanoid", "prod").number == 1  # what was rolled back is not returned to
+    assert meant(store) == 1
+
+
+def test_an_alias_set_to_what_it_means_already_has_not_moved(store: Store) -> None:
+    for number in (1, 2, 2):
+        store.alias("humanoid", "prod", number)
+    assert store.rollback("humanoid", "prod").number == 1
+
+
+def test_each_alias_has_a_past_of_its_own(store: Store) -> None:
+    store.alias("humanoid", "prod", 1)
+    store.alias("humanoid", "canary", 2)
+    store.alias("humanoid", "canary", 3)
+    with pytest.raises(NothingBefore):
+        store.rollback("humanoid", "prod")
+    assert store.rollback("humanoid", "canary").number == 2
+    assert meant(store) == 1
+
+
+def test_what_is_gone_or_damaged_is_not_returned_to(store: Store) -> None:
+    for number in (1, 2, 3):
+        store.alias("humanoid", "prod", number)
+    gone = store.resolve("humanoid@2")
+    blob = store.root / "blobs/sha256" / gone.digest.removeprefix("sha256:")
+    whole = blob.read_bytes()
+    blob.chmod(0o644)
+    blob.write_bytes(b"rot")
+    with pytest.raises(CorruptBlob, match="humanoid@2"):
+        store.rollback("humanoid", "prod")
+    blob.write_bytes(whole)
+    store.delete("humanoid@2", "it limps")
+    with pytest.raises(DeletedVersion, match=r"humanoid@2 was deleted .*: it limps"):
+        store.rollback("humanoid", "prod")
+    assert meant(store) == 3
+
+
+def test_unknown_names_are_answered_with_those_that_exist(store: Store) -> None:
+    store.alias("humanoid", "prod", 1)
+    with pytest.raises(UnknownAlias, match="did you mean 'prod'"):
+        store.rollback("humanoid", "prd")
+    with pytest.raises(UnknownAlias):
+        store.rollback("humanoid", "latest")
+    with pytest.raises(UnknownSkill):
+        store.rollback("nobody", "prod")
+
+
+def test_a_damaged_move_is_none_to_return_to(store: Store) -> None:
+    for number in (1, 2, 3):
+        store.alias("humanoid", "prod", number)
+    file = store.root / "skills/humanoid/moves/prod/00000002.json"
+    file.chmod(0o644)
+    file.write_bytes(b"rot")
+    assert store.rollback("humanoid", "prod").number == 1
+
+
+def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--store", str(store.root)]
+    for number in (1, 2):
+        store.alias("humanoid", "prod", number)
+    assert main([*where, "rollback", "humanoid", "prod", "--why", "stairs", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["version"] == 1
+    assert main([*where, "log", "humanoid"]) == 0
+    assert "rollback: stairs" in capsys.readouterr().out
+    assert main([*where, "log", "humanoid", "--json"]) == 0
+    assert [event["event"] for event in json.loads(capsys.readouterr().out)] == ["move", "move", "rollback"]
+    assert main([*where, "rollback", "humanoid", "prod"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_prod_never_gets_worse_however_many_move_it_at_once(store: Store) -> None:
+    """The guard compares with what the alias means when it is moved, not with what it meant a moment before."""
+    fork = multiprocessing.get_context("fork")
+    workers = [fork.Process(target=_move_about, args=(store.root, seed)) for seed in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    numbers = [event.number for event in store.log("humanoid")]
+    assert len(numbers) >= 4
+    assert numbers == sorted(numbers)
+
+
+def _move_about(root: Path, seed: int) -> None:
+    store, choice = Store(root), random.Random(seed)
+    for _ in range(15):
+        try:
+            store.alias("humanoid", "prod", choice.randint(1, 4))
+        except Regression:
+            continue

@@ -1,0 +1,534 @@
+"""A store behaves alike wherever its bytes are: on a disk, in memory, in the bucket of an S3 server.
+
+The server is a process of its own on loopback; without moto or obstore, its tests are skipped by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TypeVar
+
+import numpy as np
+import pytest
+
+from serving.settings import Settings
+from skills_store.__main__ import main
+from skills_store.errors import (
+    CorruptBlob,
+    GateRefused,
+    NumberTaken,
+    OnlyGrows,
+    OriginAway,
+    Regression,
+    StoreError,
+    Unconfirmed,
+    UnknownAlias,
+    UnknownSkill,
+    UnknownVersion,
+    UnsupportedLayout,
+)
+from skills_store.exchange.transfer import copy
+from skills_store.library import Controller, SkillLibrary
+from skills_store.opening import cache_of, open_store
+from skills_store.remote.origin import Origin
+from skills_store.store import Store
+from tests import tiny
+from tests.serving.local import Local, skill_rows, state_rows
+
+Answer = TypeVar("Answer")
+Machine = Callable[[], Store]  # another machine each time: the same store, and nothing cached
+
+
+class Memory:
+    """The whole of what an origin must be able to do."""
+
+    url = "memory://"
+
+    def __init__(self) -> None:
+        self.held: dict[str, bytes] = {}
+        self.lock = Lock()
+
+    def keys(self, prefix: str) -> list[str]:
+        return sorted(key for key in list(self.held) if key.startswith(prefix))
+
+    def read(self, key: str) -> bytes:
+        return self.held[key]
+
+    def create(self, key: str, data: bytes) -> bool:
+        with self.lock:
+            return key not in self.held and self.held.setdefault(key, data) == data
+
+
+@contextlib.contextmanager
+def s3_server() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, str(Path(__file__).with_name("s3.py")), str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"{url}/moto-api/", timeout=1).close()
+                break
+            time.sleep(0.1)
+        yield url, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def bucket_at(url: str) -> str:
+    name = f"b{uuid.uuid4().hex[:12]}"
+    urllib.request.urlopen(urllib.request.Request(f"{url}/{name}", method="PUT"), timeout=30).close()
+    return name
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    pytest.importorskip("obstore", reason="repertoire[remote] is not installed")
+    pytest.importorskip("moto.server", reason="moto[s3,server] is not installed")
+    with s3_server() as (url, _):
+        yield url
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
+    """Credentials, and the endpoint that is given; caches of this test's own."""
+
+    def at(endpoint: str) -> None:
+        for name, value in {
+            "AWS_ENDPOINT_URL": endpoint,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ALLOW_HTTP": "true",
+            "REPERTOIRE_CACHE": str(tmp_path / "caches"),
+        }.items():
+            monkeypatch.setenv(name, value)
+
+    return at
+
+
+@pytest.fixture(params=["disk", "memory", "s3"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
+    if request.param == "disk":
+        return lambda: Store(tmp_path / "store")
+    if request.param == "memory":
+        origin = Memory()
+        return lambda: Store(tmp_path / uuid.uuid4().hex, origin)
+    server = request.getfixturevalue("server")
+    request.getfixturevalue("cloud")(server)
+    url = f"s3://{bucket_at(server)}/some/prefix"
+
+    def fresh() -> Store:
+        os.environ["REPERTOIRE_CACHE"] = str(tmp_path / uuid.uuid4().hex)  # monkeypatch puts it back
+        return open_store(url)
+
+    return fresh
+
+
+def test_what_one_machine_publishes_another_has(machine: Machine) -> None:
+    published = tiny.publish_tiny(machine())
+    for found in (machine().resolve("humanoid"), machine().resolve("humanoid@1"), machine().resolve(published.pinned)):
+        assert found == published
+    store = machine()
+    assert store.names() == ("humanoid",)
+    assert {file: store.read(published, file) for file in published.manifest.files} == tiny.skills_files()
+    assert store.manifest_bytes(published) == machine().manifest_bytes(published)
+    assert machine().verify() == ()
+
+
+def test_an_empty_store_says_so(machine: Machine) -> None:
+    assert machine().names() == ()
+    assert machine().verify() == ()
+    with pytest.raises(UnknownSkill, match="there are no skills"):
+        machine().resolve("humanoid")
+
+
+def test_unknown_things_list_what_exists(machine: Machine) -> None:
+    tiny.publish_tiny(machine())
+    machine().alias("humanoid", "prod", 1)
+    with pytest.raises(UnknownSkill, match="did you mean 'humanoid'"):
+        machine().resolve("humanid")
+    with pytest.raises(UnknownVersion, match="there are: 1, prod=1"):
+        machine().resolve("humanoid@9")
+    with pytest.raises(UnknownAlias, match="did you mean 'prod'"):
+        machine().resolve("humanoid@prd")
+
+
+def test_what_the_gate_refuses_is_nowhere(machine: Machine) -> None:
+    files = tiny.skills_files() | {"policy.onnx": tiny.policy().replace(b"Tanh", b"Evil")}
+    with pytest.raises(GateRefused):
+        machine().publish(tiny.skills_manifest(), files)
+    assert machine().names() == ()
+
+
+def test_publishers_at_once_take_gap_free_numbers(machine: Machine) -> None:
+    stores = [machine() for _ in range(4)]
+
+    def publish_three(seed: int) -> None:
+        for _ in range(3):
+            tiny.publish_tiny(stores[seed], seed=seed)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(publish_three, range(4)))
+    versions = machine().versions("humanoid")
+    assert [v.number for v in versions] == list(range(1, 13))
+    assert len({v.digest for v in versions}) == 4
+    for store in (*stores, machine()):
+        assert [v.digest for v in store.versions("humanoid")] == [v.digest for v in versions]
+        assert store.verify() == ()
+
+
+def test_no_move_of_an_alias_is_lost(machine: Machine) -> None:
+    for seed in range(2):
+        tiny.publish_tiny(machine(), seed=seed)
+    stores = [machine() for _ in range(4)]
+
+    def move_five(who: int) -> None:
+        for step in range(5):
+            stores[who].alias("humanoid", "canary", 1 + (who + step) % 2, why=f"{who} {step}")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(move_five, range(4)))
+    log = machine().log("humanoid")
+    assert [move.rev for move in log] == list(range(1, 21))
+    assert {move.why for move in log} == {f"{who} {step}" for who in range(4) for step in range(5)}
+    assert [move.previous for move in log] == [None, *(move.number for move in log[:-1])]
+    assert {store.resolve("humanoid@canary").number for store in (*stores, machine())} == {log[-1].number}
+    assert machine().aliases("humanoid") == {"canary": log[-1].number}
+
+
+def test_a_rollback_returns_to_what_it_meant(machine: Machine) -> None:
+    for seed in range(2):
+        tiny.publish_tiny(machine(), seed=seed)
+    for number in (1, 2):
+        machine().alias("humanoid", "prod", number)
+    assert machine().rollback("humanoid", "prod", "falls").number == 1
+    assert machine().resolve("humanoid@prod").number == 1
+    assert [(move.number, move.undoes) for move in machine().log("humanoid")] == [(1, None), (2, None), (1, 2)]
+
+
+def test_prod_never_gets_worse_however_many_move_it_at_once(machine: Machine) -> None:
+    files = tiny.skills_files()
+    for survival in (0.6, 0.7, 0.8, 0.9):
+        manifest = tiny.skills_manifest().model_copy(update={"card": {"survival": survival}})
+        machine().publish(manifest, files)
+
+    def climb(store: Store) -> None:
+        for number in (2, 1, 4, 3):
+            with contextlib.suppress(Regression):
+                store.alias("humanoid", "prod", number)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(climb, [machine() for _ in range(4)]))
+    numbers = [move.number for move in machine().log("humanoid")]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == 4
+
+
+def test_copies_go_both_ways(machine: Machine, tmp_path: Path) -> None:
+    local = Store(tmp_path / "local")
+    tiny.publish_tiny_controller(local, tiny.publish_tiny(local))
+    assert [each.new for each in copy("reach", local, machine())] == [True, True]
+    assert [each.new for each in copy("reach", local, machine())] == [False, False]
+    back = Store(tmp_path / "back")
+    copy("reach", machine(), back)
+    assert back.resolve("reach") == local.resolve("reach") == machine().resolve("reach")
+    assert back.verify() == machine().verify() == ()
+    assert Controller.open(machine(), "reach").library.version.ref == "humanoid@1"
+
+
+def test_a_taken_number_is_refused_with_both_digests(machine: Machine, tmp_path: Path) -> None:
+    local = Store(tmp_path / "local")
+    mine, theirs = tiny.publish_tiny(local, seed=1), tiny.publish_tiny(machine())
+    with pytest.raises(NumberTaken) as refused:
+        copy("humanoid@1", local, machine())
+    assert mine.digest in str(refused.value)
+    assert theirs.digest in str(refused.value)
+    assert machine().versions("humanoid") == (theirs,)
+
+
+def test_signatures_are_seen_from_everywhere(machine: Machine) -> None:
+    version = tiny.publish_tiny(machine())
+    for _ in range(2):
+        machine().signatures("humanoid").add(version.digest, b"envelope")
+    assert machine().signatures("humanoid").of(version.digest) == (b"envelope",)
+    assert machine().resolve("humanoid") == version
+
+
+# What only a mirror has: an origin that fails, lies, or is away.
+
+
+class Failing:
+    """An origin whose `stop`-th call does not come back."""
+
+    def __init__(self, origin: Origin, stop: int) -> None:
+        self.url, self.origin, self.left = origin.url, origin, stop
+
+    def keys(self, prefix: str) -> list[str]:
+        return self._asked(self.origin.keys, prefix)
+
+    def read(self, key: str) -> bytes:
+        return self._asked(self.origin.read, key)
+
+    def create(self, key: str, data: bytes) -> bool:
+        return self._asked(self.origin.create, key, data)
+
+    def _asked(self, call: Callable[..., Answer], *args: object) -> Answer:
+        answer = call(*args)  # it is done there, and we never hear of it: the worst moment to lose a line
+        self.left -= 1
+        if self.left == 0:
+            raise OriginAway(self.url, "the line is dead")
+        return answer
+
+
+@pytest.fixture
+def origin() -> Memory:
+    return Memory()
+
+
+def test_a_line_lost_anywhere_in_a_publish_leaves_the_old_or_the_new(tmp_path: Path) -> None:
+    seen = []
+    for stop in range(1, 100):
+        origin = Memory()
+        tiny.publish_tiny(Store(tmp_path / f"{stop}a", origin))
+        cut = Store(tmp_path / f"{stop}b", Failing(origin, stop))
+        try:
+            tiny.publish_tiny(cut, seed=1)
+            finished = True
+        except (OriginAway, Unconfirmed):
+            finished = False
+        other = Store(tmp_path / f"{stop}c", origin)
+        assert other.verify() == ()
+        seen.append(len(other.versions("humanoid")) - 1)
+        again = Store(tmp_path / f"{stop}b", origin)  # the same cache, the line repaired
+        assert tiny.publish_tiny(again, seed=1).number == seen[-1] + 2
+        assert again.verify() == ()
+        if finished:
+            break
+    assert finished
+    assert seen == sorted(seen)
+    assert set(seen) == {0, 1}  # one commit point
+
+
+def test_a_bucket_only_grows(tmp_path: Path, origin: Memory) -> None:
+    store = Store(tmp_path / "1", origin)
+    tiny.publish_tiny(store)
+    before = dict(origin.held)
+    for refused, said in {
+        lambda: store.delete("humanoid@1", "old"): "humanoid@1 is not deleted",
+        lambda: store.lease("humanoid@1", 60): "humanoid@1 is not leased",
+        store.gc: "nothing is swept",
+    }.items():
+        with pytest.raises(OnlyGrows, match=f"{said}: memory:// only grows"):
+            refused()
+    assert origin.held == before
+
+
+def test_a_request_made_again_finds_its_own_bytes(tmp_path: Path) -> None:
+    """The answer to the first try was lost, so the second hears that the key is taken: by itself."""
+
+    class Stutter(Memory):
+        def create(self, key: str, data: bytes) -> bool:
+            super().create(key, data)
+            return super().create(key, data)
+
+    store = Store(tmp_path / "1", Stutter())
+    for seed in range(2):
+        assert tiny.publish_tiny(store, seed=seed).number == seed + 1
+        store.alias("humanoid", "prod", seed + 1)
+    assert [move.rev for move in store.log("humanoid")] == [1, 2]
+
+
+def test_nothing_in_an_origin_is_ever_written_twice(tmp_path: Path, origin: Memory) -> None:
+    first, second = Store(tmp_path / "1", origin), Store(tmp_path / "2", origin)
+    tiny.publish_tiny(first)
+    before = dict(origin.held)
+    tiny.publish_tiny(second, seed=1)
+    first.alias("humanoid", "prod", 2)
+    second.alias("humanoid", "prod", 1)
+    assert {key: origin.held[key] for key in before} == before
+    assert not origin.create("skills/humanoid/v/00000001.json", b"mine")
+
+
+def test_the_cache_serves_while_the_origin_is_away(
+    cloud: Callable[[str], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("obstore", reason="repertoire[remote] is not installed")
+    pytest.importorskip("moto.server", reason="moto[s3,server] is not installed")
+    with s3_server() as (url, process):
+        cloud(url)
+        store = open_store(f"s3://{bucket_at(url)}")
+        tiny.publish_tiny(store)
+        store.alias("humanoid", "prod", 1)
+        SkillLibrary.open(store, "humanoid@prod")
+        process.kill()
+        process.wait()
+        restarted = open_store(store.where)
+        library = SkillLibrary.open(restarted, "humanoid@prod")
+        assert library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT))).shape == (1, len(tiny.JOINTS))
+        assert "going on with what is cached" in caplog.text
+        for refused in (
+            lambda: restarted.resolve("dancer"),
+            lambda: tiny.publish_tiny(restarted, seed=1),
+            lambda: restarted.alias("humanoid", "prod", 1),
+        ):
+            with pytest.raises(OriginAway, match=r"s3://.* cannot be reached"):
+                refused()
+        assert [v.number for v in restarted.versions("humanoid")] == [1]
+        service = Local(Settings(store=store.where, skill="humanoid@prod"))  # started without the network
+        try:
+            assert service.get("/readyz").json()["skill"]["version"] == 1
+            ask = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
+            assert len(service.post("/act", json=ask).json()["targets"]) == len(tiny.JOINTS)
+            away = service.post("/act", json=ask | {"skill": "dancer"})
+            assert (away.status_code, away.json()["message"]) == (503, "the store cannot be reached")
+        finally:
+            service.close()
+
+
+def test_a_damaged_cache_heals_itself(tmp_path: Path, origin: Memory) -> None:
+    store = Store(tmp_path, origin)
+    version = tiny.publish_tiny(store)
+    path = tmp_path / "blobs/sha256" / version.manifest.files["policy.onnx"].digest.removeprefix("sha256:")
+    path.chmod(0o644)
+    path.write_bytes(b"rot")
+    assert store.read(version, "policy.onnx") == tiny.policy()
+    assert path.read_bytes() == tiny.policy()
+
+
+@pytest.mark.parametrize("content", [b"rot", tiny.policy(5), None], ids=["rot", "another graph", "gone"])
+def test_a_damaged_origin_is_refused(tmp_path: Path, origin: Memory, content: bytes | None) -> None:
+    version = tiny.publish_tiny(Store(tmp_path / "1", origin))
+    key = f"blobs/sha256/{version.manifest.files['policy.onnx'].digest.removeprefix('sha256:')}"
+    origin.held.pop(key) if content is None else origin.held.update({key: content})
+    store = Store(tmp_path / "2", origin)
+    with pytest.raises(CorruptBlob, match=r"policy\.onnx of humanoid@1.*memory://"):
+        SkillLibrary.open(store, "humanoid")
+    assert [fault.ref for fault in store.verify()] == ["humanoid@1"]
+
+
+def test_what_is_listed_never_becomes_another_path(tmp_path: Path, origin: Memory) -> None:
+    tiny.publish_tiny(Store(tmp_path / "1", origin))
+    for key in (
+        "skills/humanoid/v/00000002.json.swp",
+        "skills/Humanoid/v/00000001.json",
+        "skills/humanoid/alias/prod.json",
+    ):
+        origin.create(key, b"x")
+    store = Store(tmp_path / "2", origin)
+    assert store.names() == ("humanoid",)
+    assert [v.number for v in store.versions("humanoid")] == [1]
+    brought = {path.relative_to(store.root).as_posix() for path in store.root.rglob("*") if path.is_file()}
+    assert {key for key in brought if not key.startswith("blobs/")} == {
+        "layout.json",
+        "skills/humanoid/v/00000001.json",
+    }
+
+
+def test_an_origin_of_a_later_layout_is_refused(tmp_path: Path, origin: Memory) -> None:
+    origin.create("layout.json", b'{"layout":9,"reader":9}')
+    for call in (lambda store: store.resolve("humanoid"), tiny.publish_tiny):
+        with pytest.raises(UnsupportedLayout, match="memory://"):
+            call(Store(tmp_path / "cache", origin))
+    assert origin.keys("") == ["layout.json"]
+
+
+def test_a_store_by_its_url_is_a_store_to_every_command(
+    server: str, cloud: Callable[[str], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cloud(server)
+    url, local = f"s3://{bucket_at(server)}/skills", Store(tmp_path / "local")
+    tiny.publish_tiny(local)
+    assert main(["--store", str(local.root), "push", "humanoid@1", "--to", url]) == 0
+    assert f"copied to {url}" in capsys.readouterr().out
+    assert main(["--store", url, "alias", "humanoid", "prod", "1"]) == 0
+    assert main(["--store", url, "ls", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out.split("\n", 1)[1])["versions"]
+    assert (row["ref"], row["aliases"]) == ("humanoid@1", ["latest", "prod"])
+    assert main(["--store", url, "verify"]) == 0
+    assert f"{url}: every byte is as published" in capsys.readouterr().out
+    assert cache_of(url).is_dir()
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("s3://no-such-bucket-here", "s3://no-such-bucket-here cannot be reached"),
+        ("ftp://host/store", "write a folder, or one of s3://, gs://, az://"),
+    ],
+)
+def test_what_cannot_be_reached_is_one_line(
+    server: str, cloud: Callable[[str], None], capsys: pytest.CaptureFixture[str], where: str, said: str
+) -> None:
+    cloud(server)
+    assert main(["--store", where, "show", "humanoid"]) == 2
+    out, err = capsys.readouterr()
+    assert said in err
+    assert (out, err.count("\n")) == ("", 1)
+
+
+def test_expired_credentials_are_one_line_and_nothing_is_lost(
+    cloud: Callable[[str], None], server: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cloud(server)
+    url = f"s3://{bucket_at(server)}"
+    tiny.publish_tiny(open_store(url))
+    refusing = HTTPServer(("127.0.0.1", 0), Expired)
+    thread = Thread(target=refusing.serve_forever)
+    thread.start()
+    try:
+        cloud(f"http://127.0.0.1:{refusing.server_port}")
+        with pytest.raises(OriginAway, match="ExpiredToken: The provided token has expired"):
+            tiny.publish_tiny(open_store(url), seed=1)
+        assert main(["--store", url, "alias", "humanoid", "prod", "1"]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith(f"skills: {url} cannot be reached: ExpiredToken: The provided token has expired.")
+        assert err.count("\n") == 1
+    finally:
+        refusing.shutdown()
+        thread.join()
+        refusing.server_close()
+    cloud(server)
+    assert [version.number for version in open_store(url).versions("humanoid")] == [1]
+    assert open_store(url).verify() == ()
+
+
+class Expired(BaseHTTPRequestHandler):
+    """A service whose every answer is that the credentials are too old."""
+
+    def answer(self) -> None:
+        body = b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>"
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(400)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_PUT = do_HEAD = do_POST = answer
+
+    def log_message(self, format: str, *args: object) -> None:
+        """To no one."""
+
+
+def test_without_obstore_a_url_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    monkeypatch.delitem(sys.modules, "skills_store.remote.bucket", raising=False)
+    with pytest.raises(StoreError, match=r"repertoire\[remote\]"):
+        open_store("s3://bucket")

@@ -1,0 +1,111 @@
+"""An action in a forked child under strace, which kills it, or fails one of its system calls, exactly where it is told to."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from skills_store.errors import StoreError
+
+# Whatever a disk has a say in, by the names that any of our machines gives it.
+_DISK = """
+    open openat creat read pread64 readv write pwrite64 writev close fsync fdatasync rename renameat renameat2 link linkat
+    unlink unlinkat mkdir mkdirat flock stat lstat fstat newfstatat statx getdents getdents64 lseek chmod fchmod fchmodat
+    ftruncate access faccessat faccessat2
+"""
+DISK = frozenset(_DISK.split())
+# Of these, the ones that change what is on it, or open what does.
+_CHANGES = "open openat write fsync rename renameat link linkat unlink unlinkat mkdir mkdirat"
+CHANGES = frozenset(_CHANGES.split())
+PR_SET_PTRACER = 0x59616D61
+DONE, REFUSED, CRASHED = 0, 3, 4  # how the child ended: as asked, with a typed error, with any other
+
+Call = tuple[str, int]  # a system call, and which of the child's calls of that name
+
+
+def calls(action: Callable[[], object], among: frozenset[str] | None = None) -> list[Call]:
+    """Every system call that `action` makes, in order."""
+    with tempfile.NamedTemporaryFile("r") as log:
+        assert run(action, "-o", log.name) == (DONE, "")
+        names = [match[1] for line in log if (match := re.match(r"(?:\d+ +)?(\w+)\(", line))]
+    # The child waits in the first for its tracer, and leaves by the last.
+    made, counts = [n for n in names if n not in ("rt_sigtimedwait", "exit_group")], Counter[str]()
+    return [(n, counts[n]) for n in made if not counts.update([n]) and (among is None or n in among)]
+
+
+def killed(action: Callable[[], object], call: Call) -> bool:
+    """Kill -9 at the entry of that call. False: it was not reached."""
+    return _injected(action, call, "signal=KILL")[0] == -signal.SIGKILL
+
+
+def failed(action: Callable[[], object], call: Call, errno: str) -> tuple[int, str]:
+    """That call answers `errno`: how the child ended, and what it said."""
+    return _injected(action, call, f"error={errno}")
+
+
+def run(action: Callable[[], object], *options: str) -> tuple[int, str]:
+    """The child's exit status, or minus the signal that killed it; and the code and text of its typed error."""
+    heard, said = os.pipe()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})  # so that the child cannot miss it
+    child = os.fork()
+    if child == 0:
+        os._exit(_child(action, said))
+    os.close(said)
+    with subprocess.Popen(["strace", "-qq", "-p", str(child), *options], stderr=subprocess.DEVNULL) as tracer:
+        attached = _await_tracer(child, tracer)
+        os.kill(child, signal.SIGUSR1 if attached else signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
+    with open(heard, encoding="utf-8") as pipe:
+        text = pipe.read()
+    if not attached:
+        pytest.skip("strace may not trace a process here")
+    return os.waitstatus_to_exitcode(status), text
+
+
+def _injected(action: Callable[[], object], call: Call, what: str) -> tuple[int, str]:
+    name, turn = call
+    return run(action, "-o", os.devnull, "-e", f"trace={name}", "-e", f"inject={name}:{what}:when={turn}")
+
+
+def _child(action: Callable[[], object], said: int) -> int:
+    ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)  # where only a parent may trace, strace is none
+    signal.sigwait({signal.SIGUSR1})
+    try:
+        action()
+    except StoreError as error:
+        os.write(said, f"{error.code}: {error}".encode())
+        return REFUSED
+    except BaseException as error:
+        os.write(said, f"{type(error).__name__}: {error}".encode())
+        return CRASHED
+    return DONE
+
+
+def _await_tracer(child: int, tracer: subprocess.Popen[bytes]) -> bool:
+    status = Path(f"/proc/{child}/status")
+    while tracer.poll() is None:
+        if "TracerPid:\t0\n" not in status.read_text():
+            return True
+        time.sleep(0.001)
+    return False
+
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+
+
+def spread(found: list[Call], count: int) -> Iterator[Call]:
+    """At most `count` of them, evenly: the short form of an exhaustive test."""
+    step = max(1, len(found) // count)
+    return iter(found[::step])
