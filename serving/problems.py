@@ -5,25 +5,36 @@ from __future__ import annotations
 import os
 from typing import Literal, cast, get_args
 
-from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from serving.reply import JSON, Reply
 from skills_store.errors import InvalidReference, StoreError, Unknown, WrongKind
 
 Code = Literal[
     "not_json",
+    "not_msgpack",
     "missing_field",
     "unknown_field",
     "wrong_type",
     "wrong_shape",
     "not_finite",
     "not_a_rotation",
+    "not_a_direction",
+    "not_on_the_sphere",
+    "not_sampled",
     "batch_mismatch",
     "batch_too_large",
     "clip_unreadable",
     "clip_too_short",
     "bad_upload",
     "body_too_large",
+    "too_slow",
+    "no_key",
+    "wrong_key",
+    "not_permitted",
+    "rate_limited",
+    "overloaded",
+    "draining",
     "invalid_reference",
     "unknown_skill",
     "unknown_version",
@@ -41,6 +52,7 @@ Code = Literal[
     "internal_error",
 ]
 CODES = frozenset(get_args(Code))
+RETRY_AFTER = 5  # s: by then a store may be back, or a version mended
 
 
 class Problem(BaseModel):
@@ -70,14 +82,23 @@ class Refusal(Exception):
     """Raised anywhere under a route; answered as its Problem."""
 
     def __init__(
-        self, status: int, code: Code, message: str, field: str | None = None, expected: str | None = None
+        self,
+        status: int,
+        code: Code,
+        message: str,
+        field: str | None = None,
+        expected: str | None = None,
+        *,
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.problem = Problem(code=code, message=message, field=field, expected=expected)
+        self.retry_after = retry_after  # s; for what may well succeed later
 
-    def response(self) -> Response:
-        return Response(self.problem.model_dump_json(), self.status, media_type="application/json")
+    def reply(self) -> Reply:
+        later = ((b"retry-after", b"%d" % self.retry_after),) if self.retry_after is not None else ()
+        return Reply(self.status, self.problem.model_dump_json().encode(), (JSON, *later))
 
 
 def invalid(code: Code, message: str, field: str | None = None, expected: str | None = None) -> Refusal:
@@ -88,7 +109,8 @@ def invalid(code: Code, message: str, field: str | None = None, expected: str | 
 def from_store(error: StoreError | OSError, field: str | None) -> Refusal:
     """The client named something that is not there (404), or the store cannot give it now (503)."""
     if isinstance(error, OSError):
-        return Refusal(503, "store_error", f"the store cannot be read: {error.strerror}", field)
+        message = f"the store cannot be read: {error.strerror}"
+        return Refusal(503, "store_error", message, field, retry_after=RETRY_AFTER)
     if isinstance(error, Unknown) and error.code in CODES and error.code != "unknown_parent":
         exists = f"one of: {', '.join(error.exists)}" if error.exists else None
         return Refusal(404, cast(Code, error.code), _without_path(error), field, exists)
@@ -96,7 +118,8 @@ def from_store(error: StoreError | OSError, field: str | None) -> Refusal:
         return invalid("invalid_reference", str(error), field, "name, name@version or name@alias")
     if isinstance(error, WrongKind):
         return invalid("wrong_kind", str(error), field, f"a version of kind {error.args[2]!r}")
-    return Refusal(503, cast(Code, error.code) if error.code in CODES else "store_error", _without_path(error), field)
+    code = cast(Code, error.code) if error.code in CODES else "store_error"
+    return Refusal(503, code, _without_path(error), field, retry_after=RETRY_AFTER)
 
 
 def _without_path(error: StoreError) -> str:

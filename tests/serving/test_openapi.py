@@ -52,7 +52,7 @@ def test_every_route_documents_its_problems(document):
     for methods in document["paths"].values():
         for operation in methods.values():
             refused = {code: r for code, r in operation["responses"].items() if not code.startswith("2")}
-            assert {"404", "413", "422", "500", "503"} <= refused.keys()
+            assert {"401", "403", "404", "413", "422", "429", "500", "503"} <= refused.keys()
             schemas_of = [r["content"]["application/json"]["schema"]["$ref"] for r in refused.values()]
             assert set(schemas_of) == {"#/components/schemas/Problem"}
 
