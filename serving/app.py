@@ -13,13 +13,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
+from serving import inference, routes, sessions
 from serving.connection import Front
 from serving.door import Door, Enclosed
 from serving.drain import drain_on_sigterm
 from serving.hot import Hot
 from serving.openapi import document
 from serving.problems import Code, Refusal, invalid
-from serving.routes import router
 from serving.service import Service, make_service
 from serving.settings import Settings
 
@@ -35,7 +35,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     front = Front(Hot(service), door, settings.max_connections, settings.request_timeout)
     app = FastAPI(title="Repertoire", version="0.1.0", lifespan=lambda _: _opened(service, front))
     app.state.service, app.state.front = service, front
-    app.include_router(router)
+    for router in (routes.router, inference.router, sessions.router):
+        app.include_router(router)
     app.add_middleware(Enclosed, door=door)
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(HTTPException, _http)
@@ -72,9 +73,9 @@ def _document(app: FastAPI) -> dict[str, Any]:
     return document(app, service.skills.now(service.settings.skill), service.controllers.recent())
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    return error.reply().response()
+    return error.reply(request.url.path).response()
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -82,7 +83,7 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = HTTP_CODES.get(error.status_code, "http_error")
     message = f"{request.method} {request.url.path!a}: {error.detail}"
-    response = Refusal(error.status_code, code, message, None, "see /docs").reply().response()
+    response = Refusal(error.status_code, code, message, None, "see /docs").reply(request.url.path).response()
     response.headers.update(error.headers or {})  # Allow, for a 405
     return response
 

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from serving.guard import Guard
 from serving.metrics import Metrics
@@ -23,7 +24,6 @@ from serving.reply import Reply
 log = logging.getLogger("repertoire.serving")
 access = logging.getLogger("repertoire.access")
 OWN_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-CHALLENGE = ((b"www-authenticate", b"Bearer"),)
 
 
 class Door:
@@ -62,8 +62,7 @@ class Door:
             log.error("request %s: %s failed", shown, ascii(path), exc_info=error, extra={"request_id": shown})
             message = f"this is a defect of the service; its log names the cause under request id {shown}"
             error = Refusal(500, "internal_error", message)
-        reply = error.reply()
-        return Reply(401, reply.body, reply.headers + CHALLENGE) if reply.status == 401 else reply
+        return error.reply(path)
 
     def over(self, route: str, status: int, seconds: float, request_id: bytes, who: str) -> None:
         self.metrics.answered(route, status, seconds)
@@ -83,6 +82,8 @@ class Enclosed:
         self.door = door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            return await self._session(scope, receive, send)
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         headers, started, status, who = dict(scope["headers"]), perf_counter(), 0, ""
@@ -107,6 +108,18 @@ class Enclosed:
                 await reply.response()(scope, receive, watched)
         route = getattr(scope.get("route"), "path", "other")
         self.door.over(route, status, perf_counter() - started, request_id, who)
+
+    async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A WebSocket is let in or not as a whole; a page of another origin never is, for browsers do not ask."""
+        headers = dict(scope["headers"])
+        try:
+            scope["key"] = self.door.guard.admit(scope["path"], headers)
+            origin = headers.get(b"origin", b"").partition(b"//")[2]
+            if origin and origin != headers.get(b"host"):
+                raise Refusal(403, "not_permitted", "a page of another origin may not open a session", "origin")
+        except Refusal as refusal:
+            return await WebSocket(scope, receive, send).send_denial_response(refusal.reply().response())
+        await self.app(scope, receive, send)
 
     def _refuse_announced(self, headers: Mapping[bytes, bytes]) -> None:
         """A body that says it is too large is refused before a byte of it is read."""

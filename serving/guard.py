@@ -67,10 +67,23 @@ class Guard:
         if key is not None and scope is not None and scope not in key.scopes:
             message = f"the key {key.name!r} has not the scope {scope!r}, but {', '.join(key.scopes)}"
             raise Refusal(403, "not_permitted", message, "authorization", f"a key with the scope {scope!r}")
-        name, rate = (key.name, key.rate or self._rate) if key is not None else (ANYONE, self._rate)
-        if rate is not None:
-            self._spend(name, rate * self._share)
+        name = key.name if key is not None else ANYONE
+        self.spend(name)
         return name
+
+    def spend(self, name: str) -> None:
+        """One request of what `name` may make. Raises Refusal: 429."""
+        key = self._keys.get(name)
+        rate = (key.rate if key is not None else None) or self._rate
+        if rate is None:
+            return
+        rate, now = rate * self._share, monotonic()
+        bucket = self._buckets.get(name)
+        if bucket is None or bucket.rate != rate:
+            bucket = self._buckets[name] = Bucket(rate, max(1.0, rate), now)
+        if wait := bucket.take(now):
+            message = f"{name} may ask {rate:g} times a second of this worker"
+            raise Refusal(429, "rate_limited", message, None, "fewer requests", retry_after=max(1, ceil(wait)))
 
     def _key(self, headers: Mapping[bytes, bytes]) -> keys.Key:
         kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
@@ -80,15 +93,6 @@ class Guard:
         if key is None:
             raise Refusal(401, "wrong_key", "no such key", "authorization", "a key of this service")
         return key
-
-    def _spend(self, name: str, rate: float) -> None:
-        now = monotonic()
-        bucket = self._buckets.get(name)
-        if bucket is None or bucket.rate != rate:
-            bucket = self._buckets[name] = Bucket(rate, max(1.0, rate), now)
-        if wait := bucket.take(now):
-            message = f"{name} may ask {rate:g} times a second of this worker"
-            raise Refusal(429, "rate_limited", message, None, "fewer requests", retry_after=max(1, ceil(wait)))
 
     def _load(self, file: Path) -> None:
         status = file.stat()

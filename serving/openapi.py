@@ -13,12 +13,12 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from serving.rest import resting, some_z, state_at_rest
-from serving.schemas import ActRequest, DecideRequest, EncodeRequest, EncodeUpload
+from serving.schemas import ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest
 from serving.skills import ServedController, ServedSkill
 from skills_store.manifest import Tensor
 
 REF = "#/components/schemas/{model}"
-BODIES = (ActRequest, DecideRequest, EncodeRequest, EncodeUpload)
+BODIES = (ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest)
 DESCRIPTION = """Motor skills for physically simulated characters.
 
 `POST /act` gives joint targets for a state and a skill z; `POST /encode` gives the z of a motion clip; a controller
@@ -41,6 +41,7 @@ def document(app: FastAPI, skill: ServedSkill | None, controller: ServedControll
     if skill is not None:
         _give_examples(found, "/act", act_examples(skill))
         _give_examples(found, "/encode", encode_examples(skill))
+        _give_examples(found, "/interpolate", interpolate_examples(skill))
     if controller is not None:
         _give_examples(found, "/controllers/{name}/act", decide_examples(controller))
     return found
@@ -57,6 +58,11 @@ def act_examples(skill: ServedSkill) -> dict[str, Any]:
 
 def encode_examples(skill: ServedSkill) -> dict[str, Any]:
     return {"standing still": {"frames": [state_at_rest(skill.manifest)[0].tolist()] * (skill.window + 1)}}
+
+
+def interpolate_examples(skill: ServedSkill) -> dict[str, Any]:
+    z = some_z(skill.manifest)[0].tolist()
+    return {"a quarter turn": {"path": [z, [z[-1], *z[:-1]]], "steps": 5}}
 
 
 def decide_examples(controller: ServedController) -> dict[str, Any]:

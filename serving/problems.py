@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
+import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from serving.reply import JSON, Reply
@@ -22,6 +23,10 @@ Code = Literal[
     "not_a_direction",
     "not_on_the_sphere",
     "not_sampled",
+    "no_one_path",
+    "unknown_clip",
+    "unknown_model",
+    "not_a_frame",
     "batch_mismatch",
     "batch_too_large",
     "clip_unreadable",
@@ -78,6 +83,21 @@ class Problem(BaseModel):
     expected: str | None = Field(default=None, description="What would have been accepted")
 
 
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    401: {"model": Problem, "description": "This service needs a key, and got none that it knows"},
+    403: {"model": Problem, "description": "The key has not the scope that this route asks for"},
+    404: {
+        "model": Problem,
+        "description": "No such skill, version, alias or controller; the message lists what exists",
+    },
+    413: {"model": Problem, "description": "The body is larger than this service reads"},
+    422: {"model": Problem, "description": "A value cannot be used; `field` is its path, `expected` what would be"},
+    429: {"model": Problem, "description": "More requests than the key may make; Retry-After says when to come back"},
+    500: {"model": Problem, "description": "A defect of the service; the message has the request id that its log has"},
+    503: {"model": Problem, "description": "Too much is waiting, or the store cannot give this version now"},
+}
+
+
 class Refusal(Exception):
     """Raised anywhere under a route; answered as its Problem."""
 
@@ -96,9 +116,17 @@ class Refusal(Exception):
         self.problem = Problem(code=code, message=message, field=field, expected=expected)
         self.retry_after = retry_after  # s; for what may well succeed later
 
-    def reply(self) -> Reply:
-        later = ((b"retry-after", b"%d" % self.retry_after),) if self.retry_after is not None else ()
-        return Reply(self.status, self.problem.model_dump_json().encode(), (JSON, *later))
+    def reply(self, path: str = "") -> Reply:
+        """Under /v2, the Open Inference Protocol wants `error` in it."""
+        found = self.problem.model_dump()
+        if path.startswith("/v2"):
+            found = {"error": f"{self.problem.code}: {self.problem.message}"} | found
+        headers: list[tuple[bytes, bytes]] = [JSON]
+        if self.retry_after is not None:
+            headers.append((b"retry-after", b"%d" % self.retry_after))
+        if self.status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        return Reply(self.status, orjson.dumps(found), tuple(headers))
 
 
 def invalid(code: Code, message: str, field: str | None = None, expected: str | None = None) -> Refusal:

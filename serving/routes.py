@@ -9,12 +9,12 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from serving import rows, wire
+from serving import latents, rows, wire
 from serving.batcher import checked
 from serving.hot import Hot
 from serving.nearest import nearest
 from serving.openapi import body_of
-from serving.problems import Problem, Refusal, from_store, invalid
+from serving.problems import PROBLEMS, Refusal, from_store, invalid
 from serving.reply import Reply
 from serving.schemas import (
     ActRequest,
@@ -27,6 +27,9 @@ from serving.schemas import (
     EncodeResponse,
     EncodeUpload,
     Health,
+    InterpolateRequest,
+    InterpolateResponse,
+    LatentListing,
     Readiness,
     ServedVersion,
     SkillDetail,
@@ -37,19 +40,6 @@ from serving.service import Service
 from serving.skills import ServedSkill, controller_detail, skill_detail
 from serving.uploads import parse_upload, states_of
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    401: {"model": Problem, "description": "This service needs a key, and got none that it knows"},
-    403: {"model": Problem, "description": "The key has not the scope that this route asks for"},
-    404: {
-        "model": Problem,
-        "description": "No such skill, version, alias or controller; the message lists what exists",
-    },
-    413: {"model": Problem, "description": "The body is larger than this service reads"},
-    422: {"model": Problem, "description": "A value cannot be used; `field` is its path, `expected` what would be"},
-    429: {"model": Problem, "description": "More requests than the key may make; Retry-After says when to come back"},
-    500: {"model": Problem, "description": "A defect of the service; the message has the request id that its log has"},
-    503: {"model": Problem, "description": "Too much is waiting, or the store cannot give this version now"},
-}
 router = APIRouter(responses=PROBLEMS)
 
 
@@ -123,6 +113,29 @@ async def list_skills(request: Request) -> SkillListing:
 async def show_skill(request: Request, ref: str) -> SkillDetail:
     """All that a client needs to drive the character: state layout, joints, gains, body, the clips' z, the card."""
     return skill_detail(await _service(request).skill(ref, "ref"))
+
+
+@router.get("/skills/{ref}/latents", tags=["skills"])
+async def list_latents(request: Request, ref: str) -> LatentListing:
+    """The z of every training clip, by its name."""
+    skill = await _service(request).skill(ref, "ref")
+    known = {name: list(z) for name, z in skill.manifest.latent.clips.items()}
+    return LatentListing(latents=known, skill=ServedVersion.model_validate(skill.stamp))
+
+
+@router.post(
+    "/interpolate",
+    response_model=InterpolateResponse,
+    tags=["skills"],
+    openapi_extra=body_of(json=InterpolateRequest),
+)
+async def interpolate(request: Request) -> Response:
+    """A path along the sphere through two or more z, each written out or named by its training clip."""
+    headers = dict(request.headers.raw)
+    encoding = wire.of(headers)
+    found = await latents.interpolate(_service(request), encoding.decode(await request.body(), headers))
+    data, described = encoding.encode(found)
+    return Reply(200, data, described).response()
 
 
 @router.get("/controllers", tags=["controllers"])

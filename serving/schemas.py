@@ -77,6 +77,14 @@ class EncodeUpload(Wire):
     file: str = Field(description="The file's bytes; its name tells the format", json_schema_extra={"format": "binary"})
 
 
+class InterpolateRequest(Wire):
+    """A path along the unit sphere, through two or more skills."""
+
+    skill: str | None = Field(default=None, description="As in /act")
+    path: SkipValidation[list[Row | str]] = Field(description="Two or more z, each [D] or the name of a training clip")
+    steps: int = Field(ge=2, le=10_000, strict=True, description="Points on the path, both ends among them")
+
+
 class ServedVersion(Wire):
     """The bytes that computed a reply."""
 
@@ -108,6 +116,16 @@ class EncodeResponse(Wire):
     pooled: Row = Field(description="[D]: the direction of the mean z")
     window: int = Field(description="Frames in one window")
     nearest: list[Neighbour] = Field(description="Training clips whose z is nearest to `pooled`, nearest first")
+    skill: ServedVersion
+
+
+class LatentListing(Wire):
+    latents: dict[str, Row] = Field(description="z of each training clip, by its name")
+    skill: ServedVersion
+
+
+class InterpolateResponse(Wire):
+    z: Batch = Field(description="[steps, D], evenly spaced by angle")
     skill: ServedVersion
 
 
