@@ -35,8 +35,8 @@ class Local:
         """What the watch does twice a second."""
         self._runner.run(self.app.state.service.refresh())
 
-    def get(self, path: str) -> httpx.Response:
-        return self._runner.run(self._http.get(path))
+    def get(self, path: str, **how: Any) -> httpx.Response:
+        return self._runner.run(self._http.get(path, **how))
 
     def post(self, path: str, **how: Any) -> httpx.Response:
         return self._runner.run(self._http.post(path, **how))

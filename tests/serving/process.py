@@ -20,7 +20,18 @@ ROOT = Path(__file__).parents[2]
 class Running:
     url: str
     line: str  # what it printed
-    pid: int
+    process: subprocess.Popen[str]
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def said(self) -> str:
+        """All that it wrote since, once it has ended."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=20)
+        assert self.process.stdout is not None
+        return self.process.stdout.read()
 
     @property
     def address(self) -> tuple[str, int]:
@@ -44,10 +55,10 @@ def running(root: Path, **settings: object) -> Iterator[Running]:
             line = process.stdout.readline()
             found = re.search(r"https?://[\d.]+:\d+", line)
             assert found, line + process.stdout.read()
-            yield Running(found[0], line, process.pid)
+            yield Running(found[0], line, process)
         finally:
             process.send_signal(signal.SIGTERM)
-            rest = process.communicate(timeout=20)[0]
+            rest = process.communicate(timeout=20)[0] if process.stdout and not process.stdout.closed else ""
     assert "Traceback" not in rest, rest
 
 
@@ -62,7 +73,14 @@ def connected(address: tuple[str, int]) -> socket.socket:
     return socket.create_connection(address, timeout=10)
 
 
-def hear(line: socket.socket) -> Answer | None:
+def hear(line: socket.socket) -> Answer:
+    """The next answer."""
+    answer = heard(line)
+    assert answer is not None, "the server closed the connection"
+    return answer
+
+
+def heard(line: socket.socket) -> Answer | None:
     """The next answer; None where the server closed the connection."""
     data = b""
     while b"\r\n\r\n" not in data:

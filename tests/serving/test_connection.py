@@ -10,7 +10,7 @@ import pytest
 
 from skills_store.library import SkillLibrary
 from tests.serving.local import goal_rows, skill_rows, state_rows
-from tests.serving.process import connected, hear, request, running
+from tests.serving.process import connected, hear, heard, request, running
 
 STATE, Z = state_rows(1)[0], skill_rows(1)[0]
 ASK = json.dumps({"state": STATE.tolist(), "z": Z.tolist()}).encode()
@@ -96,7 +96,7 @@ def test_keep_alive_is_kept_and_close_is_closed(line):
         assert asked(line, request("/act", ASK)).status == 200
     answer = asked(line, request("/act", ASK, "connection: close"))
     assert answer.headers["connection"] == "close"
-    assert hear(line) is None
+    assert heard(line) is None
 
 
 def test_a_client_that_vanishes_costs_the_others_nothing(live):
@@ -111,7 +111,7 @@ def test_a_client_that_vanishes_costs_the_others_nothing(live):
 def test_a_request_that_does_not_arrive_is_cut_off(line, part):
     started = time.monotonic()
     line.sendall(part)
-    answer = hear(line)
+    answer = heard(line)
     assert answer is None or (answer.status, json.loads(answer.body)["code"]) == (408, "too_slow")
     assert 0.3 < time.monotonic() - started < 5
 
@@ -138,6 +138,6 @@ def test_garbage_is_a_400_and_the_next_connection_is_served(live):
     for data in (b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"POST /act HTTP/9.9\r\n\r\n", b"\0" * 1000):
         with connected(live.address) as line:
             line.sendall(data)
-            answer = hear(line)
+            answer = heard(line)
             assert answer is None or 400 <= answer.status < 500
     assert httpx.get(f"{live.url}/readyz").status_code == 200
