@@ -16,7 +16,7 @@ from fastapi.responses import Response
 
 from serving import rows
 from serving.batcher import checked
-from serving.problems import PROBLEMS, Refusal, invalid, quoted
+from serving.problems import INFERENCE_PROBLEMS, Refusal, invalid, quoted
 from serving.reply import Reply
 from serving.rows import Form
 from serving.service import Service
@@ -25,7 +25,7 @@ from serving.wire import oip
 from skills_store.manifest import Graph
 from skills_store.version import Version
 
-router = APIRouter(prefix="/v2", tags=["open inference protocol"], responses=PROBLEMS)
+router = APIRouter(prefix="/v2", tags=["open inference protocol"], responses=INFERENCE_PROBLEMS)
 INFER: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
 }

@@ -83,6 +83,12 @@ class Problem(BaseModel):
     expected: str | None = Field(default=None, description="What would have been accepted")
 
 
+class InferenceProblem(Problem):
+    """The same under /v2, where the Open Inference Protocol wants `error`."""
+
+    error: str
+
+
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     401: {"model": Problem, "description": "This service needs a key, and got none that it knows"},
     403: {"model": Problem, "description": "The key has not the scope that this route asks for"},
@@ -96,6 +102,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     500: {"model": Problem, "description": "A defect of the service; the message has the request id that its log has"},
     503: {"model": Problem, "description": "Too much is waiting, or the store cannot give this version now"},
 }
+INFERENCE_PROBLEMS = {status: found | {"model": InferenceProblem} for status, found in PROBLEMS.items()}
 
 
 class Refusal(Exception):
