@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from opentelemetry.trace import Tracer
 from starlette.exceptions import HTTPException
 
 from serving import inference, routes, sessions
@@ -22,21 +23,26 @@ from serving.openapi import document
 from serving.problems import Code, Refusal, invalid
 from serving.service import Service, make_service
 from serving.settings import Settings
+from serving.tracing import Traced, configured
 
 log = logging.getLogger("repertoire.serving")
 HTTP_CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, tracer: Tracer | None = None) -> FastAPI:
     """The service over one store, by default the environment's: `uvicorn --factory serving.app:create_app`."""
-    settings = settings or Settings()
+    settings, tracer = settings or Settings(), tracer or configured()
     service = make_service(settings)
     door = Door(service.guard, service.metrics, settings.max_body, settings.access_log)
-    front = Front(Hot(service), door, settings.max_connections, settings.request_timeout)
+    hot = Hot(service)
+    # A trace wants every request to pass through the app.
+    front = Front(hot if tracer is None else None, door, settings.max_connections, settings.request_timeout)
     app = FastAPI(title="Repertoire", version="0.1.0", lifespan=lambda _: _opened(service, front))
-    app.state.service, app.state.front = service, front
+    app.state.service, app.state.hot, app.state.front = service, hot, front
     for router in (routes.router, inference.router, sessions.router):
         app.include_router(router)
+    if tracer is not None:
+        app.add_middleware(Traced, tracer=tracer)
     app.add_middleware(Enclosed, door=door)
     app.add_exception_handler(Refusal, _refused)
     app.add_exception_handler(HTTPException, _http)

@@ -94,11 +94,12 @@ class Client:
         return self._made(calls.described("/controllers", "controllers"))
 
     def _made(self, call: Call[T]) -> T:
-        for left in range(self._retries, -1, -1):
-            answer = self._http.request(call.method, call.path, **call.how)
-            if answer.status_code not in BUSY or not left:
+        answer = self._http.request(call.method, call.path, **call.how)
+        for _ in range(self._retries):
+            if answer.status_code not in BUSY:
                 break
             time.sleep(_wait(answer))
+            answer = self._http.request(call.method, call.path, **call.how)
         return _read(call, answer)
 
 
@@ -169,11 +170,12 @@ class AsyncClient:
         return await self._made(calls.described("/controllers", "controllers"))
 
     async def _made(self, call: Call[T]) -> T:
-        for left in range(self._retries, -1, -1):
-            answer = await self._http.request(call.method, call.path, **call.how)
-            if answer.status_code not in BUSY or not left:
+        answer = await self._http.request(call.method, call.path, **call.how)
+        for _ in range(self._retries):
+            if answer.status_code not in BUSY:
                 break
             await asyncio.sleep(_wait(answer))
+            answer = await self._http.request(call.method, call.path, **call.how)
         return _read(call, answer)
 
 

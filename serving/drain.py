@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from types import FrameType
 
 from serving.door import Door
 
 
 def drain_on_sigterm(door: Door, seconds: float) -> None:
-    """Stand before uvicorn's own handler. Does nothing where none is installed: another server's affair."""
+    """Stand before uvicorn's own handler. Does nothing where there is none, or signals are another thread's affair."""
     ends = signal.getsignal(signal.SIGTERM)
-    if not callable(ends) or not seconds:
+    if not callable(ends) or not seconds or threading.current_thread() is not threading.main_thread():
         return
     loop = asyncio.get_running_loop()
 

@@ -48,7 +48,7 @@ def _service(request: Request) -> Service:
 
 
 async def _hot(request: Request) -> Response:
-    hot: Hot = request.app.state.front.hot
+    hot: Hot = request.app.state.hot
     return (await hot.answer(request.url.path, dict(request.headers.raw), await request.body())).response()
 
 

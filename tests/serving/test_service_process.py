@@ -5,17 +5,21 @@ import re
 import socket
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import requires
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from serving.__main__ import main
 from serving.client import Client, ServiceError
 from skills_store.library import Controller, SkillLibrary
 from tests.serving.local import goal_rows, skill_rows, state_rows
-from tests.serving.process import environment, running
+from tests.serving.process import ROOT, environment, running
 
 LIGHT = """
 import asyncio, sys
@@ -54,6 +58,30 @@ def test_one_act_loads_neither_torch_nor_mujoco_nor_onnx(standing):
     loaded = set(done.stdout.split())
     assert {"serving", "skills_store", "onnxruntime", "fastapi"} <= loaded
     assert not loaded & {"torch", "mujoco", "onnx", "onnxscript", "isaacgym", "hydra", "hlc"}
+
+
+def installed_with(*extras):
+    """Every distribution that `pip install repertoire[extras]` brings, by the metadata of those that are here."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = project["dependencies"] + [one for extra in extras for one in project["optional-dependencies"][extra]]
+    asked, found = [Requirement(one) for one in wanted], set()
+    while asked:
+        one = asked.pop()
+        name = canonicalize_name(one.name)
+        if name in found:
+            continue
+        found.add(name)
+        for text in requires(one.name) or ():
+            need = Requirement(text)
+            if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in {"", *one.extras}):
+                asked.append(need)
+    return found
+
+
+def test_serving_installs_neither_torch_nor_mujoco_nor_onnx():
+    found = installed_with("serve", "cpu")
+    assert {"fastapi", "uvicorn", "uvloop", "onnxruntime", "orjson", "prometheus-client"} <= found
+    assert not found & {"torch", "mujoco", "mujoco-core", "onnx", "onnxscript", "hydra-core", "ray", "scipy"}
 
 
 def test_the_client_against_a_running_service(standing):
