@@ -36,7 +36,7 @@ class Result:
 class Line:
     """One keep-alive connection."""
 
-    def __init__(self, address: tuple[str, int], opening: bytes = b"") -> None:
+    def __init__(self, address: tuple[str, int], opening: tuple[bytes, ...] = ()) -> None:
         self.address, self.opening = address, opening
         self.since = 0.0
         self.open()
@@ -44,10 +44,9 @@ class Line:
     def open(self) -> None:
         self.socket = socket.create_connection(self.address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self.opening:
-            self.socket.sendall(self.opening)
-            while b"\r\n\r\n" not in (head := self.socket.recv(65536)):
-                assert head
+        for said in self.opening:  # each is answered at once, in one piece
+            self.socket.sendall(said)
+            assert self.socket.recv(65536)
         self.socket.setblocking(False)
         self.buffer = b""
 
@@ -130,7 +129,12 @@ def closed(address: tuple[str, int], requests: list[bytes], connections: int, se
 
 
 def paced(
-    address: tuple[str, int], request: bytes, characters: int, hz: float, seconds: float, opening: bytes = b""
+    address: tuple[str, int],
+    request: bytes,
+    characters: int,
+    hz: float,
+    seconds: float,
+    opening: tuple[bytes, ...] = (),
 ) -> Result:
     """`characters` connections, each asking `hz` times a second; WebSocket frames where there is an `opening`."""
     lines = [Line(address, opening) for _ in range(characters)]
@@ -188,11 +192,11 @@ def _again(line: Line, fd: int, by_fd: dict[int, Line], poll: select.epoll, lost
     poll.register(line.socket, select.EPOLLIN)
 
 
-def masked(payload: bytes) -> bytes:
-    """A binary WebSocket frame of a client: the mask is zero, which is a mask."""
+def masked(payload: bytes, opcode: bytes = b"\x82") -> bytes:
+    """A WebSocket frame of a client, binary unless said: the mask is zero, which is a mask."""
     size = len(payload)
     length = bytes([0x80 | size]) if size < 126 else bytes([0x80 | 126]) + size.to_bytes(2, "big")
-    return b"\x82" + length + b"\0\0\0\0" + payload
+    return opcode + length + b"\0\0\0\0" + payload
 
 
 def steps(first: int, most: int) -> Iterator[int]:

@@ -98,7 +98,7 @@ def bare_rows_per_second(policy: bytes, rows: int, seconds: float) -> float:
     return done / spent
 
 
-def characters_held(address: Address, request: bytes, seconds: float, opening: bytes = b"") -> int:
+def characters_held(address: Address, request: bytes, seconds: float, opening: tuple[bytes, ...] = ()) -> int:
     """The most characters at 30 Hz whose p99 is under 33 ms."""
     held = 0
     for count in load.steps(24, 2000):
@@ -109,11 +109,14 @@ def characters_held(address: Address, request: bytes, seconds: float, opening: b
     return held
 
 
-def session_opening() -> bytes:
-    return (
+def session() -> tuple[bytes, tuple[bytes, ...]]:
+    """A binary step of a WebSocket session, and what opens the session."""
+    state, z = network.rows(1)
+    upgrade = (
         b"GET /session HTTP/1.1\r\nhost: local\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
         b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     )
+    return load.masked(state.tobytes()), (upgrade, load.masked(orjson.dumps({"z": z[0].tolist()}), b"\x81"))
 
 
 def measure(servers: Servers, policy: bytes, seconds: float) -> dict[str, Any]:
@@ -126,8 +129,7 @@ def measure(servers: Servers, policy: bytes, seconds: float) -> dict[str, Any]:
             points[f"{kind}_c{c}"] = lambda c=c, body=body: load.closed(servers["service"], [body], c, seconds)
     points["batch64_json"] = lambda: load.closed(servers["service"], [sixty_four], 1, seconds)
     points["batch64_binary"] = lambda: load.closed(servers["service"], [binary_body(64)], 1, seconds)
-    if "two" in servers:
-        points["two_workers"] = lambda: load.closed(servers["two"], [ours["binary"]], 64, seconds)
+    points["two_workers"] = lambda: load.closed(servers["two"], [ours["binary"]], 64, seconds)
     runs: dict[str, list[load.Result]] = {name: [] for name in points}
     bare = []
     for _ in range(3):
@@ -139,10 +141,14 @@ def measure(servers: Servers, policy: bytes, seconds: float) -> dict[str, Any]:
         {name: statistics.median(r.percentile(q) for r in found) for name, found in runs.items()} for q in (50, 99)
     )
     rows = statistics.median(bare)
+    step, opening = session()
     held = {
         "yardstick": characters_held(servers["yardstick"], one, seconds),
         "json": characters_held(servers["service"], ours["json"], seconds),
         "binary": characters_held(servers["service"], ours["binary"], seconds),
+        "binary_two_workers": characters_held(servers["two"], ours["binary"], seconds),
+        "session": characters_held(servers["service"], step, seconds, opening),
+        "session_two_workers": characters_held(servers["two"], step, seconds, opening),
     }
     return {
         "json_c8": rate["json_c8"] / rate["yardstick_c8"],
@@ -150,10 +156,10 @@ def measure(servers: Servers, policy: bytes, seconds: float) -> dict[str, Any]:
         "json_c64_p99": p99["json_c64"] / p99["yardstick_c64"],
         "binary_c64": rate["binary_c64"] / rate["yardstick_c64"],
         "p50_c1": p50["json_c1"] / p50["yardstick_c1"],
-        "two_workers": rate["two_workers"] / rate["binary_c64"] if "two" in servers else None,
+        "two_workers": rate["two_workers"] / rate["binary_c64"],
         "batch64_json": rate["batch64_json"] * 64 / rows,
         "batch64_binary": rate["batch64_binary"] * 64 / rows,
-        "characters_30hz": max(held.values()),
+        "characters_30hz": max(count for name, count in held.items() if name != "yardstick"),
         "seen": {
             "requests_per_s": rate,
             "p50_ms": p50,

@@ -27,11 +27,9 @@ RETRY_AFTER = 1  # s
 @dataclass(frozen=True, slots=True)
 class Waiting:
     inputs: tuple[Array, ...]
+    rows: int
     outcome: asyncio.Future[Array]
     since: float
-
-    def __len__(self) -> int:
-        return len(self.inputs[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +60,19 @@ class Batcher:
 
     def submit(self, *inputs: Array) -> asyncio.Future[Array]:
         """The rows of `run(*inputs)`. Refused with 503 while too many wait already."""
-        asked = Waiting(inputs, asyncio.get_running_loop().create_future(), perf_counter())
-        if self.rows and self.rows + len(asked) > self._max_waiting:
+        loop = asyncio.get_running_loop()
+        asked = Waiting(inputs, len(inputs[0]), loop.create_future(), perf_counter())
+        if self.rows and self.rows + asked.rows > self._max_waiting:
             message = f"{self.rows} rows are waiting to be run; at most {self._max_waiting} may"
             raise Refusal(503, "overloaded", message, None, "the same, later", retry_after=RETRY_AFTER)
-        self.rows += len(asked)
-        if len(asked) > MAX_ROWS // 2:
+        self.rows += asked.rows
+        if asked.rows > MAX_ROWS // 2:
             self._on_a_thread([asked])
         else:
             self._waiting.append(asked)
             if not self._busy:
                 self._busy = True
-                asyncio.get_running_loop().call_soon(self._flush)
+                loop.call_soon(self._flush)
         return asked.outcome
 
     def _flush(self) -> None:
@@ -90,9 +89,9 @@ class Batcher:
     def _next(self) -> list[Waiting]:
         """As many as fit one run, oldest first."""
         batch, rows = [], 0
-        while self._waiting and rows + len(self._waiting[0]) <= MAX_ROWS:
+        while self._waiting and rows + self._waiting[0].rows <= MAX_ROWS:
             batch.append(self._waiting.popleft())
-            rows += len(batch[-1])
+            rows += batch[-1].rows
         return batch
 
     def _on_a_thread(self, batch: list[Waiting], then: Callable[[], None] | None = None) -> None:
@@ -113,7 +112,7 @@ class Batcher:
         return outcomes, perf_counter() - started
 
     def _settle(self, batch: list[Waiting], outcomes: list[Array | Exception], seconds: float) -> None:
-        rows = sum(map(len, batch))
+        rows = sum(asked.rows for asked in batch)
         self.rows -= rows
         self._observe(Ran(len(batch), rows, perf_counter() - batch[0].since - seconds, seconds))
         for asked, outcome in zip(batch, outcomes, strict=True):
@@ -132,8 +131,8 @@ def _together(run: Run, batch: list[Waiting]) -> list[Array]:
     output = checked(run(*(np.concatenate(column) for column in columns)))
     parts, start = [], 0
     for asked in batch:
-        parts.append(output[start : start + len(asked)])
-        start += len(asked)
+        parts.append(output[start : start + asked.rows])
+        start += asked.rows
     return parts
 
 

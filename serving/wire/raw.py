@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -50,12 +51,14 @@ def encode(fields: Mapping[str, Any]) -> tuple[bytes, Headers]:
     return body, (MEDIA, (b"x-tensors", shapes.encode()), (b"x-fields", orjson.dumps(others)))
 
 
-def _shapes(header: bytes) -> list[tuple[str, tuple[int, ...]]]:
+@lru_cache(maxsize=256)
+def _shapes(header: bytes) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Remembered, for a client sends the same ones all its life."""
     found = [ONE.fullmatch(part.strip()) for part in header.split(b",")]
     names = [match[1] for match in found if match]
     if len(names) != len(found) or len(set(names)) != len(names):
         raise invalid("wrong_shape", f"x-tensors is {quoted(header)}", "x-tensors", EXPECTED)
-    return [(match[1].decode(), tuple(map(int, match[2].split(b"x")))) for match in found if match]
+    return tuple((match[1].decode(), tuple(map(int, match[2].split(b"x")))) for match in found if match)
 
 
 def _others(header: bytes | None) -> dict[str, Any]:

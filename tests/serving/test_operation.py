@@ -35,6 +35,10 @@ class Load:
     def __enter__(self):
         for thread in self.threads:
             thread.start()
+        until = time.monotonic() + 30
+        while not self.answers and time.monotonic() < until:
+            time.sleep(0.01)
+        assert self.answers, self.lost
         return self
 
     def __exit__(self, *_):
@@ -69,7 +73,7 @@ def test_a_moved_alias_is_live_within_two_seconds_and_no_answer_is_mixed(store):
         store.resolve(f"humanoid@{n}").digest: SkillLibrary.open(store, f"humanoid@{n}").act([STATE], [Z])[0]
         for n in (1, 2)
     }
-    with running(store.root, skill="humanoid@prod", drain=0) as live, Load(live.address) as load:
+    with running(store.root, skill="humanoid@prod", drain=0) as live, Load(live.address, clients=1) as load:
         for number in (2, 1, 2, 1, 2):
             time.sleep(0.3)
             store.alias("humanoid", "prod", number)
