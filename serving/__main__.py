@@ -48,6 +48,7 @@ def main() -> int:
             access_log=False,  # the door has its own
             log_config=None,
             timeout_graceful_shutdown=8,
+            timeout_worker_healthcheck=60,  # on a busy machine a worker may take long to start: it is not hung
             ssl_certfile=settings.tls_cert,
             ssl_keyfile=settings.tls_key,
         )

@@ -70,7 +70,7 @@ class Answer:
 
 
 def connected(address: tuple[str, int]) -> socket.socket:
-    return socket.create_connection(address, timeout=10)
+    return socket.create_connection(address, timeout=60)
 
 
 def hear(line: socket.socket) -> Answer:

@@ -35,7 +35,7 @@ class Load:
     def __enter__(self):
         for thread in self.threads:
             thread.start()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while not self.answers and time.monotonic() < until:
             time.sleep(0.01)
         assert self.answers, self.lost
