@@ -137,6 +137,8 @@ def measure(servers: Servers, policy: bytes, seconds: float) -> dict[str, Any]:
             runs[name].append(run())
         bare.append(bare_rows_per_second(policy, 64, seconds))
     rate = {name: statistics.median(r.rate for r in found) for name, found in runs.items()}
+    if silent := [name for name, found in rate.items() if not found]:
+        raise SystemExit(f"{', '.join(silent)}: not one answer in {seconds:g} s. Is the machine free?")
     p50, p99 = (
         {name: statistics.median(r.percentile(q) for r in found) for name, found in runs.items()} for q in (50, 99)
     )
