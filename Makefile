@@ -16,7 +16,7 @@ export MALLOC_MMAP_THRESHOLD_ = 33554432
 export MALLOC_TRIM_THRESHOLD_ = 4294967296
 export MALLOC_TOP_PAD_ = 67108864
 
-.PHONY: help setup pretrain hlc serve evaluate check format test test-slow bench bench-store clean
+.PHONY: help setup pretrain hlc serve evaluate check format test test-slow bench bench-store bench-serve clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/' | expand -t 14
@@ -63,6 +63,9 @@ bench: $(STAMP) ## measure training speed
 
 bench-store: $(STAMP) ## measure the skill store
 	$(BIN)/python -m benchmarks.store $(ARGS)
+
+bench-serve: $(STAMP) ## measure the service beside a plain FastAPI endpoint
+	$(BIN)/python -m benchmarks.serving $(ARGS)
 
 clean: ## remove environment, caches and runs; the store stays
 	rm -rf .venv .cache runs build *.egg-info .pytest_cache .ruff_cache .import_linter_cache

@@ -1,37 +1,80 @@
-"""`python -m serving`: the app on uvicorn, on the address of the settings. Says in one line what it serves."""
+"""`python -m serving`: the app on uvicorn, in as many processes as the settings say. Says in one line what it serves."""
 
 from __future__ import annotations
 
-import logging
+import os
 import socket
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
+from fastapi import FastAPI
 from pydantic import ValidationError
+from uvicorn.supervisors import Multiprocess
 
 from serving.app import create_app
+from serving.connection import Connection
+from serving.logs import configure
+from serving.metrics import SHARED
 from serving.settings import Settings
 from skills_store.errors import StoreError
 from skills_store.opening import open_store
 
 
 def main() -> int:
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         settings = Settings()
-        app = create_app(settings)
+        app = worker()  # also where others serve: whatever is wrong with store or keys is said here, once
         listening = socket.create_server((settings.host, settings.port))
     except ValidationError as error:
         first = error.errors()[0]
-        return _fail(f"REPERTOIRE_{'.'.join(map(str, first['loc'])).upper()}: {first['msg']}")
-    except (StoreError, OSError) as error:
+        name = "_".join(["REPERTOIRE", *map(str, first["loc"])]).upper()
+        return _fail(f"{name}: {first['msg']}" if first["loc"] else first["msg"].removeprefix("Value error, "))
+    except (StoreError, OSError, ValueError) as error:
         return _fail(str(error))
     host, port = listening.getsockname()[:2]
-    print(f"Repertoire on http://{host}:{port} (docs: /docs) serves {_skills(settings)}", flush=True)
-    # No access log: it costs a fifth of the throughput. uvicorn's own chatter stays in the log's level.
-    config = uvicorn.Config(app, loop="uvloop", http="httptools", ws="none", access_log=False, log_level="warning")
-    uvicorn.Server(config).run(sockets=[listening])
+    scheme = "https" if settings.tls_cert else "http"
+    print(f"Repertoire on {scheme}://{host}:{port} (docs: /docs) serves {_skills(settings)}", flush=True)
+    with _shared_metrics(settings.workers):
+        config = uvicorn.Config(
+            app if settings.workers == 1 else "serving.__main__:worker",
+            factory=settings.workers > 1,
+            workers=settings.workers,
+            loop="uvloop",
+            http=Connection,
+            ws="websockets-sansio",
+            access_log=False,  # the door has its own
+            log_config=None,
+            timeout_graceful_shutdown=8,
+            timeout_worker_healthcheck=60,  # on a busy machine a worker may take long to start: it is not hung
+            ssl_certfile=settings.tls_cert,
+            ssl_keyfile=settings.tls_key,
+        )
+        if settings.workers == 1:
+            uvicorn.Server(config).run(sockets=[listening])
+        else:
+            Multiprocess(config, sockets=[listening]).run()
     return 0
+
+
+def worker() -> FastAPI:
+    """The app of one process."""
+    settings = Settings()
+    configure(settings.access_log)
+    return create_app(settings)
+
+
+@contextmanager
+def _shared_metrics(workers: int) -> Iterator[None]:
+    """Workers write what they count to files of one folder, so that any of them can answer /metrics for all."""
+    if workers == 1:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="repertoire-metrics-") as folder:
+        os.environ[SHARED] = folder
+        yield
 
 
 def _skills(settings: Settings) -> str:

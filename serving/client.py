@@ -1,52 +1,46 @@
-"""A small synchronous client: numpy in, numpy out. Needs httpx, and neither the store nor any model."""
+"""Clients, one that waits and one for asyncio: numpy in, numpy out. Need httpx, and neither the store nor any model.
+
+Connections are kept open. A request that the service had no room for (429, 503) is made again, after as long as it
+said, `retries` times; nothing else is: whether anything else may be repeated is the caller's to know.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
+import asyncio
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx
-import numpy as np
 from numpy.typing import ArrayLike
 
-Array = np.ndarray
+from serving import calls
+from serving.calls import Array, Call, Decision, Embedding, ServiceError
 
+__all__ = ["AsyncClient", "Client", "Decision", "Embedding", "ServiceError"]
 
-class ServiceError(Exception):
-    """The service refused. `problem` is its Problem: code, message, field, expected."""
-
-    def __init__(self, status: int, problem: dict[str, Any]) -> None:
-        super().__init__(status, problem)
-        self.status = status
-        self.problem = problem
-
-    def __str__(self) -> str:
-        expected = f" (expected {self.problem['expected']})" if self.problem.get("expected") else ""
-        return f"{self.status} {self.problem['code']}: {self.problem['message']}{expected}"
-
-
-@dataclass(frozen=True)
-class Embedding:
-    z: Array  # (N, D), one per window
-    pooled: Array  # (D,)
-    nearest: list[tuple[str, float]]  # training clips and their cosine, nearest first
-    window: int
-
-
-@dataclass(frozen=True)
-class Decision:
-    z: Array  # (D,) or (B, D)
-    targets: Array  # (J,) or (B, J)
+T = TypeVar("T")
+URL = "http://127.0.0.1:8000"
+BUSY = (429, 503)
+LONGEST_WAIT = 30.0  # s
 
 
 class Client:
-    """One connection, kept open. Not to be shared between threads."""
+    """Not to be shared between threads."""
 
-    def __init__(self, url: str = "http://127.0.0.1:8000", *, timeout: float = 30.0, http: httpx.Client | None = None):
-        self._http = http or httpx.Client(base_url=url, timeout=timeout)
+    def __init__(
+        self,
+        url: str = URL,
+        *,
+        key: str | None = None,
+        timeout: float = 30.0,
+        retries: int = 3,
+        http: httpx.Client | None = None,
+    ) -> None:
+        self._http = http or httpx.Client(base_url=url, timeout=timeout, headers=_headers(key))
+        self._retries = retries
 
     def __enter__(self) -> Self:
         return self
@@ -57,60 +51,144 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    def act(self, state: ArrayLike, z: ArrayLike, skill: str | None = None) -> Array:
-        """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J)."""
-        return _floats(self._post("/act", {"state": _lists(state), "z": _lists(z)} | _named(skill))["targets"])
+    def act(
+        self,
+        state: ArrayLike,
+        z: ArrayLike,
+        skill: str | None = None,
+        *,
+        seed: int | None = None,
+        strict: bool = False,
+    ) -> Array:
+        """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). With a seed, sampled."""
+        return self._made(calls.act(state, z, skill, seed, strict))
 
     def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:
         """What the controller does in this state for this goal."""
-        found = self._post(f"/controllers/{controller}/act", {"state": _lists(state), "goal": _lists(goal)})
-        return Decision(_floats(found["z"]), _floats(found["targets"]))
+        return self._made(calls.decide(controller, state, goal))
 
     def encode(self, states: ArrayLike, skill: str | None = None) -> Embedding:
         """A clip as states at the control rate, (T, S)."""
-        return _embedding(self._post("/encode", {"frames": _lists(states)} | _named(skill)))
+        return self._made(calls.encode(states, skill))
 
     def encode_file(self, path: Path | str, skill: str | None = None) -> Embedding:
         """A clip in any format that the service imports."""
-        path = Path(path)
-        answer = self._http.post("/encode", files={"file": (path.name, path.read_bytes())}, data=_named(skill))
-        return _embedding(_success(answer))
+        return self._made(calls.encode_file(path, skill))
+
+    def interpolate(self, path: Sequence[ArrayLike | str], steps: int, skill: str | None = None) -> Array:
+        """z (steps, D) along the sphere, through each z or named clip of `path`."""
+        return self._made(calls.interpolate(path, steps, skill))
+
+    def latents(self, ref: str) -> dict[str, Array]:
+        """z (D,) of each training clip."""
+        return self._made(calls.latents(ref))
 
     def skill(self, ref: str) -> dict[str, Any]:
         """Layout of the state, joints, gains, body, the clips' z and the card of one skill version."""
-        return _success(self._http.get(f"/skills/{ref}"))
+        return self._made(calls.described(f"/skills/{ref}"))
 
     def skills(self) -> list[dict[str, Any]]:
-        return _success(self._http.get("/skills"))["skills"]
+        return self._made(calls.described("/skills", "skills"))
 
-    def _post(self, path: str, content: dict[str, Any]) -> dict[str, Any]:
-        return _success(self._http.post(path, json=content))
+    def controllers(self) -> list[dict[str, Any]]:
+        return self._made(calls.described("/controllers", "controllers"))
 
-
-def _success(answer: httpx.Response) -> dict[str, Any]:
-    if answer.is_success:
-        return answer.json()
-    # Anything but a Problem comes from a proxy in between, or from another service altogether.
-    problem: dict[str, Any] = {"code": "http_error", "message": answer.text[:200], "field": None, "expected": None}
-    with suppress(ValueError):
-        said = answer.json()
-        if isinstance(said, dict) and said.keys() == problem.keys():
-            problem = said
-    raise ServiceError(answer.status_code, problem)
+    def _made(self, call: Call[T]) -> T:
+        answer = self._http.request(call.method, call.path, **call.how)
+        for _ in range(self._retries):
+            if answer.status_code not in BUSY:
+                break
+            time.sleep(_wait(answer))
+            answer = self._http.request(call.method, call.path, **call.how)
+        return _read(call, answer)
 
 
-def _lists(numbers: ArrayLike) -> list[Any]:
-    return np.asarray(numbers, np.float32).tolist()
+class AsyncClient:
+    """The same for asyncio; one may be shared by any number of tasks."""
+
+    def __init__(
+        self,
+        url: str = URL,
+        *,
+        key: str | None = None,
+        timeout: float = 30.0,
+        retries: int = 3,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
+        self._http = http or httpx.AsyncClient(base_url=url, timeout=timeout, headers=_headers(key))
+        self._retries = retries
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def act(
+        self,
+        state: ArrayLike,
+        z: ArrayLike,
+        skill: str | None = None,
+        *,
+        seed: int | None = None,
+        strict: bool = False,
+    ) -> Array:
+        """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). With a seed, sampled."""
+        return await self._made(calls.act(state, z, skill, seed, strict))
+
+    async def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:
+        """What the controller does in this state for this goal."""
+        return await self._made(calls.decide(controller, state, goal))
+
+    async def encode(self, states: ArrayLike, skill: str | None = None) -> Embedding:
+        """A clip as states at the control rate, (T, S)."""
+        return await self._made(calls.encode(states, skill))
+
+    async def encode_file(self, path: Path | str, skill: str | None = None) -> Embedding:
+        """A clip in any format that the service imports."""
+        return await self._made(calls.encode_file(path, skill))
+
+    async def interpolate(self, path: Sequence[ArrayLike | str], steps: int, skill: str | None = None) -> Array:
+        """z (steps, D) along the sphere, through each z or named clip of `path`."""
+        return await self._made(calls.interpolate(path, steps, skill))
+
+    async def latents(self, ref: str) -> dict[str, Array]:
+        """z (D,) of each training clip."""
+        return await self._made(calls.latents(ref))
+
+    async def skill(self, ref: str) -> dict[str, Any]:
+        """Layout of the state, joints, gains, body, the clips' z and the card of one skill version."""
+        return await self._made(calls.described(f"/skills/{ref}"))
+
+    async def skills(self) -> list[dict[str, Any]]:
+        return await self._made(calls.described("/skills", "skills"))
+
+    async def controllers(self) -> list[dict[str, Any]]:
+        return await self._made(calls.described("/controllers", "controllers"))
+
+    async def _made(self, call: Call[T]) -> T:
+        answer = await self._http.request(call.method, call.path, **call.how)
+        for _ in range(self._retries):
+            if answer.status_code not in BUSY:
+                break
+            await asyncio.sleep(_wait(answer))
+            answer = await self._http.request(call.method, call.path, **call.how)
+        return _read(call, answer)
 
 
-def _floats(numbers: list[Any]) -> Array:
-    return np.array(numbers, np.float32)
+def _headers(key: str | None) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def _named(skill: str | None) -> dict[str, str]:
-    return {"skill": skill} if skill else {}
+def _wait(answer: httpx.Response) -> float:  # s
+    said = answer.headers.get("retry-after", "1")
+    return min(float(said), LONGEST_WAIT) if said.isdigit() else 1.0
 
 
-def _embedding(found: dict[str, Any]) -> Embedding:
-    nearest = [(near["clip"], near["cosine"]) for near in found["nearest"]]
-    return Embedding(_floats(found["z"]), _floats(found["pooled"]), nearest, found["window"])
+def _read(call: Call[T], answer: httpx.Response) -> T:
+    if not answer.is_success:
+        raise calls.failure(answer)
+    return call.read(answer)

@@ -12,18 +12,18 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from serving.schemas import ActRequest, DecideRequest, EncodeRequest, EncodeUpload
+from serving.rest import resting, some_z, state_at_rest
+from serving.schemas import ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest
 from serving.skills import ServedController, ServedSkill
 from skills_store.manifest import Tensor
 
 REF = "#/components/schemas/{model}"
-BODIES = (ActRequest, DecideRequest, EncodeRequest, EncodeUpload)
+BODIES = (ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest)
 DESCRIPTION = """Motor skills for physically simulated characters.
 
 `POST /act` gives joint targets for a state and a skill z; `POST /encode` gives the z of a motion clip; a controller
 chooses z for a goal. SI units, radians, z up, x forward, y left, quaternions wxyz, world frame.
 Every reply that is not a success is a `Problem`."""
-STANDING = {"root_pos": [0.0, 0.0, 0.9], "root_rot": [1.0, 0.0, 0.0, 0.0]}
 
 
 def body_of(**models: type[BaseModel]) -> dict[str, Any]:
@@ -41,49 +41,34 @@ def document(app: FastAPI, skill: ServedSkill | None, controller: ServedControll
     if skill is not None:
         _give_examples(found, "/act", act_examples(skill))
         _give_examples(found, "/encode", encode_examples(skill))
+        _give_examples(found, "/interpolate", interpolate_examples(skill))
     if controller is not None:
         _give_examples(found, "/controllers/{name}/act", decide_examples(controller))
     return found
 
 
 def act_examples(skill: ServedSkill) -> dict[str, Any]:
-    row, z = state_row(skill), skill_row(skill)
+    row, z = state_at_rest(skill.manifest)[0].tolist(), some_z(skill.manifest)[0].tolist()
     return {
         "one row": {"state": row, "z": z},
         "a batch of two": {"state": [row, row], "z": [z, z]},
-        "named parts": {"skill": skill.version.ref, "state": parts_of(row, skill.state), "z": z},
+        "named parts": {"skill": skill.version.ref, "state": parts_of(row, skill.forms["state"].tensor), "z": z},
     }
 
 
 def encode_examples(skill: ServedSkill) -> dict[str, Any]:
-    return {"standing still": {"frames": [state_row(skill)] * (skill.window + 1)}}
+    return {"standing still": {"frames": [state_at_rest(skill.manifest)[0].tolist()] * (skill.window + 1)}}
+
+
+def interpolate_examples(skill: ServedSkill) -> dict[str, Any]:
+    z = some_z(skill.manifest)[0].tolist()
+    return {"a quarter turn": {"path": [z, [z[-1], *z[:-1]]], "steps": 5}}
 
 
 def decide_examples(controller: ServedController) -> dict[str, Any]:
-    state, goal = state_row(controller.skill), resting(controller.goal)
+    state = state_at_rest(controller.skill.manifest)[0].tolist()
+    goal = resting(controller.forms["goal"].tensor)[0].tolist()
     return {"one row": {"state": state, "goal": goal}, "a batch of two": {"state": [state] * 2, "goal": [goal] * 2}}
-
-
-def state_row(skill: ServedSkill) -> list[float]:
-    """Upright, at rest, in the pose that the action is an offset to (the mean of the clips), where it is known."""
-    action = skill.manifest.action
-    return resting(skill.state, {"joint_pos": [round(x, 4) for x in action.offset]} if action else {})
-
-
-def skill_row(skill: ServedSkill) -> list[float]:
-    """A training clip's own z; on the sphere in any case."""
-    clips = skill.manifest.latent.clips.values()
-    return next((list(z) for z in clips), [1.0] + [0.0] * (skill.z.width - 1))
-
-
-def resting(tensor: Tensor, known: dict[str, list[float]] | None = None) -> list[float]:
-    """Zeros, but for what is known and for rotations, which zero is none of."""
-    row, known = [0.0] * tensor.width, STANDING | (known or {})
-    for part in tensor.slices:
-        default = [1.0, 0.0, 0.0, 0.0] if "wxyz" in part.unit else row[part.start : part.stop]
-        value = known.get(part.name, default)
-        row[part.start : part.stop] = value if len(value) == part.stop - part.start else default
-    return row
 
 
 def parts_of(row: list[float], tensor: Tensor) -> dict[str, list[float]] | list[float]:

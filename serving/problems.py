@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import os
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
-from fastapi.responses import Response
+import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
+from serving.reply import JSON, Reply
 from skills_store.errors import InvalidReference, OriginAway, StoreError, Unknown, WrongKind
 
 Code = Literal[
     "not_json",
+    "not_msgpack",
     "missing_field",
     "unknown_field",
     "wrong_type",
     "wrong_shape",
     "not_finite",
     "not_a_rotation",
+    "not_a_direction",
+    "not_on_the_sphere",
+    "not_sampled",
+    "no_one_path",
+    "unknown_clip",
+    "unknown_model",
+    "not_a_frame",
     "batch_mismatch",
     "batch_too_large",
     "clip_unreadable",
     "clip_too_short",
     "bad_upload",
     "body_too_large",
+    "too_slow",
+    "no_key",
+    "wrong_key",
+    "not_permitted",
+    "rate_limited",
+    "overloaded",
+    "draining",
     "invalid_reference",
     "unknown_skill",
     "unknown_version",
@@ -42,6 +58,7 @@ Code = Literal[
     "internal_error",
 ]
 CODES = frozenset(get_args(Code))
+RETRY_AFTER = 5  # s: by then a store may be back, or a version mended
 
 
 class Problem(BaseModel):
@@ -67,18 +84,57 @@ class Problem(BaseModel):
     expected: str | None = Field(default=None, description="What would have been accepted")
 
 
+class InferenceProblem(Problem):
+    """The same under /v2, where the Open Inference Protocol wants `error`."""
+
+    error: str
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    401: {"model": Problem, "description": "This service needs a key, and got none that it knows"},
+    403: {"model": Problem, "description": "The key has not the scope that this route asks for"},
+    404: {
+        "model": Problem,
+        "description": "No such skill, version, alias or controller; the message lists what exists",
+    },
+    413: {"model": Problem, "description": "The body is larger than this service reads"},
+    422: {"model": Problem, "description": "A value cannot be used; `field` is its path, `expected` what would be"},
+    429: {"model": Problem, "description": "More requests than the key may make; Retry-After says when to come back"},
+    500: {"model": Problem, "description": "A defect of the service; the message has the request id that its log has"},
+    503: {"model": Problem, "description": "Too much is waiting, or the store cannot give this version now"},
+}
+INFERENCE_PROBLEMS = {status: found | {"model": InferenceProblem} for status, found in PROBLEMS.items()}
+
+
 class Refusal(Exception):
     """Raised anywhere under a route; answered as its Problem."""
 
     def __init__(
-        self, status: int, code: Code, message: str, field: str | None = None, expected: str | None = None
+        self,
+        status: int,
+        code: Code,
+        message: str,
+        field: str | None = None,
+        expected: str | None = None,
+        *,
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.problem = Problem(code=code, message=message, field=field, expected=expected)
+        self.retry_after = retry_after  # s; for what may well succeed later
 
-    def response(self) -> Response:
-        return Response(self.problem.model_dump_json(), self.status, media_type="application/json")
+    def reply(self, path: str = "") -> Reply:
+        """Under /v2, the Open Inference Protocol wants `error` in it."""
+        found = self.problem.model_dump()
+        if path.startswith("/v2"):
+            found = {"error": f"{self.problem.code}: {self.problem.message}"} | found
+        headers: list[tuple[bytes, bytes]] = [JSON]
+        if self.retry_after is not None:
+            headers.append((b"retry-after", b"%d" % self.retry_after))
+        if self.status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        return Reply(self.status, orjson.dumps(found), tuple(headers))
 
 
 def invalid(code: Code, message: str, field: str | None = None, expected: str | None = None) -> Refusal:
@@ -89,7 +145,8 @@ def invalid(code: Code, message: str, field: str | None = None, expected: str | 
 def from_store(error: StoreError | OSError, field: str | None) -> Refusal:
     """The client named something that is not there (404), or the store cannot give it now (503)."""
     if isinstance(error, OSError):
-        return Refusal(503, "store_error", f"the store cannot be read: {error.strerror}", field)
+        message = f"the store cannot be read: {error.strerror}"
+        return Refusal(503, "store_error", message, field, retry_after=RETRY_AFTER)
     if isinstance(error, Unknown) and error.code in CODES and error.code != "unknown_parent":
         exists = f"one of: {', '.join(error.exists)}" if error.exists else None
         return Refusal(404, cast(Code, error.code), _without_path(error), field, exists)
@@ -97,7 +154,8 @@ def from_store(error: StoreError | OSError, field: str | None) -> Refusal:
         return invalid("invalid_reference", str(error), field, "name, name@version or name@alias")
     if isinstance(error, WrongKind):
         return invalid("wrong_kind", str(error), field, f"a version of kind {error.args[2]!r}")
-    return Refusal(503, cast(Code, error.code) if error.code in CODES else "store_error", _without_path(error), field)
+    code = cast(Code, error.code) if error.code in CODES else "store_error"
+    return Refusal(503, code, _without_path(error), field, retry_after=RETRY_AFTER)
 
 
 def _without_path(error: StoreError) -> str:

@@ -1,22 +1,21 @@
-"""The routes: each reads a request, asks a graph, writes the reply. What they refuse is raised by what they call.
-
-All are `async`: a row takes 0.1 ms, less than handing it to a thread.
-"""
+"""The routes: each reads a request, asks a graph, writes the reply. What they refuse is raised by what they call."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from prometheus_client import CONTENT_TYPE_LATEST
 
-from serving import rows
-from serving.bodies import in_kind, parse, parse_upload, reply
+from serving import latents, rows, wire
+from serving.batcher import checked
+from serving.hot import Hot
 from serving.nearest import nearest
 from serving.openapi import body_of
-from serving.problems import Problem, invalid
+from serving.problems import PROBLEMS, Refusal, from_store, invalid
+from serving.reply import Reply
 from serving.schemas import (
     ActRequest,
     ActResponse,
@@ -28,25 +27,19 @@ from serving.schemas import (
     EncodeResponse,
     EncodeUpload,
     Health,
+    InterpolateRequest,
+    InterpolateResponse,
+    LatentListing,
     Readiness,
     ServedVersion,
     SkillDetail,
     SkillListing,
+    validated,
 )
-from serving.service import Service, checked, run
+from serving.service import Service
 from serving.skills import ServedSkill, controller_detail, skill_detail
-from serving.uploads import states_of
+from serving.uploads import parse_upload, states_of
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    404: {
-        "model": Problem,
-        "description": "No such skill, version, alias or controller; the message lists what exists",
-    },
-    413: {"model": Problem, "description": "The body is larger than this service reads"},
-    422: {"model": Problem, "description": "A value cannot be used; `field` is its path, `expected` what would be"},
-    500: {"model": Problem, "description": "A defect of the service; the message has the request id that its log has"},
-    503: {"model": Problem, "description": "The store cannot give this version now, for example because it is damaged"},
-}
 router = APIRouter(responses=PROBLEMS)
 
 
@@ -54,15 +47,15 @@ def _service(request: Request) -> Service:
     return request.app.state.service
 
 
+async def _hot(request: Request) -> Response:
+    hot: Hot = request.app.state.hot
+    return (await hot.answer(request.url.path, dict(request.headers.raw), await request.body())).response()
+
+
 @router.post("/act", response_model=ActResponse, tags=["skills"], openapi_extra=body_of(json=ActRequest))
 async def act(request: Request) -> Response:
     """Joint targets for a state and a skill z; a batch for a batch."""
-    service, asked = _service(request), await parse(request, ActRequest)
-    skill, limit = await service.skill(asked.skill), service.settings.max_rows
-    state, z = rows.read(asked.state, "state", skill.state, limit), rows.read(asked.z, "z", skill.z, limit)
-    rows.paired(state, z, ("state", "z"))
-    targets = await run(skill.library.act, state.array, z.array)
-    return reply({"targets": in_kind(targets, state.one), "skill": skill.stamp})
+    return await _hot(request)
 
 
 @router.post(
@@ -73,15 +66,7 @@ async def act(request: Request) -> Response:
 )
 async def decide(request: Request, name: str) -> Response:
     """The controller's skill for a state and a goal, and the joint targets that its own skill library gives for it."""
-    service, asked = _service(request), await parse(request, DecideRequest)
-    served, limit = await service.controller(name), service.settings.max_rows
-    state = rows.read(asked.state, "state", served.state, limit)
-    goal = rows.read(asked.goal, "goal", served.goal, limit)
-    rows.paired(state, goal, ("state", "goal"))
-    z = await run(served.controller.decide, state.array, goal.array)
-    targets = await run(served.skill.library.act, state.array, z)
-    answer = {"z": in_kind(z, state.one), "targets": in_kind(targets, state.one)}
-    return reply({**answer, "controller": served.stamp, "skill": served.skill.stamp})
+    return await _hot(request)
 
 
 @router.post(
@@ -92,17 +77,18 @@ async def decide(request: Request, name: str) -> Response:
 )
 async def encode(request: Request) -> Response:
     """z of every window of a clip, and of the whole; of JSON frames, or of a motion file as multipart/form-data."""
-    service = _service(request)
-    limit = service.settings.max_frames
-    if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+    service, headers = _service(request), dict(request.headers.raw)
+    encoding, limit = wire.of(headers), service.settings.max_frames
+    if headers.get(b"content-type", b"").lower().startswith(b"multipart/form-data"):
         data, filename, ref = await parse_upload(request, service.settings.max_body)
         skill, field = await service.skill(ref), "file"
-        frames = await run_sync(states_of, data, filename, skill.manifest.character, limit)
+        frames = await service.engine.long(states_of, data, filename, skill.manifest.character, limit)
     else:
-        asked, field = await parse(request, EncodeRequest), "frames"
+        asked, field = validated(EncodeRequest, encoding.decode(await request.body(), headers)), "frames"
         skill = await service.skill(asked.skill)
-        frames = rows.read_frames(asked.frames, field, skill.state, limit)
-    return reply(await run_sync(_embedded, skill, frames, field))
+        frames = rows.read_frames(asked.frames, skill.forms["frames"])
+    found, described = encoding.encode(await service.engine.long(_embedded, skill, frames, field))
+    return Reply(200, found, described).response()
 
 
 def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, Any]:
@@ -129,6 +115,29 @@ async def show_skill(request: Request, ref: str) -> SkillDetail:
     return skill_detail(await _service(request).skill(ref, "ref"))
 
 
+@router.get("/skills/{ref}/latents", tags=["skills"])
+async def list_latents(request: Request, ref: str) -> LatentListing:
+    """The z of every training clip, by its name."""
+    skill = await _service(request).skill(ref, "ref")
+    known = {name: list(z) for name, z in skill.manifest.latent.clips.items()}
+    return LatentListing(latents=known, skill=ServedVersion.model_validate(skill.stamp))
+
+
+@router.post(
+    "/interpolate",
+    response_model=InterpolateResponse,
+    tags=["skills"],
+    openapi_extra=body_of(json=InterpolateRequest),
+)
+async def interpolate(request: Request) -> Response:
+    """A path along the sphere through two or more z, each written out or named by its training clip."""
+    headers = dict(request.headers.raw)
+    encoding = wire.of(headers)
+    found = await latents.interpolate(_service(request), encoding.decode(await request.body(), headers))
+    data, described = encoding.encode(found)
+    return Reply(200, data, described).response()
+
+
 @router.get("/controllers", tags=["controllers"])
 async def list_controllers(request: Request) -> ControllerListing:
     """Every controller, its versions and aliases."""
@@ -150,4 +159,18 @@ async def health() -> Health:
 @router.get("/readyz", tags=["operation"])
 async def ready(request: Request) -> Readiness:
     """The default skill is open; otherwise a Problem says why not, with status 503."""
-    return Readiness(skill=ServedVersion.model_validate((await _service(request).default()).stamp))
+    service: Service = _service(request)
+    if request.app.state.front.door.draining:
+        raise Refusal(503, "draining", "this process is about to end", None, "another replica", retry_after=1)
+    skill = ServedVersion.model_validate((await service.default()).stamp)
+    errors = service.skills.stale | service.controllers.stale
+    stale = {ref: from_store(error, None).problem.message for ref, error in errors.items()}
+    return Readiness(status="stale" if stale else "ready", skill=skill, stale=stale)
+
+
+@router.get(
+    "/metrics", tags=["operation"], responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
+)
+async def metrics(request: Request) -> Response:
+    """Counts and latencies, for Prometheus."""
+    return Response(_service(request).metrics.text(), media_type=CONTENT_TYPE_LATEST)

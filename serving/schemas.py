@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
+from serving.problems import Code, Refusal, invalid, quoted
 from skills_store.manifest import Digest, Slice
 
 Row = list[float]
@@ -18,6 +19,31 @@ class Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+Model = TypeVar("Model", bound=Wire)
+
+
+def validated(model: type[Model], fields: object) -> Model:
+    """The request that decoded fields are; its numbers are still unread."""
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        raise _refusal(error, model) from None
+
+
+def _refusal(error: ValidationError, model: type[Wire]) -> Refusal:
+    first, fields = error.errors(include_url=False, include_input=False)[0], model.model_fields
+    code: Code = "missing_field" if first["type"] == "missing" else "wrong_type"
+    there = ", ".join(fields)
+    if not first["loc"]:
+        return invalid(code, "the body is not an object of fields", None, f"an object with {there}")
+    name = str(first["loc"][0])
+    if name not in fields:
+        message = f"no field {quoted(name)}; there are: {there}"
+        return invalid("unknown_field", message, quoted(name)[1:-1], f"only {there}")
+    says = "is missing" if code == "missing_field" else f"is not usable: {first['msg']}"
+    return invalid(code, f"{name} {says}", name, fields[name].description)
+
+
 class ActRequest(Wire):
     """One character's state and skill, or a batch of each, of the same length."""
 
@@ -26,6 +52,10 @@ class ActRequest(Wire):
         description="[S], [B, S], or an object of named parts: SI units, world frame, quaternions wxyz. See GET /skills"
     )
     z: SkipValidation[Row | Batch] = Field(description="[D] or [B, D]: the skill, on the unit sphere")
+    strict: bool = Field(default=False, strict=True, description="true: refuse a z that is not on the sphere")
+    seed: int | None = Field(
+        default=None, ge=0, le=2**63 - 1, strict=True, description="Sample the policy's own noise; without it, its mean"
+    )
 
 
 class DecideRequest(Wire):
@@ -47,6 +77,14 @@ class EncodeUpload(Wire):
     file: str = Field(description="The file's bytes; its name tells the format", json_schema_extra={"format": "binary"})
 
 
+class InterpolateRequest(Wire):
+    """A path along the unit sphere, through two or more skills."""
+
+    skill: str | None = Field(default=None, description="As in /act")
+    path: SkipValidation[list[Row | str]] = Field(description="Two or more z, each [D] or the name of a training clip")
+    steps: int = Field(ge=2, le=10_000, strict=True, description="Points on the path, both ends among them")
+
+
 class ServedVersion(Wire):
     """The bytes that computed a reply."""
 
@@ -57,6 +95,7 @@ class ServedVersion(Wire):
 
 class ActResponse(Wire):
     targets: Row | Batch = Field(description="Joint position targets, rad, in the order of `joints`; in the form asked")
+    z_normalised: bool = Field(description="true: some z was not on the sphere, and was brought there")
     skill: ServedVersion
 
 
@@ -77,6 +116,16 @@ class EncodeResponse(Wire):
     pooled: Row = Field(description="[D]: the direction of the mean z")
     window: int = Field(description="Frames in one window")
     nearest: list[Neighbour] = Field(description="Training clips whose z is nearest to `pooled`, nearest first")
+    skill: ServedVersion
+
+
+class LatentListing(Wire):
+    latents: dict[str, Row] = Field(description="z of each training clip, by its name")
+    skill: ServedVersion
+
+
+class InterpolateResponse(Wire):
+    z: Batch = Field(description="[steps, D], evenly spaced by angle")
     skill: ServedVersion
 
 
@@ -136,5 +185,8 @@ class Health(Wire):
 
 
 class Readiness(Wire):
-    status: str = "ready"
+    """`stale` while some reference is served as it was, because its newest meaning cannot be: `stale` says why."""
+
+    status: Literal["ready", "stale"] = "ready"
     skill: ServedVersion
+    stale: dict[str, str] = Field(default_factory=dict, description="Reference -> what keeps it from being followed")

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
 from anyio.to_thread import run_sync
 
-from serving.loaded import Loaded
+from serving.catalog import Catalog, Open
+from serving.engine import Engine
+from serving.guard import Guard
+from serving.metrics import Metrics
 from serving.problems import Refusal, from_store, invalid
 from serving.schemas import Summary
 from serving.settings import Settings
 from serving.skills import ServedController, ServedSkill, summaries
-from skills_store.errors import StoreError
+from skills_store.errors import StoreError, WrongKind
 from skills_store.opening import open_store
 from skills_store.store import Store
+from skills_store.version import Version
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Open)
 LONGEST_REFERENCE = 200  # a name and a digest are 136; a longer text is refused without being repeated
-INLINE_ROWS = 32  # more rows than these hold up the event loop for longer than a thread costs
 
 
 @dataclass(frozen=True)
 class Service:
     settings: Settings
     store: Store
-    skills: Loaded[ServedSkill]
-    controllers: Loaded[ServedController]
+    engine: Engine
+    metrics: Metrics
+    guard: Guard
+    skills: Catalog[ServedSkill]
+    controllers: Catalog[ServedController]
 
     async def skill(self, ref: str | None, field: str | None = "skill") -> ServedSkill:
         return await _take(self.skills, ref or self.settings.skill, field)
@@ -50,33 +56,49 @@ class Service:
     async def controller(self, ref: str) -> ServedController:
         return await _take(self.controllers, ref, "name")
 
+    async def refresh(self) -> None:
+        """Look once at the store and at the key file."""
+        await self.skills.refresh()
+        await self.controllers.refresh()
+        await run_sync(self.guard.refresh)
+
+    async def watch(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(self.settings.refresh)
+            await self.refresh()
+
 
 def make_service(settings: Settings) -> Service:
-    store = open_store(settings.store)
-    skills = Loaded(store, ServedSkill.open, settings.refresh, settings.max_loaded)
-    controllers = Loaded(store, ServedController.open, settings.refresh, settings.max_loaded)
-    return Service(settings, store, skills, controllers)
+    """Raises StoreError, OSError or ValueError where store or key file cannot be read."""
+    store, metrics = open_store(settings.store), Metrics()
+    threads = ThreadPoolExecutor(settings.threads, "graph")
+    engine = Engine(threads, settings.max_waiting, settings.device, metrics.ran)
+
+    async def open_skill(version: Version) -> ServedSkill:
+        return await run_sync(ServedSkill.open, store, version, engine, settings.max_rows, settings.max_frames)
+
+    async def open_controller(version: Version) -> ServedController:
+        if version.manifest.kind != "controller":
+            raise WrongKind(version.ref, version.manifest.kind, "controller")
+        parent = await run_sync(store.parent, version.manifest)
+        skill = await skills.take(parent.pinned)  # one session for all controllers of a skill, and for /act
+        return await run_sync(ServedController.open, store, version, skill, engine, settings.max_rows)
+
+    skills = Catalog(store, open_skill, settings.max_memory, metrics.swapped, pinned=settings.skill)
+    controllers = Catalog(store, open_controller, settings.max_memory, metrics.swapped)
+    guard = Guard(settings.keys, settings.rate, share=1 / settings.workers)
+    return Service(settings, store, engine, metrics, guard, skills, controllers)
 
 
-async def run(graph: Callable[..., np.ndarray], *inputs: np.ndarray) -> np.ndarray:
-    """A few rows here and now, many in a thread: other characters' 0.1 ms must not wait for them."""
-    output = graph(*inputs) if len(inputs[0]) <= INLINE_ROWS else await run_sync(graph, *inputs)
-    return checked(output)
-
-
-def checked(output: np.ndarray) -> np.ndarray:
-    """Finite numbers can be so far out that a graph overflows; no client is to steer a body by what comes of it."""
-    if not np.isfinite(output).all():
-        raise invalid("not_finite", "the skill's answer overflows: some input is far out of any character's reach")
-    return output
-
-
-async def _take(loaded: Loaded[T], ref: str, field: str | None) -> T:
+async def _take(catalog: Catalog[T], ref: str, field: str | None) -> T:
+    if found := catalog.now(ref):
+        return found
     if len(ref) > LONGEST_REFERENCE:
         raise invalid(
             "invalid_reference", f"a reference has at most {LONGEST_REFERENCE} characters", field, "a shorter one"
         )
     try:
-        return await loaded.take(ref)
+        return await catalog.take(ref)
     except (StoreError, OSError) as error:
         raise from_store(error, field) from error

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ipaddress
+import os
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from skills_store.session import Device
 from skills_store.store import default_root
 
 
@@ -15,10 +19,43 @@ class Settings(BaseSettings):
 
     store: str | Path = Field(default_factory=default_root)  # a folder or s3://...; what `python -m skills_store` shows
     skill: str = "humanoid@latest"  # answers requests that name none; its presence is readiness
+    device: Device = "cpu"
+
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)  # 0: any free one
-    refresh: float = Field(default=1.0, ge=0)  # s until a reference is resolved anew: how late a moved alias may be
-    max_loaded: int = Field(default=8, gt=0)  # versions kept in memory, of skills and of controllers each
+    workers: int = Field(default=1, gt=0)  # processes that share the port
+    tls_cert: Path | None = None  # PEM; with tls_key, https
+    tls_key: Path | None = None
+    keys: Path | None = None  # made by `python -m serving.keys`; needed beyond the loopback address
+
+    refresh: float = Field(default=0.5, gt=0)  # s between two looks at the store: how late a moved alias may be
+    drain: float = Field(default=1.0, ge=0)  # s after SIGTERM in which /readyz says 503 and requests are still taken
+    max_memory: int = Field(default=2**30, gt=0)  # bytes of graphs kept open, of skills and of controllers each
+    threads: int = Field(default_factory=lambda: os.cpu_count() or 1, gt=0)  # for long batches and files, per worker
+
+    rate: float | None = Field(default=None, gt=0)  # requests/s of a key that has no rate of its own
+    max_waiting: int = Field(default=4096, gt=0)  # rows that may wait for a graph; beyond it, 503
+    max_connections: int = Field(default=2048, gt=0)  # per worker
+    request_timeout: float = Field(default=30.0, gt=0)  # s for a request to arrive
     max_rows: int = Field(default=1024, gt=0)  # in one /act or decision
     max_frames: int = Field(default=18_000, gt=0)  # in one /encode: ten minutes at 30 Hz
     max_body: int = Field(default=32 * 2**20, gt=0)  # bytes
+    access_log: bool = False  # a line per request costs a fifth of the throughput
+
+    @model_validator(mode="after")
+    def _guarded_beyond_loopback(self) -> Self:
+        if self.keys is None and not _is_loopback(self.host):
+            raise ValueError(
+                f"host {self.host} can be reached from elsewhere, so keys are needed: make some with "
+                "`python -m serving.keys add NAME act encode`, and set REPERTOIRE_KEYS to the file"
+            )
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("tls_cert and tls_key go together")
+        return self
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,14 +1,21 @@
-"""What is served: a skill library or a controller, open, with what a route needs to know of it. Speaks no HTTP."""
+"""What is served: a skill library or a controller, open and warm, with what a route must know. Speaks no HTTP."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
+
+from serving.batcher import Batcher
+from serving.engine import Engine
+from serving.rest import resting, some_z, state_at_rest
+from serving.rows import Form
 from serving.schemas import ControllerDetail, ServedVersion, SkillDetail, Summary
 from skills_store.errors import StoreError
 from skills_store.library import Controller, SkillLibrary
-from skills_store.manifest import Manifest, Tensor
+from skills_store.manifest import Manifest
 from skills_store.store import Store
 from skills_store.version import Version
 
@@ -17,10 +24,19 @@ from skills_store.version import Version
 class ServedSkill:
     library: SkillLibrary
     stamp: dict[str, str | int]  # goes with every reply: the bytes that computed it
+    forms: dict[str, Form]  # of state, z and frames
+    policy: Batcher
 
     @staticmethod
-    def open(store: Store, version: Version) -> ServedSkill:
-        return ServedSkill(SkillLibrary.open(store, version), stamp(version))
+    def open(store: Store, version: Version, engine: Engine, max_rows: int, max_frames: int) -> ServedSkill:
+        """Verified, and warm. Raises StoreError for a version that cannot answer."""
+        library = SkillLibrary.open(store, version, device=engine.device)
+        inputs = {tensor.name: tensor for tensor in library.policy.graph.inputs}
+        forms = {name: Form(name, inputs[name], max_rows) for name in ("state", "z")}
+        forms["frames"] = Form("frames", inputs["state"], max_frames)
+        state, z = state_at_rest(version.manifest), some_z(version.manifest)
+        library.encode(np.repeat(state[:, None], library.window_length, axis=1))
+        return ServedSkill(library, stamp(version), forms, engine.batcher(version.ref, library.act, state, z))
 
     @property
     def version(self) -> Version:
@@ -31,41 +47,48 @@ class ServedSkill:
         return self.version.manifest
 
     @property
-    def state(self) -> Tensor:
-        return self.manifest.graphs["policy"].input("state")
-
-    @property
-    def z(self) -> Tensor:
-        return self.manifest.graphs["policy"].input("z")
-
-    @property
     def window(self) -> int:
         return self.library.window_length
+
+    @property
+    def nbytes(self) -> int:
+        return _nbytes(self.manifest)
+
+    @cached_property
+    def sigma(self) -> np.ndarray | None:
+        """(J,) rad: how far the policy's own noise moves each target; None where the version does not say."""
+        action, noise = self.manifest.action, self.manifest.lineage.config.get("ppo", {}).get("action_std")
+        return None if action is None or noise is None else np.array(action.scale, np.float32) * np.float32(noise)
 
 
 @dataclass(frozen=True)
 class ServedController:
     controller: Controller
     stamp: dict[str, str | int]
+    forms: dict[str, Form]  # of state and goal
+    chooses: Batcher  # state, goal -> z
     skill: ServedSkill  # the very version that the controller was trained on
 
     @staticmethod
-    def open(store: Store, version: Version) -> ServedController:
-        controller = Controller.open(store, version)
-        skill = ServedSkill(controller.library, stamp(controller.library.version))
-        return ServedController(controller, stamp(version), skill)
+    def open(store: Store, version: Version, skill: ServedSkill, engine: Engine, max_rows: int) -> ServedController:
+        controller = Controller.open(store, version, library=skill.library, device=engine.device)
+        inputs = {tensor.name: tensor for tensor in controller.net.graph.inputs}
+        forms = {name: Form(name, inputs[name], max_rows) for name in ("state", "goal")}
+        row, goal = state_at_rest(skill.manifest), resting(inputs["goal"])
+        chooses = engine.batcher(version.ref, controller.decide, row, goal)
+        return ServedController(controller, stamp(version), forms, chooses, skill)
 
     @property
     def version(self) -> Version:
         return self.controller.version
 
     @property
-    def state(self) -> Tensor:
-        return self.version.manifest.graphs["controller"].input("state")
+    def nbytes(self) -> int:
+        return _nbytes(self.version.manifest)
 
-    @property
-    def goal(self) -> Tensor:
-        return self.version.manifest.graphs["controller"].input("goal")
+
+def _nbytes(manifest: Manifest) -> int:
+    return sum(manifest.files[graph.file].size for graph in manifest.graphs.values())
 
 
 def stamp(version: Version) -> dict[str, str | int]:
@@ -106,8 +129,8 @@ def skill_detail(served: ServedSkill) -> SkillDetail:
         torque_limit=list(body.torque_limit),
         control_dt=body.control_dt,
         mjcf=body.mjcf,
-        state=list(served.state.slices),
-        state_dim=served.state.width,
+        state=list(served.forms["state"].tensor.slices),
+        state_dim=served.forms["state"].width,
         latent_dim=manifest.latent.dim,
         window=served.window,
         clips={name: list(z) for name, z in manifest.latent.clips.items()},
@@ -126,9 +149,9 @@ def controller_detail(served: ServedController) -> ControllerDetail:
         licence=version.manifest.licence,
         task=task.name,
         llc_steps=task.llc_steps,
-        state=list(served.state.slices),
-        goal_dim=served.goal.width,
-        goal=list(served.goal.slices),
+        state=list(served.forms["state"].tensor.slices),
+        goal_dim=served.forms["goal"].width,
+        goal=list(served.forms["goal"].tensor.slices),
         skill=ServedVersion.model_validate(served.skill.stamp),
         card=version.manifest.card,
     )

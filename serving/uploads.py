@@ -9,15 +9,34 @@ import logging
 from pathlib import PurePosixPath
 
 import numpy as np
+from fastapi import Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import ClipError, MotionClip
 from pretrain.motion.importers import read_clip
-from serving.problems import Refusal, invalid
+from serving.problems import Refusal, invalid, quoted
 from skills_store.manifest import Character
 
 log = logging.getLogger("repertoire.serving")
 EXPECTED = "a motion clip in one of the imported formats, fit for the skill's character"
+FORM = "multipart/form-data with the field file, and skill if it is not the default"
+
+
+async def parse_upload(request: Request, max_body: int) -> tuple[bytes, str, str | None]:
+    """A multipart form's (bytes, file name, skill)."""
+    try:
+        async with request.form(max_files=1, max_fields=1, max_part_size=max_body) as form:
+            _refuse_other_fields(form)
+            file, skill = form.get("file"), form.get("skill")
+            if not isinstance(file, UploadFile):
+                raise invalid("missing_field", "the form has no uploaded file", "file", FORM)
+            if isinstance(skill, UploadFile):
+                raise invalid("wrong_type", "skill is a file, not text", "skill", FORM)
+            return await file.read(), file.filename or "", skill
+    except HTTPException as error:  # how Starlette says that the form is malformed
+        raise invalid("bad_upload", f"the form cannot be read: {quoted(error.detail)}", None, FORM) from None
 
 
 def states_of(data: bytes, filename: str, character: Character, max_frames: int) -> np.ndarray:
@@ -35,6 +54,12 @@ def states_of(data: bytes, filename: str, character: Character, max_frames: int)
     except Exception as error:  # a reader met what its author had not thought of: logged, for it is a defect there
         log.warning("reading an uploaded clip failed", exc_info=error)
         raise invalid("clip_unreadable", f"{name!a} cannot be read as a motion clip", "file", EXPECTED) from error
+
+
+def _refuse_other_fields(form: FormData) -> None:
+    for name in form:
+        if name not in ("file", "skill"):
+            raise invalid("unknown_field", f"no field {quoted(name)} in the form", quoted(name)[1:-1], FORM)
 
 
 def _skeleton(character: Character) -> Skeleton:

@@ -28,11 +28,11 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Local]]:
-    """serve(store.root, max_rows=4): the app over it, references resolved at every request."""
+    """serve(store.root, max_rows=4): the app over it, which looks at the store again on `refresh()` only."""
     with ExitStack() as stack:
 
         def start(root: Path, **settings: Any) -> Local:
-            local = Local(Settings(**{"store": root, "refresh": 0.0} | settings))
+            local = Local(Settings(**{"store": root, "refresh": 3600.0} | settings))
             stack.callback(local.close)
             return local
 

@@ -31,8 +31,12 @@ class Local:
         self._runner.run(self._lifespan.__aexit__(None, None, None))
         self._runner.close()
 
-    def get(self, path: str) -> httpx.Response:
-        return self._runner.run(self._http.get(path))
+    def refresh(self) -> None:
+        """What the watch does twice a second."""
+        self._runner.run(self.app.state.service.refresh())
+
+    def get(self, path: str, **how: Any) -> httpx.Response:
+        return self._runner.run(self._http.get(path, **how))
 
     def post(self, path: str, **how: Any) -> httpx.Response:
         return self._runner.run(self._http.post(path, **how))

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from skills_store.library import Controller, SkillLibrary
-from tests.serving.local import floats, goal_rows, skill_rows, state_rows
-from tests.tiny import SLICES
+from skills_store.manifest import Action
+from tests.serving.local import floats, goal_rows, problem, skill_rows, state_rows
+from tests.tiny import SLICES, skills_files, skills_manifest
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +80,36 @@ def test_a_decision_is_the_controllers_z_and_its_own_skills_targets(service, sta
     np.testing.assert_array_equal(floats(found["targets"]), targets)
     assert found["controller"]["name"] == "reach"
     assert found["skill"]["digest"] == standing.resolve("humanoid").digest
+
+
+def test_the_same_seed_gives_the_same_sample_and_another_another(store, serve):
+    manifest = skills_manifest()
+    joints = len(manifest.character.joints)
+    action = Action(offset=(0.0,) * joints, scale=(0.5,) * joints)
+    config = manifest.lineage.model_copy(update={"config": {"ppo": {"action_std": 0.1}}})
+    store.publish(manifest.model_copy(update={"action": action, "lineage": config}), skills_files())
+    service, state, z = serve(store.root), state_rows(400), skill_rows(400)
+    ask = {"state": state.tolist(), "z": z.tolist()}
+    mean = floats(service.post("/act", json=ask).json()["targets"])
+    drawn, again, other = (floats(service.post("/act", json=ask | {"seed": n}).json()["targets"]) for n in (1, 1, 2))
+    np.testing.assert_array_equal(drawn, again)
+    assert (drawn != other).all()
+    np.testing.assert_allclose((drawn - mean).std(axis=0), 0.05, rtol=0.2)  # scale x std
+    np.testing.assert_allclose((drawn - mean).mean(axis=0), 0, atol=0.01)
+
+
+def test_a_policy_that_does_not_say_its_noise_is_not_sampled(service):
+    ask = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist(), "seed": 1}
+    problem(service.post("/act", json=ask), 422, "not_sampled", "seed")
+
+
+def test_a_z_off_the_sphere_is_brought_there_and_said(service, library):
+    state, z = state_rows(2), skill_rows(2)
+    ask = {"state": state.tolist(), "z": (3 * z).tolist()}
+    found = service.post("/act", json=ask).json()
+    assert found["z_normalised"]
+    np.testing.assert_allclose(floats(found["targets"]), library.act(state, z), atol=1e-6)
+    problem(service.post("/act", json=ask | {"strict": True}), 422, "not_on_the_sphere", "z[0]")
+    near = {"state": state.tolist(), "z": (1.001 * z).tolist(), "strict": True}
+    assert service.post("/act", json=near).json()["z_normalised"] is False
+    problem(service.post("/act", json=ask | {"z": [z[0].tolist(), [0.0] * 8]}), 422, "not_a_direction", "z[1]")

@@ -3,9 +3,11 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from skills_store.library import SkillLibrary
+from skills_store.session import Net
 from skills_store.store import Store
 from tests.serving.local import floats, goal_rows, problem, skill_rows, state_rows
 from tests.tiny import publish_tiny, publish_tiny_controller
@@ -48,10 +50,11 @@ def test_no_reply_tells_where_the_store_lies(service, standing):
         assert str(standing.root) not in service.post("/act", json=ASK | {"skill": ref}).text
 
 
-def test_a_new_version_is_the_latest_at_once(store, serve):
+def test_a_new_version_is_the_latest_after_one_look(store, serve):
     service = serve(store.root)
     before = service.post("/act", json=ASK).json()
     published = publish_tiny(store, seed=1)
+    service.refresh()
     after = service.post("/act", json=ASK).json()
     assert after["skill"] == {"name": "humanoid", "version": 2, "digest": published.digest}
     assert after["targets"] != before["targets"]
@@ -65,11 +68,12 @@ def test_a_moved_alias_is_followed(store, serve):
     service = serve(store.root)
     assert version_of(service, "humanoid@prod") == 1
     store.alias("humanoid", "prod", 2)
+    service.refresh()
     assert version_of(service, "humanoid@prod") == 2
 
 
-def test_within_the_refresh_time_no_file_is_touched(store, serve):
-    service = serve(store.root, refresh=3600)
+def test_between_two_looks_no_file_is_touched(store, serve):
+    service = serve(store.root)
     assert version_of(service, "humanoid") == 1
     publish_tiny(store, seed=1)
     (store.root / "skills").rename(store.root / "away")
@@ -172,10 +176,74 @@ def test_listing_and_details(service, standing):
 def test_more_versions_than_are_kept_open_are_all_served(store, serve):
     for seed in (1, 2, 3):
         publish_tiny(store, seed=seed)
-    service = serve(store.root, max_loaded=2, refresh=3600)
+    size = sum(blob.size for blob in store.resolve("humanoid").manifest.files.values())
+    service = serve(store.root, max_memory=2 * size)
     asked = [1, 2, 3, 4, 1, 3, 3, 2]
     assert [version_of(service, f"humanoid@{n}") for n in asked] == asked
-    assert len(service.app.state.service.skills._items) == 2
+    assert len(service.app.state.service.skills.open()) == 2
+
+
+def test_a_version_that_cannot_be_served_never_replaces_a_good_one(store, serve):
+    service = serve(store.root)
+    publish_tiny(store, seed=1)
+    damage(blob_of(store, "humanoid@2", "policy.onnx"))
+    service.refresh()
+    assert version_of(service, "humanoid") == 1
+    ready = service.get("/readyz").json()
+    assert (ready["status"], ready["skill"]["version"]) == ("stale", 1)
+    assert "policy.onnx of humanoid@2" in ready["stale"]["humanoid@latest"]
+    publish_tiny(store, seed=1)  # heals the bytes
+    service.refresh()
+    assert version_of(service, "humanoid") == 3
+    assert service.get("/readyz").json()["status"] == "ready"
+
+
+def test_a_version_that_answers_nan_never_replaces_a_good_one(store, serve, monkeypatch):
+    service, publishing = serve(store.root), publish_tiny(store, seed=1)
+    run = Net.run
+    monkeypatch.setattr(
+        Net, "run", lambda net, **rows: run(net, **rows) * (np.nan if publishing.ref in net.where else 1)
+    )
+    service.refresh()
+    assert version_of(service, "humanoid") == 1
+    assert "not finite" in service.get("/readyz").json()["stale"]["humanoid@latest"]
+
+
+def test_without_its_store_the_service_serves_what_is_loaded_and_says_so(store, serve):
+    service = serve(store.root)
+    assert service.post("/controllers/reach/act", json=DECIDE).status_code == 200
+    away = store.root.rename(store.root.parent / "away")
+    service.refresh()
+    assert version_of(service, "humanoid") == 1
+    assert service.post("/controllers/reach/act", json=DECIDE).status_code == 200
+    assert service.get("/readyz").json()["status"] == "stale"
+    assert str(store.root) not in service.get("/readyz").text
+    away.rename(store.root)
+    service.refresh()
+    assert service.get("/readyz").json()["status"] == "ready"
+
+
+def test_an_alias_that_was_taken_away_is_known_no_more(store, serve):
+    store.alias("humanoid", "prod", 1)
+    service = serve(store.root)
+    assert version_of(service, "humanoid@prod") == 1
+    (store.root / "skills" / "humanoid" / "alias" / "prod.json").unlink()
+    service.refresh()
+    problem(service.post("/act", json=ASK | {"skill": "humanoid@prod"}), 404, "unknown_alias", "skill")
+
+
+def test_the_default_stays_open_whatever_else_is_asked_for(store, serve):
+    publish_tiny(store, seed=1)
+    publish_tiny(store, seed=2)
+    service = serve(store.root, max_memory=1)
+    assert [version_of(service, ref) for ref in ("humanoid@1", "humanoid@2", "humanoid")] == [1, 2, 3]
+    assert {version.number for version in service.app.state.service.skills.open()} == {2, 3}
+
+
+def test_a_controller_and_its_skill_share_one_session(service):
+    service.post("/controllers/reach/act", json=DECIDE)
+    served = service.app.state.service
+    assert served.controllers.now("reach").skill is served.skills.now("humanoid@latest")
 
 
 def test_requests_that_arrive_together_open_a_version_once(store, serve, monkeypatch):

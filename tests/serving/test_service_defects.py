@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from skills_store.library import SkillLibrary
+from skills_store.session import Net
 from tests.serving.local import problem, skill_rows, state_rows
 
 ASK = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
@@ -12,10 +12,10 @@ ASK = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
 def test_an_unexpected_error_is_a_problem_with_an_id_that_the_log_has_too(store, serve, monkeypatch, caplog):
     service = serve(store.root)
 
-    def broken(*_):
+    def broken(*_, **__):
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(SkillLibrary, "act", broken)
+    monkeypatch.setattr(Net, "run", broken)
     with caplog.at_level(logging.ERROR):
         answer = service.post("/act", json=ASK)
     found = problem(answer, 500, "internal_error")
@@ -45,6 +45,6 @@ def test_a_client_that_leaves_is_no_error(store, serve, caplog):
 
 def test_a_graph_that_overflows_is_not_passed_on(store, serve, monkeypatch):
     service = serve(store.root)
-    act = SkillLibrary.act
-    monkeypatch.setattr(SkillLibrary, "act", lambda *inputs: act(*inputs) * float("nan"))
+    run = Net.run
+    monkeypatch.setattr(Net, "run", lambda *inputs, **named: run(*inputs, **named) * float("nan"))
     problem(service.post("/act", json=ASK), 422, "not_finite")

@@ -1,26 +1,26 @@
 """The service as a process of its own: what it imports, what it says, and the client against a real socket."""
 
 import json
-import os
 import re
-import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tomllib
+from importlib.metadata import requires
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from serving.__main__ import main
 from serving.client import Client, ServiceError
 from skills_store.library import Controller, SkillLibrary
 from tests.serving.local import goal_rows, skill_rows, state_rows
+from tests.serving.process import ROOT, environment, running
 
-ROOT = Path(__file__).parents[2]
 LIGHT = """
 import asyncio, sys
 from serving.app import create_app
@@ -43,11 +43,6 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
 
 
-def environment(root: Path, **settings: object) -> dict[str, str]:
-    added = {f"REPERTOIRE_{name.upper()}": str(value) for name, value in settings.items()}
-    return os.environ | {"REPERTOIRE_STORE": str(root), "PYTHONPATH": str(ROOT)} | added
-
-
 def test_one_act_loads_neither_torch_nor_mujoco_nor_onnx(standing):
     body = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()})
     done = subprocess.run(
@@ -65,29 +60,35 @@ def test_one_act_loads_neither_torch_nor_mujoco_nor_onnx(standing):
     assert not loaded & {"torch", "mujoco", "onnx", "onnxscript", "isaacgym", "hydra", "hlc"}
 
 
-@contextmanager
-def running(root: Path, **settings: object) -> Iterator[tuple[str, str]]:
-    """`python -m serving` on a free port: (its URL, the line it printed)."""
-    command = [sys.executable, "-m", "serving"]
-    where = environment(root, port=0, **settings)
-    with subprocess.Popen(command, env=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            found = re.search(r"http://[\d.]+:\d+", line)
-            assert found, line + process.stdout.read()
-            yield found[0], line
-        finally:
-            process.send_signal(signal.SIGTERM)
-            rest = process.communicate(timeout=20)[0]
-    assert "Traceback" not in rest, rest
+def installed_with(*extras):
+    """Every distribution that `pip install repertoire[extras]` brings, by the metadata of those that are here."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = project["dependencies"] + [one for extra in extras for one in project["optional-dependencies"][extra]]
+    asked, found = [Requirement(one) for one in wanted], set()
+    while asked:
+        one = asked.pop()
+        name = canonicalize_name(one.name)
+        if name in found:
+            continue
+        found.add(name)
+        for text in requires(one.name) or ():
+            need = Requirement(text)
+            if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in {"", *one.extras}):
+                asked.append(need)
+    return found
+
+
+def test_serving_installs_neither_torch_nor_mujoco_nor_onnx():
+    found = installed_with("serve", "cpu")
+    assert {"fastapi", "uvicorn", "uvloop", "onnxruntime", "orjson", "prometheus-client"} <= found
+    assert not found & {"torch", "mujoco", "mujoco-core", "onnx", "onnxscript", "hydra-core", "ray", "scipy"}
 
 
 def test_the_client_against_a_running_service(standing):
     library, controller = SkillLibrary.open(standing, "humanoid"), Controller.open(standing, "reach")
     state, z, goal = state_rows(3), skill_rows(3), goal_rows(3)
-    with running(standing.root, max_body=300_000) as (url, line), Client(url) as client:
-        assert "serves humanoid, reach" in line
+    with running(standing.root, max_body=300_000) as live, Client(live.url) as client:
+        assert "serves humanoid, reach" in live.line
         np.testing.assert_array_equal(client.act(state[0], z[0]), library.act(state[:1], z[:1])[0])
         np.testing.assert_array_equal(client.act(state, z, skill="humanoid@1"), library.act(state, z))
         decision = client.decide("reach", state, goal)
@@ -97,21 +98,21 @@ def test_the_client_against_a_running_service(standing):
         assert embedding.nearest[0][0] == "walk"
         assert client.skills()[0]["name"] == "humanoid"
         assert client.skill("humanoid@latest")["latent_dim"] == 8
-        with pytest.raises(ServiceError, match=r"422 wrong_shape: z has 2 numbers") as refused:
+        with pytest.raises(ServiceError, match=r"422 wrong_shape: z has shape \[2\]") as refused:
             client.act(state[0], z[0, :2])
         assert refused.value.problem["field"] == "z"
         with pytest.raises(ServiceError, match=r"503 store_error"):
             client.encode_file(Path(__file__))
         with pytest.raises(ServiceError, match=r"413 body_too_large"):
             client.act(np.zeros((2000, 69)), z)
-        assert httpx.get(f"{url}/readyz").status_code == 200
+        assert httpx.get(f"{live.url}/readyz").status_code == 200
 
 
 def test_an_empty_store_is_served_and_said(tmp_path):
-    with running(tmp_path / "none") as (url, line):
-        assert "serves nothing yet" in line
-        assert httpx.get(f"{url}/healthz").status_code == 200
-        answer = httpx.get(f"{url}/readyz")
+    with running(tmp_path / "none") as live:
+        assert "serves nothing yet" in live.line
+        assert httpx.get(f"{live.url}/healthz").status_code == 200
+        answer = httpx.get(f"{live.url}/readyz")
         assert (answer.status_code, answer.json()["code"]) == (503, "unknown_skill")
 
 

@@ -1,0 +1,207 @@
+"""Load: many connections from one thread, on one core of its own. Made for a server that is measured, not for use.
+
+`closed` sends the next request of a connection when the last is answered. `paced` sends at a fixed rate, whatever the
+server does, and counts from the moment that a request was due.
+"""
+
+from __future__ import annotations
+
+import heapq
+import select
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+
+LENGTH = b"content-length: "
+
+
+@dataclass
+class Result:
+    seconds: float
+    times: list[float] = field(default_factory=list)  # s, of each answered request
+    statuses: dict[int, int] = field(default_factory=dict)
+    failed: int = 0  # connections that ended without an answer
+
+    @property
+    def rate(self) -> float:  # 1/s
+        return len(self.times) / self.seconds
+
+    def percentile(self, q: float) -> float:  # ms
+        return float(np.percentile(self.times, q) * 1000) if self.times else float("nan")
+
+
+class Line:
+    """One keep-alive connection."""
+
+    def __init__(self, address: tuple[str, int], opening: tuple[bytes, ...] = ()) -> None:
+        self.address, self.opening = address, opening
+        self.since = 0.0
+        self.open()
+
+    def open(self) -> None:
+        self.socket = socket.create_connection(self.address)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for said in self.opening:  # each is answered at once, in one piece
+            self.socket.sendall(said)
+            assert self.socket.recv(65536)
+        self.socket.setblocking(False)
+        self.buffer = b""
+
+    def send(self, request: bytes, since: float) -> None:
+        self.since = since
+        sent = self.socket.send(request)
+        if sent < len(request):  # more than the socket's buffer takes
+            self.socket.setblocking(True)
+            self.socket.sendall(request[sent:])
+            self.socket.setblocking(False)
+
+    def http(self) -> int | None:
+        """The status, once the whole answer is here; 0 where the server closed instead."""
+        data = self.socket.recv(262144)
+        if not data:
+            return 0
+        self.buffer += data
+        end = self.buffer.find(b"\r\n\r\n")
+        if end < 0:
+            return None
+        at = self.buffer.lower().find(LENGTH, 0, end)
+        length = int(self.buffer[at + len(LENGTH) : self.buffer.index(b"\r\n", at)])
+        if len(self.buffer) < end + 4 + length:
+            return None
+        status = int(self.buffer[9:12])
+        closing = b"connection: close" in self.buffer[:end].lower()
+        self.buffer = b""
+        if closing:
+            self.socket.close()
+            self.open()
+        return status
+
+    def frame(self) -> int | None:
+        """The same for one WebSocket frame."""
+        data = self.socket.recv(262144)
+        if not data:
+            return 0
+        self.buffer += data
+        if len(self.buffer) < 2:
+            return None
+        length, start = self.buffer[1] & 127, 2
+        if length == 126:
+            length, start = int.from_bytes(self.buffer[2:4], "big"), 4
+        if len(self.buffer) < start + length:
+            return None
+        self.buffer = b""
+        return 200
+
+
+def post(path: str, body: bytes, headers: dict[str, str] | None = None) -> bytes:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
+    return f"POST {path} HTTP/1.1\r\nhost: local\r\n{lines}content-length: {len(body)}\r\n\r\n".encode() + body
+
+
+def closed(address: tuple[str, int], requests: list[bytes], connections: int, seconds: float) -> Result:
+    """As fast as the server answers, on `connections` connections."""
+    lines = [Line(address) for _ in range(connections)]
+    poll, turn = select.epoll(), 0
+    for line in lines:
+        poll.register(line.socket, select.EPOLLIN)
+    by_fd = {line.socket.fileno(): line for line in lines}
+    result, started = Result(seconds), perf_counter()
+    for line in lines:
+        line.send(requests[turn % len(requests)], perf_counter())
+        turn += 1
+    while (now := perf_counter()) - started < seconds:
+        for fd, _ in poll.poll(0.1):
+            line = by_fd[fd]
+            status = _heard(line.http, result, line)
+            if status is None:
+                continue
+            if line.socket.fileno() != fd or status == 0:
+                _again(line, fd, by_fd, poll, status == 0)
+            line.send(requests[turn % len(requests)], perf_counter())
+            turn += 1
+    result.seconds = now - started
+    for line in lines:
+        line.socket.close()
+    return result
+
+
+def paced(
+    address: tuple[str, int],
+    request: bytes,
+    characters: int,
+    hz: float,
+    seconds: float,
+    opening: tuple[bytes, ...] = (),
+) -> Result:
+    """`characters` connections, each asking `hz` times a second; WebSocket frames where there is an `opening`."""
+    lines = [Line(address, opening) for _ in range(characters)]
+    poll, result = select.epoll(), Result(seconds)
+    by_fd = {line.socket.fileno(): line for line in lines}
+    for fd in by_fd:
+        poll.register(fd, select.EPOLLIN)
+    started = perf_counter() + 0.05
+    due = [(started + i / characters / hz, i) for i in range(characters)]
+    waiting: dict[int, list[float]] = {i: [] for i in range(characters)}
+    index = {line: i for i, line in enumerate(lines)}
+    while (now := perf_counter()) < started + seconds:
+        while due[0][0] <= now:
+            at, i = heapq.heappop(due)
+            heapq.heappush(due, (at + 1 / hz, i))
+            waiting[i].append(at)
+            if len(waiting[i]) == 1:
+                lines[i].send(request, at)
+        for fd, _ in poll.poll(max(0.0, min(due[0][0] - perf_counter(), 0.05))):
+            line = by_fd[fd]
+            if _heard(line.frame if opening else line.http, result, line) is None:
+                continue
+            late = waiting[index[line]]
+            late.pop(0)
+            if late:
+                line.send(request, late[0])
+    result.times += [now - at for late in waiting.values() for at in late if now - at > 1 / hz]
+    for line in lines:
+        line.socket.close()
+    return result
+
+
+def _heard(hear, result: Result, line: Line) -> int | None:
+    try:
+        status = hear()
+    except (BlockingIOError, InterruptedError):
+        return None
+    except ConnectionError:
+        status = 0
+    if status:
+        result.times.append(perf_counter() - line.since)
+        result.statuses[status] = result.statuses.get(status, 0) + 1
+    elif status == 0:
+        result.failed += 1
+    return status
+
+
+def _again(line: Line, fd: int, by_fd: dict[int, Line], poll: select.epoll, lost: bool) -> None:
+    """The connection is another one now: the server asked for that, or closed it."""
+    by_fd.pop(fd, None)
+    if lost:
+        line.socket.close()
+        line.open()
+    by_fd[line.socket.fileno()] = line
+    poll.register(line.socket, select.EPOLLIN)
+
+
+def masked(payload: bytes, opcode: bytes = b"\x82") -> bytes:
+    """A WebSocket frame of a client, binary unless said: the mask is zero, which is a mask."""
+    size = len(payload)
+    length = bytes([0x80 | size]) if size < 126 else bytes([0x80 | 126]) + size.to_bytes(2, "big")
+    return opcode + length + b"\0\0\0\0" + payload
+
+
+def steps(first: int, most: int) -> Iterator[int]:
+    """Numbers of characters to try, a sixth apart."""
+    count = first
+    while count <= most:
+        yield count
+        count += max(8, count // 6 // 8 * 8)

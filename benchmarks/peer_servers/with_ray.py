@@ -1,0 +1,30 @@
+"""Ray Serve, batching on. python with_ray.py policy.onnx PORT"""
+
+import sys
+import time
+
+import numpy as np
+import onnxruntime as ort
+from ray import serve
+from starlette.requests import Request
+
+
+@serve.deployment(max_ongoing_requests=256)
+class Policy:
+    def __init__(self, file):
+        self.session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
+
+    @serve.batch(max_batch_size=64, batch_wait_timeout_s=0.001)
+    async def run(self, asked):
+        feed = {name: np.array([row for one in asked for row in one[name]], np.float32) for name in ("state", "z")}
+        return [[row] for row in self.session.run(["targets"], feed)[0].tolist()]
+
+    async def __call__(self, request: Request):
+        return {"targets": await self.run(await request.json())}
+
+
+if __name__ == "__main__":
+    serve.start(http_options={"host": "127.0.0.1", "port": int(sys.argv[2])})
+    serve.run(Policy.bind(sys.argv[1]), route_prefix="/act")
+    while True:
+        time.sleep(60)

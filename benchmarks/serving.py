@@ -1,0 +1,206 @@
+"""How fast the service is, against the endpoint that anyone would write first: same network, machine, run and client.
+
+    python -m benchmarks.serving --json             the ratios; about six minutes
+    python -m benchmarks.serving --seconds 1        a glance
+
+The server has the first core, the client the last. The two servers take turns, three times; medians are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+import orjson
+
+from benchmarks import load, network
+from skills_store.store import Store
+
+Address = tuple[str, int]
+Servers = dict[str, Address]
+
+
+@contextmanager
+def running(root: Path, core: set[int], **settings: object) -> Iterator[Address]:
+    """`python -m serving` over `root`."""
+    added = {f"REPERTOIRE_{name.upper()}": str(value) for name, value in settings.items()}
+    where = os.environ | {"REPERTOIRE_STORE": str(root), "REPERTOIRE_PORT": "0"} | added
+    with _process([sys.executable, "-m", "serving"], where, core) as process:
+        line = process.stdout.readline()
+        yield "127.0.0.1", int(re.findall(r":(\d+)", line)[0])
+
+
+@contextmanager
+def yardstick(policy: Path, core: set[int], port: int = 8765) -> Iterator[Address]:
+    command = [sys.executable, "-m", "uvicorn", "--factory", "benchmarks.yardstick:app", "--port", str(port)]
+    command += ["--no-access-log", "--log-level", "warning", "--loop", "uvloop", "--http", "httptools"]
+    with _process(command, os.environ | {"REPERTOIRE_YARDSTICK": str(policy)}, core):
+        yield "127.0.0.1", port
+
+
+@contextmanager
+def _process(command: list[str], where: dict[str, str], core: set[int]) -> Iterator[Any]:
+    pinned = ["taskset", "-c", ",".join(map(str, sorted(core))), *command]
+    with subprocess.Popen(pinned, env=where, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def await_ready(address: Address, request: bytes) -> None:
+    for _ in range(300):
+        try:
+            if load.closed(address, [request], 1, 0.05).statuses.get(200):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"nothing answers at {address}")
+
+
+def json_body(rows: int, batch: bool = True) -> bytes:
+    state, z = network.rows(rows)
+    asked = {"state": state.tolist(), "z": z.tolist()} if batch else {"state": state[0].tolist(), "z": z[0].tolist()}
+    return load.post("/act", orjson.dumps(asked), {"content-type": "application/json"})
+
+
+def binary_body(rows: int, batch: bool = True) -> bytes:
+    state, z = network.rows(rows)
+    shapes = [f"{rows}x" if batch else "" for _ in range(2)]
+    named = f"state={shapes[0]}{network.STATE},z={shapes[1]}{network.LATENT}"
+    headers = {"content-type": "application/octet-stream", "x-tensors": named}
+    return load.post("/act", state.tobytes() + z.tobytes(), headers)
+
+
+def bare_rows_per_second(policy: bytes, rows: int, seconds: float) -> float:
+    """ONNX Runtime alone, one thread, in this process."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(policy, options, providers=["CPUExecutionProvider"])
+    feed = dict(zip(("state", "z"), network.rows(rows), strict=True))
+    done, started = 0, time.perf_counter()
+    while (spent := time.perf_counter() - started) < seconds:
+        session.run(["targets"], feed)
+        done += rows
+    return done / spent
+
+
+def characters_held(address: Address, request: bytes, seconds: float, opening: tuple[bytes, ...] = ()) -> int:
+    """The most characters at 30 Hz whose p99 is under 33 ms."""
+    held = 0
+    for count in load.steps(24, 2000):
+        found = load.paced(address, request, count, 30, seconds, opening)
+        if found.percentile(99) > 33 or len(found.times) < 0.95 * count * 30 * seconds:
+            break
+        held = count
+    return held
+
+
+def session() -> tuple[bytes, tuple[bytes, ...]]:
+    """A binary step of a WebSocket session, and what opens the session."""
+    state, z = network.rows(1)
+    upgrade = (
+        b"GET /session HTTP/1.1\r\nhost: local\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+        b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    return load.masked(state.tobytes()), (upgrade, load.masked(orjson.dumps({"z": z[0].tolist()}), b"\x81"))
+
+
+def measure(servers: Servers, policy: bytes, seconds: float) -> dict[str, Any]:
+    one, sixty_four = json_body(1), json_body(64)
+    ours = {"json": json_body(1, False), "binary": binary_body(1, False)}
+    points: dict[str, Callable[[], load.Result]] = {}
+    for c in (1, 8, 64):
+        points[f"yardstick_c{c}"] = lambda c=c: load.closed(servers["yardstick"], [one], c, seconds)
+        for kind, body in ours.items():
+            points[f"{kind}_c{c}"] = lambda c=c, body=body: load.closed(servers["service"], [body], c, seconds)
+    points["batch64_json"] = lambda: load.closed(servers["service"], [sixty_four], 1, seconds)
+    points["batch64_binary"] = lambda: load.closed(servers["service"], [binary_body(64)], 1, seconds)
+    points["two_workers"] = lambda: load.closed(servers["two"], [ours["binary"]], 64, seconds)
+    runs: dict[str, list[load.Result]] = {name: [] for name in points}
+    bare = []
+    for _ in range(3):
+        for name, run in points.items():
+            runs[name].append(run())
+        bare.append(bare_rows_per_second(policy, 64, seconds))
+    rate = {name: statistics.median(r.rate for r in found) for name, found in runs.items()}
+    if silent := [name for name, found in rate.items() if not found]:
+        raise SystemExit(f"{', '.join(silent)}: not one answer in {seconds:g} s. Is the machine free?")
+    p50, p99 = (
+        {name: statistics.median(r.percentile(q) for r in found) for name, found in runs.items()} for q in (50, 99)
+    )
+    rows = statistics.median(bare)
+    step, opening = session()
+    held = {
+        "yardstick": characters_held(servers["yardstick"], one, seconds),
+        "json": characters_held(servers["service"], ours["json"], seconds),
+        "binary": characters_held(servers["service"], ours["binary"], seconds),
+        "binary_two_workers": characters_held(servers["two"], ours["binary"], seconds),
+        "session": characters_held(servers["service"], step, seconds, opening),
+        "session_two_workers": characters_held(servers["two"], step, seconds, opening),
+    }
+    return {
+        "json_c8": rate["json_c8"] / rate["yardstick_c8"],
+        "json_c64": rate["json_c64"] / rate["yardstick_c64"],
+        "json_c64_p99": p99["json_c64"] / p99["yardstick_c64"],
+        "binary_c64": rate["binary_c64"] / rate["yardstick_c64"],
+        "p50_c1": p50["json_c1"] / p50["yardstick_c1"],
+        "two_workers": rate["two_workers"] / rate["binary_c64"],
+        "batch64_json": rate["batch64_json"] * 64 / rows,
+        "batch64_binary": rate["batch64_binary"] * 64 / rows,
+        "characters_30hz": max(count for name, count in held.items() if name != "yardstick"),
+        "seen": {
+            "requests_per_s": rate,
+            "p50_ms": p50,
+            "p99_ms": p99,
+            "bare_rows_per_s": rows,
+            "characters_30hz": held,
+            "statuses": {name: dict(found[-1].statuses) for name, found in runs.items()},
+        },
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each point")
+    asked = parser.parse_args()
+    cores = sorted(os.sched_getaffinity(0))
+    first, last = {cores[0]}, {cores[-1]}
+    os.sched_setaffinity(0, last)
+    with tempfile.TemporaryDirectory() as folder:
+        policy = network.publish(Store(Path(folder) / "store"))
+        file = Path(folder) / "policy.onnx"
+        file.write_bytes(policy)
+        with (
+            running(Path(folder) / "store", first) as service,
+            running(Path(folder) / "store", set(cores), workers=2) as two,
+            yardstick(file, first) as plain,
+        ):
+            for address in (service, two, plain):
+                await_ready(address, json_body(1))
+            result = measure({"service": service, "two": two, "yardstick": plain}, policy, asked.seconds)
+    print(json.dumps(_rounded(result)) if asked.json else json.dumps(_rounded(result), indent=2))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(inner) for name, inner in value.items()}
+    return float(f"{value:.4g}") if isinstance(value, float | np.floating) else value
+
+
+if __name__ == "__main__":
+    main()

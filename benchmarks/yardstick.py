@@ -1,0 +1,37 @@
+"""The yardstick: the endpoint that anyone would write first. FastAPI, pydantic models, one ONNX Runtime session.
+
+REPERTOIRE_YARDSTICK=policy.onnx python -m uvicorn --factory benchmarks.yardstick:app
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import onnxruntime as ort
+from fastapi import FastAPI
+from pydantic import BaseModel
+
+
+class Ask(BaseModel):
+    state: list[list[float]]
+    z: list[list[float]]
+
+
+class Answer(BaseModel):
+    targets: list[list[float]]
+
+
+def app() -> FastAPI:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    session = ort.InferenceSession(os.environ["REPERTOIRE_YARDSTICK"], options, providers=["CPUExecutionProvider"])
+    app = FastAPI()
+
+    @app.post("/act")
+    async def act(ask: Ask) -> Answer:
+        feed = {"state": np.array(ask.state, np.float32), "z": np.array(ask.z, np.float32)}
+        return Answer(targets=np.asarray(session.run(["targets"], feed)[0]).tolist())
+
+    return app

@@ -1,0 +1,52 @@
+"""What /act and a controller's decision compute: fields of a request in, fields of the reply out. Speaks no encoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from serving import rows
+from serving.problems import invalid
+from serving.schemas import ActRequest, DecideRequest, validated
+from serving.service import Service
+from serving.skills import ServedSkill
+
+
+async def act(service: Service, fields: object) -> dict[str, Any]:
+    """Joint targets for a state and a skill z; a batch for a batch."""
+    asked = validated(ActRequest, fields)
+    skill = await service.skill(asked.skill)
+    state, z = rows.read(asked.state, skill.forms["state"]), rows.read(asked.z, skill.forms["z"])
+    rows.paired(state, z, ("state", "z"))
+    on_sphere, moved = rows.directions(z, "z", asked.strict)
+    targets = await skill.policy.submit(state.array, on_sphere)
+    if asked.seed is not None:
+        targets = sampled(skill, targets, asked.seed)
+    return {"targets": in_kind(targets, state.one), "z_normalised": moved, "skill": skill.stamp}
+
+
+async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
+    """The controller's z for a state and a goal, and the joint targets that its own skill library gives for it."""
+    asked = validated(DecideRequest, fields)
+    served = await service.controller(name)
+    state, goal = rows.read(asked.state, served.forms["state"]), rows.read(asked.goal, served.forms["goal"])
+    rows.paired(state, goal, ("state", "goal"))
+    z = await served.chooses.submit(state.array, goal.array)
+    targets = await served.skill.policy.submit(state.array, z)
+    answer = {"z": in_kind(z, state.one), "targets": in_kind(targets, state.one)}
+    return {**answer, "controller": served.stamp, "skill": served.skill.stamp}
+
+
+def sampled(skill: ServedSkill, targets: np.ndarray, seed: int) -> np.ndarray:
+    """The policy's own Gaussian around its mean action, as it was trained. The same seed gives the same noise."""
+    if skill.sigma is None:
+        message = f"{skill.version.ref} does not say how wide its policy's noise is"
+        raise invalid("not_sampled", message, "seed", "no seed: the mean action")
+    noise = np.random.default_rng(seed).standard_normal(targets.shape, np.float32)
+    return targets + skill.sigma * noise
+
+
+def in_kind(array: np.ndarray, one: bool) -> np.ndarray:
+    """A row for a row, a batch for a batch."""
+    return np.ascontiguousarray(array[0] if one else array)

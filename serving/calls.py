@@ -1,0 +1,137 @@
+"""Calls: what a client sends for each question, and what it makes of the answer. Pure; `client.py` carries them.
+
+Arrays go as raw float32, both ways: a targets array is the very bits that the graph gave.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import httpx
+import numpy as np
+from numpy.typing import ArrayLike
+
+Array = np.ndarray
+T = TypeVar("T")
+FLOAT32 = np.dtype("<f4")
+
+
+class ServiceError(Exception):
+    """The service refused. `problem` is its Problem: code, message, field, expected."""
+
+    def __init__(self, status: int, problem: dict[str, Any]) -> None:
+        super().__init__(status, problem)
+        self.status = status
+        self.problem = problem
+
+    def __str__(self) -> str:
+        expected = f" (expected {self.problem['expected']})" if self.problem.get("expected") else ""
+        return f"{self.status} {self.problem['code']}: {self.problem['message']}{expected}"
+
+
+@dataclass(frozen=True)
+class Embedding:
+    z: Array  # (N, D), one per window
+    pooled: Array  # (D,)
+    nearest: list[tuple[str, float]]  # training clips and their cosine, nearest first
+    window: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    z: Array  # (D,) or (B, D)
+    targets: Array  # (J,) or (B, J)
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """One request, and how its answer is read."""
+
+    method: str
+    path: str
+    read: Callable[[httpx.Response], T]
+    how: dict[str, Any] = field(default_factory=dict)  # httpx's own arguments
+
+
+def act(state: ArrayLike, z: ArrayLike, skill: str | None, seed: int | None, strict: bool) -> Call[Array]:
+    others = {"skill": skill, "seed": seed, "strict": strict or None}
+    return Call("POST", "/act", lambda answer: _tensors(answer)["targets"], _raw({"state": state, "z": z}, others))
+
+
+def decide(controller: str, state: ArrayLike, goal: ArrayLike) -> Call[Decision]:
+    def read(answer: httpx.Response) -> Decision:
+        return Decision(**_tensors(answer))
+
+    return Call("POST", f"/controllers/{controller}/act", read, _raw({"state": state, "goal": goal}, {}))
+
+
+def encode(states: ArrayLike, skill: str | None) -> Call[Embedding]:
+    return Call("POST", "/encode", _embedding_of_raw, _raw({"frames": states}, {"skill": skill}))
+
+
+def encode_file(path: Path | str, skill: str | None) -> Call[Embedding]:
+    path = Path(path)
+    form = {"files": {"file": (path.name, path.read_bytes())}, "data": {"skill": skill} if skill else {}}
+    return Call("POST", "/encode", lambda answer: _embedding(answer.json()), form)
+
+
+def interpolate(path: Sequence[ArrayLike | str], steps: int, skill: str | None) -> Call[Array]:
+    points = [point if isinstance(point, str) else np.asarray(point, FLOAT32).tolist() for point in path]
+    asked = {"path": points, "steps": steps} | ({"skill": skill} if skill else {})
+    return Call("POST", "/interpolate", lambda answer: np.array(answer.json()["z"], FLOAT32), {"json": asked})
+
+
+def latents(ref: str) -> Call[dict[str, Array]]:
+    def read(answer: httpx.Response) -> dict[str, Array]:
+        return {name: np.array(z, FLOAT32) for name, z in answer.json()["latents"].items()}
+
+    return Call("GET", f"/skills/{ref}/latents", read)
+
+
+def described(path: str, part: str | None = None) -> Call[Any]:
+    """A route that answers in plain JSON; `part` of it."""
+    return Call("GET", path, lambda answer: answer.json()[part] if part else answer.json())
+
+
+def failure(answer: httpx.Response) -> ServiceError:
+    """What an answer that is no success says. Anything but a Problem comes from a proxy, or another service."""
+    problem: dict[str, Any] = {"code": "http_error", "message": answer.text[:200], "field": None, "expected": None}
+    with suppress(ValueError):
+        said = answer.json()
+        if isinstance(said, dict) and said.keys() == problem.keys():
+            problem = said
+    return ServiceError(answer.status_code, problem)
+
+
+def _raw(tensors: dict[str, ArrayLike], others: dict[str, Any]) -> dict[str, Any]:
+    arrays = {name: np.ascontiguousarray(numbers, FLOAT32) for name, numbers in tensors.items()}
+    shapes = ",".join(f"{name}={'x'.join(map(str, array.shape))}" for name, array in arrays.items())
+    fields = json.dumps({name: value for name, value in others.items() if value is not None})
+    headers = {"content-type": "application/octet-stream", "x-tensors": shapes, "x-fields": fields}
+    return {"content": b"".join(array.tobytes() for array in arrays.values()), "headers": headers}
+
+
+def _tensors(answer: httpx.Response) -> dict[str, Array]:
+    found, start = {}, 0
+    for one in answer.headers["x-tensors"].split(","):
+        name, _, sizes = one.partition("=")
+        shape = tuple(map(int, sizes.split("x")))
+        count = int(np.prod(shape))
+        found[name] = np.frombuffer(answer.content, FLOAT32, count, 4 * start).reshape(shape)
+        start += count
+    return found
+
+
+def _embedding_of_raw(answer: httpx.Response) -> Embedding:
+    return _embedding(_tensors(answer) | json.loads(answer.headers["x-fields"]))
+
+
+def _embedding(found: dict[str, Any]) -> Embedding:
+    nearest = [(near["clip"], near["cosine"]) for near in found["nearest"]]
+    z, pooled = (np.asarray(found[name], FLOAT32) for name in ("z", "pooled"))
+    return Embedding(z, pooled, nearest, found["window"])

@@ -1,0 +1,134 @@
+"""Catalog: the versions open for use, by reference. Opens what is asked for, once; never decides what exists.
+
+A reference keeps its meaning until `refresh` finds another one in the store, opens it and finds it good; then the
+next request has the new version, and those under way end on the one they began with. A new version that cannot be
+opened, or a store that cannot be read, changes nothing: what is loaded is served, and `stale` says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Generic, Protocol, TypeVar
+
+from anyio.to_thread import run_sync
+
+from skills_store import reference
+from skills_store.errors import StoreError, UnknownAlias
+from skills_store.store import Store
+from skills_store.version import Version
+
+log = logging.getLogger("repertoire.serving")
+
+
+class Open(Protocol):
+    @property
+    def nbytes(self) -> int: ...  # of its graphs
+
+
+T = TypeVar("T", bound=Open)
+
+
+class Catalog(Generic[T]):
+    """`capacity` bytes of graphs stay open, and what `pinned` means in any case; beyond them, least recently used first.
+
+    A failure to open belongs to the reference that met it: it is raised to whoever asked, and nothing is kept of it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        opened: Callable[[Version], Awaitable[T]],
+        capacity: int,
+        observe: Callable[[str], None],  # "moved" or "failed"
+        pinned: str | None = None,
+    ) -> None:
+        self._store = store
+        self._opened = opened
+        self._capacity = capacity
+        self._observe = observe
+        self._pinned = pinned
+        self._meanings: dict[str, Version] = {}
+        self._items: OrderedDict[Version, T] = OrderedDict()  # least recently used first
+        self._opening: dict[str, asyncio.Task[T]] = {}
+        self.stale: dict[str, StoreError | OSError] = {}  # reference -> why its newest meaning is not the one served
+
+    def now(self, ref: str) -> T | None:
+        """What `ref` means, if that is open already."""
+        version = self._meanings.get(_key(ref))
+        if version is None:
+            return None
+        self._items.move_to_end(version)
+        return self._items[version]
+
+    async def take(self, ref: str) -> T:
+        """What `ref` means, opened if need be. Raises StoreError or OSError where that is impossible."""
+        found = self.now(ref)
+        if found is not None:
+            return found
+        # One task per reference, however many requests wait: a slow file delays only those who want it.
+        task = self._opening.get(ref)
+        if task is None:
+            task = self._opening[ref] = asyncio.create_task(self._fetch(ref))
+            task.add_done_callback(lambda _: self._opening.pop(ref))
+        return await asyncio.shield(task)  # a client that leaves must not cancel it for the others
+
+    def recent(self) -> T | None:
+        """What was used last: for examples, not for answers."""
+        return next(reversed(self._items.values()), None)
+
+    def open(self) -> tuple[Version, ...]:
+        return tuple(self._items)
+
+    async def refresh(self) -> None:
+        """Look once whether the store gives any reference in use another meaning."""
+        for ref in [ref for ref in self._meanings if _moves(ref)]:
+            try:
+                version = await run_sync(self._store.resolve, ref)
+                if version != self._meanings.get(ref):
+                    await self._give(ref, version)
+                    self._observe("moved")
+                self.stale.pop(ref, None)
+            except UnknownAlias:  # taken away on purpose; a store that is away is no UnknownAlias
+                self._meanings.pop(ref, None)
+            except (StoreError, OSError) as error:
+                if str(self.stale.get(ref)) != str(error):
+                    log.warning("%s stays as it is: %s", ref, error)
+                    self._observe("failed")
+                self.stale[ref] = error
+
+    async def _fetch(self, ref: str) -> T:
+        return await self._give(_key(ref), await run_sync(self._store.resolve, ref))
+
+    async def _give(self, ref: str, version: Version) -> T:
+        """Only here does a reference get a meaning: between two requests, and to a version that is open."""
+        item = self._items.get(version) or await self._opened(version)
+        self._items[version] = item
+        self._items.move_to_end(version)
+        self._meanings[ref] = version
+        self._evict(version)
+        return item
+
+    def _evict(self, newest: Version) -> None:
+        kept = {newest, self._meanings.get(_key(self._pinned or ""))}
+        used = sum(item.nbytes for item in self._items.values())
+        for version in [version for version in self._items if version not in kept]:
+            if used <= self._capacity:
+                break
+            used -= self._items.pop(version).nbytes
+        # A reference is remembered only as long as what it means is open.
+        self._meanings = {ref: version for ref, version in self._meanings.items() if version in self._items}
+        self.stale = {ref: why for ref, why in self.stale.items() if ref in self._meanings}
+
+
+def _key(ref: str) -> str:
+    """A name alone is its latest."""
+    return ref if "@" in ref else f"{ref}@{reference.LATEST}"
+
+
+def _moves(ref: str) -> bool:
+    """Numbers and digests mean the same for ever; `latest` and other aliases do not."""
+    wanted = reference.parse(ref)
+    return isinstance(wanted.selector, str) and not wanted.is_digest

@@ -1,0 +1,43 @@
+"""Engine: what runs graphs in this process. Bounds the threads and the queues, and warms a graph before it is used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from time import thread_time
+from typing import Any, TypeVar
+
+import numpy as np
+
+from serving.batcher import MAX_ROWS, Batcher, Ran, Run
+from skills_store.errors import UnusableGraph
+from skills_store.session import Device
+
+T = TypeVar("T")
+INLINE = 0.005  # s: a run of a full batch that takes no longer may hold up the event loop
+
+
+@dataclass(frozen=True)
+class Engine:
+    threads: ThreadPoolExecutor  # for what is too long for the event loop
+    max_waiting: int  # rows, per graph
+    device: Device
+    observe: Callable[[str, Ran], None]  # (the version's reference, what was run)
+
+    async def long(self, work: Callable[..., T], *given: Any) -> T:
+        """`work(*given)` on a thread: a clip takes as long as thousands of actions."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, partial(work, *given))
+
+    def batcher(self, ref: str, run: Run, *row: np.ndarray) -> Batcher:
+        """For a graph that is warm by then: `row` is one good row of each input, (1, width)."""
+        full = [np.repeat(one, MAX_ROWS, axis=0) for one in row]
+        for inputs in (row, full):
+            if not np.isfinite(run(*inputs)).all():
+                raise UnusableGraph(f"{ref} answers a character at rest with numbers that are not finite")
+        started = thread_time()  # not the clock on the wall: a busy machine would make every graph look slow
+        run(*full)
+        inline = self.device == "cpu" and thread_time() - started < INLINE
+        return Batcher(run, self.threads, inline, self.max_waiting, lambda ran: self.observe(ref, ran))

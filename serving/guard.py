@@ -1,0 +1,113 @@
+"""Guard: who may pass, and how often. Asked before a body is read; knows no skill."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from time import monotonic
+
+from serving import keys
+from serving.problems import Refusal
+
+log = logging.getLogger("repertoire.serving")
+OPEN = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"})
+ANYONE = "anonymous"
+
+
+@dataclass
+class Bucket:
+    """A token bucket that holds one second's worth."""
+
+    rate: float  # 1/s
+    tokens: float
+    at: float
+
+    def take(self, now: float) -> float:
+        """0, or the seconds until there is a token."""
+        full = max(1.0, self.rate)
+        self.tokens = min(full, self.tokens + (now - self.at) * self.rate)
+        self.at = now
+        if self.tokens < 1:
+            return (1 - self.tokens) / self.rate
+        self.tokens -= 1
+        return 0.0
+
+
+class Guard:
+    """Without a key file everyone may ask for everything: `Settings` allows that on the loopback address only.
+
+    `share` is the part of each rate that this process may spend: one over the number of workers.
+    """
+
+    def __init__(self, file: Path | None, rate: float | None, share: float) -> None:
+        self._file, self._rate, self._share = file, rate, share
+        self._keys: dict[str, keys.Key] = {}
+        self._stamp: tuple[int, int] | None = None
+        self._buckets: dict[str, Bucket] = {}
+        if file is not None:
+            self._load(file)
+
+    def refresh(self) -> None:
+        """Take up a changed key file. One that cannot be read changes nothing, and is said in the log."""
+        if self._file is not None:
+            try:
+                self._load(self._file)
+            except (OSError, ValueError) as error:
+                log.error("the key file stays as it was: %s", error)
+
+    def admit(self, path: str, headers: Mapping[bytes, bytes]) -> str:
+        """The name of who asks. Raises Refusal: 401 who are you, 403 not you, 429 not so often."""
+        if path in OPEN:
+            return ANYONE
+        key = self._key(headers) if self._file is not None else None
+        scope = needed(path)
+        if key is not None and scope is not None and scope not in key.scopes:
+            message = f"the key {key.name!r} has not the scope {scope!r}, but {', '.join(key.scopes)}"
+            raise Refusal(403, "not_permitted", message, "authorization", f"a key with the scope {scope!r}")
+        name = key.name if key is not None else ANYONE
+        self.spend(name)
+        return name
+
+    def spend(self, name: str) -> None:
+        """One request of what `name` may make. Raises Refusal: 429."""
+        key = self._keys.get(name)
+        rate = (key.rate if key is not None else None) or self._rate
+        if rate is None:
+            return
+        rate, now = rate * self._share, monotonic()
+        bucket = self._buckets.get(name)
+        if bucket is None or bucket.rate != rate:
+            bucket = self._buckets[name] = Bucket(rate, max(1.0, rate), now)
+        if wait := bucket.take(now):
+            message = f"{name} may ask {rate:g} times a second of this worker"
+            raise Refusal(429, "rate_limited", message, None, "fewer requests", retry_after=max(1, ceil(wait)))
+
+    def _key(self, headers: Mapping[bytes, bytes]) -> keys.Key:
+        kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        if kind.lower() != "bearer" or not token:
+            raise Refusal(401, "no_key", "this service needs a key", "authorization", "Authorization: Bearer <key>")
+        key = keys.match(token.strip(), self._keys)
+        if key is None:
+            raise Refusal(401, "wrong_key", "no such key", "authorization", "a key of this service")
+        return key
+
+    def _load(self, file: Path) -> None:
+        status = file.stat()
+        stamp = (status.st_mtime_ns, status.st_ino)
+        if stamp != self._stamp:
+            self._keys = {key.name: key for key in keys.read(file).keys}
+            self._stamp = stamp
+
+
+def needed(path: str) -> keys.Scope | None:
+    """The scope that a path asks for; None: any key will do. A path that does not exist needs a key, too."""
+    if path == "/metrics":
+        return "admin"
+    if path == "/encode" or (path.endswith("/infer") and ".encoder" in path):
+        return "encode"
+    if path in ("/act", "/session", "/interpolate") or path.endswith(("/act", "/infer")):
+        return "act"
+    return None

@@ -1,0 +1,52 @@
+"""Skills by name: the z of a training clip, or one that the client wrote out; and the paths between them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from serving import rows, sphere
+from serving.problems import Refusal, invalid, quoted
+from serving.rows import Form
+from serving.schemas import InterpolateRequest, validated
+from serving.service import Service
+from serving.skills import ServedSkill
+
+MOST_POINTS = 64
+
+
+async def interpolate(service: Service, fields: object) -> dict[str, Any]:
+    """`steps` points on the sphere, through every z of `path`."""
+    asked = validated(InterpolateRequest, fields)
+    skill = await service.skill(asked.skill)
+    points = asked.path if isinstance(asked.path, Sequence | np.ndarray) and not isinstance(asked.path, str) else ()
+    if not 2 <= len(points) <= MOST_POINTS:
+        raise invalid("wrong_shape", "path is not a list of two or more z", "path", f"2 to {MOST_POINTS} z or names")
+    where = [latent(point, f"path[{i}]", skill) for i, point in enumerate(points)]
+    for i, (a, b) in enumerate(itertools.pairwise(where)):
+        refuse_opposite(a, b, f"path[{i + 1}]")
+    return {"z": sphere.path(np.array(where), asked.steps), "skill": skill.stamp}
+
+
+def latent(value: object, field: str, skill: ServedSkill, strict: bool = False) -> np.ndarray:
+    """One z, (D,), on the sphere: a row of numbers, or the name of a training clip."""
+    if isinstance(value, str):
+        clips = skill.manifest.latent.clips
+        if value not in clips:
+            exists = ", ".join(clips) or "none"
+            raise Refusal(404, "unknown_clip", f"no clip {quoted(value)}; there are: {exists}", field, "a clip's name")
+        return np.array(clips[value], np.float32)
+    form = Form(field, skill.forms["z"].tensor, 1)
+    found = rows.read(value, form)
+    if not found.one:
+        raise invalid("wrong_shape", f"{field} is a batch, not one z", field, f"[{form.width}] or a clip's name")
+    return rows.directions(found, field, strict)[0][0]
+
+
+def refuse_opposite(a: np.ndarray, b: np.ndarray, field: str) -> None:
+    if sphere.opposite(a, b):
+        message = f"{field} is opposite to the z before it: every great circle is as short"
+        raise invalid("no_one_path", message, field, "a z in between")

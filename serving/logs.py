@@ -1,0 +1,32 @@
+"""Logs: one JSON object per line on stderr, for whatever collects them. What a record carries is its caller's choice."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+
+import orjson
+
+FIELDS = ("request_id", "route", "status", "ms", "key")
+
+
+class Lines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "at": datetime.fromtimestamp(record.created, UTC),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **{name: value for name in FIELDS if (value := getattr(record, name, None)) is not None},
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return orjson.dumps(line, default=str).decode()
+
+
+def configure(access: bool) -> None:
+    """Warnings and worse from everyone; a line per request only where asked."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Lines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("repertoire.access").setLevel(logging.INFO if access else logging.WARNING)

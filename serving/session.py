@@ -1,0 +1,159 @@
+"""Session: one character's control loop over a WebSocket. State in, action out; the latent lives on the server's side.
+
+The first message, as JSON text, chooses: {"skill": "humanoid@prod", "z": "walk"} or {"controller": "reach"}, with
+"hold" (control steps for which a controller's decision is held), "strict" and "seed" where wanted. The answer says what
+was chosen. Every message with a state is then answered with targets:
+
+    text     {"state": ..., "goal": ..., "z": ..., "blend": 15}     goal, z and blend stay until they are given again
+    binary   float32 little-endian: state, or state then goal (of a controller), or state then z (of a skill)
+
+"blend" goes to the new z along the sphere, in that many steps. A session keeps the version that it was opened with.
+A message that cannot be used is answered with a Problem, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from serving import rows, sphere
+from serving.act import sampled
+from serving.latents import latent, refuse_opposite
+from serving.problems import invalid
+from serving.rows import Form
+from serving.schemas import Wire, validated
+from serving.service import Service
+from serving.skills import ServedController, ServedSkill
+
+FLOAT32 = np.dtype("<f4")
+
+
+class Opening(Wire):
+    skill: str | None = Field(default=None, description="As in /act; not with a controller, which has its own")
+    controller: str | None = Field(default=None, description="As in /controllers")
+    z: Any = Field(default=None, description="[D] or a clip's name; needed for a skill")
+    hold: int | None = Field(default=None, ge=1, le=10_000, strict=True, description="Steps per decision")
+    strict: bool = Field(default=False, strict=True, description="As in /act")
+    seed: int | None = Field(default=None, ge=0, le=2**62, strict=True, description="As in /act, for the first step")
+
+
+class Step(Wire):
+    state: Any = Field(default=None, description="[S] or named parts; without it nothing is computed")
+    goal: Any = Field(default=None, description="[G] or named parts, of a controller")
+    z: Any = Field(default=None, description="[D] or a clip's name, of a skill")
+    blend: int = Field(default=0, ge=0, le=10_000, strict=True, description="Steps in which to go to z")
+
+
+@dataclass
+class Session:
+    skill: ServedSkill
+    controller: ServedController | None
+    hold: int
+    strict: bool
+    seed: int | None
+    z: np.ndarray | None = None  # (D,) what is performed now
+    goal: np.ndarray | None = None  # (1, G)
+    course: list[np.ndarray] = field(default_factory=list)  # z of the steps to come, last first
+    steps: int = 0
+
+    def opened(self) -> dict[str, Any]:
+        """What was chosen, as the client is told."""
+        found = {"skill": self.skill.stamp, "state_dim": self.skill.forms["state"].width}
+        if self.controller is None:
+            return found
+        return found | {"controller": self.controller.stamp, "goal_dim": self._goal.width, "hold": self.hold}
+
+    async def step(self, asked: Step) -> dict[str, Any]:
+        """One control step. What the message changes counts from this step on, and not at all where it is refused."""
+        state = self._one(asked.state, self.skill.forms["state"]) if asked.state is not None else None
+        goal = self._one(asked.goal, self._goal) if asked.goal is not None else self.goal
+        turn = self._turn(asked)
+        if state is not None and self.controller is not None and goal is None:
+            raise invalid("missing_field", "this session has no goal yet", "goal", self._goal.expected)
+        self.goal = goal
+        if turn is not None:
+            self.course = turn
+        if state is None:
+            return self.opened()
+        z = await self._z(state)
+        targets = await self.skill.policy.submit(state, z[None])
+        if self.seed is not None:
+            targets = sampled(self.skill, targets, self.seed + self.steps)
+        self.z, self.steps = z, self.steps + 1
+        return {"targets": targets[0], "z": z}
+
+    def read(self, data: bytes) -> Step:
+        """A binary message: the state, and what else fits its length."""
+        if len(data) % 4:
+            raise invalid("not_a_frame", f"{len(data)} bytes are no whole float32 numbers", None, self._lengths())
+        numbers, width = np.frombuffer(data, FLOAT32), self.skill.forms["state"].width
+        rest = len(numbers) - width
+        if rest == 0:
+            return Step(state=numbers)
+        if self.controller is not None and rest == self._goal.width:
+            return Step(state=numbers[:width], goal=numbers[width:])
+        if self.controller is None and rest == self.skill.forms["z"].width:
+            return Step(state=numbers[:width], z=numbers[width:])
+        raise invalid("not_a_frame", f"a frame of {len(numbers)} numbers", None, self._lengths())
+
+    async def _z(self, state: np.ndarray) -> np.ndarray:
+        if self.controller is None:
+            z = self.course.pop() if self.course else self.z
+            assert z is not None  # a skill's session is opened with one
+            return z
+        if self.z is None or self.steps % self.hold == 0:
+            assert self.goal is not None  # `step` refuses a state before the first goal
+            return (await self.controller.chooses.submit(state, self.goal))[0]
+        return self.z
+
+    def _turn(self, asked: Step) -> list[np.ndarray] | None:
+        if asked.z is None:
+            return None
+        if self.controller is not None:
+            raise invalid("unknown_field", "this session's z is chosen by its controller", "z", "a goal")
+        new = latent(asked.z, "z", self.skill, self.strict)
+        if self.z is None or not asked.blend:
+            return [new]
+        refuse_opposite(self.z, new, "z")
+        return list(sphere.path(np.array([self.z, new]), asked.blend + 1)[:0:-1])
+
+    def _one(self, value: object, form: Form) -> np.ndarray:
+        found = rows.read(value, form)
+        if not found.one:
+            raise invalid("wrong_shape", f"{form.field} is a batch; a session is one character", form.field, "one row")
+        return found.array
+
+    @property
+    def _goal(self) -> Form:
+        if self.controller is None:
+            raise invalid("unknown_field", "this session has a skill, and no controller that takes a goal", "goal", "z")
+        return self.controller.forms["goal"]
+
+    def _lengths(self) -> str:
+        state = self.skill.forms["state"].width
+        other = ("goal", self._goal) if self.controller is not None else ("z", self.skill.forms["z"])
+        return f"{state} float32 (state), or {state + other[1].width} (state, {other[0]})"
+
+
+async def opened(service: Service, fields: object) -> Session:
+    """Raises Refusal."""
+    asked = validated(Opening, fields)
+    if asked.controller is not None:
+        if asked.skill is not None or asked.z is not None:
+            name = "skill" if asked.skill is not None else "z"
+            raise invalid("unknown_field", f"a controller has its own {name}", name, f"controller without {name}")
+        controller = await service.controller(asked.controller)
+        held = asked.hold or controller.controller.llc_steps
+        return Session(controller.skill, controller, held, asked.strict, asked.seed)
+    skill = await service.skill(asked.skill)
+    if asked.z is None:
+        raise invalid("missing_field", "z is missing", "z", "[D] or a clip's name")
+    if asked.hold is not None:
+        raise invalid("unknown_field", "hold is of controllers: a skill's z stays until another is given", "hold")
+    session = Session(skill, None, 1, asked.strict, asked.seed)
+    session.course = [latent(asked.z, "z", skill, asked.strict)]
+    session.z = session.course[0]
+    return session

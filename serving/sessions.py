@@ -1,0 +1,80 @@
+"""WS /session: the messages of a session, as text and as binary. What they mean is `session.py`'s business."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+
+from serving.problems import Refusal, invalid
+from serving.schemas import validated
+from serving.service import Service
+from serving.session import FLOAT32, Session, Step, opened
+from serving.wire import json
+
+log = logging.getLogger("repertoire.serving")
+router = APIRouter()
+BROKEN = 1011
+
+
+@router.websocket("/session")
+async def session(socket: WebSocket) -> None:
+    """One character's control loop; see `serving/session.py` for the messages."""
+    service: Service = socket.app.state.service
+    await socket.accept()
+    service.metrics.sessions.inc()
+    try:
+        found = await _open(socket, service)
+        await _loop(socket, found, lambda: service.guard.spend(socket.scope["key"]))
+    except WebSocketDisconnect:
+        pass
+    except Exception as error:
+        log.error("a session failed", exc_info=error)
+        await socket.close(BROKEN)
+    finally:
+        service.metrics.sessions.dec()
+
+
+async def _open(socket: WebSocket, service: Service) -> Session:
+    while True:
+        message = await _received(socket)
+        try:
+            if message.get("text") is None:
+                raise invalid("not_a_frame", "the first message says what to perform, as JSON text", None, "text")
+            found = await opened(service, json.decode(message["text"].encode(), {}))
+        except Refusal as refusal:
+            await socket.send_text(refusal.problem.model_dump_json())
+            continue
+        await _say(socket, found.opened())
+        return found
+
+
+async def _loop(socket: WebSocket, session: Session, spend: Callable[[], None]) -> None:
+    while True:
+        message = await _received(socket)
+        text, data = message.get("text"), message.get("bytes") or b""
+        try:
+            spend()  # a step counts as a request does
+            asked = session.read(data) if text is None else validated(Step, json.decode(text.encode(), {}))
+            answer = await session.step(asked)
+        except Refusal as refusal:
+            await socket.send_text(refusal.problem.model_dump_json())
+            continue
+        if text is None:
+            await socket.send_bytes(np.ascontiguousarray(answer["targets"], FLOAT32).tobytes())
+        else:
+            await _say(socket, answer)
+
+
+async def _received(socket: WebSocket) -> dict[str, Any]:
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1000))
+    return dict(message)
+
+
+async def _say(socket: WebSocket, fields: dict[str, Any]) -> None:
+    await socket.send_text(json.encode(fields)[0].decode())

@@ -1,0 +1,141 @@
+"""The Open Inference Protocol v2: infer requests and replies, with the binary tensor extension. Knows no model.
+
+https://kserve.github.io/website/docs/concepts/architecture/data-plane/v2-protocol and, for binary tensors, Triton's
+extension_binary_data: the JSON comes first, and `Inference-Header-Content-Length` says how long it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from serving.problems import Refusal, invalid, quoted
+from serving.reply import JSON, Headers
+from serving.wire import json
+
+LENGTH = b"inference-header-content-length"
+FLOAT32 = np.dtype("<f4")
+Array = np.ndarray
+
+
+class Loose(BaseModel):
+    """Clients send more than we read: sequence ids, priorities, parameters of other servers."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Input(Loose):
+    name: str
+    shape: list[int] = Field(max_length=8)
+    datatype: str
+    parameters: dict[str, Any] = {}
+    data: Any = None
+
+
+class Output(Loose):
+    name: str
+    parameters: dict[str, Any] = {}
+
+
+class Infer(Loose):
+    id: str | None = None
+    inputs: list[Input] = Field(max_length=16)
+    outputs: list[Output] = Field(default=[], max_length=16)
+    parameters: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Call:
+    id: str | None
+    tensors: dict[str, Array]
+    outputs: tuple[str, ...]  # asked for; empty: all
+    binary: dict[str, bool]  # per output, where it was said
+    binary_by_default: bool
+
+
+def decode(body: bytes, headers: Mapping[bytes, bytes]) -> Call:
+    """Raises Refusal."""
+    said = headers.get(LENGTH)
+    if said is not None and not (said.isdigit() and len(said) < 12 and int(said) <= len(body)):
+        raise invalid("wrong_type", f"{LENGTH.decode()} is {quoted(said)}", LENGTH.decode(), "the length of the JSON")
+    end = len(body) if said is None else int(said)
+    try:
+        asked = Infer.model_validate(json.decode(body[:end], headers))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        path = ".".join(map(str, first["loc"])) or None
+        raise invalid("wrong_type", f"the request is not usable: {first['msg']}", path, "an infer request") from None
+    tensors, start = {}, end
+    for one in asked.inputs:
+        size = one.parameters.get("binary_data_size")
+        tensors[one.name] = _from_json(one) if size is None else _from_bytes(one, body, start, size)
+        start += size or 0
+    if start != len(body):
+        raise invalid("wrong_shape", f"{len(body) - start} bytes of the body belong to no input", "inputs")
+    chosen = {one.name: bool(one.parameters["binary_data"]) for one in asked.outputs if "binary_data" in one.parameters}
+    names = tuple(one.name for one in asked.outputs)
+    return Call(asked.id, tensors, names, chosen, bool(asked.parameters.get("binary_data_output", False)))
+
+
+def encode(call: Call, model: str, version: str, outputs: Mapping[str, Array]) -> tuple[bytes, Headers]:
+    """The reply, each output as its request wants it."""
+    described, parts = [], []
+    for name, array in outputs.items():
+        one: dict[str, Any] = {"name": name, "datatype": "FP32", "shape": list(array.shape)}
+        if call.binary.get(name, call.binary_by_default):
+            parts.append(np.ascontiguousarray(array, FLOAT32).tobytes())
+            one["parameters"] = {"binary_data_size": len(parts[-1])}
+        else:
+            one["data"] = np.ascontiguousarray(array, FLOAT32).reshape(-1)
+        described.append(one)
+    found = {"model_name": model, "model_version": version, "outputs": described}
+    head = orjson.dumps(found | ({"id": call.id} if call.id else {}), option=orjson.OPT_SERIALIZE_NUMPY)
+    if not parts:
+        return head, (JSON,)
+    media = (b"content-type", b"application/octet-stream")
+    return b"".join([head, *parts]), (media, (LENGTH, b"%d" % len(head)))
+
+
+def _from_bytes(one: Input, body: bytes, start: int, size: object) -> Array:
+    _refuse_other(one)
+    if type(size) is not int or size != 4 * math.prod(one.shape) or not 0 <= size <= len(body) - start:
+        raise _wrong(one, f"binary_data_size is {quoted(size)}")
+    return np.frombuffer(body, FLOAT32, size // 4, start).reshape(one.shape)
+
+
+def _from_json(one: Input) -> Array:
+    """Nested or flat, as the protocol allows both."""
+    _refuse_other(one)
+    numbers: list[Any] = [one.data]
+    while numbers and isinstance(numbers[0], list):
+        if not all(isinstance(inner, list) for inner in numbers):
+            raise _wrong(one, "its data is ragged")
+        numbers = [number for inner in numbers for number in inner]
+    if not set(map(type, numbers)) <= {int, float}:
+        raise _wrong(one, "its data are not all numbers")
+    if len(numbers) != math.prod(one.shape):
+        raise _wrong(one, f"its data are {len(numbers)} numbers")
+    with np.errstate(over="ignore"):
+        return np.array([x if abs(x) < 1e39 else np.inf for x in numbers], np.float32).reshape(one.shape)
+
+
+def _refuse_other(one: Input) -> None:
+    if one.datatype != "FP32":
+        raise invalid("wrong_type", f"{quoted(one.name)} is {quoted(one.datatype)}", quoted(one.name)[1:-1], "FP32")
+    if any(size < 0 for size in one.shape) or math.prod(one.shape) > 2**28:
+        raise _wrong(one, "no such shape")
+
+
+def _wrong(one: Input, why: str) -> Refusal:
+    return invalid(
+        "wrong_shape",
+        f"input {quoted(one.name)} of shape {one.shape}: {why}",
+        quoted(one.name)[1:-1],
+        "as many numbers, or bytes of float32, as the shape says",
+    )

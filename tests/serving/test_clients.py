@@ -1,0 +1,142 @@
+"""Clients against a running service: Python's two, and the C++ and C# examples of the manual where a compiler is."""
+
+import asyncio
+import shutil
+import subprocess
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from serving import keys
+from serving.client import AsyncClient, Client, ServiceError
+from skills_store.library import Controller, SkillLibrary
+from tests.serving.local import goal_rows, skill_rows, state_rows
+from tests.serving.process import ROOT, running
+
+STATE, Z, GOAL = state_rows(3), skill_rows(3), goal_rows(3)
+EXAMPLES = ROOT / "docs" / "clients"
+
+
+@pytest.fixture(scope="module")
+def live(standing):
+    with running(standing.root) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def library(standing):
+    return SkillLibrary.open(standing, "humanoid")
+
+
+def test_both_clients_give_the_graphs_own_bits(live, standing, library):
+    controller = Controller.open(standing, "reach")
+
+    async def asked():
+        async with AsyncClient(live.url) as client:
+            one, decided, embedded = await asyncio.gather(
+                client.act(STATE[0], Z[0]), client.decide("reach", STATE, GOAL), client.encode(state_rows(9))
+            )
+            path = await client.interpolate(["walk", Z[0]], 4)
+            return one, decided, embedded, path, await client.latents("humanoid"), await client.skills()
+
+    with Client(live.url) as client:
+        waited = (
+            client.act(STATE[0], Z[0]),
+            client.decide("reach", STATE, GOAL),
+            client.encode(state_rows(9)),
+            client.interpolate(["walk", Z[0]], 4),
+            client.latents("humanoid"),
+            client.skills(),
+        )
+        assert client.controllers()[0]["name"] == "reach"
+        assert client.skill("humanoid@1")["latent_dim"] == 8
+    for one, decided, embedded, path, latents, skills in (waited, asyncio.run(asked())):
+        np.testing.assert_array_equal(one, library.act(STATE[:1], Z[:1])[0])
+        np.testing.assert_array_equal(decided.z, controller.decide(STATE, GOAL))
+        np.testing.assert_array_equal(decided.targets, library.act(STATE, decided.z))
+        np.testing.assert_array_equal(embedded.z, library.embed(state_rows(9)).windows)
+        assert embedded.nearest[0][0] == "walk"
+        assert path.shape == (4, 8)
+        np.testing.assert_array_equal(latents["walk"], np.eye(8, dtype=np.float32)[0])
+        assert skills[0]["name"] == "humanoid"
+
+
+def test_a_client_with_a_key_and_one_without(standing, tmp_path):
+    token, key = keys.made("game", ["act"])
+    keys.write(tmp_path / "keys.json", [key])
+    with running(standing.root, keys=tmp_path / "keys.json") as live:
+        with Client(live.url, key=token) as client:
+            assert client.act(STATE, Z).shape == (3, 28)
+            with pytest.raises(ServiceError, match="403 not_permitted"):
+                client.encode(state_rows(9))
+        with Client(live.url) as client, pytest.raises(ServiceError, match="401 no_key"):
+            client.act(STATE, Z)
+
+
+class Busy(BaseHTTPRequestHandler):
+    """A server that has no room twice, and then answers as the path says."""
+
+    protocol_version = "HTTP/1.1"
+    asked: ClassVar[list[str]] = []  # paths, of all requests
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        status = int(self.path.split("/")[2]) if self.asked.count(self.path) < 3 else 200
+        body = b'{"skills": []}'
+        self.send_response(status)
+        self.send_header("retry-after", "0")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format, *args):
+        pass
+
+
+@pytest.mark.parametrize(("status", "times"), [(429, 3), (503, 3), (500, 1), (404, 1), (422, 1), (408, 1)])
+def test_only_a_busy_service_is_asked_again(status, times):
+    with HTTPServer(("127.0.0.1", 0), Busy) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        path = f"/skills/{status}"
+        Busy.asked.clear()
+        with Client(f"http://127.0.0.1:{server.server_port}") as client:
+            if times == 1:
+                with pytest.raises(ServiceError, match=str(status)):
+                    client.skill(str(status))
+            else:
+                client.skill(str(status))
+        assert Busy.asked == [path] * times
+        server.shutdown()
+        thread.join()
+
+
+def printed_by(command, live, library):
+    state, z = np.zeros((1, 69), np.float32), np.zeros((1, 8), np.float32)
+    state[0, 2], state[0, 3], z[0, 0] = 0.9, 1, 1
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    np.testing.assert_array_equal(np.array(done.stdout.split(), np.float32), library.act(state, z)[0])
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler here")
+def test_the_cpp_example_gives_the_graphs_own_bits(live, library, tmp_path):
+    program = tmp_path / "act"
+    command = ["c++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", str(EXAMPLES / "act.cpp"), "-o", str(program)]
+    subprocess.run(command, check=True, timeout=120)
+    host, port = live.address
+    printed_by([str(program), host, str(port), "69", "8"], live, library)
+    refused = subprocess.run([str(program), host, str(port), "68", "8"], check=False, capture_output=True, text=True)
+    assert (refused.returncode, "wrong_shape" in refused.stderr) == (1, True)
+
+
+@pytest.mark.skipif(shutil.which("dotnet") is None, reason="no .NET here")
+def test_the_csharp_example_gives_the_graphs_own_bits(live, library, tmp_path):
+    subprocess.run(["dotnet", "new", "console", "-o", str(tmp_path), "--force"], check=True, timeout=300)
+    (tmp_path / "Program.cs").write_text((EXAMPLES / "Act.cs").read_text())
+    subprocess.run(["dotnet", "build", "-o", str(tmp_path / "out"), str(tmp_path)], check=True, timeout=300)
+    program = next(Path(tmp_path / "out").glob("*.dll"))
+    printed_by(["dotnet", str(program), live.url, "69", "8"], live, library)

@@ -1,0 +1,140 @@
+"""Whatever arrives, the answer is documented and no 5xx. Short forms; the long ones are `slow`."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+
+import numpy as np
+import ormsgpack
+import pytest
+
+from pretrain.characters.character import load_character
+from serving import wire
+from serving.act import ActRequest
+from serving.problems import Refusal
+from serving.rows import Form, directions, paired, read
+from serving.schemas import validated
+from serving.wire import oip
+from tests.serving.local import skill_rows, state_rows, write_store
+from tests.serving.process import running
+from tests.tiny import POLICY, skills_files, skills_manifest
+
+STATE, Z = state_rows(2), skill_rows(2)
+FIELDS = {"state": STATE.tolist(), "z": Z.tolist(), "skill": "humanoid", "strict": False, "seed": 3}
+TENSORS = {b"content-type": b"application/octet-stream", b"x-tensors": b"state=2x69,z=2x8", b"x-fields": b'{"seed": 3}'}
+HEAD = json.dumps(
+    {
+        "id": "a",
+        "inputs": [
+            {"name": "state", "shape": [2, 69], "datatype": "FP32", "parameters": {"binary_data_size": 552}},
+            {"name": "z", "shape": [2, 8], "datatype": "FP32", "data": Z.tolist()},
+        ],
+        "outputs": [{"name": "targets", "parameters": {"binary_data": True}}],
+    }
+).encode()
+GOOD = {
+    "json": ({b"content-type": b"application/json"}, json.dumps(FIELDS).encode()),
+    "msgpack": ({b"content-type": b"application/msgpack"}, ormsgpack.packb(FIELDS)),
+    "raw": (TENSORS, STATE.tobytes() + Z.tobytes()),
+    "oip": ({oip.LENGTH: b"%d" % len(HEAD)}, HEAD + STATE.tobytes()),
+}
+FORMS = {name: Form(name, POLICY.input(name), 16) for name in ("state", "z")}
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 5, 20])):
+        at = rng.randrange(len(changed) or 1)
+        kind = rng.randrange(5)
+        if kind == 0:
+            changed[at : at + 1] = bytes([rng.randrange(256)])
+        elif kind == 1:
+            del changed[at : at + rng.choice([1, 4, 50])]
+        elif kind == 2:
+            changed[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice([1, 4, 9])))
+        elif kind == 3:
+            changed[at:at] = rng.choice([b"[", b"{", b"NaN", b"1e999", b"-", b'"', b"null", b"\xff" * 8, b"9" * 30])
+        else:
+            piece = changed[at : at + rng.randrange(64)]
+            changed[at:at] = piece
+    return bytes(changed)
+
+
+def decoded(kind: str, headers: dict[bytes, bytes], body: bytes) -> None:
+    """All that stands between the bytes and the graph."""
+    if kind == "oip":
+        call = oip.decode(body, headers)
+        for name, array in call.tensors.items():
+            if name in FORMS:
+                read(array, FORMS[name])
+        return
+    asked = validated(ActRequest, wire.of(headers).decode(body, headers))
+    state, z = read(asked.state, FORMS["state"]), read(asked.z, FORMS["z"])
+    paired(state, z, ("state", "z"))
+    array, _ = directions(z, "z", asked.strict)
+    assert array.dtype == state.array.dtype == np.float32
+    assert np.isfinite(array).all()
+    assert np.isfinite(state.array).all()
+    assert state.array.shape[1:] == (69,)
+
+
+def fuzzed(kind: str, count: int, seed: int) -> dict[str, int]:
+    rng, (headers, body) = random.Random(seed), GOOD[kind]
+    seen = {"accepted": 0, "refused": 0}
+    decoded(kind, headers, body)
+    for _ in range(count):
+        asked = dict(headers)
+        if kind in ("raw", "oip") and rng.random() < 0.3:
+            name = rng.choice(list(asked))
+            asked[name] = mutated(asked[name], rng)
+        try:
+            decoded(kind, asked, mutated(body, rng) if rng.random() < 0.9 else body)
+            seen["accepted"] += 1
+        except Refusal as refusal:
+            seen["refused"] += refusal.status in (404, 413, 422)
+    assert sum(seen.values()) == count
+    return seen
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_mutated_bodies_are_read_or_refused(kind):
+    seen = fuzzed(kind, 3000, seed=1)
+    assert min(seen.values()) > 10  # the mutations reach both sides
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_million_mutated_bodies_are_read_or_refused(kind):
+    fuzzed(kind, 1_250_000, seed=2)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    """With the real humanoid's skeleton, so that uploads are read."""
+    store, manifest = write_store(tmp_path_factory.mktemp("fuzzed")), skills_manifest()
+    body = manifest.character.model_copy(update={"skeleton": load_character("humanoid").skeleton.to_dict()})
+    store.publish(manifest.model_copy(update={"character": body}), skills_files())
+    with running(store.root) as service:
+        yield service
+
+
+def as_documented(url, examples):
+    """schemathesis against the running service. A schema cannot say how wide a row is: what fits it may be a 422."""
+    command = [sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json", "--max-examples", str(examples)]
+    command += ["--phases", "examples,fuzzing", "--exclude-checks", "positive_data_acceptance", "--no-color"]
+    done = subprocess.run(
+        [*command, "--seed", "1", "--suppress-health-check", "all"], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    return int(re.findall(r"(\d+) generated", done.stdout)[0])
+
+
+def test_every_route_answers_as_documented(live):
+    assert as_documented(live.url, 5) > 50
+
+
+@pytest.mark.slow
+def test_every_route_answers_as_documented_a_hundred_thousand_times(live):
+    assert as_documented(live.url, 5000) >= 100_000

@@ -1,0 +1,133 @@
+"""/v2 as the real tritonclient sees it, and by hand where that client would never go."""
+
+import json
+
+import numpy as np
+import pytest
+import tritonclient.http as triton
+from tritonclient.utils import InferenceServerException
+
+from skills_store.library import Controller, SkillLibrary
+from tests.serving.local import goal_rows, skill_rows, state_rows
+from tests.serving.process import running
+from tests.tiny import WINDOW
+
+
+@pytest.fixture(scope="module")
+def client(standing):
+    with running(standing.root) as live:
+        found = triton.InferenceServerClient(live.url.removeprefix("http://"))
+        yield found
+        found.close()
+
+
+def given(binary=True, **arrays):
+    found = []
+    for name, array in arrays.items():
+        found.append(triton.InferInput(name, list(array.shape), "FP32"))
+        found[-1].set_data_from_numpy(np.ascontiguousarray(array), binary_data=binary)
+    return found
+
+
+@pytest.mark.parametrize("binary_in", [True, False])
+@pytest.mark.parametrize("binary_out", [True, False, None])
+def test_the_policy_answers_as_the_library_does(client, standing, binary_in, binary_out):
+    state, z = state_rows(7), skill_rows(7)
+    outputs = None if binary_out is None else [triton.InferRequestedOutput("targets", binary_data=binary_out)]
+    found = client.infer("humanoid", given(binary_in, state=state, z=z), outputs=outputs, request_id="seven")
+    wanted = SkillLibrary.open(standing, "humanoid").act(state, z)
+    np.testing.assert_array_equal(found.as_numpy("targets"), wanted)
+    assert found.get_response()["id"] == "seven"
+    assert found.get_response()["model_version"] == "1"
+
+
+def test_every_graph_is_a_model(client, standing):
+    library, controller = SkillLibrary.open(standing, "humanoid"), Controller.open(standing, "reach")
+    windows = state_rows(4 * WINDOW).reshape(4, WINDOW, -1)
+    found = client.infer("humanoid.encoder", given(window=windows)).as_numpy("z")
+    np.testing.assert_array_equal(found, library.encode(windows))
+    found = client.infer("humanoid.style", given(window=windows), model_version="1").as_numpy("style")
+    np.testing.assert_array_equal(found, library.style(windows))
+    state, goal = state_rows(2), goal_rows(2)
+    found = client.infer("reach", given(state=state, goal=goal)).as_numpy("z")
+    np.testing.assert_array_equal(found, controller.decide(state, goal))
+
+
+def test_health_metadata_and_index(client):
+    assert client.is_server_live()
+    assert client.is_server_ready()
+    assert client.is_model_ready("humanoid")
+    assert client.is_model_ready("humanoid", "1")
+    assert not client.is_model_ready("nobody")
+    assert client.get_server_metadata()["name"] == "repertoire"
+    found = client.get_model_metadata("humanoid.policy")
+    assert found["inputs"] == [
+        {"name": "state", "datatype": "FP32", "shape": [-1, 69]},
+        {"name": "z", "datatype": "FP32", "shape": [-1, 8]},
+    ]
+    assert found["outputs"] == [{"name": "targets", "datatype": "FP32", "shape": [-1, 28]}]
+    assert client.get_model_config("humanoid")["input"][0] == {"name": "state", "data_type": "TYPE_FP32", "dims": [69]}
+    index = {(model["name"], model["version"]) for model in client.get_model_repository_index()}
+    assert index == {("humanoid", "1"), ("reach", "1")}
+
+
+def test_what_is_refused_is_said_in_the_clients_own_terms(client):
+    state, z = state_rows(2), skill_rows(2)
+    cases = [
+        ("nobody", given(state=state, z=z), "unknown_skill"),
+        ("humanoid.flight", given(state=state, z=z), "unknown_model"),
+        ("humanoid", given(state=state), "missing_field"),
+        ("humanoid", given(state=state, z=z[:1]), "batch_mismatch"),
+        ("humanoid", given(state=state, z=z[:, :3]), "wrong_shape"),
+        ("humanoid", given(state=state[0], z=z[0]), "wrong_shape"),
+        ("humanoid", given(state=np.full_like(state, np.nan), z=z), "not_finite"),
+        ("humanoid.encoder", given(window=state), "wrong_shape"),
+    ]
+    for model, inputs, code in cases:
+        with pytest.raises(InferenceServerException, match=code):
+            client.infer(model, inputs)
+    with pytest.raises(InferenceServerException, match="unknown_field"):
+        client.infer("humanoid", given(state=state, z=z), outputs=[triton.InferRequestedOutput("speed")])
+
+
+STATE, Z = state_rows(1), skill_rows(1)
+HEAD = json.dumps(
+    {
+        "inputs": [
+            {"name": "state", "shape": [1, 69], "datatype": "FP32", "parameters": {"binary_data_size": 276}},
+            {"name": "z", "shape": [1, 8], "datatype": "FP32", "parameters": {"binary_data_size": 32}},
+        ]
+    }
+).encode()
+BODY = HEAD + STATE.tobytes() + Z.tobytes()
+HOSTILE = [  # body, length of its JSON
+    (BODY[:-1], len(HEAD)),
+    (BODY + b"x", len(HEAD)),
+    (BODY, len(BODY) + 1),
+    (BODY, -1),
+    (BODY, "x"),
+    (BODY, 10**30),
+    (BODY, 5),
+    (BODY.replace(b"276", b"-76"), len(HEAD)),
+    (BODY.replace(b"276", b"1.5"), len(HEAD)),
+    (BODY.replace(b"[1, 69]", b"[1,-69]"), len(HEAD)),
+    (BODY.replace(b"[1, 69]", b"[9,999]"), len(HEAD)),
+    (BODY.replace(b"FP32", b"FP64"), len(HEAD)),
+    (b'{"inputs": 3}', None),
+    (b'{"inputs": [{"name": "state", "shape": [2], "datatype": "FP32", "data": [1, [2]]}]}', None),
+    (b'{"inputs": [{"name": "state", "shape": [2], "datatype": "FP32", "data": ["a", null]}]}', None),
+    (b'{"inputs": [{"name": "state", "shape": [9999999, 9999999], "datatype": "FP32", "data": []}]}', None),
+    (b'{"inputs": [{"name": "state", "shape": [0], "datatype": "FP32", "data": []}]}', None),
+    (b"[]", None),
+    (b"", None),
+]
+
+
+@pytest.mark.parametrize(("body", "length"), HOSTILE, ids=range(len(HOSTILE)))
+def test_a_request_that_is_none_is_a_problem_with_an_error(service, body, length):
+    headers = {} if length is None else {"inference-header-content-length": str(length)}
+    answer = service.post("/v2/models/humanoid/infer", content=body, headers=headers)
+    assert answer.status_code == 422, answer.text
+    found = answer.json()
+    assert list(found) == ["error", "code", "message", "field", "expected"]
+    assert found["error"] == f"{found['code']}: {found['message']}"

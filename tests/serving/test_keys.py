@@ -1,0 +1,181 @@
+"""Keys: nobody without one, nothing beyond its scopes, no secret at rest or in a log, changes without a restart."""
+
+import json
+import re
+import time
+
+import pytest
+
+from serving import keys
+from serving.guard import Bucket
+from serving.settings import Settings
+from tests.serving.local import Local, problem, skill_rows, state_rows
+
+STATE, Z = state_rows(1)[0].tolist(), skill_rows(1)[0].tolist()
+ASK = {"state": STATE, "z": Z}
+ROUTES = {  # method and path -> the scope that opens it; None: any key; "": no key
+    ("POST", "/act"): "act",
+    ("POST", "/controllers/reach/act"): "act",
+    ("POST", "/interpolate"): "act",
+    ("POST", "/encode"): "encode",
+    ("POST", "/v2/models/humanoid/infer"): "act",
+    ("POST", "/v2/models/humanoid/versions/1/infer"): "act",
+    ("POST", "/v2/models/humanoid.encoder/infer"): "encode",
+    ("POST", "/v2/repository/index"): None,
+    ("GET", "/metrics"): "admin",
+    ("GET", "/skills"): None,
+    ("GET", "/skills/humanoid"): None,
+    ("GET", "/skills/humanoid/latents"): None,
+    ("GET", "/controllers"): None,
+    ("GET", "/controllers/reach"): None,
+    ("GET", "/v2"): None,
+    ("GET", "/v2/models/humanoid"): None,
+    ("GET", "/docs"): None,
+    ("GET", "/openapi.json"): None,
+    ("GET", "/nothing/here"): None,
+    ("GET", "/healthz"): "",
+    ("GET", "/readyz"): "",
+    ("GET", "/v2/health/live"): "",
+    ("GET", "/v2/health/ready"): "",
+}
+
+
+@pytest.fixture(scope="module")
+def keyed(standing, tmp_path_factory):
+    file = tmp_path_factory.mktemp("keys") / "keys.json"
+    tokens = {}
+    made = []
+    for scope in keys.SCOPES:
+        tokens[scope], key = keys.made(f"only-{scope}", [scope])
+        made.append(key)
+    tokens["slow"], slow = keys.made("slow", ["act"], rate=2)
+    keys.write(file, [*made, slow])
+    local = Local(Settings(store=standing.root, keys=file, refresh=3600))
+    yield local, tokens, file
+    local.close()
+
+
+def status(local, method, path, token=None):
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    if method == "GET":
+        return local.get(path, headers=headers)
+    return local.post(path, json=ASK, headers=headers)
+
+
+@pytest.mark.parametrize(("route", "scope"), ROUTES.items(), ids=str)
+def test_every_route_asks_for_its_scope_and_is_closed_without(keyed, route, scope):
+    (local, tokens, _), (method, path) = keyed, route
+    assert status(local, method, path).status_code == (401 if scope != "" else 200)
+    for own in keys.SCOPES:
+        code = status(local, method, path, tokens[own]).status_code
+        assert (code == 403) == (scope not in ("", None, own)), (own, code)
+
+
+def test_the_matrix_has_every_route(keyed):
+    listed = {path for _, path in ROUTES}
+    for path in keyed[0].app.openapi()["paths"]:
+        like = re.compile(re.sub(r"\{.*?\}", "[^/]+", path) + "$")
+        known = ("config", "ready", "versions/{version}")  # /v2: described like /v2/models/{model}
+        assert any(like.match(one) for one in listed) or path.endswith(known), path
+
+
+WRONG = ["x", "only-act", "only-act.", "only-act.wrong", ".", "nobody.x", "only-act.\xff", "a" * 10_000]
+
+
+@pytest.mark.parametrize("token", WRONG, ids=range(len(WRONG)))
+def test_a_wrong_key_is_refused_without_being_repeated(keyed, token):
+    local, _, _ = keyed
+    answer = local.post("/act", json=ASK, headers={b"authorization": b"Bearer " + token.encode("latin-1")})
+    problem(answer, 401, "wrong_key", "authorization")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert token not in answer.text or len(token) < 3
+
+
+def test_a_key_that_asks_too_often_is_told_when_to_come_back(keyed):
+    local, tokens, _ = keyed
+    answers = [status(local, "POST", "/act", tokens["slow"]) for _ in range(4)]
+    assert [answer.status_code for answer in answers][:2] == [200, 200]
+    problem(answers[-1], 429, "rate_limited")
+    assert answers[-1].headers["retry-after"] == "1"
+    assert status(local, "POST", "/act", tokens["act"]).status_code == 200  # nobody else's affair
+
+
+def test_a_bucket_fills_at_its_rate_and_holds_one_second():
+    bucket = Bucket(10, 10, 0.0)
+    assert sum(bucket.take(0.0) == 0 for _ in range(20)) == 10
+    assert bucket.take(0.0) == pytest.approx(0.1)
+    assert sum(bucket.take(0.55) == 0 for _ in range(20)) == 5
+    assert sum(bucket.take(1000.0) == 0 for _ in range(20)) == 10
+
+
+def test_no_secret_is_at_rest_in_a_log_or_in_the_metrics(keyed, caplog):
+    local, tokens, file = keyed
+    with caplog.at_level(0):
+        for token in tokens.values():
+            status(local, "POST", "/act", token)
+            status(local, "POST", "/act", token[:-1])
+    seen = file.read_text() + caplog.text + status(local, "GET", "/metrics", tokens["admin"]).text
+    for token in tokens.values():
+        assert token.partition(".")[2] not in seen
+    assert file.stat().st_mode & 0o077 == 0
+
+
+def test_a_key_is_added_and_taken_away_without_a_restart(standing, tmp_path):
+    file = tmp_path / "keys.json"
+    first, kept = keys.made("first", ["act"])
+    keys.write(file, [kept])
+    local = Local(Settings(store=standing.root, keys=file, refresh=3600))
+    second, new = keys.made("second", ["act"])
+    assert status(local, "POST", "/act", second).status_code == 401
+    keys.write(file, [new])
+    local.refresh()
+    assert [status(local, "POST", "/act", token).status_code for token in (first, second)] == [401, 200]
+    file.write_text("{")  # damaged: what was read last stays
+    local.refresh()
+    assert status(local, "POST", "/act", second).status_code == 200
+    local.close()
+
+
+def test_the_command_shows_a_key_once_and_keeps_its_digest(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "keys.json"
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["keys", "--file", str(file), *words])
+        code = keys.main()
+        return code, capsys.readouterr()
+
+    code, said = run("add", "game", "act", "encode", "--rate", "5")
+    token = said.out.strip()
+    assert code == 0
+    made = keys.match(token, {key.name: key for key in keys.read(file).keys})
+    assert made is not None
+    assert made.scopes == ("act", "encode")
+    assert run("ls")[1].out == "game\tact,encode\t5.0\n"
+    code, said = run("add", "game", "act")
+    assert (code, said.err.count("\n")) == (2, 1)
+    assert run("rm", "nobody")[0] == 2
+    assert run("rm", "game")[0] == 0
+    assert json.loads(file.read_text()) == {"keys": []}
+
+
+def test_beyond_the_loopback_address_keys_are_needed(tmp_path):
+    for host in ("127.0.0.1", "::1", "localhost"):
+        Settings(host=host)
+    for host in ("0.0.0.0", "::", "10.0.0.1", "example.org"):
+        with pytest.raises(ValueError, match="keys are needed"):
+            Settings(host=host)
+        Settings(host=host, keys=tmp_path / "keys.json")
+
+
+def test_a_wrong_secret_and_an_unknown_name_take_the_same_steps():
+    token, key = keys.made("one", ["act"])
+    assert keys.match(token, {"one": key}) is key
+
+    def seconds(asked):
+        started = time.perf_counter()
+        for _ in range(300):
+            assert keys.match(asked, {"one": key}) is None
+        return time.perf_counter() - started
+
+    times = [(seconds("one." + "x" * 43), seconds("two." + "x" * 43)) for _ in range(5)]
+    assert min(a for a, _ in times) < 3 * min(b for _, b in times) < 9 * min(a for a, _ in times)

@@ -1,0 +1,37 @@
+"""The Kubernetes manifests: each is one, and they name what the service has."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from serving.settings import Settings
+
+MANIFESTS = sorted((Path(__file__).parents[2] / "docker" / "k8s").glob("*.yaml"))
+
+
+@pytest.fixture(scope="module")
+def found():
+    documents = [one for file in MANIFESTS for one in yaml.safe_load_all(file.read_text())]
+    return {one["kind"]: one for one in documents}
+
+
+def test_there_is_what_a_deployment_needs(found):
+    assert found.keys() == {"Deployment", "Service", "HorizontalPodAutoscaler", "PodDisruptionBudget"}
+    assert found["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == found["Deployment"]["metadata"]["name"]
+    labels = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert found["Service"]["spec"]["selector"].items() <= labels.items()
+
+
+def test_it_asks_the_services_own_routes_and_sets_its_own_settings(found, service):
+    [container] = found["Deployment"]["spec"]["template"]["spec"]["containers"]
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert service.get(container[probe]["httpGet"]["path"]).status_code == 200
+    known = {f"REPERTOIRE_{name.upper()}" for name in Settings.model_fields}
+    assert {one["name"] for one in container["env"]} <= known
+
+
+def test_a_pod_may_drain_before_it_is_killed(found):
+    pod = found["Deployment"]["spec"]["template"]["spec"]
+    drain = next(float(one["value"]) for one in pod["containers"][0]["env"] if one["name"] == "REPERTOIRE_DRAIN")
+    assert pod["terminationGracePeriodSeconds"] > drain + 8  # uvicorn's own share

@@ -1,0 +1,174 @@
+"""The service in operation: workers, a hot swap under load, the end of a process, TLS, logs, metrics."""
+
+import json
+import os
+import shutil
+import signal
+import ssl
+import subprocess
+import threading
+import time
+from collections import Counter
+
+import httpx
+import numpy as np
+import pytest
+
+from skills_store.library import SkillLibrary
+from tests.serving.local import skill_rows, state_rows
+from tests.serving.process import connected, heard, request, running
+from tests.tiny import publish_tiny
+
+STATE, Z = state_rows(1)[0], skill_rows(1)[0]
+ASK = json.dumps({"state": STATE.tolist(), "z": Z.tolist()}).encode()
+ACT = request("/act", ASK)
+
+
+class Load:
+    """Clients that ask all the time, and connect anew when they are told to."""
+
+    def __init__(self, address, clients=4):
+        self.address, self.ending = address, threading.Event()
+        self.answers, self.lost = [], []
+        self.threads = [threading.Thread(target=self._ask) for _ in range(clients)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        until = time.monotonic() + 60
+        while not self.answers and time.monotonic() < until:
+            time.sleep(0.01)
+        assert self.answers, self.lost
+        return self
+
+    def __exit__(self, *_):
+        self.ending.set()
+        for thread in self.threads:
+            thread.join(timeout=20)
+
+    def _ask(self):
+        line = connected(self.address)
+        while not self.ending.is_set():
+            started = time.monotonic()
+            try:
+                line.sendall(ACT)
+                answer = heard(line)
+            except OSError as error:
+                answer = None
+                self.lost.append(repr(error))
+            if answer is None:
+                self.lost.append("closed")
+                return
+            self.answers.append((started, time.monotonic() - started, answer))
+            if answer.headers.get("connection") == "close":
+                line.close()
+                line = connected(self.address)
+        line.close()
+
+
+def test_a_moved_alias_is_live_within_two_seconds_and_no_answer_is_mixed(store):
+    publish_tiny(store, seed=1)
+    store.alias("humanoid", "prod", 1)
+    answers = {
+        store.resolve(f"humanoid@{n}").digest: SkillLibrary.open(store, f"humanoid@{n}").act([STATE], [Z])[0]
+        for n in (1, 2)
+    }
+    with running(store.root, skill="humanoid@prod", drain=0) as live, Load(live.address, clients=1) as load:
+        for number in (2, 1, 2, 1, 2):
+            time.sleep(0.3)
+            store.alias("humanoid", "prod", number)
+            moved, wanted = time.monotonic(), store.resolve("humanoid@prod").digest
+            while load.answers[-1][2].headers["x-skill-digest"] != wanted:
+                assert time.monotonic() - moved < 2
+                time.sleep(0.01)
+    assert not load.lost
+    seen = Counter()
+    for _, _, answer in load.answers:
+        assert answer.status == 200
+        digest = answer.headers["x-skill-digest"]
+        np.testing.assert_array_equal(np.array(json.loads(answer.body)["targets"], np.float32), answers[digest])
+        seen[digest] += 1
+    assert len(seen) == 2
+
+
+def test_on_sigterm_it_says_so_first_and_ends_with_nothing_lost(standing):
+    with running(standing.root, drain=5) as live, Load(live.address) as load:
+        time.sleep(0.3)
+        os.kill(live.pid, signal.SIGTERM)
+        time.sleep(0.3)
+        assert httpx.get(f"{live.url}/readyz").json()["code"] == "draining"
+        assert httpx.get(f"{live.url}/v2/health/ready").status_code == 503
+        assert httpx.get(f"{live.url}/healthz").status_code == 200
+        load.ending.set()
+    assert not load.lost
+    assert {answer.headers.get("connection") for _, _, answer in load.answers} == {None, "close"}
+
+
+def test_two_workers_share_a_port_their_counts_and_the_work_of_one_that_ends(standing):
+    with running(standing.root, workers=2, drain=0.5) as live, Load(live.address) as load:
+        until = time.monotonic() + 30
+        while len(load.answers) < 200:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        children = subprocess.run(["pgrep", "-P", str(live.pid)], capture_output=True, text=True, check=False)
+        workers = [pid for pid in map(int, children.stdout.split()) if b"spawn_main" in cmdline(pid)]
+        assert len(workers) == 2
+        os.kill(workers[0], signal.SIGTERM)
+        time.sleep(2)
+        load.ending.set()
+        for thread in load.threads:
+            thread.join()
+        counted = sum(
+            float(line.split()[-1])
+            for line in httpx.get(f"{live.url}/metrics").text.splitlines()
+            if line.startswith('repertoire_requests_total{route="/act"')
+        )
+    assert not load.lost
+    assert {answer.status for _, _, answer in load.answers} == {200}
+    assert counted == len(load.answers)
+
+
+def cmdline(pid):
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read()
+
+
+def test_metrics_say_what_was_asked_of_which_skill(service):
+    service.post("/act", content=ASK)
+    service.post("/act", content=b"{")
+    lines = service.get("/metrics").text.splitlines()
+    for wanted in (
+        'repertoire_requests_total{route="/act",status="200"}',
+        'repertoire_requests_total{route="/act",status="422"}',
+        'repertoire_batch_rows_count{skill="humanoid@1"}',
+        'repertoire_queue_seconds_count{skill="humanoid@1"}',
+        'repertoire_run_seconds_count{skill="humanoid@1"}',
+        'repertoire_request_seconds_count{route="/act"}',
+    ):
+        assert any(line.startswith(wanted) and float(line.split()[-1]) > 0 for line in lines), wanted
+
+
+def test_logs_are_json_lines_with_the_requests_own_id(standing):
+    with running(standing.root, access_log=True) as live:
+        own = httpx.post(f"{live.url}/act", content=ASK, headers={"x-request-id": "mine-1"})
+        httpx.get(f"{live.url}/nowhere", headers={"x-request-id": "bad id"})
+        said = live.said()
+    assert own.headers["x-request-id"] == "mine-1"
+    lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    [mine] = [line for line in lines if line.get("request_id") == "mine-1"]
+    assert (mine["route"], mine["status"], mine["level"]) == ("/act", 200, "info")
+    assert mine["ms"] > 0
+    [other] = [line for line in lines if line.get("status") == 404]
+    assert other["request_id"] != "bad id"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with")
+def test_over_tls(standing, tmp_path):
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "1"]
+    named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
+    subprocess.run([*command, *named], check=True, capture_output=True)
+    with running(standing.root, tls_cert=cert, tls_key=key) as live:
+        assert live.url.startswith("https://")
+        answer = httpx.post(f"{live.url}/act", content=ASK, verify=ssl.create_default_context(cafile=str(cert)))
+        assert answer.status_code == 200

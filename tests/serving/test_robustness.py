@@ -1,0 +1,191 @@
+"""Under attack and over hours: slow connections, overload, restarts, flips, memory. Long, so `slow`, but for one each."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import numpy as np
+import pytest
+
+from benchmarks import load
+from serving import keys
+from skills_store.library import SkillLibrary
+from tests.serving.local import skill_rows, state_rows
+from tests.serving.process import connected, heard, request, running
+from tests.serving.test_operation import Load, cmdline
+from tests.tiny import publish_tiny
+
+STATE, Z = state_rows(1)[0], skill_rows(1)[0]
+BODY = json.dumps({"state": STATE.tolist(), "z": Z.tolist()}).encode()
+ASK = load.post("/act", BODY)
+
+
+def steady(address, seconds):
+    return load.closed(address, [ASK], 4, seconds)
+
+
+def slowloris(address, count):
+    """Connections that send a header and then nothing."""
+    lines = [connected(address) for _ in range(count)]
+    for line in lines:
+        line.sendall(b"POST /act HTTP/1.1\r\nhost: x\r\nx-a: ")
+    return lines
+
+
+FLOOD = """
+import json, sys
+from benchmarks import load
+host, port, connections, seconds, token, body = sys.argv[1:]
+ask = load.post("/act", body.encode(), {"authorization": f"Bearer {token}"})
+print(json.dumps(load.closed((host, int(port)), [ask], int(connections), float(seconds)).statuses))
+"""
+
+
+def flooded(address, connections, seconds, token):
+    """All that one key can ask on so many connections, from a process of its own; it prints what it was told."""
+    command = [sys.executable, "-c", FLOOD, address[0], str(address[1]), str(connections), str(seconds), token]
+    return subprocess.Popen([*command, BODY.decode()], stdout=subprocess.PIPE)
+
+
+@pytest.mark.parametrize(
+    ("count", "seconds", "factor"), [(50, 0.5, None), pytest.param(500, 5, 2, marks=pytest.mark.slow)]
+)
+def test_slow_connections_do_not_slow_good_clients(standing, count, seconds, factor):
+    with running(standing.root, request_timeout=20) as live:
+        before = steady(live.address, seconds)
+        lines = slowloris(live.address, count)
+        during = steady(live.address, seconds)
+        for line in lines:
+            line.close()
+    assert during.failed == 0
+    assert set(during.statuses) == {200}
+    assert factor is None or during.percentile(99) <= factor * before.percentile(99)
+
+
+@pytest.mark.parametrize(
+    ("connections", "seconds", "factor"), [(40, 0.8, None), pytest.param(640, 5, 2, marks=pytest.mark.slow)]
+)
+def test_a_flood_of_one_key_is_told_to_wait_and_the_others_are_served(standing, tmp_path, connections, seconds, factor):
+    flood, flooding = keys.made("flood", ["act"], rate=200)
+    good, kept = keys.made("good", ["act"])
+    keys.write(tmp_path / "keys.json", [flooding, kept])
+    ask = load.post("/act", BODY, {"authorization": f"Bearer {good}"})
+    with running(standing.root, keys=tmp_path / "keys.json") as live:
+        before = load.closed(live.address, [ask], 2, seconds)
+        with flooded(live.address, connections, seconds + 3, flood) as process:
+            time.sleep(2)
+            during = load.closed(live.address, [ask], 2, seconds)
+            told = json.loads(process.communicate()[0])
+    assert set(during.statuses) == {200}
+    assert during.failed == 0
+    assert set(told) == {"200", "429"}
+    assert factor is None or during.percentile(99) <= factor * before.percentile(99)
+
+
+@pytest.mark.slow
+def test_a_thousand_flips_under_two_hundred_thousand_requests(store):
+    publish_tiny(store, seed=1)
+    store.alias("humanoid", "prod", 1)
+    refs = [f"humanoid@{n}" for n in (1, 2)]
+    answers = {store.resolve(ref).digest: SkillLibrary.open(store, ref).act([STATE], [Z])[0] for ref in refs}
+    with running(store.root, skill="humanoid@prod", refresh=0.05) as live:
+        quiet = load.closed(live.address, [ASK], 4, 10)
+        flipped, ending = 0, threading.Event()
+
+        def flip():
+            nonlocal flipped
+            while not ending.is_set():
+                store.alias("humanoid", "prod", 1 + flipped % 2)
+                flipped += 1
+                time.sleep(0.06)
+
+        thread = threading.Thread(target=flip)
+        thread.start()
+        with Load(live.address, clients=4) as checked:  # reads every answer
+            asked, times = 0, []
+            while flipped < 1000 or asked < 200_000:
+                part = load.closed(live.address, [ASK], 4, 5)
+                assert set(part.statuses) == {200}
+                assert part.failed == 0
+                asked += len(part.times)
+                times += part.times
+        ending.set()
+        thread.join()
+    assert not checked.lost
+    digests = set()
+    for _, _, answer in checked.answers:
+        digest = answer.headers["x-skill-digest"]
+        digests.add(digest)
+        np.testing.assert_array_equal(np.array(json.loads(answer.body)["targets"], np.float32), answers[digest])
+    assert len(digests) == 2
+    assert np.percentile(times, 99) * 1000 <= 2 * quiet.percentile(99)
+
+
+@pytest.mark.slow
+def test_two_hundred_restarts_of_a_worker_lose_nothing(standing):
+    with running(standing.root, workers=2, drain=0.3) as live, Load(live.address) as work:
+        for _ in range(200):
+            found = subprocess.run(["pgrep", "-P", str(live.pid)], capture_output=True, text=True, check=False)
+            workers = [pid for pid in map(int, found.stdout.split()) if b"spawn_main" in cmdline(pid)]
+            if len(workers) == 2:
+                os.kill(workers[0], signal.SIGTERM)
+            time.sleep(1.5)
+    assert not work.lost
+    assert {answer.status for _, _, answer in work.answers} == {200}
+
+
+def memory(pid):  # MiB
+    with open(f"/proc/{pid}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
+
+
+@pytest.mark.parametrize(
+    ("seconds", "turns"), [(1.0, 4), pytest.param(60.0, 60, marks=pytest.mark.slow)], ids=["short", "an hour"]
+)
+def test_memory_does_not_grow(standing, seconds, turns):
+    with running(standing.root) as live:
+        mixed = [ASK, load.post("/act", b"{"), load.post("/act", BODY[:-1]), load.post("/encode", BODY)]
+        load.closed(live.address, mixed, 8, seconds)  # first use of everything
+        asked, seen = [0], [memory(live.pid)]
+        for _ in range(turns):
+            asked.append(asked[-1] + len(load.closed(live.address, mixed, 8, seconds).times))
+            seen.append(memory(live.pid))
+        files = len(os.listdir(f"/proc/{live.pid}/fd"))
+    slope = np.polyfit(np.array(asked) / 100_000, seen, 1)[0]  # MiB per 100,000 requests
+    assert seen[-1] - seen[0] < 8 if turns < 10 else slope <= 1
+    assert files < 60
+
+
+def test_cold_start_and_idle_memory(standing):
+    started = time.monotonic()
+    with running(standing.root) as live:
+        assert httpx.get(f"{live.url}/readyz").status_code == 200
+        took = time.monotonic() - started
+        assert memory(live.pid) < 150
+    assert took < 30  # 1.5 s asked; benchmarks/serving.py measures it, a busy machine would fail here
+
+
+def test_many_at_once_of_different_kinds_are_each_answered_as_alone(standing):
+    whole = [
+        request("/act", BODY),
+        request("/act", BODY[:-1]),
+        request("/act?way=long", BODY),
+        request("/skills/humanoid", b"", method="GET"),
+        request("/skills/nobody", b"", method="GET"),
+    ]
+    wanted = [200, 422, 200, 200, 404]
+    with running(standing.root) as live, ThreadPoolExecutor(20) as pool:
+
+        def ask(i):
+            with connected(live.address) as line:
+                line.sendall(whole[i % 5])
+                answer = heard(line)
+                return answer.status if answer else 0
+
+        assert list(pool.map(ask, range(300))) == wanted * 60

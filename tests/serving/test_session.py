@@ -1,0 +1,187 @@
+"""WS /session: the same actions as /act, with z, blends and holds kept on the server's side, and nothing else kept."""
+
+import json
+from contextlib import contextmanager
+
+import httpx
+import numpy as np
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from serving import keys, sphere
+from skills_store.library import Controller, SkillLibrary
+from tests.serving.local import goal_rows, skill_rows, state_rows
+from tests.serving.process import running
+
+STATES, (A, B), GOAL = state_rows(12), skill_rows(2), goal_rows(1)[0]
+
+
+@pytest.fixture(scope="module")
+def live(standing):
+    with running(standing.root) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def library(standing):
+    return SkillLibrary.open(standing, "humanoid")
+
+
+class Talk:
+    def __init__(self, socket):
+        self.socket = socket
+
+    def say(self, **fields):
+        self.socket.send(json.dumps(fields, default=lambda array: array.tolist()))
+        return json.loads(self.socket.recv(timeout=10))
+
+    def send(self, *arrays):
+        self.socket.send(b"".join(array.astype("<f4").tobytes() for array in arrays))
+        answer = self.socket.recv(timeout=10)
+        return np.frombuffer(answer, "<f4") if isinstance(answer, bytes) else json.loads(answer)
+
+
+@contextmanager
+def talking(live, **headers):
+    with connect(f"{live.url.replace('http', 'ws')}/session", additional_headers=headers) as socket:
+        yield Talk(socket)
+
+
+@pytest.fixture
+def talk(live):
+    with talking(live) as found:
+        yield found
+
+
+def test_a_skills_session_gives_the_librarys_own_targets_as_text_and_as_binary(talk, library):
+    opened = talk.say(skill="humanoid@1", z=A)
+    assert (opened["skill"]["version"], opened["state_dim"]) == (1, 69)
+    wanted = library.act(STATES, np.tile(A, (12, 1)))
+    for state, targets in zip(STATES[:6], wanted[:6], strict=True):
+        np.testing.assert_array_equal(np.array(talk.say(state=state)["targets"], np.float32), targets)
+    for state, targets in zip(STATES[6:], wanted[6:], strict=True):
+        np.testing.assert_array_equal(talk.send(state), targets)
+
+
+def test_a_new_z_counts_from_its_own_step_on(talk, library):
+    talk.say(z="walk")
+    np.testing.assert_array_equal(talk.send(STATES[0], B), library.act(STATES[:1], B[None])[0])
+    np.testing.assert_array_equal(talk.send(STATES[1]), library.act(STATES[1:2], B[None])[0])
+    assert "skill" in talk.say(z=A)  # without a state it is only noted
+    np.testing.assert_array_equal(talk.send(STATES[2]), library.act(STATES[2:3], A[None])[0])
+
+
+def test_a_blend_goes_along_the_sphere_in_its_steps_and_stays(talk):
+    talk.say(z=A)
+    talk.send(STATES[0])
+    seen = [talk.say(state=STATES[1], z=B, blend=5)["z"]] + [talk.say(state=STATES[i])["z"] for i in range(2, 8)]
+    wanted = sphere.path(np.array([A, B]), 6)[1:]
+    np.testing.assert_allclose(seen[:5], wanted, atol=1e-6)
+    np.testing.assert_allclose(seen[5:], [B, B], atol=1e-6)
+
+
+def test_a_controllers_decision_is_held(talk, standing):
+    controller = Controller.open(standing, "reach")
+    opened = talk.say(controller="reach", hold=3)
+    assert (opened["hold"], opened["goal_dim"], opened["controller"]["name"]) == (3, 3, "reach")
+    goals = np.tile(GOAL, (12, 1))
+    decided = controller.decide(STATES, goals)
+    wanted = controller.library.act(STATES, decided[[i // 3 * 3 for i in range(12)]])
+    np.testing.assert_array_equal(talk.send(STATES[0], GOAL), wanted[0])
+    for state, targets in zip(STATES[1:], wanted[1:], strict=True):
+        np.testing.assert_array_equal(talk.send(state), targets)
+
+
+def test_without_a_hold_the_controllers_own_is_taken(talk):
+    assert talk.say(controller="reach")["hold"] == 6
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "field"),
+    [
+        ({"skill": "nobody", "z": "walk"}, "unknown_skill", "skill"),
+        ({"z": "fly"}, "unknown_clip", "z"),
+        ({}, "missing_field", "z"),
+        ({"z": [1.0]}, "wrong_shape", "z"),
+        ({"z": [2.0] + [0.0] * 7, "strict": True}, "not_on_the_sphere", "z"),
+        ({"z": "walk", "hold": 2}, "unknown_field", "hold"),
+        ({"controller": "humanoid"}, "wrong_kind", "name"),
+        ({"controller": "reach", "skill": "humanoid"}, "unknown_field", "skill"),
+        ({"controller": "reach", "hold": 0}, "wrong_type", "hold"),
+        ({"speed": 1}, "unknown_field", "speed"),
+    ],
+)
+def test_an_opening_that_cannot_be_is_refused_and_may_be_said_again(talk, fields, code, field):
+    found = talk.say(**fields)
+    assert (found["code"], found["field"]) == (code, field)
+    assert "skill" in talk.say(z="walk")
+
+
+def test_a_message_that_cannot_be_used_changes_nothing(talk, library):
+    talk.say(z=A)
+    wanted = library.act(STATES[:1], A[None])[0]
+    bad = [
+        {"state": [1.0]},
+        {"state": STATES[:2]},
+        {"state": STATES[0], "goal": [1, 2, 3]},
+        {"state": STATES[0], "z": -A, "blend": 4},
+        {"state": STATES[0], "z": [0.0] * 8},
+        {"state": STATES[0], "z": B, "blend": -1},
+        {"stat": 1},
+    ]
+    talk.send(STATES[0])
+    for fields in bad:
+        assert set(talk.say(**fields)) == {"code", "message", "field", "expected"}
+    for numbers in (STATES[0][:-1], np.full(69, np.nan, np.float32), np.zeros(0, np.float32)):
+        assert talk.send(numbers)["code"] in ("not_a_frame", "not_finite")
+    talk.socket.send("{")
+    assert json.loads(talk.socket.recv(timeout=10))["code"] == "not_json"
+    np.testing.assert_array_equal(talk.send(STATES[0]), wanted)
+
+
+def test_a_controller_without_a_goal_says_so(talk):
+    talk.say(controller="reach")
+    assert talk.send(STATES[0])["code"] == "missing_field"
+    assert isinstance(talk.send(STATES[0], GOAL), np.ndarray)
+    assert talk.say(state=STATES[0], z=A)["code"] == "unknown_field"
+
+
+def test_sessions_know_nothing_of_each_other(live, library):
+    with talking(live) as one, talking(live) as other:
+        one.say(z=A)
+        other.say(z=B)
+        for state in STATES:
+            np.testing.assert_array_equal(one.send(state), library.act(state[None], A[None])[0])
+            np.testing.assert_array_equal(other.send(state), library.act(state[None], B[None])[0])
+
+
+def test_a_page_of_another_origin_opens_no_session(live):
+    with pytest.raises(InvalidStatus, match="403"), talking(live, origin="http://evil.example"):
+        pass
+    with talking(live, origin=live.url) as same:
+        assert "skill" in same.say(z="walk")
+
+
+def test_a_session_needs_a_key_and_each_step_counts(standing, tmp_path):
+    token, key = keys.made("game", ["act"], rate=5)
+    keys.write(tmp_path / "keys.json", [key])
+    with running(standing.root, keys=tmp_path / "keys.json") as live:
+        with pytest.raises(InvalidStatus, match="401"), talking(live):
+            pass
+        with talking(live, authorization=f"Bearer {token}") as talk:
+            talk.say(z="walk")
+            answers = [talk.send(STATES[0]) for _ in range(8)]
+            assert answers[-1]["code"] == "rate_limited"
+            assert isinstance(answers[0], np.ndarray)
+
+
+def test_sessions_are_counted_while_they_are_open(live):
+    def count():
+        text = httpx.get(f"{live.url}/metrics").text
+        return next(float(line.split()[1]) for line in text.splitlines() if line.startswith("repertoire_sessions "))
+
+    before = count()
+    with talking(live) as talk:
+        talk.say(z="walk")
+        assert count() == before + 1

@@ -1,0 +1,36 @@
+"""Traces: a span per request with its route and status, a child of the client's own; none without an endpoint."""
+
+import json
+
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from serving.app import create_app
+from serving.settings import Settings
+from serving.tracing import configured
+from tests.serving.local import Local, skill_rows, state_rows
+
+ASK = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode()
+
+
+def test_a_request_is_a_span_under_the_clients_own(standing, monkeypatch):
+    spans, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    tracer = provider.get_tracer("test")
+    monkeypatch.setattr("tests.serving.local.create_app", lambda settings: create_app(settings, tracer))
+    service = Local(Settings(store=standing.root, refresh=3600))
+    parent = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
+    assert service.post("/act", content=ASK, headers={"traceparent": parent}).status_code == 200
+    assert service.get("/skills/nobody").status_code == 404
+    service.close()
+    act, missing = (json.loads(span.to_json()) for span in spans.get_finished_spans())
+    assert (act["name"], act["attributes"]["http.response.status_code"]) == ("POST /act", 200)
+    assert act["context"]["trace_id"] == "0x" + "a" * 32
+    assert act["parent_id"] == "0x" + "b" * 16
+    assert (missing["name"], missing["attributes"]["http.response.status_code"]) == ("GET /skills/{ref}", 404)
+
+
+def test_without_an_endpoint_there_is_no_tracer(monkeypatch):
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    assert configured() is None

@@ -1,0 +1,126 @@
+"""Every encoding says the same; what is truncated, of another type or of another byte order is refused by name."""
+
+import json
+
+import numpy as np
+import ormsgpack
+import pytest
+
+from skills_store.library import SkillLibrary
+from tests.serving.local import goal_rows, problem, skill_rows, state_rows
+
+RAW, MSGPACK = "application/octet-stream", "application/msgpack"
+
+
+def raw(service, tensors, body, path="/act", **headers):
+    how = {"content-type": RAW, "x-tensors": tensors} | {k.replace("_", "-"): v for k, v in headers.items()}
+    return service.post(path, content=body, headers=how)
+
+
+@pytest.mark.parametrize("count", [None, 1, 5, 40])
+def test_raw_msgpack_and_json_say_the_same(service, standing, count):
+    state, z = state_rows(count or 1), skill_rows(count or 1)
+    wanted = SkillLibrary.open(standing, "humanoid").act(state, z)
+    asked = {"state": state.tolist(), "z": z.tolist()}
+    if count is None:
+        asked, wanted = {name: rows[0] for name, rows in asked.items()}, wanted[0]
+    batch = f"{count}x" if count else ""
+    answers = [
+        service.post("/act", json=asked),
+        service.post("/act", content=ormsgpack.packb(asked), headers={"content-type": MSGPACK}),
+        raw(service, f"state={batch}69,z={batch}8", state.tobytes() + z.tobytes()),
+    ]
+    assert [answer.status_code for answer in answers] == [200] * 3
+    told = [answers[0].json(), ormsgpack.unpackb(answers[1].content)]
+    for found in told:
+        np.testing.assert_array_equal(np.array(found["targets"], np.float32), wanted)
+    assert answers[2].headers["x-tensors"] == f"targets={batch}28"
+    np.testing.assert_array_equal(np.frombuffer(answers[2].content, "<f4").reshape(wanted.shape), wanted)
+    others = json.loads(answers[2].headers["x-fields"])
+    assert others == {name: told[0][name] for name in ("z_normalised", "skill")}
+    assert len({answer.headers["x-skill-digest"] for answer in answers}) == 1
+
+
+def test_other_routes_speak_raw_too(service, standing):
+    frames = state_rows(9)
+    answer = raw(service, "frames=9x69", frames.tobytes(), "/encode")
+    assert answer.headers["x-tensors"] == "z=5x8,pooled=8"
+    own = SkillLibrary.open(standing, "humanoid").embed(frames)
+    np.testing.assert_array_equal(
+        np.frombuffer(answer.content, "<f4"), np.concatenate([own.windows.ravel(), own.pooled])
+    )
+    state, goal = state_rows(1)[0], goal_rows(1)[0]
+    answer = raw(service, "state=69,goal=3", state.tobytes() + goal.tobytes(), "/controllers/reach/act")
+    assert answer.headers["x-tensors"] == "z=8,targets=28"
+
+
+def test_the_other_fields_of_a_raw_request(service):
+    state, z = state_rows(1)[0], 3 * skill_rows(1)[0]
+    body = state.tobytes() + z.tobytes()
+    answer = raw(service, "state=69,z=8", body, x_fields='{"skill": "humanoid@1"}')
+    assert json.loads(answer.headers["x-fields"])["z_normalised"] is True
+    problem(raw(service, "state=69,z=8", body, x_fields='{"strict": true}'), 422, "not_on_the_sphere", "z")
+    problem(raw(service, "state=69,z=8", body, x_fields='{"skill": "nobody"}'), 404, "unknown_skill", "skill")
+    problem(raw(service, "state=69,z=8", body, x_fields="{"), 422, "not_json", "x-fields")
+    problem(raw(service, "state=69,z=8", body, x_fields="[1]"), 422, "wrong_type", "x-fields")
+    problem(raw(service, "state=69,z=8", body, x_fields='{"state": 1, "y": 2}'), 422, "unknown_field", "y")
+
+
+BODY = state_rows(1).tobytes() + skill_rows(1).tobytes()
+
+
+@pytest.mark.parametrize("cut", [*range(1, len(BODY), 7), 1])
+def test_a_truncated_body_is_refused(service, cut):
+    problem(raw(service, "state=69,z=8", BODY[:-cut]), 422, "wrong_shape")
+
+
+BAD = ["", "state", "state=69", "state=69,z=8,z=8", "state=x,z=8", "state=69;z=8", "state=-1,z=8", "state=1x1x1x69,z=8",
+       "state=999999999x999999999,z=8", "state=69,z=9", "state=68,z=9", "state=7 7"]  # fmt: skip
+
+
+@pytest.mark.parametrize("tensors", BAD)
+def test_shapes_that_are_none_or_not_those_of_the_body(service, tensors):
+    answer = raw(service, tensors, BODY)
+    assert answer.status_code == 422
+    assert answer.json()["code"] in ("wrong_shape", "missing_field")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", ">f4", "int32"])
+def test_another_type_or_byte_order_is_refused_by_name(service, dtype):
+    problem(raw(service, "state=69,z=8", BODY, x_dtype=dtype), 422, "wrong_type", "x-dtype")
+    assert raw(service, "state=69,z=8", BODY, x_dtype="<f4").status_code == 200
+
+
+def test_float64_and_big_endian_bytes_that_claim_nothing_are_refused_for_what_they_hold(service):
+    state, z = state_rows(1)[0], skill_rows(1)[0]
+    problem(raw(service, "state=69,z=8", state.astype(">f4").tobytes() + z.tobytes()), 422, *NOT_A_ROTATION)
+    doubles = state.astype(np.float64).tobytes() + z.astype(np.float64).tobytes()
+    problem(raw(service, "state=69,z=8", doubles), 422, "wrong_shape")
+
+
+NOT_A_ROTATION = ("not_a_rotation", "state.root_rot")
+
+
+def test_a_raw_number_that_is_not_finite_is_named(service):
+    state, z = state_rows(2), skill_rows(2)
+    state[1, 8] = np.nan
+    answer = raw(service, "state=2x69,z=2x8", state.tobytes() + z.tobytes())
+    problem(answer, 422, "not_finite", "state[1][8]")
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\xc1", b"\x81", b"\xdf\xff\xff\xff\xff", b"\x92" * 5000, b"\xdd\xff\xff\xff\xff"]
+)
+def test_bytes_that_are_not_messagepack(service, body):
+    answer = service.post("/act", content=body, headers={"content-type": MSGPACK})
+    problem(answer, 422, "not_msgpack")
+
+
+@pytest.mark.parametrize(
+    "body", [{1: 2}, [1], {"state": b"\0" * 276, "z": [1.0] * 8}, {"state": {"root_pos": b""}, "z": []}]
+)
+def test_messagepack_that_is_no_request(service, body):
+    data = ormsgpack.packb(body, option=ormsgpack.OPT_NON_STR_KEYS)
+    answer = service.post("/act", content=data, headers={"content-type": MSGPACK})
+    assert answer.status_code == 422
+    assert set(answer.json()) == {"code", "message", "field", "expected"}
