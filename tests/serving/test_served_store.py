@@ -1,6 +1,7 @@
 """What the service makes of a store that grows, moves, lacks things or is damaged."""
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -227,7 +228,7 @@ def test_an_alias_that_was_taken_away_is_known_no_more(store, serve):
     store.alias("humanoid", "prod", 1)
     service = serve(store.root)
     assert version_of(service, "humanoid@prod") == 1
-    (store.root / "skills" / "humanoid" / "alias" / "prod.json").unlink()
+    shutil.rmtree(store.root / "skills" / "humanoid" / "moves" / "prod")
     service.refresh()
     problem(service.post("/act", json=ASK | {"skill": "humanoid@prod"}), 404, "unknown_alias", "skill")
 
