@@ -79,9 +79,11 @@ def _needed(shelves: Sequence[Shelf], leases: Sequence[Lease], since: datetime) 
 
 
 def _standing(shelf: Shelf, since: datetime) -> Iterator[int]:
+    """Versions, and those that were deleted within the grace, unless a sweep of a shorter grace has freed them already."""
     deleted = frozenset(shelf.deleted())
     for number in shelf.taken():
-        if number not in deleted or tombstones.read(shelf.records, shelf.name, number).at > since:
+        recent = number in deleted and tombstones.read(shelf.records, shelf.name, number).at > since
+        if number not in deleted or (recent and not shelf.swept(number)):
             yield number
 
 

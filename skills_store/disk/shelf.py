@@ -131,6 +131,10 @@ class Shelf:
         version = self.load(number)
         return frozenset((version.digest, *(blob.digest for blob in version.manifest.files.values())))
 
+    def swept(self, number: int) -> bool:
+        """Whether the manifest of a deleted version is gone: then gc had its files, too."""
+        return not self.blobs.path(self.record(number).manifest).exists()
+
     def survey(self) -> Survey:
         versions, faults = [], []
         for number in self.numbers():

@@ -87,6 +87,13 @@ def test_a_deleted_version_is_readable_for_the_grace_and_then_gone(store: Store,
     assert store.verify() == ()
 
 
+def test_what_a_short_grace_freed_is_no_hindrance_to_a_long_one(store: Store) -> None:
+    store.delete("humanoid@2", "old")
+    store.gc(grace=0)
+    assert store.gc(HOUR).strays == ()
+    assert_spotless(store)
+
+
 def test_a_blob_that_two_versions_share_goes_with_the_last_of_them(store: Store) -> None:
     files = tiny.skills_files(0) | {"style.onnx": tiny.style(9)}
     store.publish(tiny.skills_manifest(), files)  # policy and encoder are those of version 1

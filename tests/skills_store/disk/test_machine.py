@@ -62,7 +62,8 @@ class Model:
 
     def kept(self, grace: float) -> set[str]:
         young = {digest for digest, born in self.births.items() if born > self.now - timedelta(seconds=grace)}
-        return self.needed(grace) | young
+        # What a sweep of a shorter grace has freed is not there to be kept; what is live always is, by the invariant below.
+        return (self.needed(grace) | young) & set(self.births)
 
 
 def digests(version: Version) -> set[str]:
