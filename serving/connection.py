@@ -1,5 +1,5 @@
 """Connection: uvicorn's own, with two things more. Clients that are slow or too many are cut off; and a whole, plain
-request for a hot route is answered without the framework, which costs a third of the time of such a request.
+request for a hot route is answered without the framework, which costs a good part of the time of such a request.
 
 Anything else about a request (another route, chunks, `Expect`, an upgrade, a query, pipelining) goes the usual way.
 """

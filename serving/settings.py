@@ -40,7 +40,7 @@ class Settings(BaseSettings):
     max_rows: int = Field(default=1024, gt=0)  # in one /act or decision
     max_frames: int = Field(default=18_000, gt=0)  # in one /encode: ten minutes at 30 Hz
     max_body: int = Field(default=32 * 2**20, gt=0)  # bytes
-    access_log: bool = False  # a line per request costs a fifth of the throughput
+    access_log: bool = False  # a line per request costs throughput
 
     @model_validator(mode="after")
     def _guarded_beyond_loopback(self) -> Self:

@@ -57,7 +57,11 @@ class ServedSkill:
     @cached_property
     def sigma(self) -> np.ndarray | None:
         """(J,) rad: how far the policy's own noise moves each target; None where the version does not say."""
-        action, noise = self.manifest.action, self.manifest.lineage.config.get("ppo", {}).get("action_std")
+        ppo = self.manifest.lineage.config.get("ppo", {})
+        action, noise = (
+            self.manifest.action,
+            ppo.get("action_std_final", ppo.get("action_std")),
+        )  # it narrows in training
         return None if action is None or noise is None else np.array(action.scale, np.float32) * np.float32(noise)
 
 

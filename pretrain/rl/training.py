@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -107,28 +108,26 @@ class Training(Generic[N, E]):
         """
         log, progress = Log(folder, self.iteration), Progress(samples, self.samples, label)
         saved = time.monotonic()
-        with Interrupt() as interrupt:
+        with closing(log), closing(progress), Interrupt() as interrupt:
             while self.samples < samples and not interrupt.asked:
-                scalars = self._turn(after)
+                try:
+                    scalars = self._turn(after)
+                except Diverged as error:
+                    kept = folder / CHECKPOINT
+                    whole = f"{kept} is as it was before" if kept.exists() else "it had saved nothing yet"
+                    raise Diverged(f"{error} after {self.samples:,} samples: the run stops; {whole}") from None
                 log.write(self.iteration, {"samples": self.samples, "seconds": self.seconds, **scalars})
                 progress.update(self.samples, "  ".join(f"{name} {scalars[key]:.3g}" for name, key in shown.items()))
                 if time.monotonic() - saved > checkpoint_interval:
                     checkpoint.save(folder / CHECKPOINT, self.snapshot())
                     saved = time.monotonic()
         checkpoint.save(folder / CHECKPOINT, self.snapshot())
-        progress.close()
-        log.close()
         return self.samples >= samples
 
     def _turn(self, after: Callable[[Scalars], Scalars]) -> Scalars:
         started = time.monotonic()
         policy, value = self.nets.policy, self.nets.value
-        try:
-            scalars = iterate(self.env, policy, value, self.recipe, self.loop, self.noise, self.rng)
-        except Diverged as error:
-            raise Diverged(
-                f"{error} after {self.samples:,} samples. The run stops; its last checkpoint is good"
-            ) from None
+        scalars = iterate(self.env, policy, value, self.recipe, self.loop, self.noise, self.rng)
         for name in (key for key, skipped in scalars.items() if key.endswith("/skipped") and skipped):
             print(f"after {self.samples:,} samples: {name} {scalars[name]:.0f}, gradient not finite", file=sys.stderr)
         self.iteration += 1

@@ -74,7 +74,7 @@ class Curriculum:
         return self.base * need / (self.base * need).sum()
 
     def saw(self, clip: Tensor, fell: Tensor) -> None:
-        """One step of worlds whose episodes began in `clip` (N,), and which of them `fell` (N,)."""
+        """One step of worlds whose episodes began in `clip` (N,), and which of them `fell` (N,), or strayed."""
         self.steps.index_add_(0, clip, torch.ones(len(clip)))
         self.falls.index_add_(0, clip, fell.float())
 

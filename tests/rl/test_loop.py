@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +17,7 @@ from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, sta
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, policy_loss, value_loss
 from pretrain.rl.rollout import Batch, Noise, Step, collect
 from pretrain.rl.run import Log
+from pretrain.rl.training import Training
 
 
 class Track:
@@ -136,6 +140,21 @@ def test_learners_side_by_side_learn_what_they_learn_one_after_the_other(cores: 
         torch.set_num_threads(before)
     assert alone == together
     assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+def test_a_run_that_diverges_says_after_how_much_and_leaves_the_last_checkpoint(tmp_path):
+    policy, value, recipe, rng = parts()
+    nan = lambda rollout: torch.full_like(rollout.reward, float("nan"))  # noqa: E731
+    spoiled = replace(recipe, rewards={"bad": (1.0, nan)})
+    cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0.0, torch.zeros(64, 1))
+    training: Any = Training(SimpleNamespace(policy=policy, value=value), Track(), spoiled, cfg, noise, rng)  # pyright: ignore
+    how: Any = {"label": "x", "shown": {}, "checkpoint_interval": 1e9}
+    with pytest.raises(Diverged, match="after 0 samples: the run stops; it had saved nothing yet"):
+        training.run(1024, tmp_path, **how)
+    (tmp_path / "checkpoint.pt").write_bytes(b"good")
+    with pytest.raises(Diverged, match=r"checkpoint\.pt is as it was before"):
+        training.run(1024, tmp_path, **how)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == b"good"
 
 
 def test_colored_noise_keeps_its_spread_and_its_memory(rng):
