@@ -100,7 +100,7 @@ def diversity(act: Act, make_env: MakeEnv, clips: list[int], scale: Tensor, dim:
         _mean([spread(frames[c, half][stood[c, half]]) for c in range(len(clips)) if stood[c, half].sum() > 1])
         for half in (0, 1)
     )
-    own = spread(_clip_frames(env, clips, played.frames.shape[0]) / scale)
+    own = spread(_clip_frames(env, clips, played.frames.shape[0]) / scale) if len(clips) > 1 else None
     return {"ratio": _over(different, own), "repeat": _over(same, own), "over_repeat": _over(different, same)}
 
 

@@ -97,6 +97,9 @@ def test_a_limp_body_never_stands_again_and_a_held_one_takes_a_push(humanoid, li
 def test_what_nobody_got_to_is_not_a_number_but_nothing(humanoid, library, frame_scale, material, rng):
     make = maker(humanoid, library, 0.0)
     assert diversity(limp, make, [RUN], frame_scale, DIM, rng) == {"ratio": None, "repeat": None, "over_repeat": None}
+    alone = diversity(standing, maker(humanoid, library, 1.0), [WALK], frame_scale, DIM, rng)
+    assert alone["ratio"] is None  # one clip has no other to be apart from
+    assert alone["over_repeat"] is not None
     assert fidelity(material.demos.windows[:0], material.demos, torch.ones(240)) is None
 
 
