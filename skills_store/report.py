@@ -118,8 +118,15 @@ def page(shown: dict[str, Any]) -> str:
 
 def event(event: AliasMove | Tombstone) -> dict[str, Any]:
     """One entry of `log --json`."""
-    kind = "delete" if isinstance(event, Tombstone) else "rollback" if event.undoes else "move"
-    return {"event": kind, **event.model_dump(mode="json")}
+    return {"event": _kind(event), **event.model_dump(mode="json")}
+
+
+def _kind(event: AliasMove | Tombstone) -> str:
+    if isinstance(event, Tombstone):
+        return "delete"
+    if event.switches:
+        return "protect" if event.protected else "unprotect"
+    return "rollback" if event.undoes else "move"
 
 
 def history(events: Sequence[AliasMove | Tombstone]) -> str:
@@ -150,8 +157,9 @@ def _event(event: AliasMove | Tombstone) -> tuple[object, ...]:
     when, digest = f"{event.at:%Y-%m-%d %H:%M:%S}", short(event.digest or "-")
     if isinstance(event, Tombstone):
         return when, "-", event.number, "deleted", digest, event.by, event.why
-    why = f"rollback{': ' + event.why if event.why else ''}" if event.undoes else event.why or "-"
-    return when, event.alias, event.previous or "-", event.number, digest, event.by, why
+    said = [_kind(event)] if _kind(event) != "move" else []
+    said += [event.why] if event.why else []
+    return when, event.alias, event.previous or "-", event.number, digest, event.by, ": ".join(said) or "-"
 
 
 def _side(change: Change, absent: str, value: Any) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from skills_store import admission, reference
 from skills_store.admission import guard
 from skills_store.disk import audit, garbage, index, records, tombstones
-from skills_store.disk.aliases import AliasMove, back
+from skills_store.disk.aliases import AliasMove, back, guarded
 from skills_store.disk.blobs import describe
 from skills_store.disk.garbage import GRACE, Garbage
 from skills_store.disk.holders import holders
@@ -128,6 +128,10 @@ class Store:
         """Aliases that were set by hand; `latest` is derived and not among them."""
         return {move.alias: move.number for move in self._at.existing(name).aliases.readable()}
 
+    def protected(self, name: str) -> frozenset[str]:
+        """Those of `aliases` that move to nothing worse."""
+        return frozenset(move.alias for move in self._at.existing(name).aliases.readable() if guarded(move))
+
     def latest(self, name: str) -> int:
         """The highest number that is not deleted: derived, so it can never lag behind a publish."""
         return self._at.existing(name).latest()
@@ -189,7 +193,8 @@ class Store:
     def alias(self, name: str, alias: str, number: int, why: str = "", *, force: bool = False) -> Version:
         """Point `alias` at a version that can be served. The move is logged, and undone by another.
 
-        `prod` moves to no version whose card is worse than the one it points at, unless forced: Regression.
+        A protected alias, as `prod` is, moves to no version whose card is worse than the one it points at, unless
+        forced: Regression.
         """
         reference.check_alias(alias)
         shelf = self._at.existing(name)
@@ -201,11 +206,15 @@ class Store:
 
         A logged move like any other, which says what it undoes. Refused where there is nothing to return to.
         """
-        shelf = self._at.existing(name)
-        if alias not in shelf.aliases.names():
-            raise UnknownAlias(alias, shelf.aliases.names(), name)
+        shelf = self._aliased(name, alias)
         with self._at.locks.adding(f"{name}@{alias} is not moved"):
             return shelf.aliases.move(alias, back(shelf.aliases, alias, shelf.version), why)
+
+    def protect(self, name: str, alias: str, why: str = "", *, on: bool = True) -> Version:
+        """From now on `alias` moves to nothing worse unless forced, or, with `on` false, wherever it is told to."""
+        shelf = self._aliased(name, alias)
+        with self._at.locks.adding(f"{name}@{alias} is left as it was"):
+            return shelf.aliases.move(alias, guard.protecting(shelf.version, on=on), why)
 
     def lease(self, ref: str, seconds: float, why: str = "") -> Lease:
         """Keep a version from being deleted for so long, or until the lease is released."""
@@ -275,6 +284,12 @@ class Store:
             self._at.keep(data)
             self._at.blobs.sync()
             yield self._at.fresh(manifest.name)
+
+    def _aliased(self, name: str, alias: str) -> Shelf:
+        shelf = self._at.existing(name)
+        if alias not in shelf.aliases.names():
+            raise UnknownAlias(alias, shelf.aliases.names(), name)
+        return shelf
 
     def _bound(self, manifest: Manifest) -> Manifest | None:
         return self.parent(manifest).manifest if manifest.task else None

@@ -1,15 +1,14 @@
-"""What an alias that others rely on may move to: a version that is measured, and no worse."""
+"""What an alias that others rely on, a protected one, may move to: a version that is measured, and no worse."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from skills_store.disk.aliases import AliasMove, Decide, Target
+from skills_store.disk.aliases import AliasMove, Decide, Target, guarded
 from skills_store.errors import Regression
 from skills_store.version import Version
 
-GUARDED = "prod"
 MEASURES = {"skills": ("survival", "skill_recovery", "coverage"), "controller": ("return_ratio",)}
 
 
@@ -28,17 +27,27 @@ def worse(kind: str, card: Mapping[str, Any], current: Mapping[str, Any]) -> tup
 
 
 def onward(alias: str, number: int, version: Callable[[int], Version], *, force: bool) -> Decide:
-    """A move of `alias` to `number`; Regression where it is guarded and would lose by that, unless forced.
+    """A move of `alias` to `number`; Regression where it is protected and would lose by that, unless forced.
 
     The comparison is with the very move that this one follows, so that of two at once the second is compared with the first.
     """
 
     def decide(last: AliasMove | None) -> Target:
         target = version(number)
-        if alias == GUARDED and last and not force:
+        if last and guarded(last) and not force:
             current = version(last.number)
             if found := worse(target.manifest.kind, target.manifest.card, current.manifest.card):
-                raise Regression(f"{target.name}@{GUARDED}", target.ref, current.ref, found)
+                raise Regression(f"{target.name}@{alias}", target.ref, current.ref, found)
         return Target(target)
+
+    return decide
+
+
+def protecting(version: Callable[[int], Version], *, on: bool) -> Decide:
+    """A move of an alias to where it is; from then on it is protected, or is no more."""
+
+    def decide(last: AliasMove | None) -> Target:
+        assert last is not None  # an alias, once there, never goes away
+        return Target(version(last.number), protected=on)
 
     return decide

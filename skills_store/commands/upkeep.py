@@ -1,4 +1,4 @@
-"""Commands that change what a store holds or means: alias, rollback, delete, lease, release, gc."""
+"""Commands that change what a store holds or means: alias, rollback, protect, delete, lease, release, gc."""
 
 from __future__ import annotations
 
@@ -19,12 +19,22 @@ def alias(store: Store, args: argparse.Namespace) -> int:
         raise StoreError(f"alias {args.name} {args.alias} needs a version NUMBER to point at")
     names = [args.name] if args.name else store.names()
     found = {name: {"latest": store.latest(name), **store.aliases(name)} for name in names}
-    rows = [(name, key, number) for name, each in found.items() for key, number in each.items()]
-    return report.say(args, report.table(("SKILL", "ALIAS", "VERSION"), rows), found)
+    kept = {name: store.protected(name) for name in names}
+    rows = [
+        (name, key, number, "protected" if key in kept[name] else "")
+        for name, each in found.items()
+        for key, number in each.items()
+    ]
+    return report.say(args, report.table(("SKILL", "ALIAS", "VERSION", ""), rows), found)
 
 
 def rollback(store: Store, args: argparse.Namespace) -> int:
     return _moved(args, store.rollback(args.name, args.alias, args.why), "  (rollback)")
+
+
+def protect(store: Store, args: argparse.Namespace) -> int:
+    version = store.protect(args.name, args.alias, args.why, on=not args.off)
+    return _moved(args, version, "  (protected no more)" if args.off else "  (protected)")
 
 
 def delete(store: Store, args: argparse.Namespace) -> int:
@@ -57,13 +67,21 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     move.add_argument("alias", nargs="?", metavar="ALIAS")
     move.add_argument("number", nargs="?", type=int, metavar="NUMBER")
     move.add_argument("--why", default="", help="kept in the log")
-    move.add_argument("--force", action="store_true", help="move prod even to a version whose card is worse")
+    move.add_argument(
+        "--force", action="store_true", help="move a protected alias even to a version whose card is worse"
+    )
     move.set_defaults(run=alias)
     undo = command("rollback", "point an alias back at what it meant before; again, and it goes further back")
     undo.add_argument("name", metavar="NAME")
     undo.add_argument("alias", metavar="ALIAS")
     undo.add_argument("--why", default="", help="kept in the log")
     undo.set_defaults(run=rollback)
+    fix = command("protect", "from now on the alias moves to no version whose card is worse; prod is so from the start")
+    fix.add_argument("name", metavar="NAME")
+    fix.add_argument("alias", metavar="ALIAS")
+    fix.add_argument("--off", action="store_true", help="from now on it moves wherever it is told to")
+    fix.add_argument("--why", default="", help="kept in the log")
+    fix.set_defaults(run=protect)
     away = command("delete", "take a version away for good; refused while anything relies on it")
     away.add_argument("ref", metavar="REF", help="humanoid@7")
     away.add_argument("--why", required=True, help="kept in the log")

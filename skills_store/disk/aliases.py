@@ -29,6 +29,7 @@ from skills_store.manifest import Digest, Frozen, Name
 from skills_store.version import Version
 
 FILE = re.compile(r"([0-9]{8})\.json")
+PROTECTED = frozenset({"prod"})  # from their first move on, unless someone ends it
 logger = logging.getLogger("skills_store")
 
 
@@ -45,14 +46,17 @@ class AliasMove(Frozen):
     by: str
     why: str = ""
     undoes: int | None = None  # the rev that this move takes back, if it is a rollback
+    protected: bool | None = None  # from here on; None: nobody has said so, and only PROTECTED are
+    switches: bool = False  # it changes nothing but that
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a move is to go, and the rev of the move that it takes back."""
+    """Where a move is to go, the rev of the move that it takes back, and whether the alias is protected from then on."""
 
     version: Version
     undoes: int | None = None
+    protected: bool | None = None  # None: as it was
 
 
 Decide = Callable[[AliasMove | None], Target]  # from the last move of the alias, if there is one
@@ -108,6 +112,8 @@ class Aliases:
                 by=author(),
                 why=why,
                 undoes=target.undoes,
+                protected=last.protected if target.protected is None and last else target.protected,
+                switches=target.protected is not None,
             )
             with contextlib.suppress(FileExistsError):
                 done = f"{self.name}@{alias} is {target.version.ref} now"
@@ -168,6 +174,11 @@ def back(aliases: Aliases, alias: str, version: Callable[[int], Version]) -> Dec
         return Target(found, undoes=undone.rev)
 
     return decide
+
+
+def guarded(last: AliasMove) -> bool:
+    """Whether an alias is protected, by its last move."""
+    return last.alias in PROTECTED if last.protected is None else last.protected
 
 
 def standing(moves: Sequence[AliasMove]) -> list[AliasMove]:

@@ -1,4 +1,4 @@
-"""`prod` never moves to what is worse, unless someone insists."""
+"""A protected alias never moves to what is worse, unless someone insists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_store.__main__ import main
-from skills_store.errors import Regression
+from skills_store.errors import Regression, UnknownAlias
 from skills_store.store import Store, Version
 from tests import tiny
 
@@ -49,6 +49,56 @@ def test_prod_moves_to_what_is_no_worse_and_anywhere_at_first(store: Store) -> N
     publish(store, 2, {**GOOD, "survival": 0.95})
     for number in (1, 2, 3):
         assert store.alias("humanoid", "prod", number).number == number
+
+
+def test_any_alias_can_be_protected_and_prod_left_free(store: Store) -> None:
+    publish(store, 0, GOOD)
+    publish(store, 1, {**GOOD, "survival": 0.2})
+    for alias in ("stable", "prod"):
+        store.alias("humanoid", alias, 1)
+    assert store.protected("humanoid") == {"prod"}
+    store.protect("humanoid", "stable", "robots in the field")
+    with pytest.raises(Regression, match="humanoid@stable stays at humanoid@1"):
+        store.alias("humanoid", "stable", 2)
+    store.protect("humanoid", "prod", on=False)
+    assert store.alias("humanoid", "prod", 2).number == 2
+    assert store.protected("humanoid") == {"stable"}
+
+
+def test_protection_outlasts_moves_and_rollbacks_which_pass_it_over(store: Store) -> None:
+    publish(store, 0, GOOD)
+    publish(store, 1, {**GOOD, "survival": 0.95})
+    publish(store, 2, {**GOOD, "survival": 0.2})
+    store.alias("humanoid", "stable", 1)
+    store.alias("humanoid", "stable", 2)
+    store.protect("humanoid", "stable")
+    assert store.rollback("humanoid", "stable").number == 1  # to what it meant before, not to before it was protected
+    with pytest.raises(Regression):
+        store.alias("humanoid", "stable", 3)
+    assert store.alias("humanoid", "stable", 3, force=True).number == 3
+    assert store.protected("humanoid") == {"stable"}
+
+
+def test_what_never_was_an_alias_is_not_protected(store: Store) -> None:
+    publish(store, 0, GOOD)
+    store.alias("humanoid", "stable", 1)
+    with pytest.raises(UnknownAlias, match="stable"):
+        store.protect("humanoid", "stabel")
+
+
+def test_the_command_protects_and_the_log_says_so(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    publish(store, 0, GOOD)
+    where = ["--store", str(store.root)]
+    for command in (
+        ["alias", "humanoid", "stable", "1"],
+        ["protect", "humanoid", "stable", "--why", "robots"],
+        ["alias", "humanoid"],
+        ["protect", "humanoid", "stable", "--off"],
+        ["log", "humanoid"],
+    ):
+        assert main([*where, *command]) == 0
+    said = capsys.readouterr().out
+    assert [word in said for word in ("1        protected", "protect: robots", "unprotect")] == [True] * 3
 
 
 def test_the_command_names_the_measure_and_takes_force(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
