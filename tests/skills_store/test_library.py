@@ -11,6 +11,7 @@ import pytest
 
 from skills_store.errors import CorruptBlob, InvalidInput, UnknownGraph, UnknownParent, UnusableGraph, WrongKind
 from skills_store.library import Controller, SkillLibrary, pooled
+from skills_store.session import bound, plain
 from skills_store.store import Store
 from tests import tiny
 
@@ -142,6 +143,15 @@ def test_a_corrupt_graph_is_never_opened(tmp_path: Path) -> None:
     path.write_bytes(tiny.style(7))  # a valid graph, but not the published one
     with pytest.raises(CorruptBlob):
         SkillLibrary.open(store, "humanoid")
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_bound_inputs_and_outputs_change_no_bit(library: SkillLibrary, rng: np.random.Generator, rows: int) -> None:
+    """How a GPU is asked, on the CPU: a GPU is not at hand in every test."""
+    widths = {"state": tiny.STATE, "z": tiny.LATENT}
+    feed = {name: rng.standard_normal((rows, width), np.float32) for name, width in widths.items()}
+    session = library.policy.session
+    np.testing.assert_array_equal(bound(session, feed, "targets"), plain(session, feed, "targets"))
 
 
 def test_cuda_is_refused_where_there_is_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
