@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 
 LENGTH = b"content-length: "
+CHUNK = 65536  # bytes read at once: a larger buffer is mapped anew for each answer
 
 
 @dataclass
@@ -60,28 +61,26 @@ class Line:
 
     def http(self) -> int | None:
         """The status, once the whole answer is here; 0 where the server closed instead."""
-        data = self.socket.recv(262144)
+        data = self.socket.recv(CHUNK)
         if not data:
             return 0
-        self.buffer += data
-        end = self.buffer.find(b"\r\n\r\n")
-        if end < 0:
+        if self.buffer:
+            data = self.buffer + data
+        end = data.find(b"\r\n\r\n")
+        head = data[:end].lower()
+        at = head.find(LENGTH) + len(LENGTH)
+        if end < 0 or len(data) < end + 4 + int(head[at : head.find(b"\r", at) if b"\r" in head[at:] else end]):
+            self.buffer = data
             return None
-        at = self.buffer.lower().find(LENGTH, 0, end)
-        length = int(self.buffer[at + len(LENGTH) : self.buffer.index(b"\r\n", at)])
-        if len(self.buffer) < end + 4 + length:
-            return None
-        status = int(self.buffer[9:12])
-        closing = b"connection: close" in self.buffer[:end].lower()
         self.buffer = b""
-        if closing:
+        if b"connection: close" in head:
             self.socket.close()
             self.open()
-        return status
+        return int(head[9:12])
 
     def frame(self) -> int | None:
         """The same for one WebSocket frame."""
-        data = self.socket.recv(262144)
+        data = self.socket.recv(CHUNK)
         if not data:
             return 0
         self.buffer += data
@@ -118,7 +117,7 @@ def closed(address: tuple[str, int], requests: list[bytes], connections: int, se
             status = _heard(line.http, result, line)
             if status is None:
                 continue
-            if line.socket.fileno() != fd or status == 0:
+            if status == 0 or line.socket.fileno() != fd:
                 _again(line, fd, by_fd, poll, status == 0)
             line.send(requests[turn % len(requests)], perf_counter())
             turn += 1

@@ -27,10 +27,11 @@ from typing import Any
 import orjson
 
 from benchmarks import load, network
-from benchmarks.serving import Address, await_ready, json_body, running
+from benchmarks.servers import Address, await_ready, json_body, running
 from skills_store.store import Store
 
 HERE = Path(__file__).parent / "peer_servers"
+ENVS = Path(".cache/peers")
 PORT = 8900
 COMMON = ("onnxruntime==1.31.1", "numpy==2.4.6")
 CONNECTIONS = (1, 8, 64)
@@ -151,33 +152,47 @@ def main() -> None:
     parser.add_argument("peers", nargs="*", default=list(PEERS), help=f"of {', '.join(PEERS)}")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each point")
-    parser.add_argument("--envs", type=Path, default=Path(".cache/peers"))
+    parser.add_argument("--envs", type=Path, default=ENVS)
     given = parser.parse_args()
     if unknown := set(given.peers) - PEERS.keys():
         parser.error(f"no peer {', '.join(unknown)}; there are: {', '.join(PEERS)}")
-    cores = sorted(os.sched_getaffinity(0))
-    seen: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "store"
         policy = Path(folder) / "policy.onnx"
-        policy.write_bytes(network.publish(Store(Path(folder) / "store")))
-        for name in given.peers:
-            try:
-                environment(name, PEERS[name], given.envs.resolve())
-                os.sched_setaffinity(0, {cores[-1]})
-                with serving(name, PEERS[name], given.envs.resolve(), policy, {cores[0]}) as address:
-                    theirs = asked(address, PEERS[name].request(), given.seconds)
-                with running(Path(folder) / "store", {cores[0]}) as address:
-                    await_ready(address, json_body(1, False))
-                    ours = asked(address, json_body(1, False), given.seconds)
-                seen[name] = {"theirs": theirs, OURS: ours, "ratio": {c: ours[c] / theirs[c] for c in theirs}}
-            except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
-                seen[name] = {"not measured": " ".join(str(error).split())[:300]}
-            finally:
-                os.sched_setaffinity(0, cores)
-    measured = [found["ratio"] for found in seen.values() if "ratio" in found]
-    least = {c: min(ratio[c] for ratio in measured) for c in ("c8", "c64")} if measured else {}
-    result = {"least_ratio": least, "seen": seen}
+        policy.write_bytes(network.publish(Store(store)))
+        seen = {name: beside(name, given.envs.resolve(), policy, store, given.seconds) for name in given.peers}
+    result = {**least(seen), "seen": seen}
     print(json.dumps(result) if given.json else json.dumps(result, indent=2))
+
+
+def installed(envs: Path = ENVS) -> list[str]:
+    return [name for name in PEERS if (envs / name / "ready").exists()]
+
+
+def beside(name: str, envs: Path, policy: Path, store: Path, seconds: float) -> dict[str, Any]:
+    """What the peer and we make of the same requests, one after the other; or why that is not known."""
+    cores = sorted(os.sched_getaffinity(0))
+    try:
+        environment(name, PEERS[name], envs)
+        os.sched_setaffinity(0, {cores[-1]})
+        with serving(name, PEERS[name], envs, policy, {cores[0]}) as address:
+            theirs = asked(address, PEERS[name].request(), seconds)
+        with running(store, {cores[0]}) as address:
+            await_ready(address, json_body(1, False))
+            ours = asked(address, json_body(1, False), seconds)
+        return {"theirs": theirs, OURS: ours, "ratio": {c: ours[c] / theirs[c] for c in theirs}}
+    except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
+        return {"not measured": " ".join(str(error).split())[:300]}
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def least(seen: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Against the best of them at each point: requests/s over theirs, the least; p99 over theirs, the most."""
+    measured = [found["ratio"] for found in seen.values() if "ratio" in found]
+    rates = {f"c{c}": min((ratio[f"c{c}"] for ratio in measured), default=float("nan")) for c in CONNECTIONS}
+    tails = {f"p99_c{c}": max((ratio[f"p99_c{c}"] for ratio in measured), default=float("nan")) for c in CONNECTIONS}
+    return {**rates, **tails}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """How fast the service is, against the endpoint that anyone would write first: same network, machine, run and client.
 
-    python -m benchmarks.serving --json             the ratios; about six minutes
+    python -m benchmarks.serving --json             the ratios; about seven minutes, and two for each peer
     python -m benchmarks.serving --seconds 1        a glance
+
+Of the peers, those are asked that `python -m benchmarks.peers` has installed.
 
 The server has the first core, the client the last. The two servers take turns, three times; medians are compared.
 """
@@ -11,14 +13,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,63 +24,11 @@ import numpy as np
 import onnxruntime as ort
 import orjson
 
-from benchmarks import load, network
+from benchmarks import load, network, peers
+from benchmarks.servers import Address, await_ready, binary_body, cold_start, json_body, running, yardstick
 from skills_store.store import Store
 
-Address = tuple[str, int]
 Servers = dict[str, Address]
-
-
-@contextmanager
-def running(root: Path, core: set[int], **settings: object) -> Iterator[Address]:
-    """`python -m serving` over `root`."""
-    added = {f"REPERTOIRE_{name.upper()}": str(value) for name, value in settings.items()}
-    where = os.environ | {"REPERTOIRE_STORE": str(root), "REPERTOIRE_PORT": "0"} | added
-    with _process([sys.executable, "-m", "serving"], where, core) as process:
-        line = process.stdout.readline()
-        yield "127.0.0.1", int(re.findall(r":(\d+)", line)[0])
-
-
-@contextmanager
-def yardstick(policy: Path, core: set[int], port: int = 8765) -> Iterator[Address]:
-    command = [sys.executable, "-m", "uvicorn", "--factory", "benchmarks.yardstick:app", "--port", str(port)]
-    command += ["--no-access-log", "--log-level", "warning", "--loop", "uvloop", "--http", "httptools"]
-    with _process(command, os.environ | {"REPERTOIRE_YARDSTICK": str(policy)}, core):
-        yield "127.0.0.1", port
-
-
-@contextmanager
-def _process(command: list[str], where: dict[str, str], core: set[int]) -> Iterator[Any]:
-    pinned = ["taskset", "-c", ",".join(map(str, sorted(core))), *command]
-    with subprocess.Popen(pinned, env=where, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
-
-
-def await_ready(address: Address, request: bytes) -> None:
-    for _ in range(300):
-        try:
-            if load.closed(address, [request], 1, 0.05).statuses.get(200):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError(f"nothing answers at {address}")
-
-
-def json_body(rows: int, batch: bool = True) -> bytes:
-    state, z = network.rows(rows)
-    asked = {"state": state.tolist(), "z": z.tolist()} if batch else {"state": state[0].tolist(), "z": z[0].tolist()}
-    return load.post("/act", orjson.dumps(asked), {"content-type": "application/json"})
-
-
-def binary_body(rows: int, batch: bool = True) -> bytes:
-    state, z = network.rows(rows)
-    shapes = [f"{rows}x" if batch else "" for _ in range(2)]
-    named = f"state={shapes[0]}{network.STATE},z={shapes[1]}{network.LATENT}"
-    headers = {"content-type": "application/octet-stream", "x-tensors": named}
-    return load.post("/act", state.tobytes() + z.tobytes(), headers)
 
 
 def bare_rows_per_second(policy: bytes, rows: int, seconds: float) -> float:
@@ -180,19 +126,25 @@ def main() -> None:
     asked = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
     first, last = {cores[0]}, {cores[-1]}
-    os.sched_setaffinity(0, last)
     with tempfile.TemporaryDirectory() as folder:
-        policy = network.publish(Store(Path(folder) / "store"))
-        file = Path(folder) / "policy.onnx"
+        store, file = Path(folder) / "store", Path(folder) / "policy.onnx"
+        policy = network.publish(Store(store))
         file.write_bytes(policy)
+        envs = peers.ENVS.resolve()
+        seen = {name: peers.beside(name, envs, file, store, asked.seconds) for name in peers.installed(envs)}
+        os.sched_setaffinity(0, last)
+        starts = [cold_start(store, first) for _ in range(3)]
         with (
-            running(Path(folder) / "store", first) as service,
-            running(Path(folder) / "store", set(cores), workers=2) as two,
+            running(store, first) as service,
+            running(store, set(cores), workers=2) as two,
             yardstick(file, first) as plain,
         ):
             for address in (service, two, plain):
                 await_ready(address, json_body(1))
             result = measure({"service": service, "two": two, "yardstick": plain}, policy, asked.seconds)
+    result["cold_start_s"], result["idle_mib"] = (statistics.median(each) for each in zip(*starts, strict=True))
+    result["peers"] = peers.least(seen) if seen else None
+    result["seen"]["peers"] = seen
     print(json.dumps(_rounded(result)) if asked.json else json.dumps(_rounded(result), indent=2))
 
 

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from uvicorn.supervisors import Multiprocess
 
 from serving.app import create_app
+from serving.channel import Channel
 from serving.connection import Connection
 from serving.logs import configure
 from serving.metrics import SHARED
@@ -44,7 +45,7 @@ def main() -> int:
             workers=settings.workers,
             loop="uvloop",
             http=Connection,
-            ws="websockets-sansio",
+            ws=Channel,
             access_log=False,  # the door has its own
             log_config=None,
             timeout_graceful_shutdown=8,

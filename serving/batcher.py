@@ -1,8 +1,8 @@
 """Batcher: the rows of concurrent requests, run together. Knows no HTTP and no skill.
 
-A row alone is bound by reading the weights; a batch of 32 costs about as much as a dozen rows. There is no timer: what
-arrived while the last run was under way is the next batch, so an idle service adds no wait, and a loaded one waits
-for no more than the `max_waiting` rows that may be before it.
+A row alone is bound by reading the weights; a batch of 32 costs about as much as a dozen rows. There is no timer. A row
+alone is run at once. Where rows come in company, a run waits as long as each turn of the event loop brings more of them,
+up to a full batch: so an idle service adds no wait, and a loaded one waits for what is at its door already.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Ran:
 
 class Batcher:
     """Short runs are made on the event loop, for a thread would cost more than they take. With `inline` false, and
-    for a request that is a long batch already, they are made on `threads`."""
+    for a request that is more than a full batch, they are made on `threads`."""
 
     def __init__(
         self, run: Run, threads: Executor, inline: bool, max_waiting: int, observe: Callable[[Ran], None]
@@ -56,6 +56,8 @@ class Batcher:
         self._observe = observe
         self._waiting: deque[Waiting] = deque()
         self._busy = False  # a flush is due, or a run of the queue is under way
+        self._company = 1  # requests of the last run
+        self._looked = 0  # requests that waited when the last turn was given to others
         self.rows = 0  # waiting
 
     def submit(self, *inputs: Array) -> asyncio.Future[Array]:
@@ -66,7 +68,7 @@ class Batcher:
             message = f"{self.rows} rows are waiting to be run; at most {self._max_waiting} may"
             raise Refusal(503, "overloaded", message, None, "the same, later", retry_after=RETRY_AFTER)
         self.rows += asked.rows
-        if asked.rows > MAX_ROWS // 2:
+        if asked.rows > MAX_ROWS:
             self._on_a_thread([asked])
         else:
             self._waiting.append(asked)
@@ -76,15 +78,26 @@ class Batcher:
         return asked.outcome
 
     def _flush(self) -> None:
+        if self._more_may_come():
+            asyncio.get_running_loop().call_soon(self._flush)
+            return
         batch = self._next()
         self._busy = bool(batch)
         if not batch:
             return
+        self._company = len(batch)
         if self._inline:
             self._settle(batch, *self._ran(batch))
             asyncio.get_running_loop().call_soon(self._flush)
         else:
             self._on_a_thread(batch, self._flush)
+
+    def _more_may_come(self) -> bool:
+        here, before, self._looked = len(self._waiting), self._looked, len(self._waiting)
+        if max(here, self._company) > 1 and before < here < MAX_ROWS:
+            return True
+        self._looked = 0
+        return False
 
     def _next(self) -> list[Waiting]:
         """As many as fit one run, oldest first."""

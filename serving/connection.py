@@ -1,14 +1,14 @@
 """Connection: uvicorn's own, with two things more. Clients that are slow or too many are cut off; and a whole, plain
 request for a hot route is answered without the framework, which costs a good part of the time of such a request.
 
-Anything else about a request (another route, chunks, `Expect`, an upgrade, a query, pipelining) goes the usual way.
+Anything else about a request (another route, chunks, `Expect`, an upgrade, a query, pipelining) goes the usual way. A head
+that was answered here once, byte for byte, is not parsed again: control loops send the same one all their life.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,20 @@ from serving.reply import Reply
 
 LARGEST = 2**20  # bytes of a body that is gathered here; a longer one is capped and counted as it arrives
 UNUSUAL = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"content-encoding"})
+END = b"\r\n\r\n"  # of a head
+LONGEST_HEAD = 2048  # bytes of a head that is remembered
+MOST_HEADS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Of a request that can be answered here."""
+
+    path: str
+    route: str
+    headers: dict[bytes, bytes]
+    length: int  # of the body
+    keep_alive: bool
 
 
 @dataclass(frozen=True)
@@ -31,26 +45,33 @@ class Front:
     door: Door
     max_connections: int
     request_timeout: float  # s
+    heads: dict[bytes, Head] = field(default_factory=dict)  # those seen lately, by their bytes
+
+    def remember(self, raw: bytes, head: Head) -> None:
+        if len(self.heads) >= MOST_HEADS:
+            self.heads.clear()
+        self.heads[raw] = head
+
+
+class Never:
+    """Stands for the event by which uvicorn wakes an app that waits for more of a body."""
+
+    def set(self) -> None:
+        pass
 
 
 class Exchange:
     """A request that is answered here, in the place of uvicorn's own cycle: it reads and sets these."""
 
-    def __init__(
-        self,
-        path: str,
-        route: str,
-        headers: dict[bytes, bytes],
-        work: Callable[[bytes], Awaitable[Reply]],
-        keep_alive: bool,
-    ) -> None:
-        self.path, self.route, self.headers, self.work = path, route, headers, work
+    message_event = Never()
+
+    def __init__(self, head: Head, keep_alive: bool, body: bytes = b"") -> None:
+        self.head, self.body = head, body
         self.keep_alive = keep_alive
-        self.body = bytearray()
         self.more_body = True
         self.response_complete = False
         self.disconnected = False
-        self.message_event = asyncio.Event()
+        self.task: asyncio.Task[None]
 
 
 class Connection(HttpToolsProtocol):
@@ -59,6 +80,8 @@ class Connection(HttpToolsProtocol):
         self.front: Front = self.app_state["front"]
         self.slow: asyncio.TimerHandle | None = None
         self.receiving = True  # a request is not here as a whole yet
+        self.between = True  # not a byte of another request is here
+        self.fresh = b""  # what was received just now, if a request begins with it
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -71,7 +94,15 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        begins = self.between and (self.cycle is None or self.cycle.response_complete)
+        if begins and (exchange := self._known(data)):
+            self._unset_keepalive_if_required()
+            self._in_time()
+            self._start(exchange)
+            return
+        self.fresh = data if begins else b""
         super().data_received(data)
+        self.fresh, self.between = b"", not self.receiving
         # A timer for those only that do not come whole: a request in one packet costs none.
         if not self.receiving:
             self._in_time()
@@ -83,11 +114,16 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        exchange = self._plain(self.front.hot) if self.front.hot is not None else None
-        if exchange is None:
+        head = self._plain(self.front.hot) if self.front.hot is not None else None
+        if head is None:
+            self.fresh = b""
             super().on_headers_complete()
-        else:
-            self.cycle = exchange  # type: ignore[assignment]  # it has what the base class asks of a cycle
+            return
+        self.cycle = Exchange(head, self._kept(head))  # type: ignore[assignment]  # it has what the base asks of a cycle
+        end = self.fresh.find(END) + len(END)
+        if len(END) <= end <= LONGEST_HEAD:
+            self.front.remember(self.fresh[:end], head)
+        self.fresh = b""  # a second request of the same packet begins elsewhere
 
     def on_body(self, body: bytes) -> None:
         if isinstance(self.cycle, Exchange):
@@ -98,14 +134,20 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self.receiving = False
         if isinstance(self.cycle, Exchange):
-            task = self.loop.create_task(self._answer(self.cycle))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
+            self._start(self.cycle)
         else:
             super().on_message_complete()
 
-    def _plain(self, hot: Hot) -> Exchange | None:
-        """The exchange, if the request is one that can be answered here."""
+    def _known(self, data: bytes) -> Exchange | None:
+        """The exchange, if this is one whole request, and its head was seen before."""
+        end = data.find(END, 0, LONGEST_HEAD) + len(END)
+        head = self.front.heads.get(data[:end])
+        if head is None or len(data) != end + head.length:
+            return None
+        return Exchange(head, self._kept(head), data[end:])
+
+    def _plain(self, hot: Hot) -> Head | None:
+        """The head, if the request is one that can be answered here."""
         parser = self.parser
         assert parser is not None  # it is, until the connection is lost
         if parser.get_method() != b"POST" or self.expect_100_continue:
@@ -123,18 +165,27 @@ class Connection(HttpToolsProtocol):
         if not length.isdigit() or int(length) > min(LARGEST, self.front.door.max_body):
             return None
         keep_alive = parser.get_http_version() == "1.1" and parser.should_keep_alive()
-        work = partial(hot.answer, path, headers)
-        return Exchange(path, route, headers, work, keep_alive and not self.front.door.draining)
+        return Head(path, route, headers, int(length), keep_alive)
+
+    def _kept(self, head: Head) -> bool:
+        return head.keep_alive and not self.front.door.draining
+
+    def _start(self, exchange: Exchange) -> None:
+        self.cycle = exchange  # type: ignore[assignment]
+        task = self.loop.create_task(self._answer(exchange))
+        self.tasks.add(task)  # uvicorn waits for them before it ends
+        exchange.task = task
 
     async def _answer(self, exchange: Exchange) -> None:
-        body = bytes(exchange.body)
-        reply = await self.front.door.answer(
-            exchange.path, exchange.route, exchange.headers, lambda: exchange.work(body)
-        )
+        front, head = self.front, exchange.head
+        assert front.hot is not None
+        work = partial(front.hot.answer, head.path, head.headers, exchange.body)
+        reply = await front.door.answer(head.path, head.route, head.headers, work)
         exchange.response_complete = True
         if not exchange.disconnected:
             self._write(reply, exchange.keep_alive)
             self.on_response_complete()
+        self.tasks.discard(exchange.task)  # a callback would cost another turn of the loop
 
     def _write(self, reply: Reply, keep_alive: bool) -> None:
         lines = [STATUS_LINE[reply.status]]

@@ -37,6 +37,9 @@ class Metrics:
         self._series = lru_cache(512)(
             lambda route, status: (self.requests.labels(route, status), self.seconds.labels(route))
         )
+        self._runs = lru_cache(512)(
+            lambda ref: (self.rows.labels(ref), self.waited.labels(ref), self.runs.labels(ref)),
+        )
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         requests, durations = self._series(route, status)
@@ -44,9 +47,10 @@ class Metrics:
         durations.observe(seconds)
 
     def ran(self, ref: str, ran: Ran) -> None:
-        self.rows.labels(ref).observe(ran.rows)
-        self.waited.labels(ref).observe(ran.waited)
-        self.runs.labels(ref).observe(ran.seconds)
+        rows, waited, runs = self._runs(ref)
+        rows.observe(ran.rows)
+        waited.observe(ran.waited)
+        runs.observe(ran.seconds)
 
     def swapped(self, outcome: str) -> None:
         self.swaps.labels(outcome).inc()

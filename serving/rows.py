@@ -128,11 +128,13 @@ def _from_parts(value: dict[str, Any], form: Form) -> Rows:
 
 
 def _from_numbers(value: object, field: str, width: int, limit: int, expected: str) -> Rows:
-    if isinstance(value, np.ndarray):  # float32 as it lay in a binary body
+    if isinstance(value, np.ndarray):  # float32 already
         one, batch = value.ndim == 1, value if value.ndim > 1 else value[None]
-        if batch.ndim != 2 or batch.shape[1] != width or not len(batch):
+        if batch.ndim != 2 or not len(batch):
             raise invalid("wrong_shape", f"{field} has shape {list(value.shape)}", field, expected)
         _refuse_many(len(batch), field, limit, expected)
+        if batch.shape[1] != width:
+            raise _wrong_width(batch[0], field if one else f"{field}[0]", width, expected)
         found = batch
     elif isinstance(value, list):
         one = not (value and isinstance(value[0], list))
@@ -179,7 +181,7 @@ def _refuse_malformed(row: object, path: str, width: int, expected: str) -> None
         j = next(j for j, number in enumerate(row) if type(number) not in (float, int))
         raise invalid("wrong_type", f"{path}[{j}] is {_kind(row[j])}, not a number", f"{path}[{j}]", expected)
     if len(row) != width:
-        raise invalid("wrong_shape", f"{path} has {_count(row)}; it needs {width}", path, expected)
+        raise _wrong_width(row, path, width, expected)
 
 
 def _refuse_unreal_rotations(rows: Rows, form: Form) -> None:
@@ -205,8 +207,9 @@ def _norms(rows: np.ndarray) -> np.ndarray:  # (B, n) -> (B,), in double: a fini
     return np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
 
 
-def _count(row: Sequence[object]) -> str:
-    return f"{len(row)} number" + ("" if len(row) == 1 else "s")
+def _wrong_width(row: Sequence[float] | np.ndarray, path: str, width: int, expected: str) -> Refusal:
+    numbers = f"{len(row)} number" + ("" if len(row) == 1 else "s")
+    return invalid("wrong_shape", f"{path} has {numbers}; it needs {width}", path, expected)
 
 
 def _kind(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,25 +49,30 @@ async def _open(socket: WebSocket, service: Service) -> Session:
         except Refusal as refusal:
             await socket.send_text(refusal.problem.model_dump_json())
             continue
-        await _say(socket, found.opened())
+        await socket.send_text(_text(found.opened()))
         return found
 
 
 async def _loop(socket: WebSocket, session: Session, spend: Callable[[], None]) -> None:
+    if (channel := socket.scope.get("channel")) is not None:
+        channel.answers = partial(_answer, session, spend)
     while True:
         message = await _received(socket)
-        text, data = message.get("text"), message.get("bytes") or b""
-        try:
-            spend()  # a step counts as a request does
-            asked = session.read(data) if text is None else validated(Step, json.decode(text.encode(), {}))
-            answer = await session.step(asked)
-        except Refusal as refusal:
-            await socket.send_text(refusal.problem.model_dump_json())
-            continue
-        if text is None:
-            await socket.send_bytes(np.ascontiguousarray(answer["targets"], FLOAT32).tobytes())
-        else:
-            await _say(socket, answer)
+        given = message.get("text")
+        answer = await _answer(session, spend, message.get("bytes") or b"" if given is None else given)
+        await (socket.send_text(answer) if isinstance(answer, str) else socket.send_bytes(answer))
+
+
+async def _answer(session: Session, spend: Callable[[], None], given: str | bytes) -> str | bytes:
+    """Text for text, bytes for bytes; a Problem is text."""
+    try:
+        spend()  # a step counts as a request does
+        if isinstance(given, str):
+            return _text(await session.step(validated(Step, json.decode(given.encode(), {}))))
+        targets = (await session.step(session.read(given)))["targets"]
+        return np.ascontiguousarray(targets, FLOAT32).tobytes()
+    except Refusal as refusal:
+        return refusal.problem.model_dump_json()
 
 
 async def _received(socket: WebSocket) -> dict[str, Any]:
@@ -76,5 +82,5 @@ async def _received(socket: WebSocket) -> dict[str, Any]:
     return dict(message)
 
 
-async def _say(socket: WebSocket, fields: dict[str, Any]) -> None:
-    await socket.send_text(json.encode(fields)[0].decode())
+def _text(fields: dict[str, Any]) -> str:
+    return json.encode(fields)[0].decode()

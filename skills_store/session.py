@@ -17,11 +17,14 @@ Array = NDArray[np.float32]
 Device = Literal["cpu", "cuda"]
 
 
-def plain(session: ort.InferenceSession, feed: dict[str, Array], output: str) -> Array:
+Call = Callable[[ort.InferenceSession, dict[str, Array], str], Any]
+
+
+def plain(session: ort.InferenceSession, feed: dict[str, Array], output: str) -> Any:
     return session.run([output], feed)[0]
 
 
-def bound(session: ort.InferenceSession, feed: dict[str, Array], output: str) -> Array:
+def bound(session: ort.InferenceSession, feed: dict[str, Array], output: str) -> Any:
     """The same with IOBinding: one copy to the device, one back, and nothing between that goes through the host."""
     binding = session.io_binding()
     for name, array in feed.items():
@@ -31,7 +34,7 @@ def bound(session: ort.InferenceSession, feed: dict[str, Array], output: str) ->
     return binding.copy_outputs_to_cpu()[0]
 
 
-CALLS = {"cpu": plain, "cuda": bound}
+CALLS: dict[Device, Call] = {"cpu": plain, "cuda": bound}
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Net:
     where: str
     graph: Graph
     session: ort.InferenceSession
-    call: Callable[[ort.InferenceSession, dict[str, Array], str], Array] = plain
+    call: Call = plain
 
     def run(self, **arrays: ArrayLike) -> Array:
         feed = {t.name: self._fit(t, arrays[t.name]) for t in self.graph.inputs}

@@ -80,15 +80,53 @@ def test_a_chunked_body_a_split_one_and_one_that_expects_are_read_whole(line, st
 
 def test_pipelined_requests_are_answered_in_their_order(line):
     line.sendall(request("/act", ASK) + request("/healthz", b"", method="GET") + request("/act", b"{") * 2)
+    assert [int(status.split()[1]) for status in replies(line, 4)] == [200, 200, 422, 422]
+
+
+def test_a_head_that_was_seen_before_gives_the_same_bytes_every_time(line):
+    for path, body, headers in BODIES:
+        first, *others = [asked(line, request(path, body, *headers)) for _ in range(3)]
+        assert {(answer.status, answer.body) for answer in others} == {(first.status, first.body)}
+        assert all(answer.headers.keys() == first.headers.keys() for answer in others)
+
+
+def test_a_known_request_inside_another_is_part_of_that(line):
+    """What looks like a request of its own is a header's value or a body where it arrives in the middle of one."""
+    known = request("/act", ASK)
+    assert [asked(line, known).status for _ in range(2)] == [200, 200]
+    line.sendall(b"GET /healthz HTTP/1.1\r\nhost: local\r\nx-value: ")
+    time.sleep(0.05)
+    assert json.loads(asked(line, known).body) == {"status": "ok"}  # not an action: it asked for its health
+
+    with socket.create_connection(line.getpeername()) as other:
+        other.sendall(b"POST /act HTTP/1.1\r\nhost: local\r\ncontent-length: %d\r\n\r\n" % len(known))
+        time.sleep(0.05)
+        answer = asked(other, known)
+        assert (answer.status, json.loads(answer.body)["code"]) == (422, "not_json")
+        assert asked(other, known).status == 200
+
+
+def test_a_known_head_with_more_or_less_behind_it_is_read_as_it_is(line):
+    known = request("/act", ASK)
+    assert [asked(line, known).status for _ in range(2)] == [200, 200]
+    line.sendall(known[:-7])
+    time.sleep(0.05)
+    assert asked(line, known[-7:]).status == 200
+    line.sendall(known + known)  # pipelined
+    assert [int(answer.split()[1]) for answer in replies(line, 2)] == [200, 200]
+
+
+def replies(line: socket.socket, count: int) -> list[bytes]:
+    """The status lines of so many answers, whatever arrives together."""
     file, statuses = line.makefile("rb"), []
-    for _ in range(4):
-        statuses.append(int(file.readline().split()[1]))
+    for _ in range(count):
+        statuses.append(file.readline())
         length = 0
         while (header := file.readline()) != b"\r\n":
             if header.lower().startswith(b"content-length"):
                 length = int(header.split(b":")[1])
         file.read(length)
-    assert statuses == [200, 200, 422, 422]
+    return statuses
 
 
 def test_keep_alive_is_kept_and_close_is_closed(line):

@@ -1,6 +1,7 @@
 """WS /session: the same actions as /act, with z, blends and holds kept on the server's side, and nothing else kept."""
 
 import json
+import time
 from contextlib import contextmanager
 
 import httpx
@@ -12,7 +13,7 @@ from websockets.sync.client import connect
 from serving import keys, sphere
 from skills_store.library import Controller, SkillLibrary
 from tests.serving.local import goal_rows, skill_rows, state_rows
-from tests.serving.process import running
+from tests.serving.process import connected, running
 
 STATES, (A, B), GOAL = state_rows(12), skill_rows(2), goal_rows(1)[0]
 
@@ -185,3 +186,77 @@ def test_sessions_are_counted_while_they_are_open(live):
     with talking(live) as talk:
         talk.say(z="walk")
         assert count() == before + 1
+
+
+def frame(payload, opcode=0x82, mask=b"\1\2\3\4"):
+    """Of a client, as bytes: `websockets` decides for itself how to send one."""
+    size = len(payload)
+    length = bytes([0x80 | size]) if size < 126 else bytes([0x80 | 126]) + size.to_bytes(2, "big")
+    return bytes([opcode]) + length + mask + bytes(x ^ mask[i % 4] for i, x in enumerate(payload))
+
+
+def heard_frames(line, count):
+    """So many frames of the server: (opcode, payload)."""
+    file, found = line.makefile("rb"), []
+    for _ in range(count):
+        opcode, size = file.read(2)
+        size = int.from_bytes(file.read(2), "big") if size == 126 else size
+        found.append((opcode & 15, file.read(size)))
+    return found
+
+
+@pytest.fixture
+def line(live):
+    with connected(live.address) as line:
+        line.sendall(
+            b"GET /session HTTP/1.1\r\nhost: local\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+            b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        assert line.recv(1000).startswith(b"HTTP/1.1 101")
+        line.sendall(frame(json.dumps({"skill": "humanoid@1", "z": A.tolist()}).encode(), 0x81))
+        assert heard_frames(line, 1)[0][0] == 1
+        yield line
+
+
+def test_frames_are_answered_in_their_order_however_they_arrive(line, library):
+    """Whole ones take the short way; in pieces, together, fragmented or between text they take the other."""
+    wanted = library.act(STATES, np.tile(A, (12, 1))).astype("<f4")
+    data = [state.astype("<f4").tobytes() for state in STATES]
+    text = json.dumps({"state": STATES[2].tolist()}).encode()
+    line.sendall(frame(data[0]))
+    assert heard_frames(line, 1) == [(2, wanted[0].tobytes())]
+    whole = frame(data[1])
+    for part in (whole[:1], whole[1:9], whole[9:]):
+        line.sendall(part)
+        time.sleep(0.01)
+    assert heard_frames(line, 1) == [(2, wanted[1].tobytes())]
+    sent = frame(text, 0x81) + frame(data[3]) + frame(b"hey", 0x89) + frame(data[4][:50], 0x02)
+    line.sendall(sent)
+    line.sendall(frame(data[4][50:], 0x80))  # the other half, which looks like no message of its own
+    line.sendall(frame(data[5]))
+    found = heard_frames(line, 5)
+    assert [payload for kind, payload in found if kind == 2] == [wanted[i].tobytes() for i in (3, 4, 5)]
+    assert [payload for kind, payload in found if kind == 10] == [b"hey"]
+    told = json.loads(next(payload for kind, payload in found if kind == 1))["targets"]
+    np.testing.assert_array_equal(np.array(told, np.float32), wanted[2])
+
+
+def test_a_client_that_does_not_wait_is_answered_one_by_one(line, library):
+    wanted = library.act(STATES, np.tile(A, (12, 1))).astype("<f4")
+    for state in STATES:
+        line.sendall(frame(state.astype("<f4").tobytes()))
+    assert [payload for _, payload in heard_frames(line, 12)] == [row.tobytes() for row in wanted]
+
+
+def test_a_frame_that_cannot_be_used_is_a_problem_and_changes_nothing(line, library):
+    line.sendall(frame(b"\0" * 12))
+    kind, payload = heard_frames(line, 1)[0]
+    assert (kind, json.loads(payload)["code"]) == (1, "not_a_frame")
+    line.sendall(frame(STATES[0].astype("<f4").tobytes()))
+    assert heard_frames(line, 1)[0] == (2, library.act(STATES[:1], A[None])[0].astype("<f4").tobytes())
+
+
+def test_an_unmasked_frame_ends_the_session(line):
+    line.sendall(b"\x82\x04\0\0\0\0")  # a client must mask (RFC 6455, 5.1)
+    (kind, payload), *_ = heard_frames(line, 1)
+    assert (kind, int.from_bytes(payload[:2], "big")) == (8, 1002)

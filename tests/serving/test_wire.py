@@ -3,9 +3,13 @@
 import json
 
 import numpy as np
+import orjson
 import ormsgpack
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from serving.wire import json as wire_json
 from skills_store.library import SkillLibrary
 from tests.serving.local import goal_rows, problem, skill_rows, state_rows
 
@@ -124,3 +128,64 @@ def test_messagepack_that_is_no_request(service, body):
     answer = service.post("/act", content=data, headers={"content-type": MSGPACK})
     assert answer.status_code == 422
     assert set(answer.json()) == {"code", "message", "field", "expected"}
+
+
+NUMBERS = st.one_of(
+    st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.floats(width=32, allow_nan=False)
+)
+NUMBERS = NUMBERS.filter(lambda x: abs(x) < 1e300)
+ROWS = st.integers(1, 5).flatmap(lambda n: st.lists(st.lists(NUMBERS, min_size=n, max_size=n), min_size=1, max_size=4))
+ANY = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(max_size=3), st.one_of(st.lists(NUMBERS, min_size=1), ROWS, ANY), max_size=4))
+def test_arrays_of_a_json_body_hold_what_the_plain_reader_reads(fields):
+    """Read straight into float32, or as Python's own numbers: the same, and nothing is an array that has another shape."""
+    body = orjson.dumps(json.loads(json.dumps(fields)), option=orjson.OPT_NON_STR_KEYS) if _fits(fields) else None
+    if body is None:
+        return
+    found = wire_json.decode(body, {})
+    plain = orjson.loads(body)
+    assert found.keys() == plain.keys()
+    for name, value in found.items():
+        if isinstance(value, np.ndarray):
+            with np.errstate(over="ignore"):
+                np.testing.assert_array_equal(value, np.array(plain[name], np.float64).astype(np.float32))
+        else:
+            assert value == plain[name]
+            assert type(value) is type(plain[name])
+
+
+def _fits(fields):
+    """orjson writes integers of 64 bits at most."""
+    try:
+        orjson.dumps(fields)
+    except TypeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a": [[[1], [2]]]}',
+        b'{"a": [1, [2]]}',
+        b'{"a": [[1, 2], [3]]}',
+        b'{"a": [1, true]}',
+        b'{"a": [1, null]}',
+        b'{"a": [1, "2"]}',
+        b'{"a": []}',
+        b'{"a": {"b": [1]}}',
+        b'{"a": [1], "a": [2]}',
+        b'{"a": [1], "b": "["}',
+        b"[1, 2]",
+        b'"a"',
+        b"1",
+    ],
+)
+def test_what_is_not_plainly_an_array_of_numbers_is_read_as_it_is(body):
+    assert wire_json.decode(body, {}) == json.loads(body)
