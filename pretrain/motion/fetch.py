@@ -32,8 +32,17 @@ def fetched(cache: Path) -> Path:
             unpacked = Path(temporary) / "clips"
             _unpack(_download(Path(temporary)), unpacked)
             _check(unpacked)
-            os.replace(unpacked, folder)
+            _place(unpacked, folder)
     return folder
+
+
+def _place(unpacked: Path, folder: Path) -> None:
+    """Whole or not at all; where another process was faster, its copy, which passed the same check, stays."""
+    try:
+        os.replace(unpacked, folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
 
 
 def _download(folder: Path) -> Path:

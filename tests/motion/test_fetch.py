@@ -1,0 +1,40 @@
+"""The default clips are fetched once, whole, by however many processes at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pretrain.motion import fetch
+
+
+def test_two_first_fetches_at_once_end_in_one_whole_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is done while the first is still unpacking."""
+
+    def unpacked(_: Path, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "clip.txt").write_text("whole")
+        if not fetch_again:
+            return
+        fetch_again.pop()
+        fetch.fetched(tmp_path)
+
+    fetch_again = [True]
+    monkeypatch.setattr(fetch, "_download", lambda folder: folder)
+    monkeypatch.setattr(fetch, "_unpack", unpacked)
+    monkeypatch.setattr(fetch, "_check", lambda folder: None)
+    folder = fetch.fetched(tmp_path)
+    assert [file.read_text() for file in folder.iterdir()] == ["whole"]
+    assert [entry.name for entry in tmp_path.iterdir()] == [folder.name]  # nothing temporary is left
+
+
+def test_what_cannot_be_placed_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        fetch._place(tmp_path / "nothing", tmp_path / "folder")
+
+
+def test_clips_that_are_not_those_expected_are_not_used(tmp_path: Path) -> None:
+    (tmp_path / "humanoid3d_walk.txt").write_text("another walk")
+    with pytest.raises(RuntimeError, match="not used"):
+        fetch._check(tmp_path)
