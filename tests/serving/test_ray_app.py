@@ -34,19 +34,17 @@ def test_two_replicas_give_the_librarys_own_numbers(standing):
     state, z = state_rows(3), skill_rows(3)
     wanted = SkillLibrary.open(standing, "humanoid").act(state, z)
     where = environment(standing.root) | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
-    process = subprocess.Popen([sys.executable, "-c", RUN], env=where, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        line = next(line for line in process.stdout if line.startswith("replicas"))
-        assert line == "replicas 2\n"
-        for _ in range(20):
-            answer = httpx.post(
-                "http://127.0.0.1:8977/act", content=json.dumps({"state": state.tolist(), "z": z.tolist()}), timeout=20
-            )
-            assert answer.status_code == 200, answer.text
-            np.testing.assert_array_equal(np.array(answer.json()["targets"], np.float32), wanted)
-        refused = httpx.post("http://127.0.0.1:8977/act", content="{", timeout=20)
-        assert (refused.status_code, refused.json()["code"]) == (422, "not_json")
-    finally:
-        process.terminate()
-        process.wait(timeout=60)
+    with subprocess.Popen([sys.executable, "-c", RUN], env=where, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = next(line for line in process.stdout if line.startswith("replicas"))
+            assert line == "replicas 2\n"
+            ask = json.dumps({"state": state.tolist(), "z": z.tolist()})
+            for _ in range(20):
+                answer = httpx.post("http://127.0.0.1:8977/act", content=ask, timeout=20)
+                assert answer.status_code == 200, answer.text
+                np.testing.assert_array_equal(np.array(answer.json()["targets"], np.float32), wanted)
+            refused = httpx.post("http://127.0.0.1:8977/act", content="{", timeout=20)
+            assert (refused.status_code, refused.json()["code"]) == (422, "not_json")
+        finally:
+            process.terminate()
