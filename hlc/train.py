@@ -21,7 +21,7 @@ from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
 from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
-from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, policy_loss, value_loss
+from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
 from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config
 from pretrain.rl.training import Training
@@ -59,7 +59,7 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
 def controller_recipe(cfg: HlcConfig, nets: ControllerNets) -> Recipe:
     """PPO on what the task pays, and on moving like the clips."""
     ppo = cfg.ppo
-    surrogate = policy_loss(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
+    surrogate = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
 
     def adam(net: torch.nn.Module, lr: float) -> torch.optim.Optimizer:
         return torch.optim.Adam(net.parameters(), lr, fused=True)
@@ -73,7 +73,7 @@ def controller_recipe(cfg: HlcConfig, nets: ControllerNets) -> Recipe:
             "progress": (cfg.progress_reward_weight, _progress),
             "alive": (cfg.alive_reward_weight, _alive),
         },
-        policy=Learner("policy", acting, surrogate, *policy, target_kl=ppo.target_kl),
+        policy=Learner("policy", acting, policy_loss(nets.policy, surrogate), *policy, target_kl=ppo.target_kl),
         value=Learner("value", valuing, value_loss(nets.value), *value),
     )
 

@@ -126,6 +126,7 @@ class PretrainConfig(Frozen):
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
     samples: Count = 16_000_000
     checkpoint_interval: Positive = 60.0  # s
+    milestone_interval: Count = 2_000_000  # samples; what is kept there, benchmarks.learning measures
     runs: str = "runs"  # folder that holds the runs
     store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE
     publish: bool = True

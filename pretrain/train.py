@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -16,7 +16,7 @@ from pretrain.ase.clone import clone
 from pretrain.ase.latents import LatentSchedule, SkillEnv
 from pretrain.ase.leash import Leash
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
-from pretrain.ase.skill import encoder_loss, skill_reward, warm_encoder, with_diversity
+from pretrain.ase.skill import diverse_loss, encoder_loss, skill_reward, warm_encoder
 from pretrain.ase.style import Replay, demonstrations, style_loss, style_reward
 from pretrain.ase.symmetry import symmetry
 from pretrain.card import write_card
@@ -26,9 +26,10 @@ from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material, control_steps, load_material
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.doubts import doubts
+from pretrain.rl import checkpoint
 from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
 from pretrain.rl.nets import multiplies_bfloat16
-from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, policy_loss, value_loss
+from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, value_loss
 from pretrain.rl.rollout import Noise
 from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config, logged
 from pretrain.rl.training import Training
@@ -37,6 +38,7 @@ from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
 from skills_store import receipt
 from skills_store.library import SkillLibrary
+from skills_store.manifest import Manifest
 from skills_store.opening import open_store
 from skills_store.store import Store
 from skills_store.trust.policy import Trust
@@ -98,8 +100,8 @@ def make_curriculum(cfg: PretrainConfig, material: Material) -> Curriculum:
 def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay: Replay) -> Recipe:
     """Peng et al. 2022: move in style, stay tellable apart, differ when z differs."""
     ppo, disc, enc = cfg.ppo, cfg.disc, cfg.enc
-    surrogate = policy_loss(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
-    varied = with_diversity(surrogate, nets.policy, enc.diversity_weight, enc.diversity_tar)
+    surrogate = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
+    varied = diverse_loss(nets.policy, surrogate, enc.diversity_weight, enc.diversity_tar)
     style = style_loss(
         nets.discriminator,
         material.demos,
@@ -156,6 +158,8 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
     def after(scalars: Scalars) -> Scalars:
         training.nets.average.update_parameters(policy)
         adapt(cfg, training)
+        if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
+            checkpoint.save(milestone(folder, training.samples), training.nets.state())
         return follow(env.env.curriculum, material.library.names) | {"broken": env.env.broken, "action_std": policy.std}
 
     shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}
@@ -192,9 +196,22 @@ def follow(curriculum: Curriculum, clips: tuple[str, ...]) -> Scalars:
     return scalars
 
 
-def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path, store: Store) -> Version:
-    """Export, evaluate what was exported, and publish it with its card."""
-    print("exporting to ONNX and proving parity", flush=True)
+def milestone(folder: Path, samples: int) -> Path:
+    """Where a run keeps its networks as they were after so many samples, for `python -m benchmarks.learning`."""
+    return folder / "milestones" / f"{samples:012d}.pt"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a run would publish, opened from a store of its own: a card is of the bytes that are published."""
+
+    manifest: Manifest
+    files: dict[str, bytes]
+    skills: SkillLibrary
+
+
+def draft(cfg: PretrainConfig, material: Material, training: SkillTraining, scratch: Store) -> Draft:
+    """Networks to ONNX, proven on the states that the environment is in."""
     exported = export_nets(training.nets, material.character.skeleton, training.env.env.states, cfg.seed)
     cost = {
         "samples": training.samples,
@@ -202,22 +219,23 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
         "cores": torch.get_num_threads(),
         "accelerator": None,
     }
-    draft = build_manifest(cfg, material, training.nets, exported, {"cost": cost})
-    scratch = Store(folder / "draft")  # the card is of the bytes that are published, so they are opened from a store
-    skills = SkillLibrary.open(
-        scratch,
-        scratch.publish(draft, exported.files),
-        intra_op_num_threads=torch.get_num_threads(),
-        trust=Trust(),  # nobody has signed a draft
-    )
+    manifest = build_manifest(cfg, material, training.nets, exported, {"cost": cost})
+    version, threads = scratch.publish(manifest, exported.files), torch.get_num_threads()
+    skills = SkillLibrary.open(scratch, version, intra_op_num_threads=threads, trust=Trust())  # nobody signs a draft
+    return Draft(manifest, exported.files, skills)
+
+
+def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path, store: Store) -> Version:
+    """Export, evaluate what was exported, and publish it with its card."""
+    print("exporting to ONNX and proving parity", flush=True)
+    made = draft(cfg, material, training, Store(folder / "draft"))
     print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
     under = Conditions(cfg.eval.episodes, cfg.eval.seed, engine=cfg.engine, threads=cfg.threads)
-    card = {**skill_card(skills, material, under), "cost": cost}
+    card = {**skill_card(made.skills, material, under), "cost": made.manifest.card["cost"]}
     print(table({cfg.name: card}), flush=True)
-    version = store.publish(draft.model_copy(update={"card": card}), exported.files)
-    page = write_card(
-        folder / "card", version.ref, table({version.ref: card}), card, draft.latent.clips, logged(folder)
-    )
+    version = store.publish(made.manifest.model_copy(update={"card": card}), made.files)
+    text, latents = table({version.ref: card}), made.manifest.latent.clips
+    page = write_card(folder / "card", version.ref, text, card, latents, logged(folder))
     print(f"its card, with plots: {page}", flush=True)
     return version
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Generator, nn
+from torch import Generator, Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from pretrain.ase.skill import Encoder
@@ -35,6 +35,10 @@ class SkillNets:
     def modules(self) -> dict[str, nn.Module]:
         learning = {"policy": self.policy, "value": self.value, "disc": self.discriminator, "enc": self.encoder}
         return {**learning, "average": self.average}
+
+    def state(self) -> dict[str, dict[str, Tensor]]:
+        """All weights and buffers, by network."""
+        return {name: net.state_dict() for name, net in self.modules().items()}
 
 
 @dataclass(frozen=True)

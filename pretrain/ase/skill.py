@@ -14,7 +14,7 @@ from pretrain.ase.style import Demos
 from pretrain.rl.loop import Reward
 from pretrain.rl.mirror import Reflection
 from pretrain.rl.nets import GaussianPolicy, Normalizer, mlp
-from pretrain.rl.ppo import Loss, Metrics
+from pretrain.rl.ppo import Loss, Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
 
@@ -67,15 +67,18 @@ def encoder_loss(net: Encoder, demos: Demos) -> Loss:
     return loss
 
 
-def with_diversity(policy_loss: Loss, policy: GaussianPolicy, weight: float, target: float) -> Loss:
-    """Adds the diversity term: mean actions move apart in proportion to how far apart the skills are."""
+def diverse_loss(policy: GaussianPolicy, surrogate: Surrogate, weight: float, target: float) -> Loss:
+    """`surrogate`, and the diversity term: mean actions move apart in proportion to how far apart the skills are."""
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
-        total, metrics = policy_loss(batch, rng)
-        half = {key: batch[key][: len(batch["z"]) // 2] for key in ("obs", "z")}
-        other = sphere(len(half["z"]), half["z"].shape[-1], rng)
-        apart = (policy(half) - policy({**half, "z": other})).square().mean(-1)
-        distance = 0.5 * (1 - (half["z"] * other).sum(-1))
+        obs, z = batch["obs"], batch["z"]
+        half = len(z) // 2
+        other = sphere(half, z.shape[-1], rng)
+        means = policy({"obs": torch.cat([obs, obs[:half]]), "z": torch.cat([z, other])})  # once through the layers
+        mean, elsewhere = means.split([len(z), half])
+        total, metrics = surrogate(mean, batch)
+        apart = (mean[:half] - elsewhere).square().mean(-1)
+        distance = 0.5 * (1 - (z[:half] * other).sum(-1))
         diversity = (target - apart / (distance + 1e-5)).square().mean()
         return total + weight * diversity, {**metrics, "diversity": diversity}
 

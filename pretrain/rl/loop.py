@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 
+from pretrain.rl.mirror import untied
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.ppo import Loss
 from pretrain.rl.returns import gae
@@ -128,14 +131,13 @@ def with_advantages(rollout: Rollout, value: Value, cfg: LoopConfig) -> Batch:
     return {**rollout.flat(), "advantage": advantage, "return": value.scale(returns[:, None])[:, 0]}
 
 
-def fit_all(learners: Sequence[Learner], batch: Batch, rng: Generator) -> Scalars:
+def fit_all(learners: Sequence[Learner], batch: Batch, rng: Generator, cores: int) -> Scalars:
     """Fit learners side by side, each on threads and random numbers of its own: all they share is the batch.
 
     Layers this small gain little from a second thread; two learners on one thread each do. The bits are the same on one
     core as on many.
     """
     seeds = torch.randint(2**62, (len(learners),), generator=rng).tolist()
-    cores = torch.get_num_threads()
     each = max(1, cores // len(learners))
     with ThreadPoolExecutor(min(cores, len(learners)), initializer=torch.set_num_threads, initargs=(each,)) as pool:
         fits = [
@@ -149,12 +151,37 @@ def iterate(
     env: Env, policy: GaussianPolicy, value: Value, recipe: Recipe, cfg: LoopConfig, noise: Noise, rng: Generator
 ) -> Scalars:
     """One turn of the loop. Returns everything worth logging, timings in seconds included."""
+    with one_thread() as cores:
+        return _iterated(env, policy, value, recipe, cfg, noise, rng, cores)
+
+
+@contextmanager
+def one_thread() -> Iterator[int]:
+    """For layers this small a second thread does nothing but spin, on a core that the engine could use."""
+    cores = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield cores
+    finally:
+        torch.set_num_threads(cores)
+
+
+def _iterated(
+    env: Env,
+    policy: GaussianPolicy,
+    value: Value,
+    recipe: Recipe,
+    cfg: LoopConfig,
+    noise: Noise,
+    rng: Generator,
+    cores: int,
+) -> Scalars:
     started = time.perf_counter()
-    rollout = collect(env, policy, noise, cfg.horizon, rng)
+    rollout = collect(env, untied(deepcopy(policy)), noise, cfg.horizon, rng)  # its weights tied once, not at each step
     collected = time.perf_counter()
     rollout, scalars = rewarded(rollout, recipe, cfg)
     batch = with_advantages(rollout, value, cfg)
-    scalars |= fit_all(recipe.learners, batch, rng)
+    scalars |= fit_all(recipe.learners, batch, rng, cores)
     finished = time.perf_counter()
     done = rollout.terminated | rollout.truncated
     return scalars | {

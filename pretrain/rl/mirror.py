@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
+
+M = TypeVar("M", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -69,13 +72,12 @@ class MirrorLinear(nn.Linear):
         return nn.functional.linear(input, *self.tied())
 
 
-def untied(net: nn.Module) -> nn.Module:
+def untied(net: M) -> M:
     """`net` with plain layers in place of mirroring ones, in place: what is exported costs no more than any other."""
     for name, child in net.named_children():
         if isinstance(child, MirrorLinear):
-            plain = nn.Linear(child.in_features, child.out_features)
-            weight, bias = child.tied()
-            plain.weight.data, plain.bias.data = weight.detach(), bias.detach()
+            plain = nn.utils.skip_init(nn.Linear, child.in_features, child.out_features)
+            plain.weight, plain.bias = (nn.Parameter(x.detach()) for x in child.tied())
             setattr(net, name, plain)
         else:
             untied(child)

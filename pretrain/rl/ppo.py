@@ -16,22 +16,35 @@ FOR_POLICY = ("action", "logp", "advantage")  # what the losses read beside the 
 FOR_VALUE = ("return",)
 
 
-def policy_loss(policy: GaussianPolicy, clip: float, action_bound: float, action_bound_weight: float) -> Loss:
-    """Clipped surrogate, plus a pull on mean actions beyond +-action_bound."""
+Surrogate = Callable[[Tensor, Batch], tuple[Tensor, Metrics]]
 
-    def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
-        mean = policy(batch)
+
+def clipped_surrogate(
+    policy: GaussianPolicy, clip: float, action_bound: float, action_bound_weight: float
+) -> Surrogate:
+    """Of mean actions (n, A) for a batch: the clipped surrogate, plus a pull on means beyond +-action_bound."""
+
+    def surrogate(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         log_ratio = policy.logp(mean, batch["action"]) - batch["logp"]
         ratio = log_ratio.exp()
         advantage = batch["advantage"]
-        surrogate = torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
+        gain = torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
         beyond = (mean.abs() - action_bound).clamp_min(0).square().sum(-1)
         metrics = {
             "kl": (ratio - 1 - log_ratio).mean(),  # Schulman's k3 estimator
             "clip_fraction": ((ratio - 1).abs() > clip).float().mean(),
             "action_bound": beyond.mean(),
         }
-        return -surrogate.mean() + action_bound_weight * beyond.mean(), metrics
+        return -gain.mean() + action_bound_weight * beyond.mean(), metrics
+
+    return surrogate
+
+
+def policy_loss(policy: GaussianPolicy, surrogate: Surrogate) -> Loss:
+    """`surrogate` of what the policy would do."""
+
+    def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
+        return surrogate(policy(batch), batch)
 
     return loss
 

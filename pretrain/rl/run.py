@@ -80,7 +80,7 @@ METRICS = "metrics.jsonl"
 # Where things lie on the machine that trains: no one else's business, and in no manifest.
 PLACES = {"runs", "store"}
 # What does not change how a run learns: the same run, asked for more samples, goes on where it was.
-NOT_LEARNING = PLACES | {"publish", "eval", "threads", "samples", "checkpoint_interval"}
+NOT_LEARNING = PLACES | {"publish", "eval", "threads", "samples", "checkpoint_interval", "milestone_interval"}
 
 
 def fingerprint(config: BaseModel, exclude: set[str]) -> str:

@@ -7,10 +7,10 @@ import torch
 
 from pretrain.ase.latents import sphere
 from pretrain.ase.nets import Sizes, make_nets
-from pretrain.ase.skill import embed_clips, encoder_loss, skill_reward, warm_encoder, with_diversity
+from pretrain.ase.skill import diverse_loss, embed_clips, encoder_loss, skill_reward, warm_encoder
 from pretrain.ase.style import Replay, demonstrations, style_loss, style_reward
 from pretrain.ase.symmetry import Symmetry
-from pretrain.rl.ppo import policy_loss
+from pretrain.rl.ppo import clipped_surrogate
 from pretrain.rl.rollout import Rollout
 
 SIZES = Sizes(latent_dim=8, policy=(32,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
@@ -155,8 +155,8 @@ def test_diversity_pushes_actions_of_different_skills_apart(nets, rng):
     n = 64
     obs, z = torch.randn(n, 69, generator=rng), sphere(n, 8, rng)
     batch = {"obs": obs, "z": z, "action": torch.zeros(n, 28), "logp": torch.zeros(n), "advantage": torch.zeros(n)}
-    surrogate = policy_loss(nets.policy, 0.2, 100.0, 0.0)
-    loss = with_diversity(surrogate, nets.policy, weight=1.0, target=1.0)
+    surrogate = clipped_surrogate(nets.policy, 0.2, 100.0, 0.0)
+    loss = diverse_loss(nets.policy, surrogate, weight=1.0, target=1.0)
 
     def spread() -> float:
         with torch.no_grad():

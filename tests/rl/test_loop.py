@@ -14,7 +14,7 @@ from torch import nn
 from pretrain.rl import checkpoint
 from pretrain.rl.loop import Diverged, Learner, LoopConfig, Recipe, fit_all, iterate, with_advantages
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
-from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, policy_loss, value_loss
+from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Batch, Noise, Step, collect
 from pretrain.rl.run import Log
 from pretrain.rl.training import Training
@@ -55,7 +55,7 @@ def parts(seed: int = 0) -> tuple[GaussianPolicy, Value, Recipe, torch.Generator
         Learner(
             "policy",
             ("obs", *FOR_POLICY),
-            policy_loss(policy, 0.2, 2.0, 0.1),
+            policy_loss(policy, clipped_surrogate(policy, 0.2, 2.0, 0.1)),
             torch.optim.Adam(policy.parameters(), 3e-3),
             4,
             256,
@@ -129,15 +129,10 @@ def test_learners_side_by_side_learn_what_they_learn_one_after_the_other(cores: 
         batch = with_advantages(
             collect(Track(), policy, Noise(0.0, torch.zeros(64, 1)), 16, rng), value, LoopConfig(16, 0.95, 0.95)
         )
-        torch.set_num_threads(threads)
-        scalars = fit_all(recipe.learners, batch, rng)
+        scalars = fit_all(recipe.learners, batch, rng, threads)
         return scalars, [p.detach() for net in (policy, value) for p in net.parameters()]
 
-    before = torch.get_num_threads()
-    try:
-        (alone, expected), (together, found) = learnt(1), learnt(cores)
-    finally:
-        torch.set_num_threads(before)
+    (alone, expected), (together, found) = learnt(1), learnt(cores)
     assert alone == together
     assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
 

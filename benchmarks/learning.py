@@ -1,0 +1,103 @@
+"""How skills come about: the card of each run's milestones against samples and seconds, median and range over the runs.
+
+python -m benchmarks.learning runs/humanoid-1a2b3c4d runs/humanoid-5e6f7a8b out=learning/
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import matplotlib as mpl
+
+mpl.use("Agg")  # a display is rarely at hand
+import matplotlib.pyplot as plt
+import numpy as np
+
+from pretrain.config import PretrainConfig
+from pretrain.evaluate import Conditions, skill_card
+from pretrain.material import load_material
+from pretrain.rl import checkpoint
+from pretrain.rl.run import logged, options, whole
+from pretrain.train import build, draft
+from skills_store.store import Store
+
+MEASURES = ("survival", "skill_recovery", "coverage", "speed", "diversity", "fidelity", "smoothness")
+Row = dict[str, float]
+
+
+def measured(folder: Path, episodes: int) -> list[Row]:
+    """One row a milestone; those that `cards.jsonl` has already are not measured again."""
+    cfg = PretrainConfig.model_validate_json((folder / "config.json").read_text())
+    seconds = {round(row["samples"]): row["seconds"] for row in logged(folder)}
+    kept = folder / f"cards-{episodes}.jsonl"
+    rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build(cfg, material)
+    for file in sorted((folder / "milestones").glob("*.pt")):
+        samples = int(file.stem)
+        if samples in {row["samples"] for row in rows}:
+            continue
+        for name, weights in checkpoint.load(file).items():
+            training.nets.modules()[name].load_state_dict(weights)
+        with TemporaryDirectory() as scratch:
+            skills = draft(cfg, material, training, Store(scratch)).skills
+            card = skill_card(skills, material, Conditions(episodes, cfg.eval.seed, engine=cfg.engine))
+        values = {**card, "diversity": card["diversity"]["over_repeat"]}
+        rows.append({"samples": samples, "seconds": seconds[samples], **{name: values[name] for name in MEASURES}})
+        kept.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        print(f"{folder.name}: " + "  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+    return rows
+
+
+def table(runs: Sequence[Sequence[Row]]) -> str:
+    """Median (lowest to highest) over the runs, one line a milestone that all of them have."""
+    lines = ["| samples | seconds | " + " | ".join(MEASURES) + " |", "|---" * (2 + len(MEASURES)) + "|"]
+    for together in zip(*runs, strict=False):
+        cells = [f"{np.median([row['samples'] for row in together]) / 1e6:.1f} M"]
+        for name in ("seconds", *MEASURES):
+            values = [row[name] for row in together if row[name] is not None]
+            text = f"{np.median(values):.3g} ({min(values):.3g} to {max(values):.3g})" if values else "-"
+            cells.append(text)
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def draw(runs: Sequence[Sequence[Row]], file: Path) -> None:
+    """Each measure against samples and against seconds: a line a run, and their median."""
+    figure, panels = plt.subplots(len(MEASURES), 2, figsize=(10, 2.2 * len(MEASURES)), sharex="col")
+    for axes, name in zip(panels, MEASURES, strict=True):
+        for panel, along in zip(axes, ("samples", "seconds"), strict=True):
+            for rows in runs:
+                panel.plot([row[along] for row in rows], [row[name] for row in rows], lw=0.8, color="#4878a8")
+            together = list(zip(*runs, strict=False))
+            middle = [np.median([row[along] for row in rows]) for rows in together]
+            panel.plot(
+                middle, [np.nanmedian([row[name] or np.nan for row in rows]) for rows in together], color="black"
+            )
+        axes[0].set_ylabel(name)
+    panels[-1, 0].set_xlabel("samples")
+    panels[-1, 1].set_xlabel("seconds")
+    figure.savefig(file, dpi=110, bbox_inches="tight")
+
+
+def main(arguments: list[str]) -> int:
+    asked = options([a for a in arguments if "=" in a], {"out": "learning", "episodes": "256"})
+    folders = [Path(a) for a in arguments if "=" not in a]
+    if not folders or not all((folder / "milestones").is_dir() for folder in folders):
+        print("name the folders of one or more runs of pretrain.train, as runs/humanoid-1a2b3c4d", file=sys.stderr)
+        return 2
+    runs = [measured(folder, whole(asked, "episodes", 2)) for folder in folders]
+    out = Path(asked["out"])
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "learning.md").write_text(table(runs) + "\n")
+    draw(runs, out / "learning.png")
+    print(table(runs))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
