@@ -65,7 +65,7 @@ def inference() -> bytes:
 PEERS = {
     "litserve": Peer(("litserve==0.2.19",), script("with_litserve"), plain),
     "bentoml": Peer(
-        ("bentoml==1.4.40",),
+        ("bentoml==1.4.39",),
         lambda env, _, port: [str(env / "bentoml"), "serve", "with_bentoml:Policy", "--port", str(port)],
         plain,
     ),

@@ -1,0 +1,29 @@
+"""Curves over runs: medians and ranges of what the runs have in common, and a run without milestones is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.learning import MEASURES, main, table
+
+
+def row(samples: float, survival: float | None) -> dict[str, float]:
+    return {"samples": samples, "seconds": samples / 10_000, **dict.fromkeys(MEASURES, 1.0), "survival": survival}  # pyright: ignore
+
+
+def test_a_line_has_the_median_and_the_range_of_runs_that_got_there() -> None:
+    runs = [[row(2e6, 10), row(4e6, 30)], [row(2e6, 50), row(4e6, 20)], [row(2e6, 20)]]
+    header, _, *lines = table(runs).splitlines()
+    assert header.split(" | ")[2] == "survival"
+    assert [line.split(" | ")[2] for line in lines] == ["20 (10 to 50)"]  # the third run has no second milestone
+
+
+def test_a_measure_that_no_run_has_is_a_dash() -> None:
+    assert table([[row(2e6, None)]]).splitlines()[2].split(" | ")[2] == "-"
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path)]) == 2
+    assert "name the folders of one or more runs" in capsys.readouterr().err
