@@ -57,7 +57,7 @@ def export_policy(policy: GaussianPolicy, task: Task, parent: Parent, recorded: 
         parent.version.manifest.graphs["policy"].input("state"),  # whoever can act can also decide
         m.Tensor(name="goal", shape=("B", goal_width(task)), slices=slices),
     )
-    output = m.Tensor(name="z", shape=("B", parent.skills.latent_dim))
+    output = parent.version.manifest.graphs["encoder"].outputs[0]  # its z is the library's own
     return Exported(described(FILE, inputs, output, parity), data)
 
 

@@ -44,20 +44,25 @@ class Form:
         return self.tensor.width
 
     @cached_property
+    def parts(self) -> tuple[Slice, ...]:
+        """By which it may be given as an object; one part is the whole."""
+        return self.tensor.slices if len(self.tensor.slices) > 1 else ()
+
+    @cached_property
     def rotations(self) -> tuple[Slice, ...]:
         return tuple(part for part in self.tensor.slices if "wxyz" in part.unit)
 
     @cached_property
     def expected(self) -> str:
         """The accepted forms in one line: `[64] or [B, 64], B up to 1024`."""
-        parts = ", ".join(f"{part.name}[{part.stop - part.start}]" for part in self.tensor.slices)
+        parts = ", ".join(f"{part.name}[{part.stop - part.start}]" for part in self.parts)
         named = f", or an object of {parts}" if parts else ""
         return f"[{self.width}] or [B, {self.width}], B up to {self.limit}{named}"
 
 
 def read(value: object, form: Form) -> Rows:
     """One row, a batch of rows, or an object of the tensor's named parts."""
-    if isinstance(value, dict) and form.tensor.slices:
+    if isinstance(value, dict) and form.parts:
         rows = _from_parts(value, form)
     else:
         rows = _from_numbers(value, form.field, form.width, form.limit, form.expected)
@@ -108,7 +113,7 @@ def directions(rows: Rows, field: str, strict: bool) -> tuple[np.ndarray, bool]:
 
 
 def _from_parts(value: dict[str, Any], form: Form) -> Rows:
-    field, names = form.field, [part.name for part in form.tensor.slices]
+    field, names = form.field, [part.name for part in form.parts]
     for name in value:
         if name not in names:
             message = f"{field} has no part {quoted(name)}; there are: {', '.join(names)}"
@@ -117,7 +122,7 @@ def _from_parts(value: dict[str, Any], form: Form) -> Rows:
         if name not in value:
             raise invalid("missing_field", f"{field} lacks its part {name}", f"{field}.{name}", form.expected)
     parts = []
-    for part in form.tensor.slices:
+    for part in form.parts:
         width, path = part.stop - part.start, f"{field}.{part.name}"
         expected = f"[{width}] or [B, {width}], {part.unit}"
         parts.append(_from_numbers(value[part.name], path, width, form.limit, expected))

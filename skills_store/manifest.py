@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -53,6 +54,17 @@ class Tensor(Frozen):
                 f"slices of {self.name!r} must tile its last axis of {self.shape[-1]}, got {starts} to {edges[1:]}"
             )
         return self
+
+
+def latent_tensor(dim: int) -> Tensor:
+    """z (B, D), on the unit sphere of a space of the library's own."""
+    return Tensor(name="z", shape=("B", dim), slices=(Slice(name="z", start=0, stop=dim, unit="1", frame="latent"),))
+
+
+def target_tensor(joints: Sequence[str]) -> Tensor:
+    """Joint position targets (B, J), a slice a joint."""
+    each = tuple(Slice(name=name, start=i, stop=i + 1, unit="rad", frame="joint") for i, name in enumerate(joints))
+    return Tensor(name="targets", shape=("B", len(joints)), slices=each)
 
 
 class Graph(Frozen):

@@ -51,7 +51,9 @@ def canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
 def published(data: bytes) -> Manifest:
     """A manifest from elsewhere, whose bytes stay as they are."""
     try:
-        return Manifest.model_validate_json(data)
+        manifest = Manifest.model_validate_json(data)
+        canonical(manifest)  # refuses what cannot be written as plain JSON: NaN, and numbers out of range
+        return manifest
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the whole"

@@ -13,12 +13,14 @@ GRAPHS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "style": (("window",), ("style",)),
     "controller": (("state", "goal"), ("z",)),
 }
+DRIVES = ("kp", "kd", "damping", "torque_limit")
 RANK = {"state": 2, "z": 2, "goal": 2, "targets": 2, "window": 3, "style": 1}
 
 
 def breaches(manifest: Manifest, parent: Manifest | None = None) -> list[str]:
     """Every promise that is broken, in words; empty when the manifest may be published."""
     named = [reason for name, graph in manifest.graphs.items() for reason in _interface(name, graph)]
+    named += _printable(manifest)
     # Widths are only worth comparing once the tensors are there.
     return named or [*_body(manifest), *_latent(manifest), *_state(manifest), *_parent(manifest, parent)]
 
@@ -40,9 +42,23 @@ def _shape(graph: str, tensor: Tensor) -> Iterator[str]:
         yield f"{graph}.{tensor.name} has shape {list(tensor.shape)}; it needs a free first axis and {rank} axes in all"
 
 
+def _printable(manifest: Manifest) -> Iterator[str]:
+    """What is shown in a terminal is text that does nothing to it."""
+    body, lineage = manifest.character, manifest.lineage
+    shown = {"licence": manifest.licence, "character.name": body.name, "lineage.hardware": lineage.hardware}
+    shown |= {f"character.joints[{i}]": joint for i, joint in enumerate(body.joints)}
+    for i, clip in enumerate(lineage.clips):
+        shown |= {f"lineage.clips[{i}].{key}": getattr(clip, key) for key in ("name", "source", "licence")}
+    for where, text in shown.items():
+        if not text.isprintable():
+            yield f"{where} is {ascii(text)[:80]}, which is not plain text"
+    if not manifest.licence.strip():
+        yield "licence is empty; it needs one, as an SPDX expression or LicenseRef-..."
+
+
 def _body(manifest: Manifest) -> Iterator[str]:
     joints = len(manifest.character.joints)
-    lengths = {f"character.{key}": len(getattr(manifest.character, key)) for key in ("kp", "kd", "torque_limit")}
+    lengths = {f"character.{key}": len(getattr(manifest.character, key)) for key in DRIVES}
     if manifest.action:
         lengths |= {"action.offset": len(manifest.action.offset), "action.scale": len(manifest.action.scale)}
     if policy := manifest.graphs.get("policy"):

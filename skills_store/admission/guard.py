@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from skills_store.disk.aliases import AliasMove, Decide, Target, guarded
 from skills_store.errors import Regression
+from skills_store.manifest import Manifest
 from skills_store.version import Version
 
 MEASURES = {"skills": ("survival", "skill_recovery", "coverage"), "controller": ("return_ratio",)}
 
 
-def worse(kind: str, card: Mapping[str, Any], current: Mapping[str, Any]) -> tuple[str, ...]:
-    """Each measure in which `card` falls below `current`, or that it lacks, as text."""
+def worse(target: Manifest, current: Manifest) -> tuple[str, ...]:
+    """Each measure in which `target` falls below `current`, or that its card lacks, as text."""
+    if target.kind != current.kind:
+        return (f"kind, for it is of kind {target.kind!r} and not {current.kind!r}",)
     found = []
-    for name in MEASURES[kind]:
-        before, after = current.get(name), card.get(name)
+    for name in MEASURES[current.kind]:
+        before, after = _number(current.card, name), _number(target.card, name)
         if before is None:
             continue
         if after is None:
-            found.append(f"{name}, which is not in its card (now {before:.3g})")
+            found.append(f"{name}, which is no number of its card (now {before:.3g})")
         elif after < before:
             found.append(f"{name}, {after:.3g} instead of {before:.3g}")
     return tuple(found)
+
+
+def _number(card: Mapping[str, Any], name: str) -> float | None:
+    value = card.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) else None
 
 
 def onward(alias: str, number: int, version: Callable[[int], Version], *, force: bool) -> Decide:
@@ -36,7 +47,7 @@ def onward(alias: str, number: int, version: Callable[[int], Version], *, force:
         target = version(number)
         if last and guarded(last) and not force:
             current = version(last.number)
-            if found := worse(target.manifest.kind, target.manifest.card, current.manifest.card):
+            if found := worse(target.manifest, current.manifest):
                 raise Regression(f"{target.name}@{alias}", target.ref, current.ref, found)
         return Target(target)
 

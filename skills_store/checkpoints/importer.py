@@ -17,7 +17,7 @@ from skills_store.checkpoints.network import Network
 from skills_store.checkpoints.tensors import Array, Tensors, load
 from skills_store.disk.blobs import describe
 from skills_store.errors import CheckpointRefused
-from skills_store.manifest import Action, Graph, Latent, Lineage, Manifest, Parity, Tensor
+from skills_store.manifest import Action, Graph, Latent, Lineage, Manifest, Parity, Tensor, latent_tensor, target_tensor
 from skills_store.session import load_net
 from skills_store.store import Store
 from skills_store.version import Version
@@ -59,8 +59,11 @@ def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None
 def _drawn(where: str, network: Network) -> tuple[dict[str, Graph], dict[str, bytes]]:
     state = Tensor(name="state", shape=("B", width(network.state)), slices=network.state)
     window = Tensor(name="window", shape=("B", WINDOW, width(network.frame)), slices=network.frame)
-    z = Tensor(name="z", shape=("B", network.latent))
-    targets, likeness = Tensor(name="targets", shape=("B", len(network.offset))), Tensor(name="style", shape=("B",))
+    z, targets, likeness = (
+        latent_tensor(network.latent),
+        target_tensor(network.body.hinges),
+        Tensor(name="style", shape=("B",)),
+    )
     rows = _rows(network)
     graphs, files = {}, {}
     plans = {

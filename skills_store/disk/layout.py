@@ -1,7 +1,8 @@
 """`layout.json`: of which layout a store is, and so which program may read it and which may write to it.
 
 A later layout that an earlier program would misread says so in `reader`; any other is read, and left alone. Layout 2 moves
-aliases by files of their own (see aliases.py); what is of layout 1 is read as it is, and is of layout 2 once it is written to.
+aliases by files of their own (see aliases.py), and in layout 3 a move may protect its alias, which a program of layout 2
+would not heed. An earlier layout is read as it is, and becomes this one once it is written to.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from skills_store.disk.durable import Create, make_dirs, sync_dir, temporary
 from skills_store.errors import UnsupportedLayout
 
-LAYOUT = 2
+LAYOUT = 3
 logger = logging.getLogger("skills_store")
 
 
@@ -27,7 +28,7 @@ class Layout(BaseModel):
     reader: int = Field(default=1, ge=1)  # the least that a program must know to read it
 
 
-OURS = Layout(layout=LAYOUT, reader=2).model_dump_json().encode()
+OURS = Layout(layout=LAYOUT, reader=3).model_dump_json().encode()
 
 
 def check_readable(root: Path, where: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from onnx import helper
 from pydantic import ValidationError
 
 from skills_store.admission import contract, gate
+from skills_store.disk.blobs import describe
 from skills_store.errors import GateRefused
 from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest
@@ -71,6 +73,45 @@ def test_contract_names_every_breach() -> None:
     text = " | ".join(contract.breaches(spoiled))
     for part in ("character.kp is 1 wide", "policy.z is 8 wide, but latent.dim is 9", "encoder.z", "clip 'walk'"):
         assert part in text
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("card.survival", float("nan")),
+        ("card.deep", {"er": [1, float("inf")]}),
+        ("character.kp", [float("nan")] * len(tiny.JOINTS)),
+        ("character.control_dt", float("inf")),
+    ],
+)
+def test_a_manifest_from_elsewhere_with_what_is_no_number_is_refused(tmp_path: Path, path: str, value: object) -> None:
+    """`import` and `push` keep a manifest's very bytes, and JSON readers disagree about NaN."""
+    plain = tiny.skills_manifest().model_dump(mode="json")
+    plain["files"] = {name: describe(data).model_dump() for name, data in tiny.skills_files(0).items()}
+    section, key = path.split(".")
+    plain[section][key] = value
+    with pytest.raises(GateRefused, match="not plain JSON"):
+        Store(tmp_path).adopt(json.dumps(plain).encode(), tiny.skills_files(0))
+    assert Store(tmp_path).names() == ()
+
+
+@pytest.mark.parametrize(
+    ("update", "reason"),
+    [
+        ({"licence": " "}, "licence is empty"),
+        ({"licence": "MIT\x1b[2J"}, "licence is 'MIT\\x1b[2J', which is not plain text"),
+    ],
+)
+def test_text_that_would_act_on_a_terminal_is_refused(update: dict[str, str], reason: str) -> None:
+    assert reason in contract.breaches(tiny.skills_manifest().model_copy(update=update))[0]
+
+
+def test_every_drive_is_as_long_as_there_are_joints() -> None:
+    manifest = tiny.skills_manifest()
+    for key in contract.DRIVES:
+        body = manifest.character.model_copy(update={key: (1.0,)})
+        (reason,) = contract.breaches(manifest.model_copy(update={"character": body}))
+        assert reason == f"character.{key} is 1 wide, but the character has {len(tiny.JOINTS)} joints"
 
 
 def test_contract_needs_the_agreed_names() -> None:

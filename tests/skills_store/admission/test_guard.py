@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def publish(store: Store, seed: int, card: dict[str, float]) -> Version:
+def publish(store: Store, seed: int, card: dict[str, Any]) -> Version:
     manifest = tiny.skills_manifest().model_copy(update={"card": card})
     return store.publish(manifest, tiny.skills_files(seed))
 
@@ -41,6 +42,27 @@ def test_prod_stays_where_it_is(store: Store, measure: str, value: float | None)
     assert store.resolve("humanoid@prod").number == 1
     assert store.alias("humanoid", "canary", 2).number == 2  # only prod is guarded
     assert store.alias("humanoid", "prod", 2, "we know", force=True).number == 2
+
+
+@pytest.mark.parametrize("value", ["0.95", True, None, [1]])
+def test_a_measure_that_is_no_number_is_none(store: Store, value: object) -> None:
+    publish(store, 0, GOOD)
+    publish(store, 1, {**GOOD, "survival": value})
+    store.alias("humanoid", "prod", 1)
+    if value is True:  # JSON has true beside numbers, and it is not 1
+        value = None
+    with pytest.raises(Regression, match="survival, which is no number of its card"):
+        store.alias("humanoid", "prod", 2)
+
+
+def test_a_controller_does_not_follow_a_skill_library(store: Store) -> None:
+    publish(store, 0, GOOD)
+    store.alias("humanoid", "prod", 1)
+    library = store.resolve("humanoid@1")
+    controller = tiny.controller_manifest(library).model_copy(update={"name": "humanoid"})
+    store.publish(controller, {"controller.onnx": tiny.controller(0)})
+    with pytest.raises(Regression, match="it is of kind 'controller' and not 'skills'"):
+        store.alias("humanoid", "prod", 2)
 
 
 def test_prod_moves_to_what_is_no_worse_and_anywhere_at_first(store: Store) -> None:

@@ -36,11 +36,11 @@ def snapshot(root: Path) -> dict[Path, bytes]:
 
 
 def test_a_later_layout_is_read_and_not_written(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    relabel(store, layout=3)
+    relabel(store, layout=4)
     before = snapshot(store.root)
     with caplog.at_level(logging.WARNING, "skills_store"):
         later = Store(store.root)
-    assert "is of layout 3, this program of 2: read-only here" in caplog.text
+    assert "is of layout 4, this program of 3: read-only here" in caplog.text
     assert later.read(later.resolve("humanoid@prod"), "policy.onnx") == tiny.policy(0)
     assert later.verify() == ()
     for write in (
@@ -51,20 +51,20 @@ def test_a_later_layout_is_read_and_not_written(store: Store, caplog: pytest.Log
         lambda: later.lease("humanoid", 60),
         later.gc,
     ):
-        with pytest.raises(UnsupportedLayout, match="layout is 3; this program knows 2 and only reads it"):
+        with pytest.raises(UnsupportedLayout, match="layout is 4; this program knows 3 and only reads it"):
             write()
     assert snapshot(store.root) == before
 
 
 def test_a_store_that_becomes_later_meanwhile_is_written_no_more(store: Store) -> None:
-    relabel(store, layout=3)
+    relabel(store, layout=4)
     with pytest.raises(UnsupportedLayout):
         tiny.publish_tiny(store)
 
 
 def test_a_layout_that_would_be_misread_says_so_and_is_refused(store: Store) -> None:
     relabel(store, layout=9, reader=8)
-    with pytest.raises(UnsupportedLayout, match="its layout 9 is read by programs of layout 8; this one knows 2"):
+    with pytest.raises(UnsupportedLayout, match="its layout 9 is read by programs of layout 8; this one knows 3"):
         Store(store.root)
 
 
@@ -93,7 +93,7 @@ def test_a_manifest_of_a_later_schema_names_it_and_hides_no_other(store: Store) 
 
 
 def test_the_command_line_says_it_in_one_line(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    relabel(store, layout=3)
+    relabel(store, layout=4)
     assert main(["--store", str(store.root), "alias", "humanoid", "prod", "2"]) == 2
     assert "only reads it" in capsys.readouterr().err
 
@@ -126,4 +126,4 @@ def test_a_store_of_layout_1_keeps_its_aliases_and_their_past(store: Store) -> N
     assert earlier.aliases("humanoid") == {"canary": 2, "prod": 1}
     after, marker = snapshot(store.root), store.root / "layout.json"
     assert all(after[path] == data for path, data in before.items() if path != marker)
-    assert json.loads(after[marker]) == {"layout": 2, "reader": 2}  # a program of 1 would not see these moves
+    assert json.loads(after[marker]) == {"layout": 3, "reader": 3}  # a program of 1 would not see these moves
