@@ -24,7 +24,7 @@ def sign(store: Store, args: argparse.Namespace) -> int:
     if faults := store.verify(version.ref):  # never vouch for what is damaged
         raise StoreError(f"{version.ref} is not signed: {faults[0].message}")
     key = signing.private_key(args.key)
-    store.signatures(version.name).add(version.digest, signing.sign(version.name, version.digest, key))
+    store.vouch(version, signing.sign(version.name, version.digest, key))
     name = signing.key_id(key.public_key())
     text = f"{version.ref}  {report.short(version.digest)}  signed by {name[:16]}"
     return report.say(args, text, report.named(version) | {"key": name})
@@ -53,7 +53,13 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     word.set_defaults(run=sign)
     asked = command("verify-signature", "who vouches for a version; status 1 when no trusted key does")
     asked.add_argument("ref", metavar="REF", help="humanoid@7")
-    asked.add_argument("--keys", type=Path, nargs="+", metavar="PATH", help="default: $REPERTOIRE_TRUSTED_KEYS")
+    asked.add_argument(
+        "--keys",
+        type=Path,
+        action="append",
+        metavar="PATH",
+        help="a public key or a folder of *.pub, and once more for another; default: $REPERTOIRE_TRUSTED_KEYS",
+    )
     asked.set_defaults(run=verify_signature)
 
 
