@@ -83,7 +83,10 @@ def program() -> int:
 def _answered(argv: Sequence[str]) -> int:
     if sys.stdout is None:
         raise StoreError("standard output is closed; nothing was done, for its result could not be told")
-    args = parser().parse_args(argv)
+    try:
+        args = parser().parse_args(argv)
+    finally:
+        sys.stdout.flush()  # --help leaves from here, maybe into a closed pipe
     args.json = getattr(args, "json", False)
 
     from skills_store.opening import open_store

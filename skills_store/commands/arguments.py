@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from skills_store.errors import InvalidArgument
 
@@ -12,6 +13,13 @@ def place(text: str) -> str:
     if not text.strip():
         raise InvalidArgument(f"{text!r} names no store; write a folder, or s3://bucket/prefix, gs://... or az://...")
     return text
+
+
+def path(text: str) -> Path:
+    """Of a file or folder. An empty one would be the folder one is in."""
+    if not text.strip():
+        raise InvalidArgument(f"{text!r} names no file or folder; write its path")
+    return Path(text)
 
 
 def number(text: str) -> int:

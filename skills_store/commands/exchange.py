@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 from skills_store import report
-from skills_store.commands.arguments import place, words
+from skills_store.commands.arguments import path, place, words
 from skills_store.commands.meter import Meter
 from skills_store.exchange import transfer
 from skills_store.exchange.formats import EXPORTS, export, take_in
@@ -70,18 +69,18 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     out.add_argument("ref", metavar="REF", help="humanoid@7")
     forms = out.add_mutually_exclusive_group(required=True)
     for name in EXPORTS:
-        forms.add_argument(f"--{name}", type=Path, metavar="DIR", help=f"a new or empty folder: {FORMS[name]}")
+        forms.add_argument(f"--{name}", type=path, metavar="DIR", help=f"a new or empty folder: {FORMS[name]}")
     out.set_defaults(run=send_out)
     back = command("import", "publish what `export --onnx` or `--oci` wrote")
-    back.add_argument("directory", type=Path, metavar="DIR")
+    back.add_argument("directory", type=path, metavar="DIR")
     back.set_defaults(run=bring_in)
     foreign = command("import-checkpoint", "publish the networks of an ASE or MimicKit checkpoint")
-    foreign.add_argument("file", type=Path, metavar="FILE", help="ASE .pth or MimicKit model.pt")
+    foreign.add_argument("file", type=path, metavar="FILE", help="ASE .pth or MimicKit model.pt")
     foreign.add_argument("--name", required=True, metavar="NAME", help="the skill's name here")
     foreign.add_argument(
         "--licence", type=words, required=True, metavar="TEXT", help="of these weights; the file does not say"
     )
-    foreign.add_argument("--mjcf", type=Path, metavar="FILE", help="the body that it was trained on, to go with it")
+    foreign.add_argument("--mjcf", type=path, metavar="FILE", help="the body that it was trained on, to go with it")
     foreign.set_defaults(run=import_checkpoint)
 
 

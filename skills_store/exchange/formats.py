@@ -39,8 +39,10 @@ def take_in(store: Store, directory: Path) -> tuple[Version, bool]:
     parcel = IMPORTS[marks[0]](directory)
     here = _here(store, parcel.manifest, str(directory))
     version = here or store.adopt(parcel.manifest, parcel.files)
+    kept = store.signatures(version.name).of(version.digest)
     for envelope in parcel.signatures:
-        store.vouch(version, envelope)
+        if envelope not in kept:
+            store.vouch(version, envelope)
     return version, here is None
 
 

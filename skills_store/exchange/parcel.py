@@ -73,7 +73,7 @@ def write(directory: Path, tree: Mapping[str, bytes], wrote: Callable[[str, int]
         _remove(target, itself=new)
         if isinstance(error, OSError):
             what = f"{directory} is not written"
-            raise NotWritten(what, f"{error.strerror or error}; nothing of it is left, so export again") from error
+            raise NotWritten(what, f"{error.strerror or error}; nothing of it is left, so run it again") from error
         raise
 
 

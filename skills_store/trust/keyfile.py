@@ -8,12 +8,14 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from skills_store.disk.durable import sync_dir, write_all
+from skills_store.disk.durable import committed, sync_dir, write_all
 from skills_store.errors import NotWritten
 
 
 def create_pair(path: Path, private: bytes, public: bytes) -> None:
     """`path`, for its owner only, and `path`.pub. NotWritten where one is taken, or the disk refuses."""
+    if not path.name:
+        raise NotWritten("no key is made", f"{path} is a folder; name a file in it")
     pub = path.with_name(f"{path.name}.pub")
     try:
         with _beside(path, private, 0o600) as ours, _beside(pub, public, 0o644) as given:
@@ -23,11 +25,14 @@ def create_pair(path: Path, private: bytes, public: bytes) -> None:
             except BaseException:
                 pub.unlink()
                 raise
-        sync_dir(path.parent)
+        with committed(f"{path} and {pub} are there"):
+            sync_dir(path.parent)
     except FileExistsError as error:
         raise NotWritten("no key is made", f"{error.filename2} is there already; a key is never overwritten") from error
     except OSError as error:
-        raise NotWritten("no key is made", f"{path}: {error.strerror or error}; nothing is left of it") from error
+        raise NotWritten(
+            "no key is made", f"{path}: {error.strerror or error}; nothing of it is left, so run it again"
+        ) from error
 
 
 @contextlib.contextmanager

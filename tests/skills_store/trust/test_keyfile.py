@@ -34,6 +34,12 @@ def test_the_private_half_is_never_open_to_others(tmp_path: Path) -> None:
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("folder", ["/", "."])
+def test_a_folder_is_no_file(folder: str) -> None:
+    with pytest.raises(NotWritten, match="is a folder; name a file in it"):
+        create_pair(Path(folder), PRIVATE, PUBLIC)
+
+
 @pytest.mark.parametrize("taken", ["key", "key.pub"])
 def test_what_is_there_is_named_and_stays(tmp_path: Path, taken: str) -> None:
     (tmp_path / taken).write_bytes(b"mine")
