@@ -1,61 +1,107 @@
 """`python -m skills_store`: look at a store, move its aliases, tidy it, copy versions and vouch for them.
 
 Publishing is the business of exporters.
-Exit status: 0 done, 1 `verify` found faults or no signature, 2 refused, with one line on stderr that says why.
+Exit status: 0 done, 1 `verify` found faults or no signature, 2 refused, 130 interrupted. Why is one line on stderr, or with
+--json one object there: {"code": ..., "message": ...}.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
+from typing import NoReturn
 
-from skills_store.commands import browse, exchange, upkeep, vouch
-from skills_store.errors import StoreError
-from skills_store.opening import open_store
+from skills_store.errors import InvalidArgument, StoreError
 
-GROUPS = (browse, upkeep, exchange, vouch)
+INTERRUPTED = 128 + 2  # as shells tell it
 
 
-def parser() -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """Refuses as the store does: in one line, or as an object."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidArgument(f"{message}; see `{self.prog} --help`")
+
+
+def parser() -> Parser:
+    # Here and not above: they take their time, and an interrupt meanwhile is answered like any other.
+    from skills_store.commands import arguments, browse, exchange, upkeep, vouch
+
     # The common options are understood before and after the command; SUPPRESS keeps the latter from undoing the former.
-    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument(
-        "--store", metavar="STORE", help="folder or s3://...; default: $REPERTOIRE_STORE, or skills_store/data"
+        "--store",
+        type=arguments.place,
+        metavar="STORE",
+        help="folder or s3://...; default: $REPERTOIRE_STORE, or skills_store/data",
     )
     common.add_argument("--json", action="store_true", help="for programs")
-    top = argparse.ArgumentParser(prog="skills", description="Published skills and controllers.", parents=[common])
+    top = Parser(prog="skills", description="Published skills and controllers.", parents=[common])
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, text: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text, parents=[common])
 
-    for group in GROUPS:
+    for group in (browse, upkeep, exchange, vouch):
         group.describe(command)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = parser().parse_args(argv)
-    args.json = getattr(args, "json", False)
+    argv = sys.argv[1:] if argv is None else argv
+    as_json = "--json" in argv  # what cannot be parsed is refused in the same form
     try:
-        status = args.run(open_store(getattr(args, "store", None)), args)
-        sys.stdout.flush()
+        return _answered(argv)
     except BrokenPipeError:  # `skills ls | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return 0
-    except (StoreError, OSError) as error:
-        print(f"skills: {error}", file=sys.stderr)
-        return 2
-    return status
+    except StoreError as error:
+        _tell(error.code, str(error), as_json)
+    except OSError as error:
+        _tell("os_error", str(error), as_json)
+    except KeyboardInterrupt:
+        _tell("interrupted", "interrupted", as_json)
+        return INTERRUPTED
+    return 2
 
 
 def program() -> int:
     """`main` in a process of its own, which ends before there are cycles worth looking for: a fifth off a long `ls`."""
     gc.disable()
+    if sys.stderr is None:  # 2>&-: else what is meant for it would be printed among the results
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if isinstance(sys.stdout, TextIOWrapper):  # a licence in letters that the terminal lacks
+        sys.stdout.reconfigure(errors="backslashreplace")
     return main()
+
+
+def _answered(argv: Sequence[str]) -> int:
+    if sys.stdout is None:
+        raise StoreError("standard output is closed; nothing was done, for its result could not be told")
+    try:
+        args = parser().parse_args(argv)
+    finally:
+        sys.stdout.flush()  # --help leaves from here, maybe into a closed pipe
+    args.json = getattr(args, "json", False)
+
+    from skills_store.opening import open_store
+
+    status = args.run(open_store(getattr(args, "store", None)), args)
+    sys.stdout.flush()
+    return status
+
+
+def _tell(code: str, message: str, as_json: bool) -> None:
+    print(json.dumps({"code": code, "message": message}) if as_json else f"skills: {message}", file=sys.stderr)
+
+
+def _give_up_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ what was published). The arguments stay in `args`, so that an error survives a t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
@@ -47,6 +48,18 @@ class InvalidName(StoreError):
         what, name, rule = self.args
         shown = name if len(name) <= 80 else f"{name[:80]}..."
         return f"{shown!r} cannot name {'an' if what == 'alias' else 'a'} {what}: {rule}"
+
+
+class InvalidArgument(StoreError):
+    """A command line that says nothing, or an argument that cannot mean what it is for."""
+
+    code = "invalid_argument"
+
+
+class InvalidStore(StoreError):
+    """Text that names neither a folder nor a bucket."""
+
+    code = "invalid_store"
 
 
 class InvalidCondition(StoreError):
@@ -150,6 +163,13 @@ class UnknownLease(Unknown):
     code = "unknown_lease"
     what, plural = "lease", "leases"
 
+    def __str__(self) -> str:
+        start = self.args[0]
+        meant = [each for each in self.exists if start and each.startswith(start)]
+        if len(meant) < 2:
+            return super().__str__()
+        return f"lease {start!r} is ambiguous: {', '.join(meant[:LISTED])} begin like this; write more of the one"
+
 
 class UnknownCharacter(Unknown):
     code = "unknown_character"
@@ -247,12 +267,23 @@ class OriginAway(Refused):
     code = "origin_away"
     said = "{0} cannot be reached: {1}"
 
+    def __init__(self, what: str, reason: str) -> None:
+        # What obstore says ends in the structure behind it, for programmers.
+        super().__init__(what, re.sub(r"\s*Debug source:.*?(?=( \(a moment ago\))?$)", "", reason, flags=re.DOTALL))
+
 
 class Untrusted(Refused):
     """No trusted key has signed this version, and the policy asks for one that did."""
 
     code = "untrusted"
     said = "{0} is not signed by a trusted key: {1}"
+
+
+class UnusableKey(Refused):
+    """A file among the trusted keys that is none."""
+
+    code = "unusable_key"
+    said = "{0} {1}"
 
 
 class NotAnExport(Refused):

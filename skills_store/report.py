@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from skills_store.catalogue.diff import Change
@@ -17,7 +17,7 @@ from skills_store.version import Summary, Version, summarise
 
 
 def as_json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return json.dumps(value, indent=2)  # ASCII: what no encoding of a terminal or pipe can break
 
 
 def say(args: argparse.Namespace, text: str, value: Any) -> int:
@@ -40,8 +40,8 @@ def short(digest: str) -> str:
     return digest[: len("sha256:") + 12]
 
 
-def row(summary: Summary, pointing: Sequence[str]) -> dict[str, Any]:
-    """One row of `ls --json`."""
+def row(summary: Summary, aliases: Sequence[str], protected: Collection[str] = ()) -> dict[str, Any]:
+    """One row of `ls --json`: `aliases` mean this version now, `protected` are those of its skill that are so."""
     return {
         "ref": summary.ref,
         "name": summary.name,
@@ -52,15 +52,16 @@ def row(summary: Summary, pointing: Sequence[str]) -> dict[str, Any]:
         "character": summary.character,
         "task": summary.task,
         "licence": summary.licence,
-        "aliases": list(pointing),
+        "aliases": list(aliases),
+        "protected": [alias for alias in aliases if alias in protected],
         "bytes": summary.bytes,
     }
 
 
-def detail(version: Version, pointing: Sequence[str]) -> dict[str, Any]:
+def detail(version: Version, aliases: Sequence[str] = (), protected: Collection[str] = ()) -> dict[str, Any]:
     """`show --json`: the manifest, without the body's geometry, which is no reading for a terminal."""
     manifest = version.manifest.model_dump(mode="json", exclude={"character": {"skeleton", "mjcf"}})
-    return row(summarise(version), pointing) | {key: manifest[key] for key in manifest if key != "name"}
+    return row(summarise(version), aliases, protected) | {key: manifest[key] for key in manifest if key != "name"}
 
 
 def pointing(store: Store, name: str) -> dict[int, list[str]]:
@@ -96,7 +97,7 @@ def listing(rows: Sequence[dict[str, Any]], metrics: Sequence[str] = ()) -> str:
 def page(shown: dict[str, Any]) -> str:
     """`show`: the facts first, then graphs, card and lineage."""
     lines = [f"{shown['ref']}  {shown['kind']}  {shown['digest']}"]
-    lines += [f"  aliases    {', '.join(shown['aliases']) or '-'}", f"  created    {shown['created']}"]
+    lines += [f"  aliases    {_aliases(shown) or '-'}", f"  created    {shown['created']}"]
     lines += [f"  licence    {shown['licence']}", f"  character  {_character(shown['character'])}"]
     lines += [
         f"  latent     {shown['latent']['dim']} on the unit sphere, {len(shown['latent']['clips'])} clips embedded"
@@ -157,7 +158,7 @@ def _event(event: AliasMove | Tombstone) -> tuple[object, ...]:
     when, digest = f"{event.at:%Y-%m-%d %H:%M:%S}", short(event.digest or "-")
     if isinstance(event, Tombstone):
         return when, "-", event.number, "deleted", digest, event.by, event.why
-    said = [_kind(event)] if _kind(event) != "move" else []
+    said = ["forced"] if event.forced else [_kind(event)] if _kind(event) != "move" else []
     said += [event.why] if event.why else []
     return when, event.alias, event.previous or "-", event.number, digest, event.by, ": ".join(said) or "-"
 
@@ -185,6 +186,10 @@ def _delta(change: Change) -> str:
     if change.delta is None:
         return change.how if change.how != "changed" else ""
     return f"up to {change.delta:.3g}" if isinstance(change.after, list) else f"{change.delta:+.4g}"
+
+
+def _aliases(shown: dict[str, Any]) -> str:
+    return ", ".join(f"{each} (protected)" if each in shown["protected"] else each for each in shown["aliases"])
 
 
 def _character(character: dict[str, Any]) -> str:

@@ -190,6 +190,11 @@ class Store:
             raise NumberTaken(here.ref, here.digest, self.where, original.digest, elsewhere)
         return here
 
+    def vouch(self, version: Version, envelope: bytes) -> None:
+        """Keep an envelope beside the records of `version`; again is nothing. Whose it is, nobody asks here."""
+        with self._at.locks.adding(f"{version.ref} is not signed"):
+            self.signatures(version.name).add(version.digest, envelope)
+
     def alias(self, name: str, alias: str, number: int, why: str = "", *, force: bool = False) -> Version:
         """Point `alias` at a version that can be served. The move is logged, and undone by another.
 

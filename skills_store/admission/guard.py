@@ -45,11 +45,12 @@ def onward(alias: str, number: int, version: Callable[[int], Version], *, force:
 
     def decide(last: AliasMove | None) -> Target:
         target = version(number)
-        if last and guarded(last) and not force:
+        guards = last is not None and guarded(last)
+        if last and guards and not force:
             current = version(last.number)
             if found := worse(target.manifest, current.manifest):
                 raise Regression(f"{target.name}@{alias}", target.ref, current.ref, found)
-        return Target(target)
+        return Target(target, forced=force and guards)
 
     return decide
 

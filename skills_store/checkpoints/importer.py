@@ -18,6 +18,7 @@ from skills_store.checkpoints.tensors import Array, Tensors, load
 from skills_store.disk.blobs import describe
 from skills_store.errors import CheckpointRefused
 from skills_store.manifest import Action, Graph, Latent, Lineage, Manifest, Parity, Tensor, latent_tensor, target_tensor
+from skills_store.reference import check_name
 from skills_store.session import load_net
 from skills_store.store import Store
 from skills_store.version import Version
@@ -30,6 +31,8 @@ UNKNOWN_SEED = -1  # no peer writes it into its checkpoint
 
 
 def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None = None) -> Version:
+    check_name(name)
+    mjcf_text = _text(mjcf) if mjcf else ""
     tensors = load(file)
     marks = [mark for mark in PEERS if tensors.holds(mark)]
     if not marks:
@@ -40,7 +43,7 @@ def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None
         kind="skills",
         observations=network.peer,
         name=name,
-        character=network.body.character(mjcf.read_text() if mjcf else ""),
+        character=network.body.character(mjcf_text),
         graphs=graphs,
         latent=Latent(dim=network.latent),
         action=Action(offset=_plain(network.offset), scale=_plain(network.scale)),
@@ -54,6 +57,15 @@ def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None
         licence=licence,
     )
     return store.publish(manifest, files)
+
+
+def _text(mjcf: Path) -> str:
+    try:
+        return mjcf.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise CheckpointRefused(
+            str(mjcf), f"as an MJCF it must be text in UTF-8, but byte {error.start} is not"
+        ) from error
 
 
 def _drawn(where: str, network: Network) -> tuple[dict[str, Graph], dict[str, bytes]]:

@@ -19,18 +19,21 @@ def ls(store: Store, args: argparse.Namespace) -> int:
     rows, faults = [], []
     for name in [args.name] if args.name else store.names():
         summaries, broken = store.summaries(name)
-        pointing = report.pointing(store, name)
+        pointing, protected = report.pointing(store, name), store.protected(name)
         faults += broken
-        rows += [report.row(summary, pointing.get(summary.number, ())) for summary in reversed(summaries)]
+        rows += [report.row(each, pointing.get(each.number, ()), protected) for each in reversed(summaries)]
     return _listed(args, rows, faults, f"no skills in {store.where}")
 
 
 def find(store: Store, args: argparse.Namespace) -> int:
     query = Query(args.kind, args.character, args.task, tuple(map(condition, args.where)))
     hits, faults = search(store, query)
-    pointing = {name: report.pointing(store, name) for name in {hit.summary.name for hit in hits}}
+    names = {hit.summary.name for hit in hits}
+    pointing = {name: report.pointing(store, name) for name in names}
+    protected = {name: store.protected(name) for name in names}
     rows = [
-        report.row(hit.summary, pointing[hit.summary.name].get(hit.summary.number, ())) | {"metrics": hit.metrics}
+        report.row(hit.summary, pointing[hit.summary.name].get(hit.summary.number, ()), protected[hit.summary.name])
+        | {"metrics": hit.metrics}
         for hit in hits
     ]
     metrics = list(dict.fromkeys(each.metric for each in query.where))
@@ -39,7 +42,8 @@ def find(store: Store, args: argparse.Namespace) -> int:
 
 def show(store: Store, args: argparse.Namespace) -> int:
     version = store.resolve(args.ref)
-    shown = report.detail(version, report.pointing(store, version.name).get(version.number, ()))
+    aliases = report.pointing(store, version.name).get(version.number, ())
+    shown = report.detail(version, aliases, store.protected(version.name))
     return report.say(args, report.page(shown), shown)
 
 

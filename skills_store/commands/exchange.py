@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import closing
 
 from skills_store import report
+from skills_store.commands.arguments import path, place, words
 from skills_store.commands.meter import Meter
 from skills_store.exchange import transfer
 from skills_store.exchange.formats import EXPORTS, export, take_in
@@ -31,7 +32,8 @@ def pull(store: Store, args: argparse.Namespace) -> int:
 def send_out(store: Store, args: argparse.Namespace) -> int:
     form = next(name for name in EXPORTS if getattr(args, name))
     directory = getattr(args, form)
-    version = export(store, args.ref, form, directory)
+    with closing(Meter()) as meter:
+        version = export(store, args.ref, form, directory, meter)
     told = report.named(version) | {"format": form, "directory": str(directory)}
     return report.say(args, f"{version.ref} -> {directory}", told)
 
@@ -57,35 +59,34 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Add each command and its arguments; `command` makes its parser."""
     there = command("push", "copy a version, and its parent, to another store")
     there.add_argument("ref", metavar="REF", help="humanoid@7")
-    there.add_argument("--to", required=True, metavar="STORE")
+    there.add_argument("--to", type=place, required=True, metavar="STORE")
     there.set_defaults(run=push)
     here = command("pull", "copy a version, and its parent, from another store")
     here.add_argument("ref", metavar="REF", help="humanoid@7")
-    here.add_argument("--from", required=True, metavar="STORE", dest="origin")
+    here.add_argument("--from", type=place, required=True, metavar="STORE", dest="origin")
     here.set_defaults(run=pull)
     out = command("export", "write a version as a folder for other tools")
     out.add_argument("ref", metavar="REF", help="humanoid@7")
     forms = out.add_mutually_exclusive_group(required=True)
     for name in EXPORTS:
-        forms.add_argument(f"--{name}", type=Path, metavar="DIR", help=f"a new or empty folder: {FORMS[name]}")
+        forms.add_argument(f"--{name}", type=path, metavar="DIR", help=f"a new or empty folder: {FORMS[name]}")
     out.set_defaults(run=send_out)
     back = command("import", "publish what `export --onnx` or `--oci` wrote")
-    back.add_argument("directory", type=Path, metavar="DIR")
+    back.add_argument("directory", type=path, metavar="DIR")
     back.set_defaults(run=bring_in)
     foreign = command("import-checkpoint", "publish the networks of an ASE or MimicKit checkpoint")
-    foreign.add_argument("file", type=Path, metavar="FILE", help="ASE .pth or MimicKit model.pt")
+    foreign.add_argument("file", type=path, metavar="FILE", help="ASE .pth or MimicKit model.pt")
     foreign.add_argument("--name", required=True, metavar="NAME", help="the skill's name here")
-    foreign.add_argument("--licence", required=True, metavar="TEXT", help="of these weights; the file does not say")
-    foreign.add_argument("--mjcf", type=Path, metavar="FILE", help="the body that it was trained on, to go with it")
+    foreign.add_argument(
+        "--licence", type=words, required=True, metavar="TEXT", help="of these weights; the file does not say"
+    )
+    foreign.add_argument("--mjcf", type=path, metavar="FILE", help="the body that it was trained on, to go with it")
     foreign.set_defaults(run=import_checkpoint)
 
 
 def _copy(args: argparse.Namespace, source: Store, target: Store) -> int:
-    meter = Meter()
-    try:
+    with closing(Meter()) as meter:
         copied = transfer.copy(args.ref, source, target, meter)
-    finally:
-        meter.close()
     lines = [
         f"{each.version.ref}  {report.short(each.version.digest)}  "
         + (f"copied to {target.where}" if each.new else f"is in {target.where} already")

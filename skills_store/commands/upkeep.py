@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from skills_store import report
 from skills_store.commands import duration
+from skills_store.commands.arguments import number, words
 from skills_store.errors import StoreError
 from skills_store.store import Store, Version
 
@@ -25,7 +26,9 @@ def alias(store: Store, args: argparse.Namespace) -> int:
         for name, each in found.items()
         for key, number in each.items()
     ]
-    return report.say(args, report.table(("SKILL", "ALIAS", "VERSION", ""), rows), found)
+    # No skill can be called so: whoever looks a skill up finds what was always there.
+    told = found | {"@protected": {name: sorted(aliases) for name, aliases in kept.items() if aliases}}
+    return report.say(args, report.table(("SKILL", "ALIAS", "VERSION", ""), rows), told)
 
 
 def rollback(store: Store, args: argparse.Namespace) -> int:
@@ -50,7 +53,7 @@ def lease(store: Store, args: argparse.Namespace) -> int:
 
 def release(store: Store, args: argparse.Namespace) -> int:
     store.release(args.lease)
-    return 0
+    return report.say(args, f"lease {args.lease} is released", {"lease": args.lease, "released": True})
 
 
 def gc(store: Store, args: argparse.Namespace) -> int:
@@ -65,8 +68,8 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     move = command("alias", "point an alias at a version; without NUMBER, list the aliases")
     move.add_argument("name", nargs="?", metavar="NAME")
     move.add_argument("alias", nargs="?", metavar="ALIAS")
-    move.add_argument("number", nargs="?", type=int, metavar="NUMBER")
-    move.add_argument("--why", default="", help="kept in the log")
+    move.add_argument("number", nargs="?", type=number, metavar="NUMBER")
+    move.add_argument("--why", type=words, default="", help="kept in the log")
     move.add_argument(
         "--force", action="store_true", help="move a protected alias even to a version whose card is worse"
     )
@@ -74,22 +77,22 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     undo = command("rollback", "point an alias back at what it meant before; again, and it goes further back")
     undo.add_argument("name", metavar="NAME")
     undo.add_argument("alias", metavar="ALIAS")
-    undo.add_argument("--why", default="", help="kept in the log")
+    undo.add_argument("--why", type=words, default="", help="kept in the log")
     undo.set_defaults(run=rollback)
     fix = command("protect", "from now on the alias moves to no version whose card is worse; prod is so from the start")
     fix.add_argument("name", metavar="NAME")
     fix.add_argument("alias", metavar="ALIAS")
     fix.add_argument("--off", action="store_true", help="from now on it moves wherever it is told to")
-    fix.add_argument("--why", default="", help="kept in the log")
+    fix.add_argument("--why", type=words, default="", help="kept in the log")
     fix.set_defaults(run=protect)
     away = command("delete", "take a version away for good; refused while anything relies on it")
     away.add_argument("ref", metavar="REF", help="humanoid@7")
-    away.add_argument("--why", required=True, help="kept in the log")
+    away.add_argument("--why", type=words, required=True, help="kept in the log")
     away.set_defaults(run=delete)
     hold = command("lease", "keep a version from being deleted for a while; without REF, list the leases")
     hold.add_argument("ref", nargs="?", metavar="REF")
     hold.add_argument("--for", dest="span", default="1h", metavar="SPAN", help="90s, 15m, 1h, 7d; default 1h")
-    hold.add_argument("--why", default="", help="shown to who is refused")
+    hold.add_argument("--why", type=words, default="", help="shown to who is refused")
     hold.set_defaults(run=lease)
     end = command("release", "end a lease")
     end.add_argument("lease", metavar="LEASE", help="its id, or how it begins")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 
 from skills_store import report
+from skills_store.commands.arguments import path
 from skills_store.errors import StoreError, Untrusted
 from skills_store.store import Store
 from skills_store.trust.policy import Trust
@@ -24,7 +24,7 @@ def sign(store: Store, args: argparse.Namespace) -> int:
     if faults := store.verify(version.ref):  # never vouch for what is damaged
         raise StoreError(f"{version.ref} is not signed: {faults[0].message}")
     key = signing.private_key(args.key)
-    store.signatures(version.name).add(version.digest, signing.sign(version.name, version.digest, key))
+    store.vouch(version, signing.sign(version.name, version.digest, key))
     name = signing.key_id(key.public_key())
     text = f"{version.ref}  {report.short(version.digest)}  signed by {name[:16]}"
     return report.say(args, text, report.named(version) | {"key": name})
@@ -45,15 +45,21 @@ def verify_signature(store: Store, args: argparse.Namespace) -> int:
 def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     """Add each command and its arguments; `command` makes its parser."""
     pair = command("keygen", "make an Ed25519 key pair to sign with")
-    pair.add_argument("path", type=Path, metavar="FILE", help="new private key; FILE.pub is its public half")
+    pair.add_argument("path", type=path, metavar="FILE", help="new private key; FILE.pub is its public half")
     pair.set_defaults(run=keygen)
     word = command("sign", "vouch for a version with a private key")
     word.add_argument("ref", metavar="REF", help="humanoid@7")
-    word.add_argument("--key", type=Path, required=True, metavar="FILE", help="private key of `keygen`")
+    word.add_argument("--key", type=path, required=True, metavar="FILE", help="private key of `keygen`")
     word.set_defaults(run=sign)
     asked = command("verify-signature", "who vouches for a version; status 1 when no trusted key does")
     asked.add_argument("ref", metavar="REF", help="humanoid@7")
-    asked.add_argument("--keys", type=Path, nargs="+", metavar="PATH", help="default: $REPERTOIRE_TRUSTED_KEYS")
+    asked.add_argument(
+        "--keys",
+        type=path,
+        action="append",
+        metavar="PATH",
+        help="a public key or a folder of *.pub, and once more for another; default: $REPERTOIRE_TRUSTED_KEYS",
+    )
     asked.set_defaults(run=verify_signature)
 
 

@@ -48,15 +48,17 @@ class AliasMove(Frozen):
     undoes: int | None = None  # the rev that this move takes back, if it is a rollback
     protected: bool | None = None  # from here on; None: nobody has said so, and only PROTECTED are
     switches: bool = False  # it changes nothing but that
+    forced: bool = False  # past the guard of a protected alias, which was not asked
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a move is to go, the rev of the move that it takes back, and whether the alias is protected from then on."""
+    """Where a move is to go, the rev that it takes back, if the alias is protected from then on, and if no guard was asked."""
 
     version: Version
     undoes: int | None = None
     protected: bool | None = None  # None: as it was
+    forced: bool = False
 
 
 Decide = Callable[[AliasMove | None], Target]  # from the last move of the alias, if there is one
@@ -114,10 +116,13 @@ class Aliases:
                 undoes=target.undoes,
                 protected=last.protected if target.protected is None and last else target.protected,
                 switches=target.protected is not None,
+                forced=target.forced,
             )
+            # Earlier programs of this layout know no `forced`, and refuse what they do not know.
+            data = move.model_dump_json(exclude=None if move.forced else {"forced"}).encode()
             with contextlib.suppress(FileExistsError):
                 done = f"{self.name}@{alias} is {target.version.ref} now"
-                self.create(self._path(alias, move.rev), move.model_dump_json().encode(), done)  # the commit point
+                self.create(self._path(alias, move.rev), data, done)  # the commit point
                 return target.version
 
     def _last(self, alias: str) -> AliasMove | None:

@@ -60,7 +60,7 @@ def readme(version: Version) -> bytes:
         "in or out are in the manifest. Exported by Repertoire; `python -m skills_store import DIR` takes it back.",
         "",
         "```",
-        report.page(report.detail(version, ())),
+        report.page(report.detail(version)),
         "```",
         *_clips(version),
     ]

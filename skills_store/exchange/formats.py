@@ -8,7 +8,8 @@ from pathlib import Path
 from skills_store.disk.blobs import describe
 from skills_store.errors import NotAnExport, UnknownSkill, UnknownVersion
 from skills_store.exchange import folder, oci, triton
-from skills_store.exchange.parcel import Parcel, Tree, manifest_of, packed, write
+from skills_store.exchange.parcel import Parcel, Tree, check_empty, manifest_of, packed, write
+from skills_store.exchange.progress import Progress, Tally
 from skills_store.store import Store
 from skills_store.version import Version
 
@@ -19,9 +20,14 @@ IMPORTS: dict[str, Callable[[Path], Parcel]] = {
 }  # by the file that marks it
 
 
-def export(store: Store, ref: str, form: str, directory: Path) -> Version:
+def export(store: Store, ref: str, form: str, directory: Path, progress: Progress = lambda *_: None) -> Version:
+    """`directory` is whole afterwards, or as it was."""
     version = store.resolve(ref)
-    write(directory, EXPORTS[form](version, packed(store, version)))
+    check_empty(directory)
+    reading = Tally(progress, sum(blob.size for blob in version.manifest.files.values()))
+    tree = EXPORTS[form](version, packed(store, version, lambda file, size: reading.add(f"read {file}", size)))
+    writing = Tally(progress, sum(map(len, tree.values())))
+    write(directory, tree, lambda file, size: writing.add(f"wrote {file}", size))
     return version
 
 
@@ -33,8 +39,10 @@ def take_in(store: Store, directory: Path) -> tuple[Version, bool]:
     parcel = IMPORTS[marks[0]](directory)
     here = _here(store, parcel.manifest, str(directory))
     version = here or store.adopt(parcel.manifest, parcel.files)
+    kept = store.signatures(version.name).of(version.digest)
     for envelope in parcel.signatures:
-        store.signatures(version.name).add(version.digest, envelope)
+        if envelope not in kept:
+            store.vouch(version, envelope)
     return version, here is None
 
 

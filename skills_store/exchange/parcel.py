@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import shutil
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from skills_store.errors import NotAnExport, OccupiedFolder
+from skills_store.errors import NotAnExport, NotWritten, OccupiedFolder
 from skills_store.manifest import Manifest
 from skills_store.store import Store
 from skills_store.version import Version
@@ -43,14 +47,47 @@ def manifest_of(data: bytes, where: str) -> Manifest:
         raise NotAnExport(where, f"it is no manifest ({error.error_count()} faults)") from error
 
 
-def write(directory: Path, tree: Mapping[str, bytes]) -> None:
-    """Into a new or an empty folder only. What a failed write leaves lacks its last file, so it is no export."""
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+def check_empty(directory: Path) -> None:
+    """Nothing but a new or an empty folder is written to: OccupiedFolder."""
+    if os.path.lexists(directory) and (not directory.is_dir() or any(directory.iterdir())):
         raise OccupiedFolder(str(directory))
-    for name, data in tree.items():
-        path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+
+
+def write(directory: Path, tree: Mapping[str, bytes], wrote: Callable[[str, int], None] = lambda *_: None) -> None:
+    """A new folder appears whole; an empty one, which may be someone's mount, is filled, and emptied if that fails.
+
+    What a kill leaves beside a new one is in no one's way, and in an empty one lacks its last file, so it is no export.
+    """
+    check_empty(directory)
+    new = not directory.exists()
+    target = directory.with_name(f".{directory.name}.{uuid.uuid4().hex}") if new else directory
+    try:
+        for name, data in tree.items():
+            path = target / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            wrote(name, len(data))
+        if new:
+            target.rename(directory)
+    except BaseException as error:
+        _remove(target, itself=new)
+        if isinstance(error, OSError):
+            what = f"{directory} is not written"
+            raise NotWritten(what, f"{error.strerror or error}; nothing of it is left, so run it again") from error
+        raise
+
+
+def _remove(directory: Path, *, itself: bool) -> None:
+    """All that is in it, and it; what cannot be is left."""
+    for path in directory.iterdir() if directory.is_dir() else ():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                path.unlink()
+    if itself:
+        with contextlib.suppress(OSError):
+            directory.rmdir()
 
 
 def plain_json(value: Any) -> bytes:

@@ -7,15 +7,13 @@ the people of each store to decide.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from skills_store.errors import UnknownParent
 from skills_store.exchange.parcel import packed
+from skills_store.exchange.progress import Progress, Tally
 from skills_store.store import Store
 from skills_store.version import Version
-
-Progress = Callable[[str, int, int], None]  # what was done, bytes so far, bytes in all
 
 
 @dataclass(frozen=True)
@@ -24,19 +22,6 @@ class Copied:
 
     version: Version
     new: bool  # False: it was there already
-
-
-@dataclass
-class Tally:
-    """Bytes read and written, for whoever watches."""
-
-    progress: Progress
-    total: int
-    done: int = 0
-
-    def add(self, what: str, size: int) -> None:
-        self.done += size
-        self.progress(what, self.done, self.total)
 
 
 def copy(ref: str, source: Store, target: Store, progress: Progress = lambda *_: None) -> tuple[Copied, ...]:
@@ -49,8 +34,10 @@ def copy(ref: str, source: Store, target: Store, progress: Progress = lambda *_:
     copied = []
     for each, there in present.items():
         now = there or _bring(each, source, target, tally)
+        kept = target.signatures(now.name).of(now.digest)
         for envelope in source.signatures(each.name).of(each.digest):  # also one that came after an earlier copy
-            target.signatures(now.name).add(now.digest, envelope)
+            if envelope not in kept:
+                target.vouch(now, envelope)
         copied.append(Copied(now, new=there is None))
     return tuple(copied)
 

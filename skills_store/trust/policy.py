@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from skills_store.errors import StoreError, Untrusted
+from skills_store.errors import StoreError, Untrusted, UnusableKey
 from skills_store.store import Store
 from skills_store.version import Version
 
@@ -36,18 +36,21 @@ class Trust:
         return Trust(cast(Policy, policy), tuple(Path(key) for key in keys if key))
 
     def check(self, store: Store, version: Version) -> None:
-        """Untrusted under `require`, a line in the log under `warn`."""
+        """Untrusted or UnusableKey under `require`, a line in the log under `warn`."""
         if self.policy == "off":
             return
         try:
             self.signers(store, version)
-        except Untrusted as error:
+        except (Untrusted, UnusableKey) as error:
             if self.policy == "require":
                 raise
             logger.warning("%s", error)
 
     def signers(self, store: Store, version: Version) -> tuple[str, ...]:
-        """Ids of the trusted keys that signed this version, at least one, or Untrusted with the reason."""
+        """Ids of the trusted keys that signed this version, at least one, or Untrusted with the reason.
+
+        UnusableKey where what is trusted cannot be read: who is passed over must not depend on a typo.
+        """
         try:
             from skills_store.trust import signing
         except ImportError as error:

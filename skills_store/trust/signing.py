@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -20,7 +19,8 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from skills_store.errors import StoreError
+from skills_store.errors import StoreError, UnusableKey
+from skills_store.trust import keyfile
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -38,10 +38,7 @@ def generate(path: Path) -> str:
     key = Ed25519PrivateKey.generate()
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    for file, data, mode in ((path, pem, 0o600), (path.with_name(f"{path.name}.pub"), public, 0o644)):
-        # O_EXCL: a key that has signed something is never overwritten
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
-            out.write(data)
+    keyfile.create_pair(path, pem, public)
     return key_id(key.public_key())
 
 
@@ -56,7 +53,7 @@ def private_key(path: Path) -> Ed25519PrivateKey:
 
 
 def public_keys(paths: Iterable[Path]) -> Keys:
-    """A folder stands for every *.pub in it."""
+    """A folder stands for every *.pub in it. UnusableKey names what is no key, or not there."""
     files = [each for path in paths for each in (sorted(path.glob("*.pub")) if path.is_dir() else [path])]
     keys = [_public_key(file) for file in files]
     return {key_id(key): key for key in keys}
@@ -125,10 +122,12 @@ def _encoded(payload: bytes) -> bytes:
 def _public_key(path: Path) -> Ed25519PublicKey:
     try:
         key = serialization.load_pem_public_key(path.read_bytes())
+    except OSError as error:
+        raise UnusableKey(str(path), f"cannot be read as a trusted key: {error.strerror}") from error
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise StoreError(f"{path} is no public key in PEM: {error}") from error
+        raise UnusableKey(str(path), f"is no public key in PEM: {error}") from error
     if not isinstance(key, Ed25519PublicKey):
-        raise StoreError(f"{path} is a {type(key).__name__}; trust takes Ed25519, as `keygen` makes it")
+        raise UnusableKey(str(path), f"is a {type(key).__name__}; trust takes Ed25519, as `keygen` makes it")
     return key
 
 

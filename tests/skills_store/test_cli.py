@@ -64,7 +64,9 @@ def test_alias_set_list_and_log(store: Store, capsys: Capture) -> None:
     assert main(["alias", "humanoid", "prod", "2", "--why", "better"]) == 0
     assert "humanoid@prod -> humanoid@2" in capsys.readouterr().out
     assert main(["alias", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"humanoid": {"latest": 2, "prod": 2}, "reach": {"latest": 1}}
+    told = json.loads(capsys.readouterr().out)
+    assert told.pop("@protected") == {"humanoid": ["prod"]}
+    assert told == {"humanoid": {"latest": 2, "prod": 2}, "reach": {"latest": 1}}
     assert main(["log", "humanoid", "--json"]) == 0
     assert [move["number"] for move in json.loads(capsys.readouterr().out)] == [1, 2]
     assert main(["log", "humanoid"]) == 0
@@ -78,7 +80,8 @@ def test_delete_lease_release_and_gc(store: Store, capsys: Capture) -> None:
     assert "rollout" in capsys.readouterr().err
     assert main(["lease"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split()[:2] == [lease["id"][:8], "humanoid@2"]
-    assert main(["release", lease["id"][:8]]) == 0
+    assert main(["release", lease["id"][:8], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"lease": lease["id"][:8], "released": True}
     assert main(["delete", "humanoid@2", "--why", "it limps"]) == 0
     assert "humanoid@2 is deleted" in capsys.readouterr().out
     assert main(["log", "humanoid"]) == 0
@@ -125,6 +128,19 @@ def test_damage_is_reported_and_the_rest_listed(store: Store, capsys: Capture) -
         (["gc", "--grace", "soon"], "write 90s"),
         (["rollback", "humanoid", "prod"], "nothing else before"),
         (["search", "--where", "survival"], "write survival>=0.9"),
+        (["alias", "humanoid", "prod", "２"], "'２' is no version NUMBER; write 1 or more in the digits 0 to 9"),
+        (["alias", "humanoid", "prod", "1_0"], "'1_0' is no version NUMBER"),
+        (["push", "humanoid@1", "--to", ""], "'' names no store; write a folder"),
+        (["pull", "humanoid@1", "--from", ""], "'' names no store; write a folder"),
+        (["ls", "--store", ""], "'' names no store; write a folder"),
+        (["push", "humanoid@1", "--to", "s3:/bkt/p"], "'s3:/bkt/p' is no store; write s3://bucket/prefix"),
+        (["export", "humanoid", "--onnx", ""], "'' names no file or folder"),
+        (["import", ""], "'' names no file or folder"),
+        (["verify-signature", "humanoid", "--keys", ""], "'' names no file or folder"),
+        (["delete", "humanoid@1"], "arguments are required: --why; see `skills delete --help`"),
+        (["alias", "humanoid", "canary", "1", "--why", "\udcff"], "'\\udcff' is not in UTF-8"),
+        (["lease", "humanoid", "--why", "\udcff"], "'\\udcff' is not in UTF-8"),
+        (["delete", "humanoid@2", "--why", "\udcff"], "'\\udcff' is not in UTF-8"),
     ],
 )
 def test_one_line_and_status_2(store: Store, capsys: Capture, argv: list[str], said: str) -> None:
@@ -132,6 +148,43 @@ def test_one_line_and_status_2(store: Store, capsys: Capture, argv: list[str], s
     out, err = capsys.readouterr()
     assert said in err
     assert (out, err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["show", "nobody", "--json"], "unknown_skill", "no skill 'nobody'"),
+        (["--json", "show", "humanoid@9"], "unknown_version", "there are: 1-2"),
+        (["delete", "--json", "humanoid@1"], "invalid_argument", "--why"),
+        (["export", "humanoid", "--onnx", "/dev/null/x", "--json"], "not_written", "/dev/null/x is not written"),
+    ],
+)
+def test_programs_are_refused_in_json(store: Store, capsys: Capture, argv: list[str], code: str, said: str) -> None:
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    told = json.loads(err)
+    assert (out, set(told), told["code"]) == ("", {"code", "message"}, code)
+    assert said in told["message"]
+
+
+def test_what_is_protected_is_told(store: Store, capsys: Capture) -> None:
+    store.alias("humanoid", "canary", 1)
+    assert main(["show", "humanoid@1"]) == 0
+    assert "  aliases    canary, prod (protected)\n" in capsys.readouterr().out
+    for argv in (["ls", "--json"], ["search", "--kind", "skills", "--json"]):
+        assert main(argv) == 0
+        rows = {row["ref"]: row for row in json.loads(capsys.readouterr().out)["versions"]}
+        assert (rows["humanoid@1"]["aliases"], rows["humanoid@1"]["protected"]) == (["canary", "prod"], ["prod"])
+        assert rows["humanoid@2"]["protected"] == []
+
+
+def test_a_beginning_that_two_leases_share_is_ambiguous(store: Store, capsys: Capture) -> None:
+    ids = [store.lease("humanoid", 60).id for _ in range(17)]  # of sixteen first letters
+    first = next(id[0] for id in ids if sum(other[0] == id[0] for other in ids) > 1)
+    meant = sorted(id for id in ids if id[0] == first)
+    assert main(["release", first]) == 2
+    assert f"lease '{first}' is ambiguous: {', '.join(meant)} begin like this" in capsys.readouterr().err
+    assert len(store.leases()) == 17
 
 
 def test_store_option_before_or_after_the_command(tmp_path: Path, store: Store, capsys: Capture) -> None:

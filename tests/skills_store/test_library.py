@@ -162,7 +162,7 @@ def test_cuda_is_refused_where_there_is_none(store: Store, monkeypatch: pytest.M
 
 def test_the_runtime_loads_none_of_the_lab() -> None:
     code = (
-        "import sys, skills_store.store, skills_store.__main__;"
+        "import sys, skills_store.store, skills_store.__main__; skills_store.__main__.parser();"
         "assert not {'onnxruntime', 'numpy'} & set(sys.modules);"
         "import skills_store.library;"
         "lab = {'torch', 'onnx', 'mujoco', 'pretrain', 'hlc', 'serving', 'google.protobuf'} & set(sys.modules);"

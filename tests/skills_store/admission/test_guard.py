@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,24 @@ def test_the_command_names_the_measure_and_takes_force(store: Store, capsys: pyt
     assert "survival, 0.2 instead of 0.9" in said
     assert "--force" in said
     assert main([*where, "alias", "humanoid", "prod", "2", "--force"]) == 0
+
+
+def test_a_move_past_the_guard_is_marked_and_no_other(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    publish(store, 0, GOOD)
+    publish(store, 1, {**GOOD, "survival": 0.2})
+    store.alias("humanoid", "canary", 2, force=True)  # nothing guards it
+    store.alias("humanoid", "prod", 1)
+    store.alias("humanoid", "prod", 2, "we know", force=True)
+    where = ["--store", str(store.root), "log", "humanoid"]
+    assert main([*where, "--json"]) == 0
+    assert [move["forced"] for move in json.loads(capsys.readouterr().out)] == [False, False, True]
+    assert main(where) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("forced: we know")
+
+
+def test_earlier_programs_read_every_move_but_a_forced_one(store: Store) -> None:
+    publish(store, 0, GOOD)
+    store.alias("humanoid", "prod", 1)
+    store.alias("humanoid", "prod", 1, force=True)
+    moves = sorted((store.root / "skills/humanoid/moves/prod").iterdir())
+    assert ["forced" in json.loads(move.read_bytes()) for move in moves] == [False, True]

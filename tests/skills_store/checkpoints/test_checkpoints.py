@@ -350,3 +350,27 @@ def test_import_checkpoint_is_a_command(tmp_path: Path, capsys: pytest.CaptureFi
     assert main([*argv, "--licence", "Apache-2.0", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["ref"], shown["observations"], shown["character"]) == ("mime@1", "mimickit", "humanoid")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--name", "../x"], "'../x' cannot name a skill"),
+        (
+            ["--name", "mime", "--mjcf", "body.xml"],
+            "body.xml is refused: as an MJCF it must be text in UTF-8, but byte 2",
+        ),
+        (["--name", "mime", "--licence", "\udcff"], "is not in UTF-8"),
+    ],
+)
+def test_what_it_cannot_take_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save(mimickit("humanoid"), "model.pt")
+    Path("body.xml").write_bytes(b"<a\xff/>")
+    assert main(["--store", "store", "import-checkpoint", "model.pt", "--licence", "X", *options]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+    assert not Path("store").exists()

@@ -18,6 +18,7 @@ from skills_store.errors import (
     GateRefused,
     InvalidName,
     NotAnExport,
+    NotWritten,
     OccupiedFolder,
     UnknownParent,
 )
@@ -25,6 +26,7 @@ from skills_store.exchange.formats import EXPORTS, export, take_in
 from skills_store.manifest import Clip
 from skills_store.store import Store
 from tests import tiny
+from tests.skills_store.full import files_of_at_most
 
 
 @pytest.fixture
@@ -67,6 +69,38 @@ def test_only_into_an_empty_folder(store: Store, tmp_path: Path, form: str) -> N
     export(store, "humanoid", form, out)
     with pytest.raises(OccupiedFolder):
         export(store, "humanoid", form, out / next(out.iterdir()).name)
+
+
+@pytest.mark.parametrize("new", [True, False])
+@pytest.mark.parametrize("form", list(EXPORTS))
+def test_a_full_disk_leaves_the_folder_as_it_was(store: Store, tmp_path: Path, form: str, new: bool) -> None:
+    (tmp_path / "at").mkdir()
+    out = tmp_path / "at/out" if new else tmp_path / "at"
+    with files_of_at_most(1000), pytest.raises(NotWritten, match=f"{out} is not written: File too large"):
+        export(store, "humanoid", form, out)
+    assert list((tmp_path / "at").iterdir()) == []
+    export(store, "humanoid", form, out)
+    assert [path.name for path in (tmp_path / "at").iterdir()] == ["out"] or not new
+
+
+def test_an_interrupted_export_leaves_the_folder_as_it_was(store: Store, tmp_path: Path) -> None:
+    def stop(what: str, *_: int) -> None:
+        if what == "wrote manifest.json":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export(store, "humanoid", "onnx", tmp_path / "out", stop)
+    assert not [path for path in tmp_path.iterdir() if "out" in path.name]
+
+
+def test_an_export_says_how_far_it_is(store: Store, tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    export(store, "humanoid", "onnx", tmp_path / "out", lambda *step: seen.append(step))
+    for verb in ("read", "wrote"):
+        done = [step[1:] for step in seen if step[0].startswith(verb)]
+        assert sorted(done) == done
+        assert done[-1][0] == done[-1][1] > 0
+    assert {what for what, *_ in seen} >= {"read policy.onnx", "wrote policy.onnx", "wrote README.md"}
 
 
 @pytest.mark.parametrize("form", list(EXPORTS))

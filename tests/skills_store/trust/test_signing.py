@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import logging
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import pytest
 pytest.importorskip("cryptography", reason="repertoire[sign] is not installed")
 
 from skills_store.__main__ import main
-from skills_store.errors import StoreError, Untrusted
+from skills_store.errors import NotWritten, StoreError, UnsupportedLayout, Untrusted, UnusableKey
 from skills_store.exchange.formats import export, take_in
 from skills_store.exchange.transfer import copy
 from skills_store.library import Controller, SkillLibrary
@@ -24,6 +26,7 @@ from skills_store.trust import signing
 from skills_store.trust.policy import Trust
 from skills_store.version import Version
 from tests import tiny
+from tests.skills_store.full import files_of_at_most
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def keys(tmp_path: Path) -> Path:
 def signed(store: Store, ref: str, key: Path) -> Version:
     version = store.resolve(ref)
     envelope = signing.sign(version.name, version.digest, signing.private_key(key))
-    store.signatures(version.name).add(version.digest, envelope)
+    store.vouch(version, envelope)
     return version
 
 
@@ -211,13 +214,75 @@ def test_a_later_signature_follows_at_the_next_copy(store: Store, keys: Path, tm
 def test_keys_are_kept_close(keys: Path) -> None:
     assert (keys / "old").stat().st_mode & 0o777 == 0o600
     before = (keys / "old").read_bytes()
-    with pytest.raises(FileExistsError):
+    with pytest.raises(NotWritten, match="is there already; a key is never overwritten"):
         signing.generate(keys / "old")
     assert (keys / "old").read_bytes() == before
     with pytest.raises(StoreError, match="no private key"):
         signing.private_key(keys / "old.pub")
-    with pytest.raises(StoreError, match="no public key"):
+    with pytest.raises(UnusableKey, match="no public key"):
         signing.public_keys([keys / "old"])
+
+
+@pytest.mark.parametrize("fault", ["missing", "junk"])
+def test_a_trusted_key_that_is_none_is_named(
+    store: Store, keys: Path, caplog: pytest.LogCaptureFixture, fault: str
+) -> None:
+    signed(store, "humanoid", keys / "old")
+    if fault == "junk":
+        (keys / "trusted/junk.pub").write_bytes(b"\x00\xff")
+    trusted = (keys / "trusted", *([keys / "missing"] if fault == "missing" else []))
+    with caplog.at_level(logging.WARNING, "skills_store"):
+        SkillLibrary.open(store, "humanoid", trust=Trust("warn", trusted))
+    assert str(keys) in caplog.text
+    assert fault in caplog.text
+    with pytest.raises(UnusableKey, match=f"{fault}.* (is no public key|cannot be read)"):
+        SkillLibrary.open(store, "humanoid", trust=Trust("require", trusted))
+
+
+def test_a_store_of_a_later_layout_takes_no_signature(
+    store: Store, keys: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = Store(tmp_path / "later")
+    copy("humanoid", store, later)
+    signed(store, "humanoid", keys / "old")
+    export(store, "humanoid", "onnx", tmp_path / "out")
+    marker = later.root / "layout.json"
+    marker.chmod(0o644)
+    marker.write_text('{"layout":9,"reader":2}')
+    at = ["--store", str(later.root)]
+    for argv in (
+        [*at, "sign", "humanoid", "--key", str(keys / "old")],
+        [*at, "pull", "humanoid", "--from", str(store.root)],
+        [*at, "import", str(tmp_path / "out")],
+    ):
+        assert main(argv) == 2
+        assert "its layout is 9; this program knows 2 and only reads it" in capsys.readouterr().err
+    assert not (later.root / "skills/humanoid/signatures").exists()
+    with pytest.raises(UnsupportedLayout):
+        signed(later, "humanoid", keys / "old")
+
+
+def test_a_signature_waits_for_who_takes_away(store: Store, keys: Path) -> None:
+    with (store.root / "lock/room").open() as room:
+        fcntl.flock(room, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=signed, args=(store, "humanoid", keys / "old"))
+        waiting.start()
+        waiting.join(0.2)
+        assert store.signatures("humanoid").of(store.resolve("humanoid").digest) == ()
+    waiting.join(60)
+    assert len(store.signatures("humanoid").of(store.resolve("humanoid").digest)) == 1
+
+
+def test_a_full_disk_is_named_and_a_key_can_be_made_again(
+    store: Store, keys: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with files_of_at_most(50):
+        assert main(["keygen", str(keys / "third")]) == 2
+        assert main(["--store", str(store.root), "sign", "humanoid", "--key", str(keys / "old")]) == 2
+    made, put = capsys.readouterr().err.splitlines()
+    assert f"no key is made: {keys / 'third'}: File too large" in made
+    assert put == f"skills: humanoid@1 is not signed: File too large, in {store.root}"
+    assert main(["keygen", str(keys / "third")]) == 0
 
 
 def test_sign_and_verify_are_commands(store: Store, keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,6 +296,8 @@ def test_sign_and_verify_are_commands(store: Store, keys: Path, capsys: pytest.C
     assert "signed by" in capsys.readouterr().out
     assert main([*check, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["keys"] == list(signing.public_keys([keys / "old.pub"]))
+    two = ["--keys", str(keys / "new.pub"), "--keys", str(keys / "old.pub")]
+    assert main([*at, "verify-signature", *two, "humanoid"]) == 0  # a key takes no reference for another
 
 
 def test_what_is_damaged_is_not_signed(store: Store, keys: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,176 @@
+"""The command line as a process: interrupted, without an output, or with one that is full, closed or knows no such letter."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from skills_store.store import Store
+from tests import tiny
+
+ROOT = Path(__file__).parents[2]
+SKILLS = [sys.executable, "-m", "skills_store"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path / "store")
+    tiny.publish_tiny(store)
+    return store
+
+
+def shell(line: str, store: Store, **env: str) -> subprocess.CompletedProcess[str]:
+    """`line` in a shell, where $SKILLS is the program."""
+    return subprocess.run(
+        ["sh", "-c", line],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=ROOT,
+        env=os.environ | {"SKILLS": " ".join(SKILLS), "REPERTOIRE_STORE": str(store.root)} | env,
+    )
+
+
+def interrupted(argv: list[str], store: Store, ready: Callable[[], bool]) -> tuple[int | None, str]:
+    """Exit status and stderr of a command that gets SIGINT once it is `ready`, after a minute at most."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a runner in the background has it ignored
+    with subprocess.Popen(
+        [*SKILLS, "--store", str(store.root), *argv],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    ) as process:
+        signal.signal(signal.SIGINT, before)
+        try:
+            until = time.monotonic() + 60
+            while not ready():
+                assert process.poll() is None, "it ended before"
+                assert time.monotonic() < until, "it never came to it"
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    return process.returncode, said
+
+
+@contextmanager
+def pipe(path: Path) -> Iterator[Callable[[], bool]]:
+    """A file that never says a word; the answer is whether someone has opened it, and waits."""
+    os.mkfifo(path)
+    ends: list[int] = []
+
+    def opened() -> bool:
+        with contextlib.suppress(OSError):  # ENXIO: nobody has
+            ends.append(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(ends)
+
+    try:
+        yield opened
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+@pytest.mark.parametrize("json_wanted", [False, True])
+def test_an_interrupt_while_reading_is_one_line_and_130(store: Store, tmp_path: Path, json_wanted: bool) -> None:
+    pytest.importorskip("cryptography")
+    argv = ["sign", "humanoid", "--key", str(tmp_path / "key"), *(["--json"] if json_wanted else [])]
+    with pipe(tmp_path / "key") as opened:
+        status, said = interrupted(argv, store, opened)
+    assert status == 130
+    assert (json.loads(said)["code"] if json_wanted else said) == (
+        "interrupted" if json_wanted else "skills: interrupted\n"
+    )
+
+
+def test_an_interrupt_while_waiting_for_a_lock_moves_nothing(store: Store) -> None:
+    store.alias("humanoid", "canary", 1)
+    door = store.root / "lock/door"
+
+    def queued() -> bool:
+        waiting = [line for line in Path("/proc/locks").read_text().splitlines() if "->" in line]
+        return door.stat().st_ino in {int(line.split()[-3].split(":")[-1]) for line in waiting}
+
+    with door.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert interrupted(["alias", "humanoid", "prod", "1"], store, queued) == (130, "skills: interrupted\n")
+    assert store.aliases("humanoid") == {"canary": 1}
+
+
+def test_an_interrupt_while_it_loads_is_no_traceback(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module that its commands import hangs here, in place of a slow disk."""
+    (tmp_path / "pydantic.py").write_text(f"open({str(tmp_path / 'slow')!r}).read()")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pipe(tmp_path / "slow") as opened:
+        assert interrupted(["ls"], store, opened) == (130, "skills: interrupted\n")
+
+
+def test_letters_that_a_terminal_lacks_are_escaped(store: Store) -> None:
+    manifest = tiny.skills_manifest().model_copy(update={"licence": "Ré-use, 自由"})
+    store.publish(manifest, tiny.skills_files(1))
+    said = shell("$SKILLS ls", store, PYTHONIOENCODING="ascii")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert r"R\xe9-use, \u81ea\u7531" in said.stdout
+    said = shell("$SKILLS ls --json", store, PYTHONIOENCODING="ascii")
+    assert json.loads(said.stdout)["versions"][0]["licence"] == "Ré-use, 自由"
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "said"),
+    [
+        ("$SKILLS ls >&-", 2, "skills: standard output is closed"),
+        ("$SKILLS alias humanoid prod 1 >&-", 2, "skills: standard output is closed"),
+        ("$SKILLS ls >/dev/full", 2, "skills: [Errno 28] No space left on device"),
+        ("$SKILLS show nobody 2>&-", 2, ""),
+        ("{ $SKILLS schema; echo $? >&2; } | true", 0, "0"),
+        ("{ $SKILLS --help; echo $? >&2; } | true", 0, "0"),
+        ("$SKILLS ls --help >&-", 2, "skills: standard output is closed"),
+    ],
+)
+def test_an_output_that_takes_nothing(store: Store, line: str, status: int, said: str) -> None:
+    done = shell(line, store)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == (1 if said else 0)
+    assert store.aliases("humanoid") == {}
+
+
+def test_an_export_shows_its_progress_on_a_terminal(store: Store, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    with open(ours, "rb", buffering=0) as terminal:
+        argv = ["--store", str(store.root), "export", "humanoid", "--onnx", str(tmp_path / "out")]
+        subprocess.run([*SKILLS, *argv], stdout=subprocess.DEVNULL, stderr=theirs, check=True, timeout=60, cwd=ROOT)
+        os.close(theirs)
+        said = terminal.read(2**16).decode()
+    assert "read policy.onnx" in said
+    assert "wrote manifest.json" in said
+
+
+def test_the_documented_aliases_run_on_the_bundled_library(tmp_path: Path) -> None:
+    """Word for word as docs/store.md has it."""
+    text = (ROOT / "docs/store.md").read_text()
+    block = text[text.index("## Aliases") :].split("```console\n")[1].split("```")[0]
+    steps = [step.partition("\n") for step in block.split("$ ") if step]
+    empty = Store(tmp_path / "lab")
+    for command, _, answer in steps:
+        done = shell(command.replace("skills ", "$SKILLS ", 1), empty)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.replace(str(empty.root), "lab") == answer
+    assert len(steps) > 3
