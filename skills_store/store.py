@@ -153,7 +153,7 @@ class Store:
             if ref is not None:
                 return tuple(_faults(at, ref))
             shelves = at.shelves(lost=True)
-            found = [*audit.leases(at.leases, shelves), *self._at.departures(at)]
+            found = [*audit.leases(at.leases, at.shelf), *self._at.departures(at)]
             found += [each for shelf in shelves for each in audit.whole(shelf)]
             found += [each for shelf in shelves for each in _signatures(shelf).damaged()]
         return tuple(dict.fromkeys(found))

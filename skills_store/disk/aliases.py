@@ -127,10 +127,10 @@ class Aliases:
         """
         while True:
             # By the files there are, not by what they say: moving a damaged alias is how it is repaired.
-            taken, last = self._revs(alias), self._last(alias)
-            damage = self._damage(alias)
+            taken, damage = self._revs(alias), self._damage(alias)
             if damage and not repair:
                 raise damage
+            last = self._last(alias)
             target = decide(last)
             before = True if damage else last and last.protected
             move = AliasMove(

@@ -6,9 +6,10 @@ move of an alias are spoken of by nothing else, unless one is by the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from skills_store.disk import records, tombstones
+from skills_store.disk.aliases import AliasMove
 from skills_store.disk.blobs import describe
 from skills_store.disk.leases import Leases
 from skills_store.disk.shelf import Shelf
@@ -34,12 +35,14 @@ def structure(shelf: Shelf, settled: frozenset[int] = frozenset()) -> Iterator[F
 
     Nor are moves damaged that later ones followed: what they pointed to is told by those, and by its record.
     """
-    for number, error in (*_chain(shelf), *_spoken_of(shelf)):
+    surveys = {alias: shelf.aliases.survey(alias) for alias in shelf.aliases.names()}
+    moves = [move for intact, _ in surveys.values() for move in intact]
+    for number, error in (*_chain(shelf), *_spoken_of(shelf, moves)):
         if number not in settled:
             yield fault(f"{shelf.name}@{number}", error)
-    for alias in shelf.aliases.names():
+    for alias, (_, broken) in surveys.items():
         newest = shelf.aliases.newest(alias)
-        for rev, error in shelf.aliases.survey(alias)[1].items():
+        for rev, error in broken.items():
             if rev == newest or isinstance(error.__cause__, FileNotFoundError):
                 yield fault(f"{shelf.name}@{alias}", error)
 
@@ -52,13 +55,12 @@ def files(shelf: Shelf, version: Version) -> Iterator[Fault]:
             yield fault(version.ref, error)
 
 
-def leases(held: Leases, shelves: Sequence[Shelf]) -> Iterator[Fault]:
+def leases(held: Leases, shelf: Callable[[str], Shelf]) -> Iterator[Fault]:
     """Each can be read, and is of a version that was there."""
-    by_name = {shelf.name: shelf for shelf in shelves}
     for id in held.ids():
         try:
             lease = held.read(id)
-            if lease and (lease.name not in by_name or by_name[lease.name].digest(lease.number) != lease.digest):
+            if lease and shelf(lease.name).digest(lease.number) != lease.digest:
                 raise CorruptRecord(f"lease {id}", f"{lease.ref} is not the version that it was given for")
         except CorruptRecord as error:
             yield fault(f"lease {id}", error)
@@ -79,26 +81,28 @@ Found = Iterator[tuple[int, CorruptRecord]]  # the number of the version that it
 
 def _chain(shelf: Shelf) -> Found:
     """Each record can be read, and has the digest of the one before it."""
+    digests: dict[int, str] = {}
     for number in shelf.taken():
         try:
-            record = shelf.record(number)
+            raw = records.raw(shelf.records, shelf.name, number)
+            digests[number] = describe(raw).digest
+            prev = records.parse(raw, shelf.name, number).prev
         except CorruptRecord as error:
             yield number, error
             continue
+        if prev is None:
+            continue
         try:
-            before = f"{shelf.name}@{number - 1}"
-            found = describe(records.raw(shelf.records, shelf.name, number - 1)).digest if record.prev else None
-            if found != record.prev:
-                raise CorruptRecord(before, "its record is not the one that was published")
+            before = digests.get(number - 1) or describe(records.raw(shelf.records, shelf.name, number - 1)).digest
+            if before != prev:
+                raise CorruptRecord(f"{shelf.name}@{number - 1}", "its record is not the one that was published")
         except CorruptRecord as error:
             yield number - 1, error
 
 
-def _spoken_of(shelf: Shelf) -> Found:
+def _spoken_of(shelf: Shelf, moves: Iterable[AliasMove]) -> Found:
     """What moves and tombstones say that a version is, its record says, too."""
-    said: dict[tuple[int, str], str] = {}
-    for alias in shelf.aliases.names():
-        said |= {(move.number, move.digest): f"move {move.rev} of {alias}" for move in shelf.aliases.survey(alias)[0]}
+    said = {(move.number, move.digest): f"move {move.rev} of {move.alias}" for move in moves}
     for number in shelf.deleted():
         try:
             stone = tombstones.read(shelf.records, shelf.name, number)

@@ -46,9 +46,7 @@ class Garbage:
 def find(shelves: Sequence[Shelf], blobs: Blobs, leases: Leases, since: datetime) -> Garbage:
     """Everything older than `since` that nothing later needs. Nothing is, while anything is lost or cannot be read."""
     for shelf in shelves:
-        # A deleted version's record is needed for the grace only, and `_needed` sees to that.
-        if fault := next(audit.structure(shelf, settled=frozenset(shelf.deleted())), None):
-            raise Unsweepable(fault.message)
+        _check_whole(shelf)
     try:
         held = leases.all()
         needed = frozenset().union(*_needed(shelves, held, since))
@@ -69,6 +67,16 @@ def sweep(found: Garbage, shelves: Sequence[Shelf]) -> None:
         os.unlink(stray.path)
     for directory in {stray.path.parent for stray in found.strays}:
         sync_dir(directory)
+
+
+def _check_whole(shelf: Shelf) -> None:
+    # A deleted version's record is needed for the grace only, and `_needed` sees to that.
+    deleted = frozenset(shelf.deleted())
+    if fault := next(audit.structure(shelf, settled=deleted), None):
+        raise Unsweepable(fault.message)
+    for move in shelf.aliases.readable():
+        if move.number in deleted:
+            raise Unsweepable(f"{shelf.name}@{move.alias} points to {shelf.name}@{move.number}, which is deleted")
 
 
 def _needed(shelves: Sequence[Shelf], leases: Sequence[Lease], since: datetime) -> Iterator[frozenset[str]]:

@@ -109,6 +109,17 @@ def test_a_skill_whose_only_record_is_lost_is_not_forgotten(tmp_path: Path) -> N
     assert blobs(store) == before
 
 
+def test_an_alias_of_a_deleted_version_keeps_what_it_was_made_of(store: Store) -> None:
+    before = blobs(store)
+    (store.root / "skills/humanoid/v/00000003.deleted.json").write_text(
+        (store.root / "skills/humanoid/v/00000002.deleted.json").read_text().replace('"number":2', '"number":3')
+    )
+    with pytest.raises(Unsweepable, match="humanoid@prod points to humanoid@3, which is deleted"):
+        store.gc(grace=0)
+    assert blobs(store) == before
+    assert "humanoid@prod" in {fault.ref for fault in store.verify()}
+
+
 def test_a_repaired_alias_stands_in_no_ones_way_and_verify_still_names_what_was_lost(store: Store) -> None:
     rot(store.root / f"{MOVES}/00000003.json")
     store.alias("humanoid", "prod", 3, "from the minutes", force=True)
