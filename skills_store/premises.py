@@ -21,7 +21,6 @@ from skills_store.disk.shelf import Shelf
 from skills_store.errors import OnlyGrows, OriginAway, UnknownSkill, Unsweepable
 from skills_store.remote.mirror import Mirror
 from skills_store.remote.origin import Origin
-from skills_store.version import Fault, fault
 
 logger = logging.getLogger("skills_store")
 
@@ -83,17 +82,13 @@ class Premises:
             layout.check_readable(fresh.root, fresh.where)
             yield fresh
 
-    def departures(self, fresh: Premises) -> Iterator[Fault]:
-        """What this cache has of the origin otherwise than a `fresh` one; a record that is gone there shows by it."""
-        for key, error in self.mirror.departures(fresh.root) if self.mirror else ():
-            yield fault(key, error)
-
-    def check_sweepable(self) -> None:
-        """A folder that is no skill's may be someone's backup, and need its files."""
+    def sweepable(self) -> list[Shelf]:
+        """Of every skill, also one that has not a record left. A folder that is none is refused: it may be a backup."""
         skills = self.root / "skills"
         odd = [path for path in sorted(skills.glob("*")) if not reference.is_name(path.name) and path.is_dir()]
         if odd:
             raise Unsweepable(f"{odd[0]} is no skill's folder")
+        return self.shelves(lost=True)
 
     def check_shrinks(self, otherwise: str) -> None:
         if self.mirror:

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from skills_store import admission, reference
+from skills_store import admission, reference, verification
 from skills_store.admission import guard
-from skills_store.disk import audit, garbage, index, place, records, tombstones
+from skills_store.disk import garbage, index, place, records, tombstones
 from skills_store.disk.aliases import AliasMove, back, guarded
 from skills_store.disk.blobs import describe
 from skills_store.disk.garbage import GRACE, Garbage
@@ -28,11 +28,9 @@ from skills_store.disk.records import Record
 from skills_store.disk.shelf import Shelf
 from skills_store.disk.tombstones import Tombstone
 from skills_store.errors import (
-    CorruptStore,
     GateRefused,
     InUse,
     InvalidReference,
-    NotAStore,
     NumberTaken,
     StoreError,
     UnknownAlias,
@@ -42,10 +40,10 @@ from skills_store.errors import (
     UnknownVersion,
 )
 from skills_store.manifest import Blob, Manifest
-from skills_store.premises import Premises, premises
+from skills_store.premises import premises
 from skills_store.remote.origin import Origin
 from skills_store.trust.signatures import Signatures
-from skills_store.version import Fault, Summary, Survey, Version, fault
+from skills_store.version import Fault, Summary, Survey, Version
 
 __all__ = ["Fault", "Store", "Survey", "Version", "default_root"]
 
@@ -94,7 +92,7 @@ class Store:
 
     def signatures(self, name: str) -> Signatures:
         """The envelopes that vouch for versions of `name`: beside its records, and in no digest."""
-        return _signatures(self._at.fresh(name))
+        return Signatures(self._at.fresh(name).directory / "signatures", self._at.create)
 
     def parent(self, manifest: Manifest) -> Version:
         """The version whose digest a controller is bound to, whatever number it has in this store."""
@@ -147,16 +145,7 @@ class Store:
 
         With an origin it is what that has which is read, all of it anew; and that this cache has nothing else.
         """
-        with self._at.afresh() as at:
-            if not place.is_store(at.root):
-                raise NotAStore(self.where, "nothing was ever published there")
-            if ref is not None:
-                return tuple(_faults(at, ref))
-            shelves = at.shelves(lost=True)
-            found = [*audit.leases(at.leases, at.shelf), *self._at.departures(at)]
-            found += [each for shelf in shelves for each in audit.whole(shelf)]
-            found += [each for shelf in shelves for each in _signatures(shelf).damaged()]
-        return tuple(dict.fromkeys(found))
+        return verification.faults(self._at, ref)
 
     # What adds to it.
 
@@ -274,12 +263,10 @@ class Store:
         if not place.is_store(self.root):
             place.check(self.root)
             return Garbage()
-        self._at.check_sweepable()
         if dry_run:
-            return garbage.find(self._at.shelves(lost=True), blobs, leases, since)
+            return garbage.find(self._at.sweepable(), blobs, leases, since)
         with self._at.locks.removing("gc stopped"):
-            self._at.check_sweepable()
-            shelves = self._at.shelves(lost=True)
+            shelves = self._at.sweepable()
             found = garbage.find(shelves, blobs, leases, since)
             garbage.sweep(found, shelves)
             for shelf in filter(Shelf.exists, shelves):
@@ -308,22 +295,6 @@ class Store:
 
     def _bound(self, manifest: Manifest) -> Manifest | None:
         return self.parent(manifest).manifest if manifest.task else None
-
-
-def _signatures(shelf: Shelf) -> Signatures:
-    return Signatures(shelf.directory / "signatures", shelf.create)
-
-
-def _faults(at: Premises, ref: str) -> Iterator[Fault]:
-    """Of one version."""
-    wanted = reference.parse(ref)
-    shelf = at.existing(wanted.name)
-    try:
-        version = shelf.select(wanted.selector)
-    except CorruptStore as error:
-        yield fault(ref, error)
-    else:
-        yield from audit.files(shelf, version)
 
 
 def _taken(shelf: Shelf, manifest: Blob, original: Version | None) -> Record:
