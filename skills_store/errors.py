@@ -207,6 +207,13 @@ class CorruptStore(Refused):
     code = "corrupt"
 
 
+class NotAStore(Refused):
+    """A folder of someone else's, a file, or nothing at all where there ought to be a store."""
+
+    code = "not_a_store"
+    said = "{0} is not a store: {1}"
+
+
 class CorruptBlob(CorruptStore):
     """Bytes that do not have the digest and size they were published with, or are gone."""
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from skills_store import reference
-from skills_store.disk import layout
+from skills_store.disk import layout, place
 from skills_store.disk.blobs import Blobs
 from skills_store.disk.durable import Create, create
 from skills_store.disk.leases import Leases
@@ -49,23 +52,43 @@ class Premises:
             raise UnknownSkill(name, names, self.where)
         return shelf
 
-    def shelves(self, *, strict: bool = False) -> list[Shelf]:
-        """Of every skill that ever had a version. Strict: a folder that is none is refused; its files may be needed."""
+    def shelves(self, *, lost: bool = False) -> list[Shelf]:
+        """Of every skill that ever had a version; `lost`: also of one that has not a record left, if it had any."""
         skills = self.root / "skills"
         self._refresh("skills/", skills)
         try:
             entries = sorted(os.listdir(skills))
         except FileNotFoundError:
             return []
-        if strict and (odd := [e for e in entries if not reference.is_name(e) and (skills / e).is_dir()]):
-            raise Unsweepable(f"{skills / odd[0]} is no skill's folder")
-        return [shelf for e in entries if reference.is_name(e) and (shelf := self.shelf(e)).exists()]
+        found = [self.shelf(entry) for entry in entries if reference.is_name(entry)]
+        return [shelf for shelf in found if shelf.exists() or (lost and shelf.directory.is_dir())]
 
     def keep(self, data: bytes) -> None:
         """A blob, durable once `blobs.sync` was called."""
         blob = self.blobs.write(data)
         if self.mirror:
             self.mirror.keep(self.blobs.path(blob), blob)
+
+    @contextmanager
+    def afresh(self) -> Iterator[Premises]:
+        """Behind an empty cache, so that all there is comes from the origin, or OriginAway; without one, these."""
+        if self.mirror is None:
+            yield self
+            return
+        with TemporaryDirectory(prefix="repertoire-") as folder:
+            fresh = premises(Path(folder), self.mirror.origin)
+            assert fresh.mirror is not None
+            fresh.mirror.refresh("skills/")
+            layout.check_readable(fresh.root, fresh.where)
+            yield fresh
+
+    def sweepable(self) -> list[Shelf]:
+        """Of every skill, also one that has not a record left. A folder that is none is refused: it may be a backup."""
+        skills = self.root / "skills"
+        odd = [path for path in sorted(skills.glob("*")) if not reference.is_name(path.name) and path.is_dir()]
+        if odd:
+            raise Unsweepable(f"{odd[0]} is no skill's folder")
+        return self.shelves(lost=True)
 
     def check_shrinks(self, otherwise: str) -> None:
         if self.mirror:
@@ -86,6 +109,7 @@ class Premises:
 
 def premises(root: Path, origin: Origin | None) -> Premises:
     where, staging = origin.url if origin else str(root), root / "staging"
+    place.check(root)
     layout.check_readable(root, where)
     mirror = Mirror(origin, root, staging) if origin else None
     making = mirror.create if mirror else partial(create, staging)

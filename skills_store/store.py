@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from skills_store import admission, reference
+from skills_store import admission, reference, verification
 from skills_store.admission import guard
-from skills_store.disk import audit, garbage, index, records, tombstones
+from skills_store.disk import garbage, index, place, records, tombstones
 from skills_store.disk.aliases import AliasMove, back, guarded
 from skills_store.disk.blobs import describe
 from skills_store.disk.garbage import GRACE, Garbage
@@ -28,7 +28,6 @@ from skills_store.disk.records import Record
 from skills_store.disk.shelf import Shelf
 from skills_store.disk.tombstones import Tombstone
 from skills_store.errors import (
-    CorruptStore,
     GateRefused,
     InUse,
     InvalidReference,
@@ -44,7 +43,7 @@ from skills_store.manifest import Blob, Manifest
 from skills_store.premises import premises
 from skills_store.remote.origin import Origin
 from skills_store.trust.signatures import Signatures
-from skills_store.version import Fault, Summary, Survey, Version, fault
+from skills_store.version import Fault, Summary, Survey, Version
 
 __all__ = ["Fault", "Store", "Survey", "Version", "default_root"]
 
@@ -142,14 +141,11 @@ class Store:
         return tuple(sorted((*shelf.aliases.history(), *shelf.tombstones()), key=lambda event: event.at))
 
     def verify(self, ref: str | None = None) -> tuple[Fault, ...]:
-        """Read and hash everything, or all of one version. Empty means that every byte is as published."""
-        if ref is None:
-            return tuple(found for shelf in self._at.shelves() for found in audit.whole(shelf))
-        try:
-            version = self.resolve(ref)
-        except CorruptStore as error:
-            return (fault(ref, error),)
-        return tuple(audit.files(self._at.shelf(version.name), version))
+        """Read and hash everything, or all of one version. Empty means that every byte is as published.
+
+        With an origin it is what that has which is read, all of it anew; and that this cache has nothing else.
+        """
+        return verification.faults(self._at, ref)
 
     # What adds to it.
 
@@ -199,15 +195,15 @@ class Store:
         """Point `alias` at a version that can be served. The move is logged, and undone by another.
 
         A protected alias, as `prod` is, moves to no version whose card is worse than the one it points at, unless
-        forced: Regression.
+        forced: Regression. One whose last move cannot be read may be protected: only a forced move repairs it.
         """
         reference.check_alias(alias)
         shelf = self._at.existing(name)
         with self._at.locks.adding(f"{name}@{alias} is not moved"):
-            return shelf.aliases.move(alias, guard.onward(alias, number, shelf.version, force=force), why)
+            return shelf.aliases.move(alias, guard.onward(alias, number, shelf.version, force=force), why, repair=force)
 
     def rollback(self, name: str, alias: str, why: str = "") -> Version:
-        """Back to what `alias` meant before its last move; again, and it goes further back. No guard is asked.
+        """Back to what `alias` meant before and is still there; again, and it goes further back. No guard is asked.
 
         A logged move like any other, which says what it undoes. Refused where there is nothing to return to.
         """
@@ -262,17 +258,23 @@ class Store:
             return tombstones.commit(shelf.records, self._at.create, shelf.name, number, shelf.digest(number), why, now)
 
     def gc(self, grace: float = GRACE, *, dry_run: bool = False) -> Garbage:
-        """Free what nothing has needed for `grace` seconds, and say what. Refused while any version cannot be read."""
+        """Free what nothing has needed for `grace` seconds, and say what.
+
+        Unsweepable while a version cannot be read, or the structure shows that something is lost.
+        """
         since = self._clock() - timedelta(seconds=checked_span("a grace", grace))
         self._at.check_shrinks("nothing is swept")
         blobs, leases = self._at.blobs, self._at.leases
-        if dry_run or not self.root.exists():
-            return garbage.find(self._at.shelves(strict=True), blobs, leases, since)
+        if not place.is_store(self.root):
+            place.check(self.root)
+            return Garbage()
+        if dry_run:
+            return garbage.find(self._at.sweepable(), blobs, leases, since)
         with self._at.locks.removing("gc stopped"):
-            shelves = self._at.shelves(strict=True)
+            shelves = self._at.sweepable()
             found = garbage.find(shelves, blobs, leases, since)
             garbage.sweep(found, shelves)
-            for shelf in shelves:
+            for shelf in filter(Shelf.exists, shelves):
                 index.rewrite(shelf)
         return found
 

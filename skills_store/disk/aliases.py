@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +25,7 @@ from pydantic import AwareDatetime, ValidationError
 
 from skills_store.disk.durable import Create
 from skills_store.disk.records import author
-from skills_store.errors import CorruptRecord, NothingBefore
+from skills_store.errors import CorruptRecord, DeletedVersion, NothingBefore
 from skills_store.manifest import Digest, Frozen, Name
 from skills_store.version import Version
 
@@ -86,24 +87,54 @@ class Aliases:
                 yield self.read(alias)
 
     def moves(self, alias: str) -> tuple[AliasMove, ...]:
-        """Every intact one, oldest first."""
-        found = {move.rev: move for move in self._of_layout_1(alias)}
-        for rev in self._revs(alias):
-            with _reported():
-                found[rev] = self._parsed(alias, self._path(alias, rev))
-        return tuple(found[rev] for rev in sorted(found))
+        """Every intact one, oldest first; the others are reported and passed over."""
+        intact, broken = self.survey(alias)
+        for error in broken.values():
+            logger.warning("%s", error)
+        return intact
+
+    def survey(self, alias: str) -> tuple[tuple[AliasMove, ...], dict[int, CorruptRecord]]:
+        """Its intact moves, oldest first, and by its rev why another one is none: it is damaged, or missing.
+
+        Revs have no gap, for a next move is only made after the one before. 0 is a damaged file of layout 1.
+        """
+        found, broken = {move.rev: move for move in self._of_layout_1(alias)}, {}
+        revs = self._revs(alias)
+        first, last = min([max(found, default=0) + 1, *revs]), max(revs, default=0)
+        paths = {rev: self._path(alias, rev) for rev in range(first, last + 1)}
+        if self._earlier(alias).exists():
+            paths[0] = self._earlier(alias)
+        for rev, path in paths.items():
+            try:
+                move = self._parsed(alias, path)
+                found[move.rev] = move
+            except CorruptRecord as error:
+                broken[rev] = error
+        return tuple(found[rev] for rev in sorted(found)), broken
+
+    def newest(self, alias: str) -> int:
+        """The rev of its last move, as `survey` has it, whether or not that can be read."""
+        return max(self._revs(alias), default=0)
 
     def history(self) -> tuple[AliasMove, ...]:
         """Every move of every alias, oldest first."""
         moves = (move for alias in self.names() for move in self.moves(alias))
         return tuple(sorted(moves, key=lambda move: move.at))
 
-    def move(self, alias: str, decide: Decide, why: str) -> Version:
-        """`decide` is asked again where someone else was faster: what it rests on holds when the move is made."""
+    def move(self, alias: str, decide: Decide, why: str, *, repair: bool = False) -> Version:
+        """`decide` is asked again where someone else was faster: what it rests on holds when the move is made.
+
+        CorruptRecord where the last move cannot be read, and so may have protected the alias, unless it is to `repair`
+        that; then the alias is protected.
+        """
         while True:
             # By the files there are, not by what they say: moving a damaged alias is how it is repaired.
-            taken, last = self._revs(alias), self._last(alias)
+            taken, damage = self._revs(alias), self._damage(alias)
+            if damage and not repair:
+                raise damage
+            last = self._last(alias)
             target = decide(last)
+            before = True if damage else last and last.protected
             move = AliasMove(
                 alias=alias,
                 rev=max([0, *taken, last.rev if last else 0]) + 1,
@@ -114,7 +145,7 @@ class Aliases:
                 by=author(),
                 why=why,
                 undoes=target.undoes,
-                protected=last.protected if target.protected is None and last else target.protected,
+                protected=before if target.protected is None else target.protected,
                 switches=target.protected is not None,
                 forced=target.forced,
             )
@@ -124,6 +155,18 @@ class Aliases:
                 done = f"{self.name}@{alias} is {target.version.ref} now"
                 self.create(self._path(alias, move.rev), data, done)  # the commit point
                 return target.version
+
+    def _damage(self, alias: str) -> CorruptRecord | None:
+        if not self._revs(alias) and not self._earlier(alias).exists():
+            return None  # it never was one
+        try:
+            self.read(alias)
+        except CorruptRecord as error:
+            where, what = error.args
+            return CorruptRecord(
+                where, f"{what}, so it may be protected; `alias {self.name} {alias} NUMBER --force` repairs it"
+            )
+        return None
 
     def _last(self, alias: str) -> AliasMove | None:
         """The last intact one."""
@@ -166,17 +209,24 @@ class Aliases:
 
 
 def back(aliases: Aliases, alias: str, version: Callable[[int], Version]) -> Decide:
-    """A rollback: to what `alias` meant before its last move that still stands; NothingBefore where it meant nothing."""
+    """A rollback: to the last of what `alias` meant before, by the moves that still stand, that is not deleted.
 
-    def decide(_: AliasMove | None) -> Target:
+    It takes back every move after that one. NothingBefore where there is none.
+    """
+
+    def decide(last: AliasMove | None) -> Target:
         kept = standing(aliases.moves(alias))
-        if len(kept) < 2:
-            raise NothingBefore(f"{aliases.name}@{alias}")
-        before, undone = kept[-2:]
-        found = version(before.number)
-        if found.digest != before.digest:
-            raise CorruptRecord(found.ref, f"it is not the version that {alias} meant before")
-        return Target(found, undoes=undone.rev)
+        for before, undone in reversed(tuple(pairwise(kept))):
+            if last and before.number == last.number:
+                continue  # what lay between is deleted
+            try:
+                found = version(before.number)
+            except DeletedVersion:
+                continue
+            if found.digest != before.digest:
+                raise CorruptRecord(found.ref, f"it is not the version that {alias} meant before")
+            return Target(found, undoes=undone.rev)
+        raise NothingBefore(f"{aliases.name}@{alias}")
 
     return decide
 

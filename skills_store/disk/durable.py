@@ -86,9 +86,9 @@ def write_all(fd: int, data: bytes) -> None:
 def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
     """One writer at a time, across processes, or `shared` among those that bear each other.
 
-    The kernel lets go of it when a process dies.
+    The kernel lets go of it when a process dies. Whether others may take it is for the umask to say.
     """
-    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from skills_store.disk import tombstones
+from skills_store.disk import audit, tombstones
 from skills_store.disk.blobs import Blobs
 from skills_store.disk.durable import sync_dir
 from skills_store.disk.leases import Lease, Leases
@@ -44,7 +44,9 @@ class Garbage:
 
 
 def find(shelves: Sequence[Shelf], blobs: Blobs, leases: Leases, since: datetime) -> Garbage:
-    """Everything older than `since` that nothing later needs. One version that cannot be read, and nothing is garbage."""
+    """Everything older than `since` that nothing later needs. Nothing is, while anything is lost or cannot be read."""
+    for shelf in shelves:
+        _check_whole(shelf)
     try:
         held = leases.all()
         needed = frozenset().union(*_needed(shelves, held, since))
@@ -59,11 +61,22 @@ def find(shelves: Sequence[Shelf], blobs: Blobs, leases: Leases, since: datetime
 def sweep(found: Garbage, shelves: Sequence[Shelf]) -> None:
     """Deletions become durable before their blobs go: one lost in a power cut would leave a version without files."""
     for shelf in shelves:
-        sync_dir(shelf.records)
+        if shelf.records.is_dir():
+            sync_dir(shelf.records)
     for stray in found.strays:
         os.unlink(stray.path)
     for directory in {stray.path.parent for stray in found.strays}:
         sync_dir(directory)
+
+
+def _check_whole(shelf: Shelf) -> None:
+    # A deleted version's record is needed for the grace only, and `_needed` sees to that.
+    deleted = frozenset(shelf.deleted())
+    if fault := next(audit.structure(shelf, settled=deleted), None):
+        raise Unsweepable(fault.message)
+    for move in shelf.aliases.readable():
+        if move.number in deleted:
+            raise Unsweepable(f"{shelf.name}@{move.alias} points to {shelf.name}@{move.number}, which is deleted")
 
 
 def _needed(shelves: Sequence[Shelf], leases: Sequence[Lease], since: datetime) -> Iterator[frozenset[str]]:
@@ -81,7 +94,7 @@ def _needed(shelves: Sequence[Shelf], leases: Sequence[Lease], since: datetime) 
 def _standing(shelf: Shelf, since: datetime) -> Iterator[int]:
     """Versions, and those that were deleted within the grace, unless a sweep of a shorter grace has freed them already."""
     deleted = frozenset(shelf.deleted())
-    for number in shelf.taken():
+    for number in sorted({*shelf.taken(), *deleted}):  # a record may be lost, and its tombstone there
         recent = number in deleted and tombstones.read(shelf.records, shelf.name, number).at > since
         if number not in deleted or (recent and not shelf.swept(number)):
             yield number

@@ -27,7 +27,7 @@ def _aliases(shelf: Shelf, number: int) -> Iterator[str]:
             if shelf.aliases.read(alias).number == number:
                 yield f"alias {alias} points to it"
         except CorruptRecord as error:
-            yield f"{error}, so it may point to it; move {alias} to repair it"
+            yield f"{error}, so it may point to it; a move of {alias} with --force repairs it"
 
 
 def _controllers(shelf: Shelf, number: int, shelves: Iterable[Shelf]) -> Iterator[str]:

@@ -60,7 +60,7 @@ class Leases:
 
     def all(self) -> tuple[Lease, ...]:
         """A damaged lease is refused by name, never passed over: it may hold anything."""
-        return tuple(lease for id in self.ids() if (lease := self._read(id)))
+        return tuple(lease for id in self.ids() if (lease := self.read(id)))
 
     def grant(self, version: Version, seconds: float, why: str, now: datetime) -> Lease:
         lease = Lease(
@@ -93,7 +93,7 @@ class Leases:
     def _path(self, id: str) -> Path:
         return self.directory / f"{id}{LEASE}"
 
-    def _read(self, id: str) -> Lease | None:
+    def read(self, id: str) -> Lease | None:
         """None where it was released since it was listed."""
         try:
             lease = Lease.model_validate_json(self._path(id).read_bytes())

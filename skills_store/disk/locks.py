@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from skills_store.disk import layout
+from skills_store.disk import layout, place
 from skills_store.disk.durable import Create, locked, make_dirs
 from skills_store.errors import NotWritten
 
@@ -41,12 +41,13 @@ class Locks:
     @contextlib.contextmanager
     def _entered(self, otherwise: str, *, shared: bool) -> Iterator[None]:
         try:
+            place.check(self.root)
             layout.check_writable(self.root, self.where)
             with self._room(shared=shared):
                 layout.mark(self.root, self.where, self.create)
                 yield
         except OSError as error:
-            raise NotWritten(otherwise, f"{error.strerror or error}, in {self.root}") from error
+            raise NotWritten(otherwise, f"{error.strerror or error}, in {error.filename or self.root}") from error
 
     @contextlib.contextmanager
     def _room(self, *, shared: bool) -> Iterator[None]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from skills_store.disk import durable
 from skills_store.disk.blobs import describe
-from skills_store.errors import CorruptBlob, OriginAway, Unconfirmed
+from skills_store.errors import CorruptBlob, CorruptRecord, OriginAway, Unconfirmed
 from skills_store.manifest import Blob
 from skills_store.reference import NAME_PATTERN
 from skills_store.remote.origin import Origin
@@ -37,6 +38,18 @@ class Mirror:
             if BROUGHT.fullmatch(key) and not (self.root / key).exists():
                 with contextlib.suppress(KeyError):  # an origin that nobody has written to has no layout
                     self._bring(key)
+
+    def departures(self, fresh: Path) -> Iterator[tuple[str, CorruptRecord]]:
+        """Keys of records, moves and signatures here that a `fresh` cache of the origin lacks, or has other bytes of."""
+        for path in sorted((self.root / "skills").rglob("*.json")):
+            key = self._key(path)
+            if not BROUGHT.fullmatch(key) or _bytes(fresh / key) == path.read_bytes():
+                continue
+            try:
+                if self.origin.read(key) != path.read_bytes():  # else it came since the other was filled
+                    yield key, CorruptRecord(key, f"the cache has other bytes of it than {self.origin.url}")
+            except KeyError:
+                yield key, CorruptRecord(key, f"the cache has it, but {self.origin.url} no longer does")
 
     def create(self, path: Path, data: bytes, done: str) -> None:
         """There first, then here: FileExistsError where someone was faster, and what they wrote is here now."""
@@ -75,3 +88,7 @@ class Mirror:
 
     def _key(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None

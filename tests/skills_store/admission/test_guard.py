@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skills_store.__main__ import main
-from skills_store.errors import Regression, UnknownAlias
+from skills_store.errors import CorruptRecord, Regression, UnknownAlias
 from skills_store.store import Store, Version
 from tests import tiny
 
@@ -100,6 +100,33 @@ def test_protection_outlasts_moves_and_rollbacks_which_pass_it_over(store: Store
         store.alias("humanoid", "stable", 3)
     assert store.alias("humanoid", "stable", 3, force=True).number == 3
     assert store.protected("humanoid") == {"stable"}
+
+
+@pytest.mark.parametrize("protected", [True, False])
+def test_where_nobody_knows_whether_it_is_protected_it_is(store: Store, protected: bool) -> None:
+    publish(store, 0, GOOD)
+    publish(store, 1, {**GOOD, "survival": 0.2})
+    store.alias("humanoid", "canary", 1)
+    store.protect("humanoid", "canary", on=protected)
+    file = store.root / "skills/humanoid/moves/canary/00000002.json"
+    file.chmod(0o644)
+    file.write_bytes(b"rot")
+    for move in (
+        lambda: store.alias("humanoid", "canary", 2),
+        lambda: store.rollback("humanoid", "canary"),
+        lambda: store.protect("humanoid", "canary", on=False),
+    ):
+        with pytest.raises(
+            CorruptRecord, match=r"humanoid@canary is refused: its canary/00000002\.json .*--force` repairs"
+        ):
+            move()
+    assert len(store.log("humanoid")) == 1
+    assert store.alias("humanoid", "canary", 1, force=True).number == 1
+    assert store.protected("humanoid") == {"canary"}
+    with pytest.raises(Regression):
+        store.alias("humanoid", "canary", 2)
+    store.protect("humanoid", "canary", on=False)
+    assert store.alias("humanoid", "canary", 2).number == 2
 
 
 def test_what_never_was_an_alias_is_not_protected(store: Store) -> None:

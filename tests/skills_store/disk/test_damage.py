@@ -86,13 +86,13 @@ def test_publishing_the_same_bytes_again_heals_a_blob(store: Store) -> None:
     assert store.read(version, "policy.onnx") == tiny.policy(0)
 
 
-def test_a_damaged_alias_is_passed_over_and_repaired_by_moving_it(store: Store) -> None:
+def test_a_damaged_alias_is_passed_over_and_repaired_by_force(store: Store) -> None:
     store.alias("humanoid", "canary", 3)
     _overwrite(store.root / "skills/humanoid/moves/prod/00000001.json", b"\0\0")
     assert store.aliases("humanoid") == {"canary": 3}
     with pytest.raises(CorruptRecord, match="humanoid@prod"):
         store.resolve("humanoid@prod")
-    store.alias("humanoid", "prod", 1)
+    store.alias("humanoid", "prod", 1, force=True)
     assert store.resolve("humanoid@prod").number == 1
     assert [(m.alias, m.rev, m.previous) for m in store.log("humanoid")][-1] == ("prod", 2, None)
 

@@ -106,9 +106,9 @@ def test_an_alias_that_cannot_be_read_may_point_to_anything(store: Store) -> Non
     file = store.root / "skills/humanoid/moves/prod/00000001.json"
     file.chmod(0o644)
     file.write_bytes(b"rot")
-    with pytest.raises(InUse, match=r"humanoid@prod is refused: .*; move prod to repair it"):
+    with pytest.raises(InUse, match=r"humanoid@prod is refused: .*; a move of prod with --force repairs it"):
         store.delete("humanoid@1", "old")
-    store.alias("humanoid", "prod", 2)
+    store.alias("humanoid", "prod", 2, force=True)
     store.delete("humanoid@1", "old")
 
 

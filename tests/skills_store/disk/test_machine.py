@@ -1,4 +1,4 @@
-"""Any history of publishes, crashes, moves, rollbacks, deletions, leases and sweeps, against a model of a few lines.
+"""Any history of publishes, crashes, moves, protections, rollbacks, deletions, leases, sweeps, against a model of a few lines.
 
 After every sweep the disk holds exactly what the model says: nothing that is needed is lost, nothing else is kept past
 its grace.
@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from skills_store.disk import layout, place
 from skills_store.disk.blobs import describe
+from skills_store.disk.durable import create
 from skills_store.disk.leases import Lease
-from skills_store.errors import DeletedVersion, InUse, NothingBefore, UnknownAlias
+from skills_store.errors import DeletedVersion, InUse, NothingBefore, Regression, UnknownAlias
 from skills_store.store import Store, Version
 from tests import tiny
 
@@ -43,6 +46,7 @@ class Model:
     deleted: dict[str, tuple[Version, datetime]] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=lambda: {"humanoid": 0, "reach": 0})  # highest number ever
     meant: dict[str, list[int]] = field(default_factory=dict)  # alias: what it means, and meant before
+    guarded: dict[str, bool] = field(default_factory=lambda: {"prod": True, "canary": False})
     leases: dict[str, Lease] = field(default_factory=dict)
     births: dict[str, datetime] = field(default_factory=dict)  # digest: when its blob was written
 
@@ -66,6 +70,10 @@ class Model:
         return (self.needed(grace) | young) & set(self.births)
 
 
+def survival(seed: int) -> float:
+    return (3 - seed) / 4  # other weights, another card: there is something to protect an alias from
+
+
 def digests(version: Version) -> set[str]:
     return {version.digest, *(blob.digest for blob in version.manifest.files.values())}
 
@@ -78,12 +86,14 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = Store(Path(self.folder.name) / "store", clock=lambda: self.model.now)
 
     def teardown(self) -> None:
-        assert self.store.verify() == ()
+        if place.is_store(self.store.root):
+            assert self.store.verify() == ()
         self.folder.cleanup()
 
     @rule(seed=SEEDS)
     def publish(self, seed: int) -> None:
-        self._published(self.store.publish(tiny.skills_manifest(), FILES[seed]))
+        manifest = tiny.skills_manifest().model_copy(update={"card": {"survival": survival(seed)}})
+        self._published(self.store.publish(manifest, FILES[seed]))
 
     @precondition(lambda self: self._libraries())
     @rule(data=st.data(), seed=SEEDS)
@@ -97,6 +107,7 @@ class StoreMachine(RuleBasedStateMachine):
         blobs, staging = self.store.root / "blobs/sha256", self.store.root / "staging"
         for directory in (blobs, staging):
             directory.mkdir(parents=True, exist_ok=True)
+        layout.mark(self.store.root, "it", partial(create, staging))
         data = FILES[seed]["style.onnx"] + b"other weights"
         (blobs / describe(data).digest.removeprefix("sha256:")).write_bytes(data)
         (staging / f"1-{seed}").write_bytes(data[:100])
@@ -104,10 +115,17 @@ class StoreMachine(RuleBasedStateMachine):
         self._date()
 
     @precondition(lambda self: self._libraries())
-    @rule(data=st.data(), alias=ALIASES)
-    def move(self, data: st.DataObject, alias: str) -> None:
+    @rule(data=st.data(), alias=ALIASES, force=st.booleans())
+    def move(self, data: st.DataObject, alias: str, force: bool) -> None:
         version = data.draw(st.sampled_from(self._libraries()))
-        self.store.alias("humanoid", alias, version.number)
+        stack = self.model.meant.get(alias, [])
+        if stack and self.model.guarded[alias] and not force:
+            current = self.model.live[f"humanoid@{stack[-1]}"]
+            if version.manifest.card["survival"] < current.manifest.card["survival"]:
+                with pytest.raises(Regression):
+                    self.store.alias("humanoid", alias, version.number)
+                return
+        self.store.alias("humanoid", alias, version.number, force=force)
         stack = self.model.meant.setdefault(alias, [])
         if stack[-1:] != [version.number]:
             stack.append(version.number)
@@ -115,19 +133,21 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.taken["humanoid"])
     @rule(alias=ALIASES)
     def rollback(self, alias: str) -> None:
-        match self.model.meant.get(alias, []):
-            case []:
-                refused: type[Exception] | None = UnknownAlias
-            case [_]:
-                refused = NothingBefore
-            case [*_, before, _]:
-                refused = None if f"humanoid@{before}" in self.model.live else DeletedVersion
-        if refused:
-            with pytest.raises(refused):
-                self.store.rollback("humanoid", alias)
-        else:
+        stack = self.model.meant.get(alias, [])
+        there = [at for at, n in enumerate(stack) if n != stack[-1] and f"humanoid@{n}" in self.model.live]
+        if there:
             self.store.rollback("humanoid", alias)
-            self.model.meant[alias].pop()
+            del stack[there[-1] + 1 :]
+        else:
+            with pytest.raises(NothingBefore if stack else UnknownAlias):
+                self.store.rollback("humanoid", alias)
+
+    @precondition(lambda self: self.model.meant)
+    @rule(data=st.data(), on=st.booleans())
+    def protect(self, data: st.DataObject, on: bool) -> None:
+        alias = data.draw(st.sampled_from(sorted(self.model.meant)))
+        self.store.protect("humanoid", alias, on=on)
+        self.model.guarded[alias] = on
 
     @precondition(lambda self: self.model.live)
     @rule(data=st.data())
@@ -183,6 +203,9 @@ class StoreMachine(RuleBasedStateMachine):
                 assert self.store.latest(name) == max(v.number for v in live) <= highest
         for alias, stack in self.model.meant.items():
             assert self.store.resolve(f"humanoid@{alias}").number == stack[-1]
+        if self.model.taken["humanoid"]:
+            guarded = {alias for alias in self.model.meant if self.model.guarded[alias]}
+            assert self.store.protected("humanoid") == guarded
 
     @invariant()
     def what_is_live_is_whole_and_what_is_deleted_is_not_found(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from skills_store.disk import place
 from skills_store.errors import GateRefused, InvalidName, UnknownParent
 from skills_store.manifest import Blob
 from skills_store.store import Store
@@ -39,7 +40,7 @@ def test_round_trip(store: Store) -> None:
 def test_reading_writes_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path / "nowhere")
     assert store.names() == ()
-    assert store.verify() == ()
+    assert store.gc().strays == ()
     assert not store.root.exists()
 
 
@@ -144,7 +145,8 @@ def test_killed_at_every_step_leaves_the_old_or_the_new(tmp_path: Path, first: b
         died = _dies(lambda store=store: tiny.publish_tiny(store, seed=1), step)
         reopened = Store(store.root)
         seen = len(reopened.versions("humanoid")) if reopened.names() else 0
-        assert reopened.verify() == ()
+        if place.is_store(reopened.root):  # the very first calls make no more than its folder
+            assert reopened.verify() == ()
         outcomes.append(seen - (not first))
         assert tiny.publish_tiny(reopened, seed=2).number == seen + 1  # nothing to repair, no number lost
         if not died:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skills_store.__main__ import main
-from skills_store.errors import CorruptBlob, DeletedVersion, NothingBefore, Regression, UnknownAlias, UnknownSkill
+from skills_store.errors import CorruptBlob, NothingBefore, Regression, UnknownAlias, UnknownSkill
 from skills_store.store import Store, Version
 from tests import tiny
 
@@ -74,7 +74,7 @@ def test_each_alias_has_a_past_of_its_own(store: Store) -> None:
     assert meant(store) == 1
 
 
-def test_what_is_gone_or_damaged_is_not_returned_to(store: Store) -> None:
+def test_what_is_damaged_is_not_returned_to_and_what_is_gone_passed_over(store: Store) -> None:
     for number in (1, 2, 3):
         store.alias("humanoid", "prod", number)
     gone = store.resolve("humanoid@2")
@@ -86,9 +86,22 @@ def test_what_is_gone_or_damaged_is_not_returned_to(store: Store) -> None:
         store.rollback("humanoid", "prod")
     blob.write_bytes(whole)
     store.delete("humanoid@2", "it limps")
-    with pytest.raises(DeletedVersion, match=r"humanoid@2 was deleted .*: it limps"):
+    assert store.rollback("humanoid", "prod").number == 1
+    move = store.log("humanoid")[-1]
+    assert (move.number, move.undoes) == (1, 2)  # type: ignore[union-attr]
+    with pytest.raises(NothingBefore):  # what it took back is not returned to
         store.rollback("humanoid", "prod")
-    assert meant(store) == 3
+    store.alias("humanoid", "prod", 4)
+    assert store.rollback("humanoid", "prod").number == 1
+
+
+def test_where_all_it_meant_before_is_gone_it_stays(store: Store) -> None:
+    for number in (2, 1, 2):  # back at 2 by another way than a rollback
+        store.alias("humanoid", "canary", number)
+    store.delete("humanoid@1", "it limps")
+    with pytest.raises(NothingBefore):
+        store.rollback("humanoid", "canary")
+    assert len(store.log("humanoid")) == 4  # three moves and a deletion
 
 
 def test_unknown_names_are_answered_with_those_that_exist(store: Store) -> None:
@@ -124,10 +137,14 @@ def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_prod_never_gets_worse_however_many_move_it_at_once(store: Store) -> None:
+@pytest.mark.parametrize("alias", ["prod", "canary"])
+def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(store: Store, alias: str) -> None:
     """The guard compares with what the alias means when it is moved, not with what it meant a moment before."""
+    if alias != "prod":
+        store.alias("humanoid", alias, 1)
+        store.protect("humanoid", alias)
     fork = multiprocessing.get_context("fork")
-    workers = [fork.Process(target=_move_about, args=(store.root, seed)) for seed in range(4)]
+    workers = [fork.Process(target=_move_about, args=(store.root, alias, seed)) for seed in range(4)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -138,10 +155,10 @@ def test_prod_never_gets_worse_however_many_move_it_at_once(store: Store) -> Non
     assert numbers == sorted(numbers)
 
 
-def _move_about(root: Path, seed: int) -> None:
+def _move_about(root: Path, alias: str, seed: int) -> None:
     store, choice = Store(root), random.Random(seed)
     for _ in range(15):
         try:
-            store.alias("humanoid", "prod", choice.randint(1, 4))
+            store.alias("humanoid", alias, choice.randint(1, 4))
         except Regression:
             continue

@@ -12,7 +12,7 @@ import pytest
 
 from skills_store.__main__ import main
 from skills_store.commands.meter import Meter
-from skills_store.disk import records
+from skills_store.disk import place, records
 from skills_store.disk.blobs import Blobs, describe
 from skills_store.disk.durable import create
 from skills_store.errors import CorruptBlob, DeletedVersion, GateRefused, NumberTaken, UnknownVersion
@@ -151,7 +151,8 @@ def test_stopped_anywhere_it_leaves_nothing_or_all(source: Store, tmp_path: Path
             break
         except KeyboardInterrupt:
             assert set(target.names()) <= {"humanoid"}  # the parent, whole, or not even that
-            assert target.verify() == ()
+            if place.is_store(target.root):
+                assert target.verify() == ()
         assert copy("reach", source, target)[-1].new
         assert target.verify() == ()
     assert stop == 2 * 4 + 1  # four files, each read and each written

@@ -29,6 +29,7 @@ from skills_store.__main__ import main
 from skills_store.errors import (
     CorruptBlob,
     GateRefused,
+    NotAStore,
     NumberTaken,
     OnlyGrows,
     OriginAway,
@@ -155,7 +156,8 @@ def test_what_one_machine_publishes_another_has(machine: Machine) -> None:
 
 def test_an_empty_store_says_so(machine: Machine) -> None:
     assert machine().names() == ()
-    assert machine().verify() == ()
+    with pytest.raises(NotAStore, match="nothing was ever published there"):
+        machine().verify()  # of a name mistyped, too, nobody is told that all is well
     with pytest.raises(UnknownSkill, match="there are no skills"):
         machine().resolve("humanoid")
 
@@ -224,16 +226,21 @@ def test_a_rollback_returns_to_what_it_meant(machine: Machine) -> None:
     assert [(move.number, move.undoes) for move in machine().log("humanoid")] == [(1, None), (2, None), (1, 2)]
 
 
-def test_prod_never_gets_worse_however_many_move_it_at_once(machine: Machine) -> None:
+@pytest.mark.parametrize("alias", ["prod", "canary"])
+def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(machine: Machine, alias: str) -> None:
     files = tiny.skills_files()
     for survival in (0.6, 0.7, 0.8, 0.9):
         manifest = tiny.skills_manifest().model_copy(update={"card": {"survival": survival}})
         machine().publish(manifest, files)
 
+    if alias != "prod":
+        machine().alias("humanoid", alias, 1)
+        machine().protect("humanoid", alias)
+
     def climb(store: Store) -> None:
         for number in (2, 1, 4, 3):
             with contextlib.suppress(Regression):
-                store.alias("humanoid", "prod", number)
+                store.alias("humanoid", alias, number)
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(climb, [machine() for _ in range(4)]))
@@ -422,6 +429,45 @@ def test_a_damaged_origin_is_refused(tmp_path: Path, origin: Memory, content: by
     with pytest.raises(CorruptBlob, match=r"policy\.onnx of humanoid@1.*memory://"):
         SkillLibrary.open(store, "humanoid")
     assert [fault.ref for fault in store.verify()] == ["humanoid@1"]
+
+
+def test_verify_reads_the_origin_and_not_the_cache(tmp_path: Path, origin: Memory) -> None:
+    store = Store(tmp_path / "warm", origin)
+    for seed in range(3):
+        tiny.publish_tiny(store, seed=seed)
+    store.alias("humanoid", "prod", 3)
+    store.alias("humanoid", "prod", 2)
+    version = store.resolve("humanoid@2")
+    assert store.verify() == store.verify("humanoid@2") == ()
+    key = f"blobs/sha256/{version.manifest.files['policy.onnx'].digest.removeprefix('sha256:')}"
+    whole = dict(origin.held)
+    origin.held[key] = b"rot"
+    assert (
+        [fault.ref for fault in store.verify()] == [fault.ref for fault in store.verify("humanoid@2")] == ["humanoid@2"]
+    )
+    for lost in ("v/00000001.json", "v/00000003.json", "moves/prod/00000002.json"):  # the last of its kind, too
+        origin.held = {**whole}
+        del origin.held[f"skills/humanoid/{lost}"]
+        assert f"skills/humanoid/{lost}" in {fault.ref for fault in store.verify()}
+    origin.held = whole
+    assert store.verify() == ()
+    assert store.read(version, "policy.onnx") == tiny.policy(1)
+
+
+@pytest.mark.parametrize("stop", range(1, 9))
+def test_verify_of_an_origin_that_is_away_is_refused(tmp_path: Path, origin: Memory, stop: int) -> None:
+    tiny.publish_tiny(Store(tmp_path / "warm", origin))
+    for ref in (None, "humanoid@1"):
+        with pytest.raises(OriginAway):
+            Store(tmp_path / "warm", Silent(origin, stop)).verify(ref)
+
+
+class Silent(Failing):
+    """An origin that says nothing from its `stop`-th call on."""
+
+    def _asked(self, call: Callable[..., Answer], *args: object) -> Answer:
+        self.left = max(1, self.left)
+        return super()._asked(call, *args)
 
 
 def test_what_is_listed_never_becomes_another_path(tmp_path: Path, origin: Memory) -> None:

@@ -1,0 +1,41 @@
+"""Whether a folder is a store, may become one, or is someone else's and left alone.
+
+It is one if it has a `layout.json` or, from before there were layouts, a record. It may become one while there is nothing in
+it, or only what the first write to it begins with: that one may have been killed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from skills_store.disk import records
+from skills_store.errors import NotAStore
+
+BEGUN = {"lock": re.compile("door|room"), "staging": re.compile(r"[0-9]+-[0-9a-f]{32}")}
+NOBODYS = "lost+found"  # of a file system that was made for the store
+
+
+def is_store(root: Path) -> bool:
+    return (root / "layout.json").is_file() or any(records.exist(skill / "v") for skill in (root / "skills").glob("*"))
+
+
+def check(root: Path) -> None:
+    """NotAStore where anything else lies: what is called `staging` there is not ours to sweep."""
+    if is_store(root):
+        return
+    try:
+        if foreign := sorted(entry for entry in os.listdir(root) if not _counts_for_nothing(root, entry)):
+            named = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
+            raise NotAStore(str(root), f"it holds {named} and no layout.json; name a store, or a new or empty folder")
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise NotAStore(str(root), "it is a file, or lies in one; name a folder") from error
+
+
+def _counts_for_nothing(root: Path, entry: str) -> bool:
+    if entry in BEGUN and (root / entry).is_dir():
+        return all(BEGUN[entry].fullmatch(found) for found in os.listdir(root / entry))
+    return entry.startswith(".") or entry == NOBODYS

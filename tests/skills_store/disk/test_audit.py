@@ -1,0 +1,134 @@
+"""What was lost or rewritten shows in `verify`, by whatever still speaks of it; and while it does, nothing is swept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skills_store.__main__ import main
+from skills_store.errors import Unsweepable
+from skills_store.store import Store
+from tests import tiny
+from tests.skills_store.contents import assert_spotless, blobs
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Three versions; prod went 1, 2, 3 and canary is at 3, which is leased; 2 is deleted."""
+    store = Store(tmp_path / "store")
+    for seed in range(3):
+        tiny.publish_tiny(store, seed=seed)
+    for number in (1, 2, 3):
+        store.alias("humanoid", "prod", number)
+    store.delete("humanoid@2", "it limps")
+    store.lease("humanoid@3", 3600)
+    store.signatures("humanoid").add(store.resolve("humanoid@3").digest, b"envelope")
+    return store
+
+
+def rot(path: Path) -> None:
+    path.chmod(0o644)
+    path.write_bytes(b"rot")
+
+
+def edit(**fields: Any) -> Callable[[Path], None]:
+    def edited(path: Path) -> None:
+        path.chmod(0o644)
+        path.write_text(json.dumps(json.loads(path.read_bytes()) | fields))
+
+    return edited
+
+
+DIGEST = f"sha256:{'0' * 64}"
+V, MOVES = "skills/humanoid/v", "skills/humanoid/moves/prod"
+
+# name: (which file, what becomes of it, what is named, whether it keeps gc from sweeping)
+DAMAGE: dict[str, tuple[str, Callable[[Path], None], str, bool]] = {
+    "the last record lost": (f"{V}/00000003.json", Path.unlink, "humanoid@3", True),
+    "the first record lost": (f"{V}/00000001.json", Path.unlink, "humanoid@1", True),
+    "a record under another name": (f"{V}/00000003.json", edit(name="other"), "humanoid@3", True),
+    "a record under another number": (f"{V}/00000003.json", edit(number=4), "humanoid@3", True),
+    "a record of another manifest": (
+        f"{V}/00000003.json",
+        edit(manifest={"digest": DIGEST, "size": 1}),
+        "humanoid@3",
+        True,
+    ),
+    "a deleted record lost": (f"{V}/00000002.json", Path.unlink, "humanoid@2", True),
+    "a tombstone of something else": (f"{V}/00000002.deleted.json", edit(digest=DIGEST), "humanoid@2", False),
+    "the first move lost": (f"{MOVES}/00000001.json", Path.unlink, "humanoid@prod", True),
+    "a move between lost": (f"{MOVES}/00000002.json", Path.unlink, "humanoid@prod", True),
+    "the last move damaged": (f"{MOVES}/00000003.json", rot, "humanoid@prod", True),
+    "an earlier move damaged": (f"{MOVES}/00000002.json", rot, "humanoid@prod", False),
+    "a move to what never was": (f"{MOVES}/00000003.json", edit(number=9), "humanoid@9", True),
+    "a move to other bytes": (f"{MOVES}/00000003.json", edit(digest=DIGEST), "humanoid@3", True),
+    "a lease damaged": ("leases/*.json", rot, "lease ", True),
+    "a lease of other bytes": ("leases/*.json", edit(digest=DIGEST), "lease ", False),
+    "a signature damaged": ("skills/humanoid/signatures/*.json", rot, "signature ", False),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_verify_names_it_and_gc_sweeps_nothing_that_may_be_needed(
+    store: Store, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, spoil, named, hinders = DAMAGE[damage]
+    [path] = store.root.glob(file)
+    assert store.verify() == ()
+    before, whole = blobs(store), path.read_bytes()
+    spoil(path)
+    faults = store.verify()
+    assert any(fault.ref.startswith(named) for fault in faults)
+    assert len(set(faults)) == len(faults)
+    assert main(["--store", str(store.root), "verify"]) == 1
+    if hinders:
+        for dry_run in (True, False):
+            with pytest.raises(Unsweepable):
+                store.gc(grace=0 if "deleted" not in damage else 3600, dry_run=dry_run)
+        assert blobs(store) == before
+    else:
+        store.gc(grace=0)
+    path.unlink(missing_ok=True)
+    path.write_bytes(whole)
+    assert_spotless(store)
+
+
+def test_a_skill_whose_only_record_is_lost_is_not_forgotten(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    tiny.publish_tiny(store)
+    store.alias("humanoid", "prod", 1)
+    before = blobs(store)
+    (store.root / "skills/humanoid/v/00000001.json").unlink()
+    assert "humanoid@1" in {fault.ref for fault in store.verify()}
+    with pytest.raises(Unsweepable, match="humanoid@1"):
+        store.gc(grace=0)
+    assert blobs(store) == before
+
+
+def test_an_alias_of_a_deleted_version_keeps_what_it_was_made_of(store: Store) -> None:
+    before = blobs(store)
+    (store.root / "skills/humanoid/v/00000003.deleted.json").write_text(
+        (store.root / "skills/humanoid/v/00000002.deleted.json").read_text().replace('"number":2', '"number":3')
+    )
+    with pytest.raises(Unsweepable, match="humanoid@prod points to humanoid@3, which is deleted"):
+        store.gc(grace=0)
+    assert blobs(store) == before
+    assert "humanoid@prod" in {fault.ref for fault in store.verify()}
+
+
+def test_a_repaired_alias_stands_in_no_ones_way_and_verify_still_names_what_was_lost(store: Store) -> None:
+    rot(store.root / f"{MOVES}/00000003.json")
+    store.alias("humanoid", "prod", 3, "from the minutes", force=True)
+    assert [fault.ref for fault in store.verify()] == ["humanoid@prod"]
+    assert len(store.gc(grace=0).strays) == 4  # what humanoid@2 was made of
+
+
+def test_copies_that_took_only_some_numbers_have_lost_nothing(store: Store, tmp_path: Path) -> None:
+    assert main(["--store", str(tmp_path / "copy"), "pull", "humanoid@3", "--from", str(store.root)]) == 0
+    copy = Store(tmp_path / "copy")
+    copy.alias("humanoid", "prod", 3)
+    assert_spotless(copy)
