@@ -33,7 +33,7 @@ def whole(shelf: Shelf) -> Iterator[Fault]:
 def structure(shelf: Shelf, settled: frozenset[int] = frozenset()) -> Iterator[Fault]:
     """What is lost or does not fit, as far as that shows without a blob; nothing that is about versions `settled`.
 
-    Nor are moves damaged that later ones followed: what they pointed to is told by those, and by its record.
+    Nor are moves lost or damaged that later ones followed: nothing relies on what an alias meant once.
     """
     surveys = {alias: shelf.aliases.survey(alias) for alias in shelf.aliases.names()}
     moves = [move for intact, _ in surveys.values() for move in intact]
@@ -43,7 +43,7 @@ def structure(shelf: Shelf, settled: frozenset[int] = frozenset()) -> Iterator[F
     for alias, (_, broken) in surveys.items():
         newest = shelf.aliases.newest(alias)
         for rev, error in broken.items():
-            if rev == newest or isinstance(error.__cause__, FileNotFoundError):
+            if rev == newest:
                 yield fault(f"{shelf.name}@{alias}", error)
 
 
