@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from serving.settings import Settings
+from skills_store.library import SkillLibrary
 from skills_store.store import Store
 from tests.serving.local import Local, write_store
+from tests.serving.process import Running, running
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +39,19 @@ def serve() -> Iterator[Callable[..., Local]]:
             return local
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def live(standing: Store) -> Iterator[Running]:
+    """The service over the standing store, in a process of its own."""
+    with running(standing.root) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def library(standing: Store) -> SkillLibrary:
+    """What it serves, asked without a service."""
+    return SkillLibrary.open(standing, "humanoid")
 
 
 @pytest.fixture(scope="session")

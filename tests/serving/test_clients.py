@@ -13,23 +13,12 @@ import pytest
 
 from serving import keys
 from serving.client import AsyncClient, Client, ServiceError
-from skills_store.library import Controller, SkillLibrary
+from skills_store.library import Controller
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import ROOT, running
 
 STATE, Z, GOAL = state_rows(3), skill_rows(3), goal_rows(3)
 EXAMPLES = ROOT / "docs" / "clients"
-
-
-@pytest.fixture(scope="module")
-def live(standing):
-    with running(standing.root) as service:
-        yield service
-
-
-@pytest.fixture(scope="module")
-def library(standing):
-    return SkillLibrary.open(standing, "humanoid")
 
 
 def test_both_clients_give_the_graphs_own_bits(live, standing, library):

@@ -11,22 +11,11 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from serving import keys, sphere
-from skills_store.library import Controller, SkillLibrary
+from skills_store.library import Controller
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import connected, running
 
 STATES, (A, B), GOAL = state_rows(12), skill_rows(2), goal_rows(1)[0]
-
-
-@pytest.fixture(scope="module")
-def live(standing):
-    with running(standing.root) as service:
-        yield service
-
-
-@pytest.fixture(scope="module")
-def library(standing):
-    return SkillLibrary.open(standing, "humanoid")
 
 
 class Talk:
