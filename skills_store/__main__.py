@@ -17,6 +17,7 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from skills_store.errors import InvalidArgument, StoreError
+from skills_store.text import plain
 
 INTERRUPTED = 128 + 2  # as shells tell it
 
@@ -97,7 +98,7 @@ def _answered(argv: Sequence[str]) -> int:
 
 
 def _tell(code: str, message: str, as_json: bool) -> None:
-    print(json.dumps({"code": code, "message": message}) if as_json else f"skills: {message}", file=sys.stderr)
+    print(json.dumps({"code": code, "message": message}) if as_json else f"skills: {plain(message)}", file=sys.stderr)
 
 
 def _give_up_output() -> None:

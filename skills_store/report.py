@@ -13,6 +13,7 @@ from skills_store.disk.garbage import Garbage
 from skills_store.disk.leases import Lease
 from skills_store.disk.tombstones import Tombstone
 from skills_store.store import Store
+from skills_store.text import plain
 from skills_store.version import Summary, Version, summarise
 
 
@@ -22,7 +23,7 @@ def as_json(value: Any) -> str:
 
 def say(args: argparse.Namespace, text: str, value: Any) -> int:
     """The same to whoever asked: a person, or a program. The exit status of what was done."""
-    print(as_json(value) if args.json else text)
+    print(as_json(value) if args.json else "\n".join(map(plain, text.split("\n"))))
     return 0
 
 
@@ -31,7 +32,7 @@ def named(version: Version) -> dict[str, Any]:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    cells = [list(header), *([str(cell) for cell in row] for row in rows)]
+    cells = [list(header), *([plain(str(cell)) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells)
 
@@ -213,9 +214,9 @@ def _tree(values: dict[str, Any], depth: int = 1) -> list[str]:
     for key, value in values.items():
         indent = "  " * depth
         if isinstance(value, dict):
-            lines += [f"{indent}{key}", *_tree(value, depth + 1)]
+            lines += [indent + plain(key), *_tree(value, depth + 1)]
         else:
-            lines.append(f"{indent}{key}: {value:.4g}" if isinstance(value, float) else f"{indent}{key}: {value}")
+            lines.append(indent + plain(f"{key}: {value:.4g}" if isinstance(value, float) else f"{key}: {value}"))
     return lines
 
 

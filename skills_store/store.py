@@ -305,7 +305,8 @@ class Store:
 def _taken(shelf: Shelf, manifest: Blob, original: Version | None) -> Record:
     """The number of `original`, or FileExistsError; without one, the next."""
     if original is None:
-        return records.commit(shelf.records, shelf.create, shelf.name, manifest)
+        meant = (move.number for move in shelf.aliases.readable())
+        return records.commit(shelf.records, shelf.create, shelf.name, manifest, meant)
     return records.place(shelf.records, shelf.create, shelf.name, original.number, manifest, original.created)
 
 

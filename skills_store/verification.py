@@ -21,9 +21,11 @@ def faults(at: Premises, ref: str | None) -> tuple[Fault, ...]:
 
 
 def _whole(at: Premises, fresh: Premises) -> Iterator[Fault]:
-    for shelf in fresh.shelves(lost=True):
+    shelves = fresh.shelves(lost=True)
+    for shelf in shelves:
         yield from audit.whole(shelf)
         yield from Signatures(shelf.directory / "signatures", shelf.create).damaged()
+    yield from audit.bound(shelves)
     yield from audit.leases(fresh.leases, fresh.shelf)
     if at.mirror:
         for key, error in at.mirror.departures(fresh.root):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
@@ -42,10 +43,19 @@ def canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
     """One manifest, one digest: sorted keys, no spaces, no NaN. And what a reader will make of it."""
     try:
         plain = manifest.model_dump(mode="json")
+        _refuse_huge(plain)
         data = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
         return data, Manifest.model_validate_json(data)
     except (ValidationError, PydanticSerializationError, ValueError) as error:
         raise GateRefused(manifest.name, [f"its manifest is not plain JSON: {' '.join(str(error).split())}"]) from error
+
+
+def _refuse_huge(value: object) -> None:
+    """ValueError for an integer that most readers of JSON cannot hold."""
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise ValueError(f"an integer of {len(str(abs(value)))} digits")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _refuse_huge(inner)
 
 
 def published(data: bytes) -> Manifest:
@@ -53,10 +63,24 @@ def published(data: bytes) -> Manifest:
     try:
         manifest = Manifest.model_validate_json(data)
         canonical(manifest)  # refuses what cannot be written as plain JSON: NaN, and numbers out of range
-        return manifest
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the whole"
         raise GateRefused(
             "a manifest from elsewhere", [f"{error.error_count()} faults, the first in {where}: {first['msg']}"]
         ) from error
+    if odd := list(_read_as_numbers(json.loads(data), manifest.model_dump(mode="json"))):
+        raise GateRefused(
+            "a manifest from elsewhere", [f"{where} is {value!r}, not a number" for where, value in odd[:8]]
+        )
+    return manifest
+
+
+def _read_as_numbers(given: Any, read: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+    """What pydantic took for a number that is none in JSON, as "3" or true."""
+    if isinstance(given, dict | list) and isinstance(read, type(given)):
+        keys = given.keys() & read.keys() if isinstance(given, dict) else range(min(len(given), len(read)))
+        for key in sorted(keys):
+            yield from _read_as_numbers(given[key], read[key], f"{where}.{key}" if where else str(key))
+    elif isinstance(read, int | float) and not isinstance(read, bool) and isinstance(given, str | bool):
+        yield where, given

@@ -63,6 +63,9 @@ def _body(manifest: Manifest) -> Iterator[str]:
         lengths |= {"action.offset": len(manifest.action.offset), "action.scale": len(manifest.action.scale)}
     if policy := manifest.graphs.get("policy"):
         lengths["policy.targets"] = policy.outputs[0].width
+    for key in DRIVES:
+        if any(value < 0 for value in getattr(manifest.character, key)):
+            yield f"character.{key} has values below 0"
     for what, length in lengths.items():
         if length != joints:
             yield f"{what} is {length} wide, but the character has {joints} joints"

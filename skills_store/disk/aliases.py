@@ -147,7 +147,7 @@ class Aliases:
                 undoes=target.undoes,
                 protected=before if target.protected is None else target.protected,
                 switches=target.protected is not None,
-                forced=target.forced,
+                forced=target.forced or damage is not None,
             )
             # Earlier programs of this layout know no `forced`, and refuse what they do not know.
             data = move.model_dump_json(exclude=None if move.forced else {"forced"}).encode()

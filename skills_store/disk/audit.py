@@ -6,9 +6,9 @@ move of an alias are spoken of by nothing else, unless one is by the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from skills_store.disk import records, tombstones
+from skills_store.disk import index, records, tombstones
 from skills_store.disk.aliases import AliasMove
 from skills_store.disk.blobs import describe
 from skills_store.disk.leases import Leases
@@ -45,6 +45,17 @@ def structure(shelf: Shelf, settled: frozenset[int] = frozenset()) -> Iterator[F
         for rev, error in broken.items():
             if rev == newest:
                 yield fault(f"{shelf.name}@{alias}", error)
+
+
+def bound(shelves: Sequence[Shelf]) -> Iterator[Fault]:
+    """Each controller's library is there, by the digest that it was trained on."""
+    there = {(shelf.name, shelf.digest(number)) for shelf in shelves for number in shelf.numbers()}
+    for shelf in shelves:
+        for summary in index.summaries(shelf)[0]:
+            task = shelf.version(summary.number).manifest.task if summary.kind == "controller" else None
+            if task and (task.parent.name, task.parent.digest) not in there:
+                lost = f"the library that it is bound to, {task.parent.name}@{task.parent.digest}, is not there"
+                yield fault(summary.ref, CorruptRecord(summary.ref, lost))
 
 
 def files(shelf: Shelf, version: Version) -> Iterator[Fault]:

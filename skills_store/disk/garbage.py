@@ -47,6 +47,8 @@ def find(shelves: Sequence[Shelf], blobs: Blobs, leases: Leases, since: datetime
     """Everything older than `since` that nothing later needs. Nothing is, while anything is lost or cannot be read."""
     for shelf in shelves:
         _check_whole(shelf)
+    if fault := next(audit.bound(shelves), None):
+        raise Unsweepable(fault.message)
     try:
         held = leases.all()
         needed = frozenset().union(*_needed(shelves, held, since))

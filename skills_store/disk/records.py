@@ -8,6 +8,7 @@ from __future__ import annotations
 import getpass
 import os
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -81,9 +82,9 @@ def parse(data: bytes, name: str, number: int) -> Record:
     return record
 
 
-def commit(directory: Path, create: Create, name: str, manifest: Blob) -> Record:
-    """Take the next free number."""
-    number = max(numbers(directory), default=0) + 1
+def commit(directory: Path, create: Create, name: str, manifest: Blob, spoken_of: Iterable[int] = ()) -> Record:
+    """Take the next number after all that there are, or that others speak of: a record may be lost, its number never free."""
+    number = max([0, *numbers(directory), *spoken_of]) + 1
     while True:
         try:
             return place(directory, create, name, number, manifest, datetime.now(UTC))

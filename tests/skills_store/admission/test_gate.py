@@ -82,6 +82,8 @@ def test_contract_names_every_breach() -> None:
         ("card.deep", {"er": [1, float("inf")]}),
         ("character.kp", [float("nan")] * len(tiny.JOINTS)),
         ("character.control_dt", float("inf")),
+        ("card.survival", 10**400),
+        ("card.deep", {"er": [2**63]}),
     ],
 )
 def test_a_manifest_from_elsewhere_with_what_is_no_number_is_refused(tmp_path: Path, path: str, value: object) -> None:
@@ -104,6 +106,20 @@ def test_a_manifest_from_elsewhere_with_what_is_no_number_is_refused(tmp_path: P
 )
 def test_text_that_would_act_on_a_terminal_is_refused(update: dict[str, str], reason: str) -> None:
     assert reason in contract.breaches(tiny.skills_manifest().model_copy(update=update))[0]
+
+
+@pytest.mark.parametrize("value", ["3", True, None])
+def test_a_number_from_elsewhere_is_a_number(tmp_path: Path, value: object) -> None:
+    plain = tiny.skills_manifest().model_dump(mode="json")
+    plain["character"]["kp"][0] = value
+    with pytest.raises(GateRefused, match=r"character\.kp\.0.*number"):
+        Store(tmp_path).adopt(json.dumps(plain).encode(), tiny.skills_files(0))
+
+
+def test_no_drive_pushes_away() -> None:
+    manifest = tiny.skills_manifest()
+    body = manifest.character.model_copy(update={"kd": tuple(-1.0 for _ in tiny.JOINTS)})
+    assert contract.breaches(manifest.model_copy(update={"character": body})) == ["character.kd has values below 0"]
 
 
 def test_every_drive_is_as_long_as_there_are_joints() -> None:

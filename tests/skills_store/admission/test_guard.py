@@ -182,3 +182,15 @@ def test_earlier_programs_read_every_move_but_a_forced_one(store: Store) -> None
     store.alias("humanoid", "prod", 1, force=True)
     moves = sorted((store.root / "skills/humanoid/moves/prod").iterdir())
     assert ["forced" in json.loads(move.read_bytes()) for move in moves] == [False, True]
+
+
+def test_what_is_said_acts_on_no_terminal_and_forges_no_line(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    publish(store, 0, {"odd\x1b[2J": "\x1b]0;title\x07", "survival": 0.5})
+    where = ["--store", str(store.root)]
+    assert main([*where, "alias", "humanoid", "prod", "1", "--why", "ok\n2026-01-01 00:00:00  prod  1  9"]) == 0
+    for command in (["log", "humanoid"], ["show", "humanoid"], ["alias", "humanoid"]):
+        assert main([*where, *command]) == 0
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert "ok\\n2026-01-01" in said
+    assert "odd\\x1b[2J: \\x1b]0;title\\x07" in said

@@ -132,3 +132,25 @@ def test_copies_that_took_only_some_numbers_have_lost_nothing(store: Store, tmp_
     copy = Store(tmp_path / "copy")
     copy.alias("humanoid", "prod", 3)
     assert_spotless(copy)
+
+
+def test_a_library_that_a_controller_is_bound_to_is_missed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    library = tiny.publish_tiny(store)
+    tiny.publish_tiny_controller(store, library)
+    (tmp_path / V / "00000001.json").unlink()
+    before = blobs(store)
+    (found,) = [fault for fault in store.verify() if fault.ref == "reach@1"]
+    assert library.digest in found.message
+    with pytest.raises(Unsweepable, match="is not there"):
+        store.gc(grace=0)
+    assert blobs(store) == before
+
+
+def test_a_number_that_an_alias_speaks_of_is_not_taken_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for seed in range(3):
+        tiny.publish_tiny(store, seed=seed)
+    store.alias("humanoid", "prod", 3)
+    (tmp_path / V / "00000003.json").unlink()
+    assert tiny.publish_tiny(store, seed=9).number == 4
