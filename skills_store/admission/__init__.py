@@ -78,9 +78,11 @@ def published(data: bytes) -> Manifest:
 
 def _read_as_numbers(given: Any, read: Any, where: str = "") -> Iterator[tuple[str, Any]]:
     """What pydantic took for a number that is none in JSON, as "3" or true."""
-    if isinstance(given, dict | list) and isinstance(read, type(given)):
-        keys = given.keys() & read.keys() if isinstance(given, dict) else range(min(len(given), len(read)))
-        for key in sorted(keys):
-            yield from _read_as_numbers(given[key], read[key], f"{where}.{key}" if where else str(key))
+    if isinstance(given, dict) and isinstance(read, dict):
+        for key in sorted(given.keys() & read.keys()):
+            yield from _read_as_numbers(given[key], read[key], f"{where}.{key}" if where else key)
+    elif isinstance(given, list) and isinstance(read, list):
+        for i, (one, other) in enumerate(zip(given, read, strict=False)):
+            yield from _read_as_numbers(one, other, f"{where}.{i}")
     elif isinstance(read, int | float) and not isinstance(read, bool) and isinstance(given, str | bool):
         yield where, given
