@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 
 LENGTH = b"content-length: "
+LAST_CHUNK = b"0\r\n\r\n"
 CHUNK = 65536  # bytes read at once: a larger buffer is mapped anew for each answer
 
 
@@ -67,9 +68,8 @@ class Line:
         if self.buffer:
             data = self.buffer + data
         end = data.find(b"\r\n\r\n")
-        head = data[:end].lower()
-        at = head.find(LENGTH) + len(LENGTH)
-        if end < 0 or len(data) < end + 4 + int(head[at : head.find(b"\r", at) if b"\r" in head[at:] else end]):
+        head = data[: max(end, 0)].lower()
+        if not _whole(data, head, end):
             self.buffer = data
             return None
         self.buffer = b""
@@ -93,6 +93,15 @@ class Line:
             return None
         self.buffer = b""
         return 200
+
+
+def _whole(data: bytes, head: bytes, end: int) -> bool:
+    """Whether this answer is here to its last byte; `head` is its head in small letters, and ends at `end`."""
+    at = head.find(LENGTH)
+    if end < 0 or at < 0:  # a body of no announced length comes in chunks
+        return end >= 0 and data.endswith(LAST_CHUNK)
+    length, _, _ = head[at + len(LENGTH) :].partition(b"\r")
+    return len(data) >= end + 4 + int(length)
 
 
 def post(path: str, body: bytes, headers: dict[str, str] | None = None) -> bytes:

@@ -10,6 +10,7 @@ turns with ours. A peer that cannot be installed or started here is reported as 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -59,7 +60,9 @@ def inference() -> bytes:
         {"name": name, "shape": list(array.shape), "datatype": "FP32", "data": array.ravel().tolist()}
         for name, array in zip(("state", "z"), network.rows(1), strict=True)
     ]
-    return load.post("/v2/models/policy/infer", orjson.dumps({"inputs": inputs}), {"content-type": "application/json"})
+    return load.post(
+        "/v2/models/policy/infer", orjson.dumps({"id": "1", "inputs": inputs}), {"content-type": "application/json"}
+    )
 
 
 PEERS = {
@@ -106,11 +109,16 @@ def serving(name: str, peer: Peer, envs: Path, policy: Path, core: set[int]) -> 
             _await(peer.request(), process, log)
             yield "127.0.0.1", PORT
         finally:
-            os.killpg(process.pid, 15)
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """It and all that it has started: a worker that outlives it would share the core with who is measured next."""
+    for signal in (15, 9):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=20)
 
 
 def _await(request: bytes, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -187,11 +195,11 @@ def beside(name: str, envs: Path, policy: Path, store: Path, seconds: float) -> 
         os.sched_setaffinity(0, cores)
 
 
-def least(seen: dict[str, dict[str, Any]]) -> dict[str, float]:
+def least(seen: dict[str, dict[str, Any]]) -> dict[str, float | None]:
     """Against the best of them at each point: requests/s over theirs, the least; p99 over theirs, the most."""
     measured = [found["ratio"] for found in seen.values() if "ratio" in found]
-    rates = {f"c{c}": min((ratio[f"c{c}"] for ratio in measured), default=float("nan")) for c in CONNECTIONS}
-    tails = {f"p99_c{c}": max((ratio[f"p99_c{c}"] for ratio in measured), default=float("nan")) for c in CONNECTIONS}
+    rates = {f"c{c}": min((ratio[f"c{c}"] for ratio in measured), default=None) for c in CONNECTIONS}
+    tails = {f"p99_c{c}": max((ratio[f"p99_c{c}"] for ratio in measured), default=None) for c in CONNECTIONS}
     return {**rates, **tails}
 
 
