@@ -77,7 +77,7 @@ class Channel(WebSocketsSansIOProtocol):
         if self.conn.state is State.OPEN and not self.transport.is_closing():
             self.transport.write(framed(reply))
         self.busy = False
-        if self.early:
+        if self.early and not self.transport.is_closing():
             data, self.early = self.early, b""
             self.transport.resume_reading()
             self.data_received(data)
