@@ -30,7 +30,7 @@ Row = dict[str, float]
 
 
 def measured(folder: Path, episodes: int) -> list[Row]:
-    """One row a milestone; those that `cards.jsonl` has already are not measured again."""
+    """One row a milestone; those that its file of cards has already are not measured again."""
     cfg = PretrainConfig.model_validate_json((folder / "config.json").read_text())
     seconds = {round(row["samples"]): row["seconds"] for row in logged(folder)}
     kept = folder / f"cards-{episodes}.jsonl"
