@@ -45,7 +45,10 @@ def shell(line: str, store: Store, **env: str) -> subprocess.CompletedProcess[st
 
 
 def interrupted(argv: list[str], store: Store, ready: Callable[[], bool]) -> tuple[int | None, str]:
-    """Exit status and stderr of a command that gets SIGINT once it is `ready`, after a minute at most."""
+    """Exit status and stderr of a command that gets SIGINT once it is `ready`, after a minute at most.
+
+    SIGINT is sent again every 5 s: Python hears one that came in the instant before a read blocks only with the next.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a runner in the background has it ignored
     with subprocess.Popen(
         [*SKILLS, "--store", str(store.root), *argv],
@@ -61,11 +64,13 @@ def interrupted(argv: list[str], store: Store, ready: Callable[[], bool]) -> tup
                 assert process.poll() is None, "it ended before"
                 assert time.monotonic() < until, "it never came to it"
                 time.sleep(0.01)
-            process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
+            for _ in range(12):
+                process.send_signal(signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return process.wait(timeout=5), process.communicate()[1]
+            raise AssertionError("it heard none")
         finally:
             process.kill()
-    return process.returncode, said
 
 
 @contextmanager
