@@ -108,6 +108,15 @@ class LeashConfig(Frozen):
     grace: Annotated[float, Field(ge=0)] = 2.0  # s to come near, after a change of skill
 
 
+class RecoveryConfig(Frozen):
+    """Getting up, where there are clips that show it (pretrain/sim/falls.py)."""
+
+    patience: Positive = 4.0  # s; the clips take 3 and 3.8
+    protected_prob: Share = 0.1  # of episodes that a fall does not end at once
+    lying_prob: Share = 0.05  # of episodes that begin lying
+    rise_reward_weight: Annotated[float, Field(ge=0)] = 1.0
+
+
 class EvalConfig(Frozen):
     episodes: Count = 1024
     seed: int = 1234
@@ -137,4 +146,5 @@ class PretrainConfig(Frozen):
     warm: WarmConfig = WarmConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
     leash: LeashConfig = LeashConfig()
+    recovery: RecoveryConfig = RecoveryConfig()
     eval: EvalConfig = EvalConfig()

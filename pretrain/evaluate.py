@@ -31,7 +31,9 @@ from pretrain.motion.library import MotionLibrary
 from pretrain.rl.run import options, whole
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
-from pretrain.trials import diversity, performance, recovery
+from pretrain.sim.falls import NOBODY, Protection
+from pretrain.sim.ground import ground_of
+from pretrain.trials import PATIENCE, Like, advance, anyone, diversity, performance, recovery
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
 from skills_store.opening import open_store
@@ -72,7 +74,7 @@ class Episodes:
 
 
 def random_skill_episodes(
-    skills: SkillLibrary, env: CharacterEnv, schedule: LatentSchedule, coverage: Coverage, rng: Generator
+    skills: SkillLibrary, env: CharacterEnv, schedule: LatentSchedule, coverage: Coverage, rng: Generator, like: Like
 ) -> Episodes:
     """One episode per world, from a clip state, under random skills redrawn by `schedule`; the policy is deterministic."""
     n, steps = env.num_envs, env.episode_length
@@ -84,7 +86,7 @@ def random_skill_episodes(
     angles: list[Tensor] = []
     sample: list[Tensor] = []
     for step in range(steps):
-        outcome = env.step(torch.from_numpy(skills.act(env.state().flat().numpy(), z.numpy())))
+        outcome = advance(skills.act, env, z, like(z))
         standing &= ~(outcome.fell | outcome.broken)
         code = torch.from_numpy(skills.encode(env.states.numpy()))
         agreement += standing * (code * z).sum(-1)
@@ -137,12 +139,16 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
             window=window,
             episode_length=control_steps(under.seconds),
             rng=rng,
+            protection=protection,
         )
 
+    ground = ground_of(library, material.character.skeleton)
+    protection = Protection(PATIENCE, share=1.0) if ground.rising.any() else NOBODY
+    like = nearest_clip(skills) if ground.rising.any() else anyone
     env = make_env(under.episodes)
     schedule = LatentSchedule(skills.latent_dim, 1, control_steps(under.longest_skill), 0.0)
     targets, scale = coverage_targets(material.dataset.clips, library, window)
-    episodes = random_skill_episodes(skills, env, schedule, Coverage(targets, scale), rng)
+    episodes = random_skill_episodes(skills, env, schedule, Coverage(targets, scale), rng, like)
     survival = episodes.lengths / env.episode_length
     own = [library.names.index(target.name) for target in targets]  # mirrors left out
     frame_scale = scale.view(window, -1)[-1]
@@ -155,10 +161,10 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
         "coverage": float(np.mean(list(episodes.coverage.values()))),
         "coverage_per_clip": episodes.coverage,
         "speed": float(episodes.speed.mean()),
-        "diversity": diversity(skills.act, make_env, own, frame_scale, skills.latent_dim, rng),
+        "diversity": diversity(skills.act, make_env, own, frame_scale, skills.latent_dim, rng, like),
         "fidelity": fidelity(episodes.windows, material.demos, scale),
         "perform": performance(skills.act, make_env, latents, rng),
-        "recovery": recovery(skills.act, make_env, skills.latent_dim, min(under.episodes, FALLEN), rng),
+        "recovery": recovery(skills.act, make_env, skills.latent_dim, min(under.episodes, FALLEN), rng, like),
         "smoothness": float(episodes.jerk.mean()) / clip_jerk(library, own),
         "detail": {
             "survival": interval(survival),
@@ -176,13 +182,18 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
             "broken_worlds": env.broken,
         },
     }
-    return {**card, "caveats": caveats(card, material.dataset.clips)}
+    return {**card, "caveats": caveats(card, material.dataset.originals)}
+
+
+def nearest_clip(skills: SkillLibrary) -> Like:
+    """The clip whose own latent is nearest, as in training: the clips are in the library's order."""
+    own = torch.tensor(list(skills.version.manifest.latent.clips.values()))
+    return lambda z: (z @ own.T).argmax(-1)
 
 
 def caveats(card: Card, clips: tuple[MotionClip, ...]) -> list[str]:
     """What a reader of the card should know before trusting it, a sentence each."""
-    own = [clip for clip in clips if not clip.name.endswith("_mirror")]
-    few = [f"{len(own)} clip(s), {sum(c.duration for c in own):.1f} s: too little for skills that differ"]
+    few = [f"{len(clips)} clip(s), {sum(c.duration for c in clips):.1f} s: too little for skills that differ"]
     missed = [
         f"{name} is not performed under random skills"
         for name, share in card["coverage_per_clip"].items()
@@ -190,9 +201,9 @@ def caveats(card: Card, clips: tuple[MotionClip, ...]) -> list[str]:
     ]
     short = [f"{card['detail']['survival']['n']} episodes, fewer than {ENOUGH}"]
     return [
-        *(few if len(own) < 3 else []),
+        *(few if len(clips) < 3 else []),
         *(short if card["detail"]["survival"]["n"] < ENOUGH else []),
-        *(line for clip in own for line in (*clip.warnings, *doubts(clip))),
+        *(line for clip in clips for line in (*clip.warnings, *doubts(clip))),
         *missed,
     ]
 

@@ -16,6 +16,7 @@ from pretrain.ase.clone import clone
 from pretrain.ase.latents import LatentSchedule, SkillEnv
 from pretrain.ase.leash import Leash
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
+from pretrain.ase.rise import rise_reward
 from pretrain.ase.skill import diverse_loss, encoder_loss, skill_reward, warm_encoder
 from pretrain.ase.style import Replay, demonstrations, style_loss, style_reward
 from pretrain.ase.symmetry import symmetry
@@ -36,6 +37,8 @@ from pretrain.rl.training import Training
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
+from pretrain.sim.falls import NOBODY, Protection
+from pretrain.sim.ground import Ground, ground_of
 from skills_store import receipt
 from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest
@@ -65,6 +68,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     nets = make_nets(sizes, material.library, material.demos, skeleton.num_hinges, both_sides, rng)
     for net in (nets.policy, nets.value, nets.discriminator, nets.encoder):
         net.body.mixed = multiplies_bfloat16() if cfg.bfloat16 is None else cfg.bfloat16
+    ground = ground_of(material.library, skeleton)
     env = CharacterEnv(
         make_backend(cfg.engine, material.character, cfg.num_envs, cfg.threads),
         skeleton,
@@ -72,7 +76,8 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         window=cfg.num_disc_obs_steps,
         episode_length=control_steps(cfg.episode_length),
         rng=env_rng,
-        curriculum=make_curriculum(cfg, material),
+        curriculum=make_curriculum(cfg, material, ground),
+        protection=protection(cfg, ground),
     )
     schedule = LatentSchedule(
         cfg.latent.latent_dim,
@@ -86,18 +91,25 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     replay = Replay(cfg.disc.disc_buffer_size, material.demos.windows.shape[1])
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
     loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam)
-    recipe = ase_recipe(cfg, nets, material, replay)
+    recipe = ase_recipe(cfg, nets, material, replay, ground)
     return Training(nets, skills, recipe, loop, noise, rng, memory={"replay": replay})
 
 
-def make_curriculum(cfg: PretrainConfig, material: Material) -> Curriculum:
+def make_curriculum(cfg: PretrainConfig, material: Material, ground: Ground) -> Curriculum:
+    """The hand holds upright, so it holds only who is to be upright."""
     of = cfg.curriculum
     hand = LettingGo(of.assist_start, of.assist_steps, of.assist_rate)
     steps = control_steps(cfg.episode_length)
-    return Curriculum(material.library.weights, episode_length=steps, hand=hand, focus=of.focus)
+    return Curriculum(material.library.weights, episode_length=steps, hand=hand, held=ground.upright, focus=of.focus)
 
 
-def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay: Replay) -> Recipe:
+def protection(cfg: PretrainConfig, ground: Ground) -> Protection:
+    """Nobody is protected where no clip shows how to get up."""
+    of = cfg.recovery
+    return Protection(control_steps(of.patience), of.protected_prob, of.lying_prob) if ground.rising.any() else NOBODY
+
+
+def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay: Replay, ground: Ground) -> Recipe:
     """Peng et al. 2022: move in style, stay tellable apart, differ when z differs."""
     ppo, disc, enc = cfg.ppo, cfg.disc, cfg.enc
     surrogate = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
@@ -119,10 +131,12 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
     value = adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch
     tell_clips = adam(nets.discriminator, disc.lr), 1, disc.minibatch, disc.rows
     tell_skills = adam(nets.encoder, enc.lr), 1, enc.minibatch, enc.rows
+    rise = {"rise": (cfg.recovery.rise_reward_weight, rise_reward(ground))} if ground.rising.any() else {}
     return Recipe(
         rewards={
             "style": (disc.disc_reward_weight, style_reward(nets.discriminator, disc.disc_reward_scale)),
             "skill": (enc.enc_reward_weight, skill_reward(nets.encoder)),
+            **rise,
         },
         policy=Learner("policy", acting, varied, *policy, target_kl=ppo.target_kl),
         value=Learner("value", valuing, value_loss(nets.value), *value),
@@ -160,7 +174,9 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
         adapt(cfg, training)
         if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
             checkpoint.save(milestone(folder, training.samples), training.nets.state())
-        return follow(env.env.curriculum, material.library.names) | {"broken": env.env.broken, "action_std": policy.std}
+        down = float((env.env.falls.down > 0).float().mean())
+        more = {"broken": env.env.broken, "down": down, "action_std": policy.std}
+        return follow(env.env.curriculum, material.library.names) | more
 
     shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}
     interval = cfg.checkpoint_interval
@@ -243,7 +259,7 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
 def run(cfg: PretrainConfig) -> int:
     began = time.monotonic()
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    for clip in material.dataset.clips:
+    for clip in material.dataset.originals:
         for warning in (*clip.warnings, *doubts(clip)):
             print(f"warning: {warning}", file=sys.stderr)
     folder = Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, NOT_LEARNING)}"

@@ -16,16 +16,18 @@ from torch import Generator, Tensor
 
 from pretrain.ase.latents import sphere
 from pretrain.characters.kinematics import forward
-from pretrain.characters.rotations import facing, into_heading, rotate
+from pretrain.characters.rotations import facing, into_heading, up_axis
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.material import control_steps
 from pretrain.measures import aligned_error, spread
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.env import CharacterEnv, Outcome
+from pretrain.sim.falls import lying
 from pretrain.sim.features import style_frame
 
 Act = Callable[[np.ndarray, np.ndarray], np.ndarray]  # states (N, S), latents (N, D) -> targets (N, J)
+Like = Callable[[Tensor], Tensor | None]  # latents (N, D) -> the clips (N,) they belong to, which say what a fall is
 MakeEnv = Callable[[int], CharacterEnv]
 Measured = dict[str, Any]  # None where no world got so far as to be measured
 
@@ -47,19 +49,21 @@ class Played:
     standing: Tensor  # (T, N) no fall so far
 
 
-def advance(act: Act, env: CharacterEnv, z: Tensor, steps: int = 1) -> Outcome:
-    """`steps` under `z` (N, D); what the last of them led to."""
-    for _ in range(steps - 1):
-        env.step(torch.from_numpy(act(env.state().flat().numpy(), z.numpy())))
-    return env.step(torch.from_numpy(act(env.state().flat().numpy(), z.numpy())))
+def anyone(z: Tensor) -> None:
+    """Latents of no clip: only the feet may be on the ground."""
 
 
-def play(act: Act, env: CharacterEnv, z: Tensor, steps: int) -> Played:
+def advance(act: Act, env: CharacterEnv, z: Tensor, like: Tensor | None = None) -> Outcome:
+    """A control step under `z` (N, D)."""
+    return env.step(torch.from_numpy(act(env.state().flat().numpy(), z.numpy())), like)
+
+
+def play(act: Act, env: CharacterEnv, z: Tensor, steps: int, like: Tensor | None = None) -> Played:
     """Hold `z` (N, D) for `steps` from where the worlds are."""
     frames, bodies, standing = [], [], []
     upright = torch.ones(env.num_envs, dtype=torch.bool)
     for _ in range(steps):
-        outcome = advance(act, env, z)
+        outcome = advance(act, env, z, like)
         upright = upright & ~(outcome.fell | outcome.broken)
         frames.append(env.frames[:, -1].clone())
         bodies.append(body_positions(env.skeleton, env.state()))
@@ -82,7 +86,15 @@ def begin(env: CharacterEnv, clips: Tensor, times: Tensor, rng: Generator) -> No
     env.backend.place(everyone, replace(state, joint_pos=state.joint_pos + noise))
 
 
-def diversity(act: Act, make_env: MakeEnv, clips: list[int], scale: Tensor, dim: int, rng: Generator) -> Measured:
+def diversity(
+    act: Act,
+    make_env: MakeEnv,
+    clips: list[int],
+    scale: Tensor,
+    dim: int,
+    rng: Generator,
+    like: Like = anyone,
+) -> Measured:
     """Distance between rollouts of two seconds from one state: of different z (`ratio`), and of the same z (`repeat`).
 
     Rollouts are aligned in time. Both distances are over that between the clips; `over_repeat` is one over the other.
@@ -93,7 +105,8 @@ def diversity(act: Act, make_env: MakeEnv, clips: list[int], scale: Tensor, dim:
     begin(env, start, env.library.durations[start] / 2, rng)
     z = sphere(env.num_envs, dim, rng).view(len(clips), 2, REPEATS, dim)
     z[:, 1] = z[:, 1, :1]  # the second half of each clip's worlds holds one and the same
-    played = play(act, env, z.flatten(0, 2), control_steps(2.0))
+    z = z.flatten(0, 2)
+    played = play(act, env, z, control_steps(2.0), like(z))
     frames = (played.frames / scale).transpose(0, 1).unflatten(0, (len(clips), 2, REPEATS))
     stood = played.standing[-1].view(len(clips), 2, REPEATS)
     different, same = (
@@ -129,7 +142,7 @@ def performance(act: Act, make_env: MakeEnv, latents: dict[int, Tensor], rng: Ge
     start = torch.tensor(list(latents)).repeat_interleave(REPEATS)
     begin(env, start, torch.zeros(env.num_envs), rng)
     z = torch.stack(list(latents.values())).repeat_interleave(REPEATS, 0)
-    played = play(act, env, z, env.episode_length)
+    played = play(act, env, z, env.episode_length, start)
     results = {}
     for i, clip in enumerate(latents):
         worlds = slice(i * REPEATS, (i + 1) * REPEATS)
@@ -144,36 +157,54 @@ def performance(act: Act, make_env: MakeEnv, latents: dict[int, Tensor], rng: Ge
     return results
 
 
-def stands(env: CharacterEnv, height: float) -> Tensor:
-    """Root up and high enough, nothing but the feet on the ground: (N,) bool."""
-    state = env.state()
-    up = rotate(state.root_rot, torch.tensor([0.0, 0.0, 1.0]).expand_as(state.root_pos))[:, 2]
-    return (up > UPRIGHT) & (state.root_pos[:, 2] > HIGH * height) & ~env.touches()
+def recovery(act: Act, make_env: MakeEnv, dim: int, n: int, rng: Generator, like: Like = anyone) -> Measured:
+    """Share standing within three seconds after lying on the ground (`fall`), and three seconds after a push (`push`).
+
+    Asked only of skills whose clip is performed on the feet.
+    """
+    env, z = make_env(n), sphere(n, dim, rng)
+    clip = like(z)
+    on_feet = torch.ones(n, dtype=torch.bool) if clip is None else env.falls.ground.upright[clip]
+    pushed, lying = after_push(act, env, z, rng), after_lying(act, env, z, rng)
+    return {
+        "fall": _mean(lying[0][lying[1] & on_feet].tolist()),
+        "push": _mean(pushed[0][pushed[1] & on_feet].tolist()),
+    }
 
 
-def recovery(act: Act, make_env: MakeEnv, dim: int, n: int, rng: Generator) -> Measured:
-    """Share standing within three seconds after lying on the ground (`fall`), and three seconds after a push (`push`)."""
-    height = float(make_env(1).library.frames[:, 2].median())
-    env, everyone = make_env(n), torch.arange(n)
+def after_push(act: Act, env: CharacterEnv, z: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
+    """Who stands three seconds after a push at the torso in some direction (N,), and who stood before it (N,)."""
+    n = env.num_envs
+    everyone = torch.arange(n)
     env.reset(everyone)
-    z = sphere(n, dim, rng)
-    advance(act, env, z, control_steps(1.0))
-    before = stands(env, height)
+    _run(act, env, z, control_steps(1.0))
+    before = stands(env)
     angle = 2 * torch.pi * torch.rand(n, generator=rng)
     force = torch.stack([PUSH * angle.cos(), PUSH * angle.sin(), *[torch.zeros(n)] * 4], -1)
     env.backend.push(everyone, "torso", force)
-    advance(act, env, z, PUSH_STEPS)
+    _run(act, env, z, PUSH_STEPS)
     env.backend.push(everyone, "torso", torch.zeros(n, 6))
-    advance(act, env, z, PATIENCE)
-    pushed = stands(env, height)[before].tolist()
+    _run(act, env, z, PATIENCE)
+    return stands(env), before
 
-    env.reset(everyone)
-    slack = torch.zeros(n, env.skeleton.num_hinges)
-    for _ in range(control_steps(2.0)):
-        env.step(slack + 0.5 * torch.randn(slack.shape, generator=rng))
-    lying = ~stands(env, height)
-    risen = torch.zeros(n, dtype=torch.bool)
+
+def after_lying(act: Act, env: CharacterEnv, z: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
+    """Who has stood within three seconds of lying (N,), and who lay (N,)."""
+    lying(env.backend, env.skeleton, env.library, rng)
+    lay, risen = ~stands(env), torch.zeros(env.num_envs, dtype=torch.bool)
     for _ in range(PATIENCE):
         advance(act, env, z)
-        risen |= stands(env, height)
-    return {"fall": _mean(risen[lying].tolist()), "push": _mean(pushed)}
+        risen |= stands(env)
+    return risen, lay
+
+
+def _run(act: Act, env: CharacterEnv, z: Tensor, steps: int) -> None:
+    for _ in range(steps):
+        advance(act, env, z)
+
+
+def stands(env: CharacterEnv) -> Tensor:
+    """Root up and high enough, nothing but the feet on the ground: (N,) bool."""
+    state = env.state()
+    up = up_axis(state.root_rot)[:, 2]
+    return (up > UPRIGHT) & (state.root_pos[:, 2] > HIGH * env.falls.ground.standing) & ~env.touches()

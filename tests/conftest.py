@@ -48,6 +48,12 @@ def material() -> Material:
 
 
 @pytest.fixture(scope="session")
+def every_clip() -> Material:
+    """All default clips."""
+    return load_material("humanoid", "all", 3)
+
+
+@pytest.fixture(scope="session")
 def library(material: Material) -> MotionLibrary:
     return material.library
 

@@ -179,8 +179,30 @@ def test_style_is_judged_more_strictly_as_samples_go_by():
         torch.testing.assert_close(judge.spread, unit)
 
 
-def test_a_resumed_run_ends_in_the_same_bits(tmp_path):
-    cfg = toy(samples=4096)
+@pytest.fixture
+def rising(tmp_path) -> str:
+    """A recipe of a walk and of getting up, neither mirrored."""
+    recipe = tmp_path / "rising.yaml"
+    files = "".join(f'  - {{file: "pybullet:humanoid3d_{name}.txt"}}\n' for name in ("walk", "getup_faceup"))
+    recipe.write_text(f"name: rising\nmirror: false\nmotions:\n{files}")
+    return str(recipe)
+
+
+def test_getting_up_is_trained_where_a_clip_shows_it_and_is_on_the_card(rising, tmp_path, capsys):
+    where = (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
+    lying = ("recovery.protected_prob=0.2", "recovery.lying_prob=0.5", "eval.episodes=16")
+    assert main(["preset=toy", f"motions={rising}", *lying, *where]) == 0, capsys.readouterr().err
+    row = json.loads(next((tmp_path / "runs").glob("*/metrics.jsonl")).read_text().splitlines()[-1])
+    assert 0 < row["reward/rise"] < 1
+    assert 0 < row["down"] < 1
+    card = Store(tmp_path / "store").resolve("toy").manifest.card
+    assert card["survival"] * card["detail"]["episode_steps"] >= 90  # who falls at once still has three seconds
+    assert set(card["survival_per_clip"]) == {"walk", "getup_faceup"}
+
+
+@pytest.mark.parametrize("getting_up", [False, True])
+def test_a_resumed_run_ends_in_the_same_bits(tmp_path, rising, getting_up):
+    cfg = toy(samples=4096, motions=rising if getting_up else "locomotion")
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     whole = build(cfg, material)
     warm_up(cfg, material, whole)

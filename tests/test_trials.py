@@ -94,6 +94,18 @@ def test_a_limp_body_never_stands_again_and_a_held_one_takes_a_push(humanoid, li
     assert held["push"] > 0.5
 
 
+def test_only_skills_that_are_performed_on_the_feet_are_asked_to_stand_up(humanoid, every_clip, rng):
+    library = every_clip.library
+    clips = {name: library.names.index(name) for name in ("walk", "crawl")}
+    make = maker(humanoid, library, 1.0)
+
+    def all_like(clip: str):
+        return lambda z: torch.full((len(z),), clips[clip])
+
+    assert recovery(standing, make, DIM, 32, rng, all_like("crawl")) == {"fall": None, "push": None}
+    assert recovery(standing, make, DIM, 32, rng, all_like("walk"))["push"] is not None
+
+
 def test_what_nobody_got_to_is_not_a_number_but_nothing(humanoid, library, frame_scale, material, rng):
     make = maker(humanoid, library, 0.0)
     assert diversity(limp, make, [RUN], frame_scale, DIM, rng) == {"ratio": None, "repeat": None, "over_repeat": None}

@@ -76,17 +76,20 @@ class SkillEnv:
         self.z_clip[ids] = torch.where(own, clips, (z @ self.clip_latents.T).argmax(-1))
         self.left[ids] = self.schedule.lifetimes(len(ids), self._rng)
         self.grace[ids] = torch.where(self.z_clip[ids] == moving, self.grace[ids], self.leash.grace)
+        self.env.falls.protect(ids, moving, self.z_clip[ids])
 
     def observe(self) -> Batch:
         return {"obs": self.env.obs(), "z": self.z.clone()}
 
     def step(self, action: Tensor) -> Step:
-        outcome = self.env.step(self.action_scale.target(action))
         held = self.z_clip.clone()
+        outcome = self.env.step(self.action_scale.target(action), held)
         self.grace = (self.grace - 1).clamp_min(0)
         strayed = self._strayed()
-        lost = outcome.fell | (strayed & (held == self.env.clip))
-        self.env.curriculum.saw(self.env.clip, lost)
+        down = self.env.falls.down
+        lost = (down == 1) | outcome.fell | (strayed & (held == self.env.clip))
+        counts = (down <= 1) | outcome.fell  # time on the ground is no success
+        self.env.curriculum.saw(self.env.clip[counts], lost[counts])
         self.left -= 1
         expired = (self.left <= 0).nonzero()[:, 0]
         if len(expired):
@@ -97,13 +100,21 @@ class SkillEnv:
             reward=torch.zeros(self.num_envs),
             terminated=outcome.fell | outcome.broken | strayed,
             truncated=outcome.timed_out,
-            extras={"window": self.env.windows(), "z_clip": held},
+            extras={"window": self.env.windows(), "z_clip": self._judged(held)},
         )
+
+    def _judged(self, clips: Tensor) -> Tensor:
+        """The clips (N,) that the worlds' motion is compared with: who is down should move like the nearest that rises."""
+        rising, down = self.env.falls.ground.rising.nonzero()[:, 0], (self.env.falls.down > 0).nonzero()[:, 0]
+        judged = clips.clone()
+        if len(rising) and len(down):
+            judged[down] = self.leash.likest(self.env.windows()[down], rising)
+        return judged
 
     def _strayed(self) -> Tensor:
         """Worlds that are too far from their clip, (N,). Each is looked at in every LOOK-th step of its skill: the distance
         to all windows costs as much as a tenth of a step."""
-        due = ((self.left % LOOK == 0) & (self.grace == 0)).nonzero()[:, 0]
+        due = ((self.left % LOOK == 0) & (self.grace == 0) & (self.env.falls.down == 0)).nonzero()[:, 0]
         strayed = torch.zeros(self.num_envs, dtype=torch.bool)
         strayed[due] = self.leash.strayed(self.env.windows()[due], self.z_clip[due])
         return strayed

@@ -29,3 +29,9 @@ class Leash:
     def strayed(self, windows: Tensor, clips: Tensor) -> Tensor:
         """Worlds that are further away, (N,) bool."""
         return self.distance(windows, clips) > self.length
+
+    def likest(self, windows: Tensor, among: Tensor) -> Tensor:
+        """Which of the clips `among` (K,) has the window nearest to each of `windows` (N, W * F), (N,)."""
+        rows = torch.isin(self._clip, among).nonzero()[:, 0]
+        apart = torch.cdist(windows / self.scale, self._windows[rows], compute_mode="use_mm_for_euclid_dist")
+        return self._clip[rows[apart.argmin(1)]]

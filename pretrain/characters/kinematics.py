@@ -55,13 +55,18 @@ def joint_rotations(skeleton: Skeleton, joint_pos: Array) -> list[Array]:
 
 def lowest_point(skeleton: Skeleton, state: CharacterState) -> Array:
     """Height of the lowest point of the body's surface, (...) m."""
+    return namespace(state.root_pos).amin(lowest_points(skeleton, state), -1)
+
+
+def lowest_points(skeleton: Skeleton, state: CharacterState) -> Array:
+    """Height of the lowest point of each body's surface, (..., B) m."""
+    xp = namespace(state.root_pos)
     positions, rotations = forward(skeleton, state.root_pos, state.root_rot, state.joint_pos)
-    heights = []
+    heights: list[list[Array]] = [[] for _ in skeleton.bodies]
     for body, x, y, z, radius in skeleton.surface:
         point = positions[..., body, :] + rotate(rotations[..., body, :], _like(state.root_pos, np.array([x, y, z])))
-        heights.append(point[..., 2] - radius)
-    xp = namespace(state.root_pos)
-    return xp.amin(xp.stack(heights, -1), -1)
+        heights[body].append(point[..., 2] - radius)
+    return xp.stack([xp.amin(xp.stack(of_body, -1), -1) for of_body in heights], -1)
 
 
 def _like(x: Array, constant: np.ndarray) -> Array:

@@ -93,6 +93,11 @@ def tan_norm(q: Array) -> Array:
     return xp.stack(parts, -1)
 
 
+def up_axis(q: Array) -> Array:
+    """Where a body's z axis points, (..., 4) -> (..., 3)."""
+    return tan_norm(q)[..., 3:]
+
+
 def heading(q: Array) -> Array:
     """Yaw of the rotated x axis, (..., 4) -> (...)."""
     w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]

@@ -12,6 +12,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 
 CONTROL_RATE = 30.0  # Hz
+SUNK = 0.03  # m below the ground, at most: a character that begins deeper is thrown out of it
 
 
 class ClipError(ValueError):
@@ -47,9 +48,9 @@ class MotionClip:
         return at_rate(self, np.arange(len(self)) / self.fps, fps)
 
     def grounded(self) -> MotionClip:
-        """Moved up or down so that the median over frames of the lowest point touches z = 0."""
-        state = self.states()
-        offset = float(np.median(lowest_point(self.skeleton, state)))
+        """Moved up or down so that the median over frames of the lowest point touches z = 0, and none is deeper than SUNK."""
+        lowest = lowest_point(self.skeleton, self.states())
+        offset = min(float(np.median(lowest)), float(lowest.min()) + SUNK)
         return replace(self, root_pos=self.root_pos - np.array([0, 0, offset]))
 
     def mirrored(self) -> MotionClip:

@@ -48,6 +48,11 @@ class Dataset:
     clips: tuple[MotionClip, ...]
     weights: tuple[float, ...]
 
+    @property
+    def originals(self) -> tuple[MotionClip, ...]:
+        """The clips less their mirror images."""
+        return tuple(clip for clip in self.clips if not clip.name.endswith("_mirror"))
+
 
 def load_recipe(reference: str) -> tuple[Recipe, Path]:
     """A recipe by name or by path to a YAML file, and the folder that its files are relative to."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pretrain.characters.rotations import rotate
+from pretrain.characters.rotations import up_axis
 from pretrain.characters.state import CharacterState
 
 STIFFNESS = 800.0  # N m / rad; gravity topples a standing body of 50 kg with 440 N m / rad
@@ -23,7 +23,7 @@ MEMORY = 0.9  # share of a clip's record that one turn of the loop leaves
 
 def upright_torque(state: CharacterState) -> Tensor:
     """Torque on the root, world frame, that turns its z axis up: (N,) states -> (N, 3) N m. It leaves the heading alone."""
-    up = rotate(state.root_rot, torch.tensor([0.0, 0.0, 1.0]).expand_as(state.root_pos))
+    up = up_axis(state.root_rot)
     lean = torch.stack([up[..., 1], -up[..., 0], torch.zeros_like(up[..., 0])], -1)  # up x z
     level = torch.tensor([1.0, 1.0, 0.0])
     return STIFFNESS * lean - DAMPING * state.root_ang_vel * level
@@ -54,10 +54,20 @@ class Curriculum:
     `focus` bounds how much more or less often than its weight says a clip is begun in; 1 leaves the weights alone.
     """
 
-    def __init__(self, weights: Tensor, *, episode_length: int, hand: LettingGo = NO_HAND, focus: float = 1.0):
+    def __init__(
+        self,
+        weights: Tensor,
+        *,
+        episode_length: int,
+        hand: LettingGo = NO_HAND,
+        held: Tensor | None = None,  # (C,) bool, whom the hand holds: all, if nothing else is said
+        focus: float = 1.0,
+    ):
         self.hand, self.focus, self.episode_length = hand, focus, episode_length
         self.base = weights
         self.assist = torch.full_like(weights, hand.start)  # (C,) strength of the hand
+        if held is not None:
+            self.assist *= held
         self.steps, self.falls = torch.zeros_like(weights), torch.zeros_like(weights)
 
     @property

@@ -11,13 +11,15 @@ import torch
 from torch import Generator, Tensor
 
 from pretrain.characters.skeleton import Skeleton
-from pretrain.characters.state import CharacterState
+from pretrain.characters.state import CharacterState, unflat
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
 from pretrain.sim.curriculum import Curriculum, upright_torque
+from pretrain.sim.falls import NOBODY, Falls, Protection, lying
 from pretrain.sim.features import proprioception, style_frame
+from pretrain.sim.ground import ground_of
 
-ENGINE, CURRICULUM = "engine/", "curriculum/"  # prefixes of the parts of a snapshot
+ENGINE, CURRICULUM, FALLS = "engine/", "curriculum/", "falls/"  # prefixes of the parts of a snapshot
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,14 @@ class CharacterEnv:
         episode_length: int,
         rng: Generator,
         curriculum: Curriculum | None = None,
+        protection: Protection = NOBODY,
     ):
         self.backend, self.skeleton, self.library = backend, skeleton, library
         self.num_envs, self.window, self.episode_length = backend.num_envs, window, episode_length
         self._may_touch = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
         self._rng = rng
+        fallen = lying(backend, skeleton, library, rng).flat() if protection.lying else None
+        self.falls = Falls(ground_of(library, skeleton), self.num_envs, protection, fallen)
         self.curriculum = curriculum or Curriculum(library.weights, episode_length=episode_length)
         self._held = False
         self.age = torch.zeros(self.num_envs, dtype=torch.long)  # steps since reset
@@ -73,9 +78,10 @@ class CharacterEnv:
         self.broken = 0  # worlds reset because their state was not finite
 
     def reset(self, ids: Tensor) -> None:
-        """Start worlds `ids` (n,) in random states of random clips."""
+        """Start worlds `ids` (n,) in random states of random clips, or lying where some are to begin so."""
         if len(ids):
             self.begin(ids, *self.library.sample(len(ids), self._rng, weights=self.curriculum.weights))
+            self._lay(*self.falls.draw(ids, self._rng))
 
     def begin(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
         """Start worlds `ids` (n,) in clips (n,) at times (n,) s, with the frames that led there."""
@@ -85,9 +91,24 @@ class CharacterEnv:
         self.frames[ids] = style_frame(self.skeleton, window)
         self.age[ids] = 0
         self.clip[ids] = clips
+        self.falls.begin(ids, clips)
 
-    def step(self, targets: Tensor) -> Outcome:
-        """One control step of every world towards joint targets (N, J) rad."""
+    def _lay(self, ids: Tensor, states: Tensor) -> None:
+        """Worlds `ids` (n,) lie in `states` (n, S), as if about to begin one of the clips that rise."""
+        if len(ids):
+            still = states[:, None].expand(-1, self.window, -1)
+            self.backend.place(ids, unflat(states))
+            self.states[ids] = still
+            self.frames[ids] = style_frame(self.skeleton, unflat(still))
+            rising = self.falls.ground.rising.nonzero()[:, 0]
+            self.clip[ids] = rising[torch.randint(len(rising), ids.shape, generator=self._rng)]
+            self.falls.begin(ids, self.clip[ids])
+
+    def step(self, targets: Tensor, like: Tensor | None = None) -> Outcome:
+        """One control step of every world towards joint targets (N, J) rad.
+
+        What counts as a fall is up to the clips (N,) that the worlds are to move `like`.
+        """
         self._hold()
         broken = self.backend.advance(targets)
         if broken.any():  # put it into a sane state at once, so that nothing downstream meets a NaN
@@ -97,7 +118,8 @@ class CharacterEnv:
         state = self.backend.state()
         self.states = torch.cat([self.states[:, 1:], state.flat()[:, None]], 1)
         self.frames = torch.cat([self.frames[:, 1:], style_frame(self.skeleton, state)[:, None]], 1)
-        fell = self.touches() & (self.age > 1)
+        touching = self.backend.touching() & (self.age > 1)[:, None]
+        fell = self.falls.see(touching, state.root_pos[:, 2], like)
         timed_out = self.age >= self.episode_length
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
 
@@ -135,11 +157,13 @@ class CharacterEnv:
             **counters,
             **{ENGINE + k: v for k, v in self.backend.snapshot().items()},
             **{CURRICULUM + k: v for k, v in self.curriculum.snapshot().items()},
+            **{FALLS + k: v for k, v in self.falls.snapshot().items()},
         }
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
         self.backend.restore(_part(snapshot, ENGINE))
         self.curriculum.restore(_part(snapshot, CURRICULUM))
+        self.falls.restore(_part(snapshot, FALLS))
         for name in ("age", "clip", "states", "frames"):
             setattr(self, name, snapshot[name].clone())
         self.broken, self._held = int(snapshot["broken"]), bool(snapshot["held"])

@@ -10,6 +10,7 @@ from pretrain.ase.leash import Leash
 from pretrain.ase.style import Demos, demonstrations, window_normalizer
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import ActionScale, CharacterEnv
+from pretrain.sim.falls import NOBODY, Protection
 
 GRACE = 3
 
@@ -19,7 +20,9 @@ def demos(material, skeleton):
     return demonstrations(material.library, skeleton, 3, rate=30.0)
 
 
-def make(material, humanoid, demos: Demos, *, leash: float = 1e9, longest: int = 3) -> SkillEnv:
+def make(
+    material, humanoid, demos: Demos, *, leash: float = 1e9, longest: int = 3, protection: Protection = NOBODY
+) -> SkillEnv:
     rng = torch.Generator().manual_seed(0)
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 256, 1),
@@ -28,6 +31,7 @@ def make(material, humanoid, demos: Demos, *, leash: float = 1e9, longest: int =
         window=3,
         episode_length=300,
         rng=torch.Generator().manual_seed(1),
+        protection=protection,
     )
     latents = sphere(len(material.library.names), 8, rng)
     schedule = LatentSchedule(8, longest, longest, 0.5)
@@ -101,3 +105,27 @@ def test_a_new_skill_of_the_same_clip_gives_no_new_grace(material, humanoid, dem
     same = skills.z_clip == before
     assert (skills.grace[~same] == GRACE).all()
     assert (skills.grace[same] < GRACE).all()
+
+
+def test_who_is_down_is_compared_with_a_clip_that_rises_and_off_the_leash(every_clip, humanoid):
+    patient = Protection(90, share=0.0, lying=0.5)
+    skills = make(every_clip, humanoid, every_clip.demos, leash=1.3, longest=300, protection=patient)
+    ground = skills.env.falls.ground
+    for _ in range(20):
+        held = skills.z_clip.clone()
+        step = skills.step(torch.zeros(256, 28))
+        down = skills.env.falls.down > 0
+        assert ground.rising[step.extras["z_clip"][down]].all()
+        assert torch.equal(step.extras["z_clip"][~down], held[~down])
+        done = step.terminated | step.truncated
+        assert not (done & down & (skills.env.falls.patience == 90) & (skills.env.falls.down <= 90)).any()
+        skills.reset(done.nonzero()[:, 0])
+    assert down.sum() > 32
+
+
+def test_the_nearest_clip_among_some_is_the_one_that_a_window_is_from(every_clip):
+    demos = every_clip.demos
+    leash = Leash(demos, window_normalizer(demos).std, 1.3, GRACE)
+    rising = torch.tensor([i for i, name in enumerate(every_clip.library.names) if name.startswith("getup")])
+    of_them = torch.isin(demos.clip, rising).nonzero()[:, 0][::7]
+    assert torch.equal(leash.likest(demos.windows[of_them], rising), demos.clip[of_them])

@@ -1,0 +1,94 @@
+"""Who is down, who has fallen for good, and how a character comes to lie.
+
+A body on the ground that the clip of the moment keeps off it is a fall. In a protected episode it is one only if the
+character is not back where that clip is within `patience`, so that getting up can be learned (ASE, Peng et al. 2022,
+section 6.3: some episodes begin lying, some are not ended by a fall).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import CharacterState
+from pretrain.motion.library import MotionLibrary
+from pretrain.sim.backend import Backend
+from pretrain.sim.ground import Ground
+
+LIMP = 60  # control steps of random targets after which a character lies
+TWITCH = 0.5  # rad, their spread
+
+
+@dataclass(frozen=True)
+class Protection:
+    """How patient to be, with how many. The default is with nobody: the first forbidden contact ends an episode."""
+
+    patience: int = 0  # control steps
+    share: float = 0.0  # of episodes
+    lying: float = 0.0  # share of episodes that begin lying, which is to begin in a clip that rises
+
+
+NOBODY = Protection()
+
+
+class Falls:
+    """The steps that each of N worlds has been down, and how many it may."""
+
+    def __init__(self, ground: Ground, num_envs: int, protection: Protection, lying: Tensor | None = None):
+        self.ground, self.protection = ground, protection
+        self._lying = lying  # (K, S) states of characters on the ground, where episodes may begin
+        self.down = torch.zeros(num_envs, dtype=torch.long)
+        self.patience = torch.zeros(num_envs, dtype=torch.long)
+
+    def begin(self, ids: Tensor, clips: Tensor) -> None:
+        """Worlds `ids` (n,) begin in clips (n,), and have time to rise in those that rise."""
+        rising = self.ground.rising[clips]
+        self.down[ids] = rising.long()
+        self.patience[ids] = torch.where(rising | (self.protection.share == 1.0), self.protection.patience, 0)
+
+    def draw(self, ids: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
+        """Which of `ids` (n,) are to begin lying (m,), and in which states (m, S). Others of them may be protected."""
+        if self._lying is None:
+            return ids[:0], torch.zeros(0, 0)
+        chance = torch.rand(len(ids), generator=rng)
+        lying, protected = chance < self.protection.lying, chance < self.protection.lying + self.protection.share
+        self.patience[ids[protected]] = self.protection.patience
+        lying = ids[lying]
+        return lying, self._lying[torch.randint(len(self._lying), (len(lying),), generator=rng)]
+
+    def protect(self, ids: Tensor, before: Tensor, after: Tensor) -> None:
+        """Worlds `ids` (n,) go from moving like clips `before` (n,) to moving like `after` (n,): what may lie in one and
+        not in the other has time to get up."""
+        allowed = self.ground.allowed
+        rises = (allowed[before] & ~allowed[after]).any(-1)
+        self.patience[ids[rises]] = self.protection.patience
+
+    def see(self, touching: Tensor, height: Tensor, like: Tensor | None) -> Tensor:
+        """Bodies on the ground (N, B), root heights (N,) and the clips that count (N,) -> who has fallen for good (N,).
+
+        Without a clip, what all clips put on the ground may be there: the feet.
+        """
+        of = self.ground
+        allowed, lowest = (of.allowed.all(0), of.lowest.max()) if like is None else (of.allowed[like], of.lowest[like])
+        forbidden = (touching & ~allowed).any(-1)
+        low = (self.down > 0) & (height < lowest)
+        self.down = torch.where(forbidden | low, self.down + 1, 0)
+        return self.down > self.patience
+
+    def snapshot(self) -> dict[str, Tensor]:
+        return {"down": self.down.clone(), "patience": self.patience.clone()}
+
+    def restore(self, snapshot: dict[str, Tensor]) -> None:
+        self.down, self.patience = snapshot["down"].clone(), snapshot["patience"].clone()
+
+
+def lying(backend: Backend, skeleton: Skeleton, library: MotionLibrary, rng: Generator) -> CharacterState:
+    """Where every world's character comes to lie, from a clip's state and with random targets."""
+    everyone = torch.arange(backend.num_envs)
+    backend.place(everyone, library.at(*library.sample(backend.num_envs, rng)))
+    for _ in range(LIMP):
+        backend.advance(TWITCH * torch.randn(backend.num_envs, skeleton.num_hinges, generator=rng))
+    return backend.state()

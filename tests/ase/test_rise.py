@@ -1,0 +1,20 @@
+"""Who is to rise is paid for its height, everyone else as if standing."""
+
+from __future__ import annotations
+
+import torch
+
+from pretrain.ase.rise import rise_reward
+from pretrain.rl.rollout import Rollout
+from pretrain.sim.ground import ground_of
+
+
+def test_height_pays_up_to_standing_and_only_who_is_to_rise(every_clip, skeleton):
+    ground = ground_of(every_clip.library, skeleton)
+    names = every_clip.library.names
+    rising, walk = names.index("getup_faceup"), names.index("walk")
+    height = ground.standing * torch.tensor([[0.0, 0.2, 1.0, 1.3, 0.2]])
+    clips = torch.tensor([[rising, rising, rising, rising, walk]])
+    nothing, flag = torch.zeros_like(height), torch.zeros_like(height, dtype=torch.bool)
+    rollout = Rollout({}, {"obs": height[..., None]}, nothing, nothing, nothing, flag, flag, {"z_clip": clips})
+    torch.testing.assert_close(rise_reward(ground)(rollout), torch.tensor([[0.0, 0.2, 1.0, 1.0, 1.0]]))

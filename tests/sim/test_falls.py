@@ -1,0 +1,142 @@
+"""Who is down, who has fallen for good, and who is given time."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.sim.backend import make_backend
+from pretrain.sim.env import CharacterEnv
+from pretrain.sim.falls import Falls, Protection
+from pretrain.sim.ground import Ground
+
+FOOT, HAND = 0, 1
+WALK, CRAWL, GETUP = 0, 1, 2
+GROUND = Ground(  # of a body with a foot and a hand
+    allowed=torch.tensor([[True, False], [True, True], [True, False]]),
+    lowest=torch.tensor([0.7, 0.2, 0.7]),
+    rising=torch.tensor([False, False, True]),
+    upright=torch.tensor([True, False, False]),
+    standing=0.85,
+)
+STANDING, ON_HANDS = torch.tensor([[True, False]]), torch.tensor([[True, True]])
+TALL, LOW = torch.tensor([0.85]), torch.tensor([0.3])
+
+
+def walking(patience: int, share: float = 1.0) -> Falls:
+    falls = Falls(GROUND, 1, Protection(patience, share))
+    falls.begin(torch.tensor([0]), torch.tensor([WALK]))
+    return falls
+
+
+def see(falls: Falls, touching: torch.Tensor, height: torch.Tensor, clip: int | None = WALK) -> bool:
+    return bool(falls.see(touching, height, None if clip is None else torch.tensor([clip])))
+
+
+def test_nobody_is_given_time_unless_it_is_said():
+    assert see(walking(patience=90, share=0.0), ON_HANDS, LOW)
+    assert see(Falls(GROUND, 1, Protection()), ON_HANDS, LOW, clip=None)
+
+
+def test_what_a_clip_puts_on_the_ground_is_no_fall():
+    falls = walking(patience=0)
+    assert not see(falls, ON_HANDS, LOW, CRAWL)
+    assert not see(falls, STANDING, TALL)
+    assert see(falls, ON_HANDS, LOW, WALK)
+
+
+def test_who_lies_longer_than_patience_has_fallen():
+    falls = walking(patience=3)
+    assert [see(falls, ON_HANDS, LOW) for _ in range(5)] == [False, False, False, True, True]
+
+
+def test_who_lets_go_of_the_ground_is_down_until_it_is_up():
+    falls = walking(patience=3)
+    said = [see(falls, touching, LOW) for touching in (ON_HANDS, STANDING, STANDING, STANDING)]
+    assert said == [False, False, False, True]
+
+
+def test_who_has_stood_has_all_its_time_again():
+    falls = walking(patience=3)
+    for _ in range(3):
+        assert not any(see(falls, ON_HANDS, LOW) for _ in range(3))
+        assert not see(falls, STANDING, TALL)
+        assert falls.down.tolist() == [0]
+
+
+def test_going_from_the_ground_to_the_feet_takes_time_and_the_other_way_none():
+    one = torch.tensor([0])
+    falls = walking(patience=3, share=0.5)
+    falls.protect(one, torch.tensor([WALK]), torch.tensor([CRAWL]))
+    assert falls.patience.tolist() == [0]
+    falls.protect(one, torch.tensor([CRAWL]), torch.tensor([WALK]))
+    assert falls.patience.tolist() == [3]
+
+
+def test_who_begins_in_a_clip_that_rises_is_down_and_has_time_to_be_up():
+    falls = Falls(GROUND, 1, Protection(3))
+    falls.begin(torch.tensor([0]), torch.tensor([GETUP]))
+    assert falls.down.tolist() == [1]
+    assert not see(falls, ON_HANDS, LOW, GETUP)
+    assert not see(falls, STANDING, TALL, GETUP)
+    assert falls.down.tolist() == [0]
+    assert [see(falls, ON_HANDS, LOW, GETUP) for _ in range(4)] == [False, False, False, True]
+
+
+def make(every_clip, humanoid, protection: Protection) -> CharacterEnv:
+    env = CharacterEnv(
+        make_backend("mujoco", humanoid, 64, 1),
+        humanoid.skeleton,
+        every_clip.library,
+        window=3,
+        episode_length=300,
+        rng=torch.Generator().manual_seed(0),
+        protection=protection,
+    )
+    env.reset(torch.arange(64))
+    return env
+
+
+def test_an_episode_may_begin_lying_and_has_patience(every_clip, humanoid):
+    env = make(every_clip, humanoid, Protection(90, share=0.0, lying=1.0))
+    height = env.state().root_pos[:, 2]
+    assert (height < 0.6 * env.falls.ground.standing).float().mean() > 0.9
+    assert height.unique().numel() > 32  # not one pose for all
+    assert env.falls.ground.rising[env.clip].all()
+    torch.testing.assert_close(env.states[:, 0], env.state().flat(), atol=1e-5, rtol=0)
+    walk = torch.full((64,), every_clip.library.names.index("walk"))
+    fell = torch.stack([env.step(torch.zeros(64, 28), walk).fell for _ in range(95)])
+    assert not fell[:85].any()  # one may need some steps to come to the ground
+    assert fell[-1].float().mean() > 0.9  # zero targets lift nobody
+
+
+def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, rng):
+    env = make(every_clip, humanoid, Protection(90, share=0.25, lying=0.25))
+    everyone = torch.arange(64).repeat(50)
+    lying, states = env.falls.draw(everyone, rng)
+    assert len(lying) / len(everyone) == pytest.approx(0.25, abs=0.03)
+    assert states.shape == (len(lying), env.states.shape[-1])
+    began_lying, protected = [], []
+    for _ in range(50):
+        env.reset(torch.arange(64))
+        began_lying.append(env.falls.ground.rising[env.clip])
+        protected.append(env.falls.patience == 90)
+    began_lying, protected = torch.cat(began_lying), torch.cat(protected)
+    assert protected[began_lying].all()
+    assert protected[~began_lying].float().mean() == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_a_snapshot_goes_on_with_who_is_down(every_clip, humanoid):
+    def run(env: CharacterEnv, steps: int) -> torch.Tensor:
+        for _ in range(steps):
+            done = env.step(torch.zeros(64, 28), env.clip).fell
+            env.reset(done.nonzero()[:, 0])
+        return torch.stack([env.falls.down, env.falls.patience])
+
+    first, second = (make(every_clip, humanoid, Protection(20, share=0.3, lying=0.3)) for _ in range(2))
+    run(first, 30)
+    snapshot = first.snapshot()
+    ahead = run(first, 30)
+    assert ahead[0].any()
+    second.restore(snapshot)
+    assert torch.equal(run(second, 30), ahead)

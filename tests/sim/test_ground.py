@@ -1,0 +1,54 @@
+"""What the default clips do with the ground."""
+
+from __future__ import annotations
+
+import torch
+
+from pretrain.motion.library import MotionLibrary
+from pretrain.sim.ground import Ground, ground_of
+
+
+def bodies(ground: Ground, skeleton, library: MotionLibrary, clip: str) -> set[str]:
+    allowed = ground.allowed[library.names.index(clip)].tolist()
+    return {body for body, may in zip(skeleton.bodies, allowed, strict=True) if may}
+
+
+def named(mask: torch.Tensor, library: MotionLibrary) -> set[str]:
+    return {name for name, yes in zip(library.names, mask.tolist(), strict=True) if yes}
+
+
+def test_walking_and_running_put_nothing_but_the_feet_on_the_ground(library, skeleton):
+    ground = ground_of(library, skeleton)
+    for clip in library.names:
+        assert bodies(ground, skeleton, library, clip) == set(skeleton.feet)
+    assert ground.upright.all()
+    assert not ground.rising.any()
+
+
+def test_other_clips_put_down_what_they_are_known_for(every_clip, skeleton):
+    library, ground = every_clip.library, ground_of(every_clip.library, skeleton)
+    hands = {"left_hand", "right_hand"}
+    assert bodies(ground, skeleton, library, "cartwheel") == hands | set(skeleton.feet)
+    for clip in ("crawl", "roll"):
+        assert bodies(ground, skeleton, library, clip) == set(skeleton.bodies)
+    for clip in ("walk", "kick", "punch", "jump", "backflip", "dance_b", "getup_faceup"):
+        assert bodies(ground, skeleton, library, clip) == set(skeleton.feet)
+
+
+def test_two_clips_rise_and_those_that_lean_far_are_not_upright(every_clip, skeleton):
+    library, ground = every_clip.library, ground_of(every_clip.library, skeleton)
+    rising = {"getup_facedown", "getup_faceup"}
+    assert named(ground.rising, library) == rising | {f"{clip}_mirror" for clip in rising}
+    assert {"crawl", "roll", "backflip", "cartwheel", *rising} <= named(~ground.upright, library)
+    assert {"walk", "run", "jump", "punch"} <= named(ground.upright, library)
+    assert (ground.lowest[ground.rising] > 0.8 * ground.standing).all()  # of them, the end counts
+
+
+def test_a_mirrored_clip_may_lie_as_its_original_on_the_other_side(every_clip, skeleton):
+    library, ground = every_clip.library, ground_of(every_clip.library, skeleton)
+    other = list(skeleton.mirrored_bodies)
+    for index, name in enumerate(library.names):
+        if name.endswith("_mirror"):
+            original = library.names.index(name.removesuffix("_mirror"))
+            assert torch.equal(ground.allowed[index], ground.allowed[original][other])
+            torch.testing.assert_close(ground.lowest[index], ground.lowest[original], atol=1e-4, rtol=0)
