@@ -33,6 +33,7 @@ Measured = dict[str, Any]  # None where no world got so far as to be measured
 
 DISTURBANCE = 0.02  # rad on each joint: what makes a deterministic policy's repetitions differ
 REPEATS = 16  # worlds per latent, or latents per state
+SAME = 4  # repetitions of one latent from one state
 PUSH = 500.0  # N at the torso
 PUSH_STEPS = control_steps(0.2)
 PATIENCE = control_steps(3.0)  # steps that a character has to stand again
@@ -98,21 +99,25 @@ def diversity(
     """Distance between rollouts of two seconds from one state: of different z (`ratio`), and of the same z (`repeat`).
 
     Rollouts are aligned in time. Both distances are over that between the clips; `over_repeat` is one over the other.
-    Falls are left out.
+    Falls are left out. The same z is asked for SAME times, of as many z as fill the worlds: how well a motion repeats
+    differs from one z to the next more than anything else here.
     """
     env = make_env(2 * REPEATS * len(clips))
     start = torch.tensor(clips).repeat_interleave(2 * REPEATS)
     begin(env, start, env.library.durations[start] / 2, rng)
-    z = sphere(env.num_envs, dim, rng).view(len(clips), 2, REPEATS, dim)
-    z[:, 1] = z[:, 1, :1]  # the second half of each clip's worlds holds one and the same
-    z = z.flatten(0, 2)
+    z = sphere(env.num_envs, dim, rng).view(len(clips), 2, REPEATS // SAME, SAME, dim)
+    z[:, 1] = z[:, 1, :, :1]
+    z = z.flatten(0, -2)
     played = play(act, env, z, control_steps(2.0), like(z))
-    frames = (played.frames / scale).transpose(0, 1).unflatten(0, (len(clips), 2, REPEATS))
-    stood = played.standing[-1].view(len(clips), 2, REPEATS)
-    different, same = (
-        _mean([spread(frames[c, half][stood[c, half]]) for c in range(len(clips)) if stood[c, half].sum() > 1])
-        for half in (0, 1)
-    )
+    frames, stood = (played.frames / scale).transpose(0, 1), played.standing[-1]
+
+    def apart(groups: Tensor) -> float | None:
+        """Mean distance between the worlds of each of `groups` (G, n) that stood."""
+        standing = [group[stood[group]] for group in groups]
+        return _mean([spread(frames[group]) for group in standing if len(group) > 1])
+
+    worlds = torch.arange(env.num_envs).view(len(clips), 2, REPEATS)
+    different, same = apart(worlds[:, 0]), apart(worlds[:, 1].reshape(-1, SAME))
     own = spread(_clip_frames(env, clips, played.frames.shape[0]) / scale) if len(clips) > 1 else None
     return {"ratio": _over(different, own), "repeat": _over(same, own), "over_repeat": _over(different, same)}
 
