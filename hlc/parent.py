@@ -11,7 +11,9 @@ from pretrain.characters.published import from_manifest
 from pretrain.motion.library import MotionLibrary, pack
 from pretrain.motion.recipe import Dataset, load_dataset
 from pretrain.sim.backend import make_backend
+from pretrain.sim.curriculum import Curriculum
 from pretrain.sim.env import CharacterEnv
+from pretrain.sim.ground import ground_of
 from skills_store.library import SkillLibrary
 from skills_store.store import Store
 from skills_store.version import Version
@@ -33,7 +35,11 @@ class Parent:
     def simulation(
         self, num_envs: int, episode_length: int, *, engine: str, threads: int, rng: torch.Generator
     ) -> CharacterEnv:
-        """`num_envs` worlds whose episodes, of `episode_length` control steps, start from the library's own clips."""
+        """`num_envs` worlds whose episodes, of `episode_length` control steps, start from the library's own clips.
+
+        Only from those that stay upright: any other lies, or ends in a fall, before its controller has decided anything.
+        """
+        upright = ground_of(self.clips, self.character.skeleton).upright
         return CharacterEnv(
             make_backend(engine, self.character, num_envs, threads),
             self.character.skeleton,
@@ -41,6 +47,7 @@ class Parent:
             window=self.skills.window_length,
             episode_length=episode_length,
             rng=rng,
+            curriculum=Curriculum(self.clips.weights * upright, episode_length=episode_length),
         )
 
 

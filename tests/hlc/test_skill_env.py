@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -134,3 +135,11 @@ def test_only_the_direction_of_an_action_counts(toy: HlcConfig, parent: Parent) 
         env.step(scale * action)
         ends.append(env.env.state().flat())
     assert torch.equal(*ends)
+
+
+def test_episodes_begin_in_clips_that_stay_upright(parent: Parent, every_clip) -> None:
+    able = replace(parent, clips=every_clip.library)
+    env = able.simulation(64, 100, engine="mujoco", threads=1, rng=torch.Generator().manual_seed(0))
+    env.reset(torch.arange(64))
+    assert env.falls.ground.upright[env.clip].all()
+    assert len(env.clip.unique()) > 8
