@@ -114,11 +114,12 @@ def described(version: Version, material: Material, made: Quantised, card: Card,
     """The manifest of `version`, but of the int8 policy, with what it was made of and what that cost."""
     old = version.manifest
     policy = old.graphs["policy"].model_copy(update={"parity": made.parity})
-    cost = {"before": made.before, "after": made.after, "lost": made.lost}
+    trained = {"cost": old.card["cost"]} if "cost" in old.card else {}
+    rounding = {"before": made.before, "after": made.after, "lost": made.lost}
     how = {"of": version.pinned, "weights": "int8", "inputs": "uint8", "rows": made.rows, "seed": seed}
     new = {
         "graphs": {**old.graphs, "policy": policy},
-        "card": {**card, "quantised": cost},
+        "card": {**card, **trained, "quantised": rounding},
         "lineage": lineage({**old.lineage.config, "quantised": how}, old.lineage.seed, material.dataset),
         "files": {},
     }

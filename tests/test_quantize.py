@@ -67,8 +67,9 @@ def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, mater
     original, bundled, store = Store(BUNDLED).resolve("humanoid@1"), Store(BUNDLED), Store(tmp_path)
     version = store.publish(described(original, material, made, {"survival": 0.9}, 1), files(bundled, original, made))
     manifest, before = version.manifest, original.manifest
-    assert manifest.card == {"survival": 0.9, "quantised": manifest.card["quantised"]}
-    assert manifest.card["quantised"]["lost"].keys() == {"survival", "skill_recovery", "style"}
+    cost, rounding = before.card["cost"], manifest.card["quantised"]
+    assert manifest.card == {"survival": 0.9, "cost": cost, "quantised": rounding}
+    assert rounding["lost"].keys() == {"survival", "skill_recovery", "style"}
     assert manifest.lineage.config["quantised"]["of"] == original.pinned
     assert manifest.lineage.config.items() > before.lineage.config.items()  # its noise and its clips are the same
     assert 1e-5 < manifest.graphs["policy"].parity.max_abs_error < 0.2
