@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
+from pretrain.int8 import in_int8
 from skills_store.manifest import Character, Graph, Latent, Lineage, Manifest, Parity, Tensor
 from skills_store.store import Store
 
@@ -19,6 +21,22 @@ def publish(store: Store, name: str = "humanoid", seed: int = 0) -> bytes:
     policy, encoder = _policy(rng), _encoder(rng)
     store.publish(_manifest(name), {"policy.onnx": policy, "encoder.onnx": encoder})
     return policy
+
+
+def publish_int8(store: Store, policy: bytes, name: str) -> None:
+    """The same with `policy` in int8."""
+    state, z = rows(4096)
+    asked = {"state": state, "z": z}
+    rounded = in_int8(policy, asked)
+    wanted, found = (
+        np.asarray(ort.InferenceSession(graph, providers=["CPUExecutionProvider"]).run(None, asked)[0])
+        for graph in (policy, rounded)
+    )
+    parity = Parity(max_abs_error=float(np.abs(found - wanted).max()), rows=len(found), batch_sizes=(len(found),))
+    manifest = _manifest(name)
+    graphs = {**manifest.graphs, "policy": POLICY.model_copy(update={"parity": parity})}
+    encoder = _encoder(np.random.default_rng(0))
+    store.publish(manifest.model_copy(update={"graphs": graphs}), {"policy.onnx": rounded, "encoder.onnx": encoder})
 
 
 def rows(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:

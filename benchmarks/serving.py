@@ -5,7 +5,8 @@
 
 Of the peers, those are asked that `python -m benchmarks.peers` has installed.
 
-The server has the first core, the client the last. The two servers take turns, three times; medians are compared.
+The server has the first core, the client the last. The servers take turns, three times; medians are compared. Two workers
+are compared with one by wrk, where it is installed: our own client, in Python, takes a fifth of the cores that they share.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 import onnxruntime as ort
 import orjson
 
-from benchmarks import load, network, peers
+from benchmarks import load, network, peers, wrk
 from benchmarks.servers import Address, await_ready, binary_body, cold_start, json_body, running, yardstick
 from skills_store.store import Store
 
@@ -42,6 +43,18 @@ def bare_rows_per_second(policy: bytes, rows: int, seconds: float) -> float:
         session.run(["targets"], feed)
         done += rows
     return done / spent
+
+
+def sharing_cores(address: Address, request: bytes, seconds: float, cores: set[int]) -> float:
+    """Requests/s on 64 connections, by a client on the same `cores` as the server."""
+    if wrk.installed():
+        return wrk.closed(address, request, 64, max(1, round(seconds)), cores)
+    mine = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        return load.closed(address, [request], 64, seconds).rate
+    finally:
+        os.sched_setaffinity(0, mine)
 
 
 def characters_held(address: Address, request: bytes, seconds: float, opening: tuple[bytes, ...] = ()) -> int:
@@ -65,7 +78,7 @@ def session() -> tuple[bytes, tuple[bytes, ...]]:
     return load.masked(state.tobytes()), (upgrade, load.masked(orjson.dumps({"z": z[0].tolist()}), b"\x81"))
 
 
-def measure(servers: Servers, policy: bytes, seconds: float) -> dict[str, Any]:
+def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) -> dict[str, Any]:
     one, sixty_four = json_body(1), json_body(64)
     ours = {"json": json_body(1, False), "binary": binary_body(1, False)}
     points: dict[str, Callable[[], load.Result]] = {}
@@ -75,13 +88,16 @@ def measure(servers: Servers, policy: bytes, seconds: float) -> dict[str, Any]:
             points[f"{kind}_c{c}"] = lambda c=c, body=body: load.closed(servers["service"], [body], c, seconds)
     points["batch64_json"] = lambda: load.closed(servers["service"], [sixty_four], 1, seconds)
     points["batch64_binary"] = lambda: load.closed(servers["service"], [binary_body(64)], 1, seconds)
-    points["two_workers"] = lambda: load.closed(servers["two"], [ours["binary"]], 64, seconds)
+    points["binary_c64_int8"] = lambda: load.closed(servers["int8"], [ours["binary"]], 64, seconds)
+    points["json_c1_int8"] = lambda: load.closed(servers["int8"], [ours["json"]], 1, seconds)
     runs: dict[str, list[load.Result]] = {name: [] for name in points}
-    bare = []
+    bare, shared = [], []
     for _ in range(3):
         for name, run in points.items():
             runs[name].append(run())
         bare.append(bare_rows_per_second(policy, 64, seconds))
+        shared.append([sharing_cores(servers[name], ours["binary"], seconds, cores) for name in ("service", "two")])
+    one_worker, two_workers = (statistics.median(each) for each in zip(*shared, strict=True))
     rate = {name: statistics.median(r.rate for r in found) for name, found in runs.items()}
     if silent := [name for name, found in rate.items() if not found]:
         raise SystemExit(f"{', '.join(silent)}: not one answer in {seconds:g} s. Is the machine free?")
@@ -104,12 +120,15 @@ def measure(servers: Servers, policy: bytes, seconds: float) -> dict[str, Any]:
         "json_c64_p99": p99["json_c64"] / p99["yardstick_c64"],
         "binary_c64": rate["binary_c64"] / rate["yardstick_c64"],
         "p50_c1": p50["json_c1"] / p50["yardstick_c1"],
-        "two_workers": rate["two_workers"] / rate["binary_c64"],
+        "binary_c64_int8": rate["binary_c64_int8"] / rate["yardstick_c64"],
+        "p50_c1_int8": p50["json_c1_int8"] / p50["yardstick_c1"],
+        "two_workers": two_workers / one_worker,
         "batch64_json": rate["batch64_json"] * 64 / rows,
         "batch64_binary": rate["batch64_binary"] * 64 / rows,
         "characters_30hz": max(count for name, count in held.items() if name != "yardstick"),
         "seen": {
-            "requests_per_s": rate,
+            "requests_per_s": rate | {"one_worker": one_worker, "two_workers": two_workers},
+            "client_of_two_workers": "wrk" if wrk.installed() else "benchmarks.load",
             "p50_ms": p50,
             "p99_ms": p99,
             "bare_rows_per_s": rows,
@@ -129,6 +148,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store, file = Path(folder) / "store", Path(folder) / "policy.onnx"
         policy = network.publish(Store(store))
+        network.publish_int8(Store(store), policy, "int8")
         file.write_bytes(policy)
         envs = peers.ENVS.resolve()
         seen = {name: peers.beside(name, envs, file, store, asked.seconds) for name in peers.installed(envs)}
@@ -136,12 +156,14 @@ def main() -> None:
         starts = [cold_start(store, first) for _ in range(3)]
         with (
             running(store, first) as service,
+            running(store, first, skill="int8") as int8,
             running(store, set(cores), workers=2) as two,
             yardstick(file, first) as plain,
         ):
-            for address in (service, two, plain):
+            servers = {"service": service, "int8": int8, "two": two, "yardstick": plain}
+            for address in servers.values():
                 await_ready(address, json_body(1))
-            result = measure({"service": service, "two": two, "yardstick": plain}, policy, asked.seconds)
+            result = measure(servers, policy, asked.seconds, set(cores))
     result["cold_start_s"], result["idle_mib"] = (statistics.median(each) for each in zip(*starts, strict=True))
     result["peers"] = peers.least(seen) if seen else None
     result["seen"]["peers"] = seen

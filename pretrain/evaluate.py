@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from pretrain.ase.latents import LatentSchedule, sphere
+from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import Demos
 from pretrain.card import Card, write_card
 from pretrain.characters.state import CharacterState, unflat
@@ -33,7 +33,7 @@ from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
 from pretrain.sim.ground import ground_of
-from pretrain.trials import PATIENCE, Like, advance, anyone, diversity, performance, recovery
+from pretrain.trials import PATIENCE, Like, anyone, diversity, performance, recovery, wander
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
 from skills_store.opening import open_store
@@ -67,29 +67,46 @@ class Episodes:
     clip: Tensor  # (E,) index of the clip each began in
     lengths: Tensor  # (E,) steps before a fall
     agreement: Tensor  # (E,) mean <z, enc(window)> while standing
+    style: Tensor | None  # (E,) mean likeness to the clips while standing, where the library can tell
     speed: Tensor  # (E,) mean horizontal speed while standing, m/s
     coverage: dict[str, float]
     jerk: Tensor  # (E,) mean absolute jerk of the joints while standing, rad/s^3
     windows: Tensor  # (M, W * F) a sample of the style windows while standing
 
 
+def world(skills: SkillLibrary, material: Material, n: int, under: Conditions, rng: Generator) -> CharacterEnv:
+    """`n` characters that begin in the clips; where some of these rise, they all have time to."""
+    rising = ground_of(material.library, material.character.skeleton).rising.any()
+    return CharacterEnv(
+        make_backend(under.engine, material.character, n, under.threads),
+        material.character.skeleton,
+        material.library,
+        window=skills.window_length,
+        episode_length=control_steps(under.seconds),
+        rng=rng,
+        protection=Protection(PATIENCE, share=1.0) if rising else NOBODY,
+    )
+
+
+def redrawn(skills: SkillLibrary, under: Conditions) -> LatentSchedule:
+    """Random skills, each for a random while."""
+    return LatentSchedule(skills.latent_dim, 1, control_steps(under.longest_skill), 0.0)
+
+
 def random_skill_episodes(
-    skills: SkillLibrary, env: CharacterEnv, schedule: LatentSchedule, coverage: Coverage, rng: Generator, like: Like
+    skills: SkillLibrary, env: CharacterEnv, schedule: LatentSchedule, coverage: Coverage, rng: Generator
 ) -> Episodes:
-    """One episode per world, from a clip state, under random skills redrawn by `schedule`; the policy is deterministic."""
-    n, steps = env.num_envs, env.episode_length
-    env.reset(torch.arange(n))
-    clip = env.clip.clone()
-    z, left = sphere(n, schedule.dim, rng), schedule.lifetimes(n, rng)
-    standing, counted = torch.ones(n, dtype=torch.bool), torch.zeros(n)
-    agreement, speed, jolts = torch.zeros(n), torch.zeros(n), torch.zeros(n)
+    """What `wander` shows of the policy, which is deterministic."""
+    n = env.num_envs
+    counted, agreement, likeness = torch.zeros(n), torch.zeros(n), torch.zeros(n)
+    speed, jolts = torch.zeros(n), torch.zeros(n)
     angles: list[Tensor] = []
     sample: list[Tensor] = []
-    for step in range(steps):
-        outcome = advance(skills.act, env, z, like(z))
-        standing &= ~(outcome.fell | outcome.broken)
-        code = torch.from_numpy(skills.encode(env.states.numpy()))
-        agreement += standing * (code * z).sum(-1)
+    for step, (_, z, standing) in enumerate(wander(skills.act, env, schedule, rng, nearest_clip(skills, env))):
+        states = env.states.numpy()
+        agreement += standing * (torch.from_numpy(skills.encode(states)) * z).sum(-1)
+        if skills.discriminator is not None:
+            likeness += standing * torch.from_numpy(skills.style(states))
         speed += standing * env.state().root_vel[:, :2].norm(dim=-1)
         counted += standing
         angles = [*angles[-3:], env.state().joint_pos.clone()]
@@ -99,15 +116,13 @@ def random_skill_episodes(
             coverage.see(env.windows()[standing])
             if step % SAMPLED == 0:
                 sample.append(env.windows()[standing])
-        left -= 1
-        expired = (left <= 0).nonzero()[:, 0]
-        z[expired], left[expired] = sphere(len(expired), schedule.dim, rng), schedule.lifetimes(len(expired), rng)
     stood = counted.clamp_min(1)
     smooth = jolts / (counted - 3).clamp_min(1)
     return Episodes(
-        clip=clip,
+        clip=env.clip.clone(),
         lengths=counted,
         agreement=agreement / stood,
+        style=likeness / stood if skills.discriminator is not None else None,
         speed=speed / stood,
         coverage=coverage.per_clip(),
         jerk=smooth,
@@ -132,23 +147,12 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
     rng = torch.Generator().manual_seed(under.seed)
 
     def make_env(n: int) -> CharacterEnv:
-        return CharacterEnv(
-            make_backend(under.engine, material.character, n, under.threads),
-            material.character.skeleton,
-            library,
-            window=window,
-            episode_length=control_steps(under.seconds),
-            rng=rng,
-            protection=protection,
-        )
+        return world(skills, material, n, under, rng)
 
-    ground = ground_of(library, material.character.skeleton)
-    protection = Protection(PATIENCE, share=1.0) if ground.rising.any() else NOBODY
-    like = nearest_clip(skills) if ground.rising.any() else anyone
     env = make_env(under.episodes)
-    schedule = LatentSchedule(skills.latent_dim, 1, control_steps(under.longest_skill), 0.0)
+    like = nearest_clip(skills, env)
     targets, scale = coverage_targets(material.dataset.clips, library, window)
-    episodes = random_skill_episodes(skills, env, schedule, Coverage(targets, scale), rng, like)
+    episodes = random_skill_episodes(skills, env, redrawn(skills, under), Coverage(targets, scale), rng)
     survival = episodes.lengths / env.episode_length
     own = [library.names.index(target.name) for target in targets]  # mirrors left out
     frame_scale = scale.view(window, -1)[-1]
@@ -158,6 +162,7 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
         "survival": float(survival.mean()),
         "survival_per_clip": begun_in(episodes.clip, survival, library.names),
         "skill_recovery": float(episodes.agreement.mean()),
+        "style": None if episodes.style is None else float(episodes.style.mean()),
         "coverage": float(np.mean(list(episodes.coverage.values()))),
         "coverage_per_clip": episodes.coverage,
         "speed": float(episodes.speed.mean()),
@@ -169,6 +174,7 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
         "detail": {
             "survival": interval(survival),
             "skill_recovery": interval(episodes.agreement),
+            **({} if episodes.style is None else {"style": interval(episodes.style)}),
             "speed": interval(episodes.speed),
             "jerk": interval(episodes.jerk),
             "falls_per_second": torch.histc(
@@ -185,8 +191,10 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
     return {**card, "caveats": caveats(card, material.dataset.originals)}
 
 
-def nearest_clip(skills: SkillLibrary) -> Like:
-    """The clip whose own latent is nearest, as in training: the clips are in the library's order."""
+def nearest_clip(skills: SkillLibrary, env: CharacterEnv) -> Like:
+    """The clip whose own latent is nearest, as in training, where it matters for what a fall is."""
+    if not env.falls.ground.rising.any():
+        return anyone
     own = torch.tensor(list(skills.version.manifest.latent.clips.values()))
     return lambda z: (z @ own.T).argmax(-1)
 
@@ -262,6 +270,7 @@ def rows(card: Card) -> list[Row]:
         ("survival", lambda c: f"{c['survival'] * steps:.0f}/{steps} steps"),
         *(begun(name) for name in card["survival_per_clip"]),
         ("skill recovery", lambda c: f"{c['skill_recovery']:.3f}"),
+        ("likeness to the clips", lambda c: _number(c.get("style"))),
         ("coverage", lambda c: f"{c['coverage']:.2f}"),
         *(clip_rows(name) for name in card["coverage_per_clip"]),
         ("speed", lambda c: f"{c['speed']:.2f} m/s"),

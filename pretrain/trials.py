@@ -6,7 +6,7 @@ is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from pretrain.ase.latents import sphere
+from pretrain.ase.latents import LatentSchedule, sphere
 from pretrain.characters.kinematics import forward
 from pretrain.characters.rotations import facing, into_heading, up_axis
 from pretrain.characters.skeleton import Skeleton
@@ -70,6 +70,28 @@ def play(act: Act, env: CharacterEnv, z: Tensor, steps: int, like: Tensor | None
         bodies.append(body_positions(env.skeleton, env.state()))
         standing.append(upright)
     return Played(torch.stack(frames), torch.stack(bodies), torch.stack(standing))
+
+
+def wander(
+    act: Act, env: CharacterEnv, schedule: LatentSchedule, rng: Generator, like: Like = anyone
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """One episode per world, from a clip state, under random skills redrawn by `schedule`.
+
+    After each step: the states before it (N, S), the z that they were under (N, D), and who has not fallen yet (N,).
+    """
+    n = env.num_envs
+    env.reset(torch.arange(n))
+    z, left = sphere(n, schedule.dim, rng), schedule.lifetimes(n, rng)
+    standing = torch.ones(n, dtype=torch.bool)
+    for _ in range(env.episode_length):
+        state = env.state().flat()
+        outcome = advance(act, env, z, like(z))
+        standing = standing & ~(outcome.fell | outcome.broken)
+        yield state, z, standing
+        left -= 1
+        expired = (left <= 0).nonzero()[:, 0]
+        z = z.clone()
+        z[expired], left[expired] = sphere(len(expired), schedule.dim, rng), schedule.lifetimes(len(expired), rng)
 
 
 def body_positions(skeleton: Skeleton, state: CharacterState) -> Tensor:

@@ -127,7 +127,7 @@ class Batcher:
     def _settle(self, batch: list[Waiting], outcomes: list[Array | Exception], seconds: float) -> None:
         rows = sum(asked.rows for asked in batch)
         self.rows -= rows
-        self._observe(Ran(len(batch), rows, perf_counter() - batch[0].since - seconds, seconds))
+        ran = Ran(len(batch), rows, perf_counter() - batch[0].since - seconds, seconds)
         for asked, outcome in zip(batch, outcomes, strict=True):
             if asked.outcome.done():  # its client left meanwhile
                 continue
@@ -135,6 +135,7 @@ class Batcher:
                 asked.outcome.set_exception(outcome)
             else:
                 asked.outcome.set_result(outcome)
+        asyncio.get_running_loop().call_soon(self._observe, ran)  # counted once these replies are on their way
 
 
 def _together(run: Run, batch: list[Waiting]) -> list[Array]:

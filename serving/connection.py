@@ -180,12 +180,14 @@ class Connection(HttpToolsProtocol):
         front, head = self.front, exchange.head
         assert front.hot is not None
         work = partial(front.hot.answer, head.path, head.headers, exchange.body)
-        reply = await front.door.answer(head.path, head.route, head.headers, work)
+        await front.door.answer(head.path, head.route, head.headers, work, partial(self._send, exchange))
+        self.tasks.discard(exchange.task)  # a callback would cost another turn of the loop
+
+    def _send(self, exchange: Exchange, reply: Reply) -> None:
         exchange.response_complete = True
         if not exchange.disconnected:
             self._write(reply, exchange.keep_alive)
             self.on_response_complete()
-        self.tasks.discard(exchange.task)  # a callback would cost another turn of the loop
 
     def _write(self, reply: Reply, keep_alive: bool) -> None:
         lines = [STATUS_LINE[reply.status]]

@@ -44,17 +44,23 @@ class Door:
         return b"%s-%x" % (self._prefix.encode(), next(self._count))
 
     async def answer(
-        self, path: str, route: str, headers: Mapping[bytes, bytes], work: Callable[[], Awaitable[Reply]]
-    ) -> Reply:
-        """The reply of `work`, if the guard lets this request in; a Problem in any other case."""
+        self,
+        path: str,
+        route: str,
+        headers: Mapping[bytes, bytes],
+        work: Callable[[], Awaitable[Reply]],
+        send: Callable[[Reply], None],
+    ) -> None:
+        """Send the reply of `work`, if the guard lets this request in; a Problem in any other case."""
         started, request_id, who = perf_counter(), self.request_id(headers), ""
         try:
             who = self.guard.admit(path, headers)
             reply = await work()
         except Exception as error:
             reply = self.problem(error, path, request_id)
-        self.over(route, reply.status, perf_counter() - started, request_id, who)
-        return Reply(reply.status, reply.body, (*reply.headers, (b"x-request-id", request_id)))
+        seconds = perf_counter() - started
+        send(Reply(reply.status, reply.body, (*reply.headers, (b"x-request-id", request_id))))
+        self.over(route, reply.status, seconds, request_id, who)  # counted while the client reads
 
     def problem(self, error: Exception, path: str, request_id: bytes) -> Reply:
         if not isinstance(error, Refusal):

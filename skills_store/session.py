@@ -58,8 +58,7 @@ class Net:
             array = np.ascontiguousarray(values, dtype=np.float32)
         except (ValueError, TypeError) as error:
             raise InvalidInput(f"{self.where} needs numbers for {tensor.name}: {error}") from error
-        sizes = zip(array.shape, tensor.shape, strict=False)
-        if array.ndim != len(tensor.shape) or any(isinstance(want, int) and have != want for have, want in sizes):
+        if array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:  # the first axis alone is free
             wanted = ", ".join(map(str, tensor.shape))
             raise InvalidInput(f"{self.where} needs {tensor.name} of shape ({wanted}), got {array.shape}")
         return array

@@ -28,20 +28,22 @@ MAX_ROW = 2**20  # elements in one row of what depends on the input
 # must repeat), what makes a tensor as large as a number says (ConstantOfShape, Range, Tile, ...: a few bytes would take all
 # memory), and anything outside the default domain (EPContext and custom ops carry native code).
 _ALLOWED = """
-    Abs Acos Add And ArgMax ArgMin Asin Atan Cast CastLike Ceil Celu Clip Concat Constant Cos Cosh CumSum Div Einsum Elu
-    Equal Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater GreaterOrEqual HardSigmoid
-    HardSwish Identity IsInf IsNaN LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax MatMul Max Mean Min Mish
-    Mod Mul Neg Not Or PRelu Pow RMSNormalization Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
-    ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Round ScatterElements ScatterND Selu Shape
-    Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign Split Sqrt Squeeze Sub Sum Swish Tan Tanh Transpose Trilu
-    Unsqueeze Where Xor
+    Abs Acos Add And ArgMax ArgMin Asin Atan Cast CastLike Ceil Celu Clip Concat Constant Cos Cosh CumSum
+    DequantizeLinear Div Einsum Elu Equal Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater
+    GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LayerNormalization LeakyRelu Less LessOrEqual Log
+    LogSoftmax MatMul Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow QuantizeLinear RMSNormalization Reciprocal
+    ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare
+    Relu Reshape Round ScatterElements ScatterND Selu Shape Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign
+    Split Sqrt Squeeze Sub Sum Swish Tan Tanh Transpose Trilu Unsqueeze Where Xor
 """
 OPERATORS = frozenset(_ALLOWED.split())
 # Expand is as large as a number says, too, but exporters need it for the batch: the number has to be a shape's or a constant.
 SHAPE_OPERATORS = frozenset(
     ["Concat", "Constant", "Gather", "Identity", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"]
 )
-DTYPES = ("FLOAT", "FLOAT16", "DOUBLE", "INT32", "INT64", "BOOL")
+ROUNDING = frozenset(["DequantizeLinear", "QuantizeLinear"])
+DTYPES = ("FLOAT", "FLOAT16", "DOUBLE", "INT8", "UINT8", "INT32", "INT64", "BOOL")
+TOLERANCE = 1e-5  # between a graph and the network it was made of, unless it is rounded on purpose
 
 
 def admit(where: str, data: bytes, graph: Graph) -> None:
@@ -50,7 +52,8 @@ def admit(where: str, data: bytes, graph: Graph) -> None:
         raise GateRefused(where, [f"{len(data)} bytes, over the cap of {MAX_BYTES}"])
     model = _parsed(where, data)
     # Each stage may rely on the one before it, and is not run at all when that one refused.
-    for stage in (_structure, _weights, _expansions, _checked, _shapes, lambda m: _interface(m, graph)):
+    plain = (_structure, _weights, _expansions, _roundings, _checked, _shapes)
+    for stage in (*plain, lambda m: _interface(m, graph), lambda m: _parity(m, graph)):
         if reasons := list(dict.fromkeys(stage(model))):
             raise GateRefused(where, reasons[:8])
 
@@ -144,6 +147,24 @@ def _expansions(model: onnx.ModelProto) -> Iterator[str]:
             asked += maker.input
 
 
+def _roundings(model: onnx.ModelProto) -> Iterator[str]:
+    """What is rounded is so by a constant step above 0: one for a tensor, or for weights one along an axis."""
+    weights = {tensor.name: tensor for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        if node.op_type not in ROUNDING:
+            continue
+        if odd := [a.name for a in node.attribute if a.name != "axis"]:
+            yield f"{node.op_type} has {', '.join(odd)}; it may have an axis"
+        if not 2 <= len(node.input) <= 3 or any(name not in weights for name in node.input[1:]):
+            yield f"{node.op_type} rounds by what is no constant"
+            continue
+        step = numpy_helper.to_array(weights[node.input[1]])
+        if not (step > 0).all():
+            yield f"{node.op_type} has a step that is not above 0"
+        if step.size != 1 and node.input[0] not in weights:
+            yield f"{node.op_type} has {step.size} steps for what is no weight; it needs one"
+
+
 def _checked(model: onnx.ModelProto) -> Iterator[str]:
     try:
         checker.check_model(model, full_check=True)
@@ -187,6 +208,13 @@ def _interface(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
             continue
         for name, tensor in declared.items():
             yield from _same(f"{side} {name!r}", found[name], tensor)
+
+
+def _parity(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
+    """Only a quantised graph may be further from what it was made of; its card says what that costs."""
+    rounded = any(node.op_type == "QuantizeLinear" for node in model.graph.node)
+    if graph.parity.max_abs_error > TOLERANCE and not rounded:
+        yield f"parity.max_abs_error is {graph.parity.max_abs_error:.2g}, over {TOLERANCE:.0e}, and it is not quantised"
 
 
 def _same(what: str, value: onnx.ValueInfoProto, tensor: Tensor) -> Iterator[str]:

@@ -225,6 +225,21 @@ def written_twice(model: onnx.ModelProto) -> None:
     model.graph.node.append(helper.make_node("Identity", ["state"], ["h"]))
 
 
+def rounding(step: float | list[float] | None, **attributes: Any) -> Spoil:
+    """The hidden layer rounded to int8, by `step`; None: by what the input says."""
+
+    def spoil(model: onnx.ModelProto) -> None:
+        if step is not None:
+            model.graph.initializer.append(numpy_helper.from_array(np.array(step, np.float32), "step"))
+        rounded = helper.make_node("QuantizeLinear", ["a", "step" if step is not None else "z"], ["q"], **attributes)
+        back = helper.make_node("DequantizeLinear", ["q", "step" if step is not None else "z"], ["r"])
+        for node in (rounded, back):
+            model.graph.node.insert(len(model.graph.node) - 1, node)
+        model.graph.node[-1].input[0] = "r"
+
+    return spoil
+
+
 HOSTILE: dict[str, tuple[Spoil, str]] = {
     "external data above its folder": (external("../../etc/passwd"), "outside the file"),
     "external data at an absolute path": (external("/etc/passwd"), "outside the file"),
@@ -268,6 +283,12 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "a small tensor made huge": (huge_expand, "over the cap"),
     "a small tensor made huge by arithmetic": (computed_expand, "as large as Mul says"),
     "two small tensors made huge": (huge_product, "10000000000 elements, over the cap"),
+    "rounding by what the input says": (rounding(None), "rounds by what is no constant"),
+    "rounding by nothing": (rounding(0.0), "a step that is not above 0"),
+    "rounding backwards": (rounding(-0.1), "a step that is not above 0"),
+    "rounding the rows of a batch of three": (rounding([0.1, 0.1, 0.1], axis=0), "3 steps for what is no weight"),
+    "rounding in blocks": (rounding(0.1, block_size=2**40), "has block_size"),
+    "rounding to a type of its own": (rounding(0.1, output_dtype=17), "has output_dtype"),
     "as many columns as rows": (rows_by_rows, "a free axis other than the first"),
     "a huge tensor that says it is small": (lying_shape, r"onnx\.checker|over the cap"),
     "numbers made text": (cast_to_text, "of type STRING"),

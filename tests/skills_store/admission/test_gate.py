@@ -19,6 +19,7 @@ from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest
 from skills_store.store import BUNDLED, Store
 from tests import tiny
+from tests.skills_store.admission.hostile import rounding
 
 
 def test_tiny_graphs_are_admitted() -> None:
@@ -53,6 +54,15 @@ def test_no_graph_without_a_parity_report() -> None:
     for parity in (None, {"max_abs_error": 0.0, "rows": 0, "batch_sizes": [1]}, {"max_abs_error": 1.0, "rows": 1}):
         with pytest.raises(ValidationError, match="parity"):
             Manifest.model_validate(plain | {"graphs": {"policy": plain["graphs"]["policy"] | {"parity": parity}}})
+
+
+def test_only_what_is_rounded_on_purpose_may_be_far_from_what_it_was_made_of() -> None:
+    far = tiny.POLICY.model_copy(update={"parity": tiny.POLICY.parity.model_copy(update={"max_abs_error": 0.02})})
+    with pytest.raises(GateRefused, match=r"max_abs_error is 0\.02, over 1e-05, and it is not quantised"):
+        gate.admit("policy", tiny.policy(), far)
+    model = onnx.load_model_from_string(tiny.policy())
+    rounding(0.01)(model)
+    gate.admit("policy", model.SerializeToString(), far)
 
 
 def test_over_the_size_cap(monkeypatch: pytest.MonkeyPatch) -> None:

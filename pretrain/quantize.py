@@ -1,0 +1,170 @@
+"""A library's policy in int8, published as the library's next version: measured beside the float one, refused if it loses.
+
+python -m pretrain.quantize humanoid@1
+
+The encoder and the style graph stay as they are: they are not asked 30 times a second.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from pretrain.card import Card
+from pretrain.coverage import Coverage, coverage_targets
+from pretrain.evaluate import Conditions, nearest_clip, random_skill_episodes, redrawn, skill_card, table, world
+from pretrain.int8 import in_int8
+from pretrain.material import Material, material_of
+from pretrain.motion.provenance import lineage
+from pretrain.rl.run import options, whole
+from pretrain.trials import Act, wander
+from skills_store.errors import StoreError
+from skills_store.library import SkillLibrary
+from skills_store.manifest import Manifest, Parity
+from skills_store.opening import open_store
+from skills_store.session import Array, load_net
+from skills_store.store import Store
+from skills_store.version import Version
+
+WORLDS = 256  # whose states say how wide the inputs of each product are
+EVERY = 10  # steps
+BATCH_SIZES = (1, 3, 64)
+MOST_LOST = 0.01  # of each measure, of what the float policy has
+
+Measures = dict[str, float]
+
+
+class Refused(ValueError):
+    """What cannot be quantised, or loses too much by it."""
+
+
+@dataclass(frozen=True)
+class Quantised:
+    skills: SkillLibrary  # with the policy in int8
+    policy: bytes
+    parity: Parity  # with the float policy
+    rows: int  # that it was calibrated on
+    before: Measures
+    after: Measures
+
+    @property
+    def lost(self) -> Measures:
+        """Of each measure, relative; below 0 it gained."""
+        return {name: 1 - self.after[name] / found for name, found in self.before.items() if found > 0}
+
+
+def quantised(store: Store, version: Version, material: Material, under: Conditions) -> Quantised:
+    """Its policy in int8, and both measured in the same episodes."""
+    if "quantised" in version.manifest.lineage.config:
+        raise Refused(f"{version.ref} is quantised already; give the float version that it was made of")
+    graph, threads = version.manifest.graphs["policy"], torch.get_num_threads()
+    skills = SkillLibrary.open(store, version, intra_op_num_threads=threads)
+    rows = visited(skills, material, under)
+    policy = in_int8(store.read(version, graph.file), rows)
+    rounded = replace(skills, policy=load_net("the int8 policy", policy, graph, threads, "cpu"))
+    found = parity(skills.act, rounded.act, rows)
+    before, after = (measured(each, material, under) for each in (skills, rounded))
+    return Quantised(rounded, policy, found, len(rows["state"]), before, after)
+
+
+def visited(skills: SkillLibrary, material: Material, under: Conditions) -> dict[str, Array]:
+    """What the policy is asked while it stands: state (N, S) and z (N, D), in other episodes than it is measured in."""
+    rng = torch.Generator().manual_seed(under.seed + 1)
+    env = world(skills, material, WORLDS, under, rng)
+    steps = list(wander(skills.act, env, redrawn(skills, under), rng, nearest_clip(skills, env)))[::EVERY]
+    state, z = (torch.cat([step[i][step[2]] for step in steps]).numpy() for i in (0, 1))
+    return {"state": state, "z": z}
+
+
+def parity(before: Act, after: Act, rows: dict[str, Array]) -> Parity:
+    """How far the answers of the two are apart, rad, over all rows in batches of each size."""
+    state, z = rows["state"], rows["z"]
+    wanted, worst = before(state, z), 0.0
+    for size in BATCH_SIZES:
+        for i in range(0, len(state), size):
+            found = after(state[i : i + size], z[i : i + size])
+            worst = max(worst, float(np.abs(found - wanted[i : i + size]).max()))
+    return Parity(max_abs_error=worst, rows=len(state), batch_sizes=BATCH_SIZES)
+
+
+def measured(skills: SkillLibrary, material: Material, under: Conditions) -> Measures:
+    """The measures that may not be lost, as on the card of the same conditions."""
+    rng = torch.Generator().manual_seed(under.seed)
+    env = world(skills, material, under.episodes, under, rng)
+    coverage = Coverage(*coverage_targets(material.dataset.clips, material.library, skills.window_length))
+    episodes = random_skill_episodes(skills, env, redrawn(skills, under), coverage, rng)
+    found = {"survival": episodes.lengths / env.episode_length, "skill_recovery": episodes.agreement}
+    found |= {} if episodes.style is None else {"style": episodes.style}
+    return {name: float(each.mean()) for name, each in found.items()}
+
+
+def accept(ref: str, made: Quantised) -> None:
+    """Refused where more than MOST_LOST is lost of any measure."""
+    if worse := [f"{name} by {share:.1%}" for name, share in made.lost.items() if share > MOST_LOST]:
+        raise Refused(
+            f"{ref} in int8 loses too much: {', '.join(worse)}, of at most {MOST_LOST:.0%} each; "
+            "force=true publishes it nevertheless"
+        )
+
+
+def described(version: Version, material: Material, made: Quantised, card: Card, seed: int) -> Manifest:
+    """The manifest of `version`, but of the int8 policy, with what it was made of and what that cost."""
+    old = version.manifest
+    policy = old.graphs["policy"].model_copy(update={"parity": made.parity})
+    trained = {"cost": old.card["cost"]} if "cost" in old.card else {}
+    rounding = {"before": made.before, "after": made.after, "lost": made.lost}
+    how = {"of": version.pinned, "weights": "int8", "inputs": "uint8", "rows": made.rows, "seed": seed}
+    new = {
+        "graphs": {**old.graphs, "policy": policy},
+        "card": {**card, **trained, "quantised": rounding},
+        "lineage": lineage({**old.lineage.config, "quantised": how}, old.lineage.seed, material.dataset),
+        "files": {},
+    }
+    return old.model_copy(update=new)
+
+
+def files(store: Store, version: Version, made: Quantised) -> dict[str, bytes]:
+    graphs = version.manifest.graphs
+    return {each.file: store.read(version, each.file) for each in graphs.values()} | {
+        graphs["policy"].file: made.policy
+    }
+
+
+def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
+    version = store.resolve(ref)
+    if version.manifest.kind != "skills":
+        raise Refused(f"{version.ref} is a {version.manifest.kind}, not a skill library")
+    window = version.manifest.graphs["encoder"].input("window").shape[1]
+    assert isinstance(window, int)
+    material = material_of(version.manifest, window)
+    made = quantised(store, version, material, under)
+    for name, share in made.lost.items():
+        print(f"{name}: {made.before[name]:.4f} in float, {made.after[name]:.4f} in int8, lost {share:.2%}", flush=True)
+    if not force:
+        accept(version.ref, made)
+    card = skill_card(made.skills, material, under)
+    print(table({f"{version.ref} in int8": card}), flush=True)
+    return store.publish(described(version, material, made, card, under.seed), files(store, version, made))
+
+
+def main(arguments: list[str]) -> int:
+    defaults = {"store": "", "episodes": "1024", "seed": "1234", "force": "false"}
+    try:
+        asked = options([a for a in arguments if "=" in a], defaults)
+        refs = [a for a in arguments if "=" not in a]
+        if len(refs) != 1:
+            raise Refused(f"give one library, as humanoid@1; got {', '.join(refs) or 'none'}")
+        under = Conditions(episodes=whole(asked, "episodes", 2), seed=whole(asked, "seed", 0))
+        published = run(open_store(asked["store"]), refs[0], under, asked["force"] == "true")
+    except (StoreError, ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"published {published.ref} ({published.digest[:19]})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
