@@ -84,6 +84,7 @@ def test_a_flood_of_one_key_is_told_to_wait_and_the_others_are_served(standing, 
     assert set(during.statuses) == {200}
     assert during.failed == 0
     assert set(told) == {"200", "429"}
+    assert told["429"] < (200 + connections) * (seconds + 4)  # each refusal is kept back: the flood slows itself
     assert factor is None or during.percentile(99) <= factor * before.percentile(99)
 
 
