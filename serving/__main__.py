@@ -12,7 +12,6 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 from pydantic import ValidationError
-from uvicorn.supervisors import Multiprocess
 
 from serving.app import create_app
 from serving.channel import Channel
@@ -20,6 +19,7 @@ from serving.connection import Connection
 from serving.logs import configure
 from serving.metrics import SHARED
 from serving.settings import Settings
+from serving.supervisor import Supervisor
 from skills_store.errors import StoreError
 from skills_store.opening import open_store
 
@@ -56,7 +56,7 @@ def main() -> int:
         if settings.workers == 1:
             uvicorn.Server(config).run(sockets=[listening])
         else:
-            Multiprocess(config, sockets=[listening]).run()
+            Supervisor(config, sockets=[listening]).run()
     return 0
 
 

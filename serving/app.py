@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -27,6 +28,7 @@ from serving.settings import Settings
 from serving.tracing import Traced, configured
 
 log = logging.getLogger("repertoire.serving")
+YIELD = 0.0002  # s for which a thread that reads the store may keep a request waiting; Python would let it for 5 ms
 HTTP_CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -61,6 +63,7 @@ async def _opened(service: Service, front: Front) -> AsyncIterator[dict[str, Any
         log.warning("not ready: %s", refusal)
     gc.collect()
     gc.freeze()  # the framework's own objects: looking through them again and again costs requests some 15 ms each time
+    sys.setswitchinterval(YIELD)
     drain_on_sigterm(front.door, service.settings.drain)
     watching = asyncio.create_task(service.watch())
     watching.add_done_callback(_ended)

@@ -1,5 +1,6 @@
-"""Connection: uvicorn's own, with two things more. Clients that are slow or too many are cut off; and a whole, plain
-request for a hot route is answered without the framework, which costs a good part of the time of such a request.
+"""Connection: uvicorn's own, with three things more. Clients that are slow or too many are cut off; a request that meets
+the end of the process is answered; and a whole, plain request for a hot route is answered without the framework, which
+costs a good part of the time of such a request.
 
 Anything else about a request (another route, chunks, `Expect`, an upgrade, a query, pipelining) goes the usual way. A head
 that was answered here once, byte for byte, is not parsed again: control loops send the same one all their life.
@@ -24,6 +25,7 @@ UNUSUAL = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"content-enco
 END = b"\r\n\r\n"  # of a head
 LONGEST_HEAD = 2048  # bytes of a head that is remembered
 MOST_HEADS = 1024
+PATIENCE = 1.0  # s, at the end, for a request that is on its way
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,19 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._in_time()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Called once this process listens no more. A connection on which nothing is asked has a while to ask, for what is
+        closed with a request in its buffer, or on the way there, is reset. The answer asks its client to connect anew."""
+        self.front.door.draining = True
+        if self.cycle is None or self.cycle.response_complete:
+            self.loop.call_later(PATIENCE, self._end_if_silent)
+        else:
+            self.cycle.keep_alive = False
+
+    def _end_if_silent(self) -> None:
+        if self.between and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         begins = self.between and (self.cycle is None or self.cycle.response_complete)

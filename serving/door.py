@@ -5,6 +5,7 @@ Every request has an id, in its reply and in the log; a client may bring its own
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -57,6 +58,7 @@ class Door:
             who = self.guard.admit(path, headers)
             reply = await work()
         except Exception as error:
+            started += await held(error)  # not the service's own time
             reply = self.problem(error, path, request_id)
         seconds = perf_counter() - started
         send(Reply(reply.status, reply.body, (*reply.headers, (b"x-request-id", request_id))))
@@ -78,6 +80,15 @@ class Door:
 
     def too_large(self) -> Refusal:
         return Refusal(413, "body_too_large", "the body is too large", None, f"at most {self.max_body} bytes")
+
+
+async def held(error: Exception) -> float:
+    """Keep a refusal back for as long as it says; the seconds that took. A client that asks again as soon as it is refused
+    would cost the others as much as if it was served."""
+    seconds = error.hold if isinstance(error, Refusal) else 0.0
+    if seconds:
+        await asyncio.sleep(seconds)
+    return seconds
 
 
 class Enclosed:
@@ -109,6 +120,7 @@ class Enclosed:
         except ClientDisconnect:  # nobody is left to answer
             return None
         except Exception as error:
+            started += await held(error)
             reply = self.door.problem(error, scope["path"], request_id)
             if not status:  # otherwise half a reply is out, and only closing the connection is left
                 await reply.response()(scope, receive, watched)

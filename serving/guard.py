@@ -15,25 +15,34 @@ from serving.problems import Refusal
 log = logging.getLogger("repertoire.serving")
 OPEN = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"})
 ANYONE = "anonymous"
+LONGEST_HOLD = 1.0  # s
 
 
 @dataclass
 class Bucket:
-    """A token bucket that holds one second's worth."""
+    """A token bucket that holds one second's worth, and beside it one of what it refused."""
 
     rate: float  # 1/s
     tokens: float
     at: float
+    refused: float = 0.0  # lately: falls by `rate` a second, to 0
 
     def take(self, now: float) -> float:
         """0, or the seconds until there is a token."""
-        full = max(1.0, self.rate)
-        self.tokens = min(full, self.tokens + (now - self.at) * self.rate)
+        full, more = max(1.0, self.rate), (now - self.at) * self.rate
+        self.tokens = min(full, self.tokens + more)
+        self.refused = max(0.0, self.refused - more)
         self.at = now
         if self.tokens < 1:
+            self.refused = min(full, self.refused) + 1
             return (1 - self.tokens) / self.rate
         self.tokens -= 1
         return 0.0
+
+    @property
+    def hold(self) -> float:
+        """s to keep the refusal back: nothing for one now and then, more and more for a key that asks all the time."""
+        return min(LONGEST_HOLD, (self.refused - 1) / self.rate)
 
 
 class Guard:
@@ -83,7 +92,8 @@ class Guard:
             bucket = self._buckets[name] = Bucket(rate, max(1.0, rate), now)
         if wait := bucket.take(now):
             message = f"{name} may ask {rate:g} times a second of this worker"
-            raise Refusal(429, "rate_limited", message, None, "fewer requests", retry_after=max(1, ceil(wait)))
+            later = max(1, ceil(wait))
+            raise Refusal(429, "rate_limited", message, None, "fewer requests", retry_after=later, hold=bucket.hold)
 
     def _key(self, headers: Mapping[bytes, bytes]) -> keys.Key:
         kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")

@@ -118,11 +118,13 @@ class Refusal(Exception):
         expected: str | None = None,
         *,
         retry_after: int | None = None,
+        hold: float = 0.0,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.problem = Problem(code=code, message=message, field=field, expected=expected)
         self.retry_after = retry_after  # s; for what may well succeed later
+        self.hold = hold  # s before it is answered; for who does not wait of their own accord
 
     def reply(self, path: str = "") -> Reply:
         """Under /v2, the Open Inference Protocol wants `error` in it."""

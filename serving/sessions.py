@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
@@ -72,6 +73,7 @@ async def _answer(session: Session, spend: Callable[[], None], given: str | byte
         targets = (await session.step(session.read(given)))["targets"]
         return np.ascontiguousarray(targets, FLOAT32).tobytes()
     except Refusal as refusal:
+        await asyncio.sleep(refusal.hold)
         return refusal.problem.model_dump_json()
 
 

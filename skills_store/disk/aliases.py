@@ -73,12 +73,16 @@ class Aliases:
 
     def names(self) -> tuple[str, ...]:
         earlier = {file.removesuffix(".json") for file in _entries(self.directory / "alias") if file.endswith(".json")}
-        return tuple(sorted({alias for alias in _entries(self.directory / "moves") if self._revs(alias)} | earlier))
+        return tuple(sorted({alias for alias in _entries(self.directory / "moves") if self.newest(alias)} | earlier))
+
+    def find(self, alias: str) -> AliasMove | None:
+        """Its last move, or None where it never was an alias."""
+        rev = self.newest(alias)
+        return self._at(alias, rev) if rev or self._earlier(alias).exists() else None
 
     def read(self, alias: str) -> AliasMove:
         """Its last move: what it means."""
-        revs = self._revs(alias)
-        return self._parsed(alias, self._path(alias, revs[-1]) if revs else self._earlier(alias))
+        return self._at(alias, self.newest(alias))
 
     def readable(self) -> Iterator[AliasMove]:
         """What each intact alias means; a damaged one is reported and passed over."""
@@ -113,8 +117,12 @@ class Aliases:
         return tuple(found[rev] for rev in sorted(found)), broken
 
     def newest(self, alias: str) -> int:
-        """The rev of its last move, as `survey` has it, whether or not that can be read."""
-        return max(self._revs(alias), default=0)
+        """The rev of its last move, as `survey` has it, whether or not that can be read; 0 where there is none.
+
+        By names of one width, highest first: a service asks twice a second, however often an alias has moved.
+        """
+        entries = sorted(_entries(self.directory / "moves" / alias), reverse=True)
+        return next((int(entry[:8]) for entry in entries if FILE.fullmatch(entry)), 0)
 
     def history(self) -> tuple[AliasMove, ...]:
         """Every move of every alias, oldest first."""
@@ -179,6 +187,10 @@ class Aliases:
         return sorted(
             int(match[1]) for match in map(FILE.fullmatch, _entries(self.directory / "moves" / alias)) if match
         )
+
+    def _at(self, alias: str, rev: int) -> AliasMove:
+        """0: of layout 1."""
+        return self._parsed(alias, self._path(alias, rev) if rev else self._earlier(alias))
 
     def _path(self, alias: str, rev: int) -> Path:
         return self.directory / "moves" / alias / f"{rev:08d}.json"

@@ -91,9 +91,9 @@ class Shelf:
         return self.load(self._number_of(selector)) if selector.startswith("sha256:") else self.by_alias(selector)
 
     def by_alias(self, alias: str) -> Version:
-        if alias not in self.aliases.names():
+        move = self.aliases.find(alias)
+        if move is None:
             raise UnknownAlias(alias, (LATEST, *self.aliases.names()), self.name)
-        move = self.aliases.read(alias)
         try:
             version = self.version(move.number)
         except DeletedVersion:

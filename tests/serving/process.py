@@ -26,6 +26,12 @@ class Running:
     def pid(self) -> int:
         return self.process.pid
 
+    @property
+    def workers(self) -> list[int]:
+        """The processes that serve, oldest first, where there are several."""
+        found = subprocess.run(["pgrep", "-P", str(self.pid), "-f", "spawn_main"], capture_output=True, check=False)
+        return [int(pid) for pid in found.stdout.split()]
+
     def said(self) -> str:
         """All that it wrote since, once it has ended."""
         self.process.send_signal(signal.SIGTERM)

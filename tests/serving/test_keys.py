@@ -49,7 +49,8 @@ def keyed(standing, tmp_path_factory):
         tokens[scope], key = keys.made(f"only-{scope}", [scope])
         made.append(key)
     tokens["slow"], slow = keys.made("slow", ["act"], rate=2)
-    keys.write(file, [*made, slow])
+    tokens["once"], once = keys.made("once", ["act"], rate=1)
+    keys.write(file, [*made, slow, once])
     local = Local(Settings(store=standing.root, keys=file, refresh=3600))
     yield local, tokens, file
     local.close()
@@ -106,6 +107,30 @@ def test_a_bucket_fills_at_its_rate_and_holds_one_second():
     assert bucket.take(0.0) == pytest.approx(0.1)
     assert sum(bucket.take(0.55) == 0 for _ in range(20)) == 5
     assert sum(bucket.take(1000.0) == 0 for _ in range(20)) == 10
+
+
+def test_a_refusal_is_kept_back_the_longer_the_more_there_are():
+    bucket = Bucket(10, 0, 0.0)
+    holds = []
+    for _ in range(30):
+        assert bucket.take(0.0) > 0
+        holds.append(bucket.hold)
+    assert holds[:3] == pytest.approx([0, 0.1, 0.2])
+    assert holds == sorted(holds)
+    assert holds[-1] == 1  # s, at most
+    bucket = Bucket(10, 0, 0.0)
+    assert (
+        max(bucket.hold for i in range(1, 200) if bucket.take(i / 11)) < 0.1
+    )  # a tenth more than it may: told at once
+    assert Bucket(0.01, 0, 0.0, refused=2).hold == 1
+
+
+def test_who_asks_on_after_a_refusal_waits_for_the_next_one(keyed):
+    local, tokens, _ = keyed
+    started = time.monotonic()
+    answers = [status(local, "POST", "/act", tokens["once"]).status_code for _ in range(3)]
+    assert answers == [200, 429, 429]
+    assert time.monotonic() - started > 0.5
 
 
 def test_no_secret_is_at_rest_in_a_log_or_in_the_metrics(keyed, caplog):

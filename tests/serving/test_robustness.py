@@ -1,11 +1,9 @@
-"""Under attack and over hours: slow connections, overload, restarts, flips, memory. Long, so `slow`, but for one each."""
+"""Under attack and over hours: slow connections, overload, memory. Long, so `slow`, but for one each."""
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,11 +13,8 @@ import pytest
 
 from benchmarks import load
 from serving import keys
-from skills_store.library import SkillLibrary
 from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, heard, request, running
-from tests.serving.test_operation import Load, cmdline
-from tests.tiny import publish_tiny
 
 STATE, Z = state_rows(1)[0], skill_rows(1)[0]
 BODY = json.dumps({"state": STATE.tolist(), "z": Z.tolist()}).encode()
@@ -85,59 +80,8 @@ def test_a_flood_of_one_key_is_told_to_wait_and_the_others_are_served(standing, 
     assert set(during.statuses) == {200}
     assert during.failed == 0
     assert set(told) == {"200", "429"}
+    assert told["429"] < (200 + connections) * (seconds + 4)  # each refusal is kept back: the flood slows itself
     assert factor is None or during.percentile(99) <= factor * before.percentile(99)
-
-
-@pytest.mark.slow
-def test_a_thousand_flips_under_two_hundred_thousand_requests(store):
-    publish_tiny(store, seed=1)
-    store.alias("humanoid", "prod", 1)
-    refs = [f"humanoid@{n}" for n in (1, 2)]
-    answers = {store.resolve(ref).digest: SkillLibrary.open(store, ref).act([STATE], [Z])[0] for ref in refs}
-    with running(store.root, skill="humanoid@prod", refresh=0.05) as live:
-        quiet = load.closed(live.address, [ASK], 4, 10)
-        flipped, ending = 0, threading.Event()
-
-        def flip():
-            nonlocal flipped
-            while not ending.is_set():
-                store.alias("humanoid", "prod", 1 + flipped % 2)
-                flipped += 1
-                time.sleep(0.06)
-
-        thread = threading.Thread(target=flip)
-        thread.start()
-        with Load(live.address, clients=4) as checked:  # reads every answer
-            asked, times = 0, []
-            while flipped < 1000 or asked < 200_000:
-                part = load.closed(live.address, [ASK], 4, 5)
-                assert set(part.statuses) == {200}
-                assert part.failed == 0
-                asked += len(part.times)
-                times += part.times
-        ending.set()
-        thread.join()
-    assert not checked.lost
-    digests = set()
-    for _, _, answer in checked.answers:
-        digest = answer.headers["x-skill-digest"]
-        digests.add(digest)
-        np.testing.assert_array_equal(np.array(json.loads(answer.body)["targets"], np.float32), answers[digest])
-    assert len(digests) == 2
-    assert np.percentile(times, 99) * 1000 <= 2 * quiet.percentile(99)
-
-
-@pytest.mark.slow
-def test_two_hundred_restarts_of_a_worker_lose_nothing(standing):
-    with running(standing.root, workers=2, drain=0.3) as live, Load(live.address) as work:
-        for _ in range(200):
-            found = subprocess.run(["pgrep", "-P", str(live.pid)], capture_output=True, text=True, check=False)
-            workers = [pid for pid in map(int, found.stdout.split()) if b"spawn_main" in cmdline(pid)]
-            if len(workers) == 2:
-                os.kill(workers[0], signal.SIGTERM)
-            time.sleep(1.5)
-    assert not work.lost
-    assert {answer.status for _, _, answer in work.answers} == {200}
 
 
 def memory(pid):  # MiB

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_store.errors import CorruptBlob, CorruptRecord
+from skills_store.errors import CorruptBlob, CorruptRecord, UnknownAlias
 from skills_store.store import Store, Version
 from tests import tiny
 
@@ -104,6 +104,16 @@ def test_stray_files_are_no_versions(store: Store) -> None:
     (store.root / "skills/file").write_text("x")
     assert store.names() == ("humanoid",)
     assert len(store.versions("humanoid")) == 3
+
+
+def test_stray_files_are_no_moves(store: Store) -> None:
+    store.alias("humanoid", "canary", 3)
+    for stray in ("00000004.json.swp", "4.json", "notes.txt"):
+        (store.root / "skills/humanoid/moves/canary" / stray).write_text("x")
+    assert store.resolve("humanoid@canary").number == 3
+    (store.root / "skills/humanoid/moves/empty").mkdir()
+    with pytest.raises(UnknownAlias, match="canary"):
+        store.resolve("humanoid@empty")
 
 
 def _blob(store: Store, digest: str) -> Path:

@@ -1,0 +1,88 @@
+"""An alias that moves all the time, under load: no request fails, no answer is mixed, and hardly one is late."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from skills_store.library import SkillLibrary
+from tests.serving.local import skill_rows, state_rows
+from tests.serving.process import connected, hear, request, running
+from tests.tiny import publish_tiny
+
+STATE, Z = state_rows(1)[0], skill_rows(1)[0]
+BODY = json.dumps({"state": STATE.tolist(), "z": Z.tolist()}).encode()
+EVERY = 0.06  # s from one flip to the next, a little more than the service takes from one look to the next
+CLIENTS = """
+import json, sys
+from benchmarks import load
+host, port, seconds, body = sys.argv[1:]
+found = load.closed((host, int(port)), [load.post("/act", body.encode())], 4, float(seconds))
+print(json.dumps([found.times, found.statuses, found.failed]))
+"""
+
+
+def answers_by_digest(store):
+    opened = (SkillLibrary.open(store, version) for version in store.versions("humanoid"))
+    return {one.version.digest: one.act([STATE], [Z])[0] for one in opened}
+
+
+def check(answer, answers):
+    """The digest of an answer that is of one version from beginning to end."""
+    digest = answer.headers["x-skill-digest"]
+    assert answer.status == 200
+    np.testing.assert_array_equal(np.array(json.loads(answer.body)["targets"], np.float32), answers[digest])
+    return digest
+
+
+def asked_while(address, seconds, flip):
+    """The times of what four connections ask, from a process of their own, while `flip` is called again and again."""
+    command = [sys.executable, "-c", CLIENTS, address[0], str(address[1]), str(seconds), BODY.decode()]
+    until = time.monotonic() + seconds + 1  # the process takes a moment to begin
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        while time.monotonic() < until:
+            due = time.monotonic() + EVERY
+            flip()
+            time.sleep(max(0.0, due - time.monotonic()))
+        times, statuses, failed = json.loads(process.communicate()[0])
+    assert set(statuses) == {"200"}
+    assert failed == 0
+    return times
+
+
+@pytest.mark.parametrize(
+    ("versions", "flips", "requests", "factor"),
+    [
+        (20, 30, 1000, None),
+        pytest.param(2, 1000, 200_000, 2, marks=pytest.mark.slow),  # both stay open
+        pytest.param(1100, 1000, 200_000, 2, marks=pytest.mark.slow),  # each is new, and drives an older one out
+    ],
+)
+def test_an_alias_moves_under_load(store, versions, flips, requests, factor):
+    """Beside a time in which as many moves are made, but of an alias that nobody asks for: making them costs the same."""
+    for seed in range(1, versions):
+        publish_tiny(store, seed=seed)
+    store.alias("humanoid", "served", 1)
+    answers, moved, seen = answers_by_digest(store), {"served": 0, "other": 0}, set()
+    times = {alias: [] for alias in moved}
+    room = 4 * sum(blob.size for blob in store.resolve("humanoid@1").manifest.files.values())
+    with (
+        running(store.root, skill="humanoid@served", refresh=0.05, max_memory=room) as live,
+        connected(live.address) as line,
+    ):
+
+        def flip(alias):
+            store.alias("humanoid", alias, 1 + moved[alias] % versions)
+            moved[alias] += 1
+            line.sendall(request("/act", BODY))
+            seen.add(check(hear(line), answers))
+
+        while moved["served"] < flips or len(times["served"]) < requests:
+            for alias in moved:
+                times[alias] += asked_while(live.address, 2, lambda alias=alias: flip(alias))
+    assert len(seen) > min(versions, flips) / 2
+    late, usual = np.percentile(times["served"], 99), np.percentile(times["other"], 99)
+    assert factor is None or late <= factor * usual
