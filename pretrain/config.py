@@ -106,13 +106,14 @@ class LeashConfig(Frozen):
 
     length: Positive = 1.3  # root mean square over window features, in their spread over the clips
     grace: Annotated[float, Field(ge=0)] = 2.0  # s to come near, after a change of skill
+    nearer_reward_weight: Annotated[float, Field(ge=0)] = 5.0
 
 
 class RecoveryConfig(Frozen):
     """Getting up, where there are clips that show it (pretrain/sim/falls.py)."""
 
     patience: Positive = 4.0  # s; the clips take 3 and 3.8
-    protected_prob: Share = 0.1  # of episodes that a fall does not end at once
+    protected_prob: Share = 0.05  # of episodes that a fall does not end at once
     lying_prob: Share = 0.05  # of episodes that begin lying
     rise_reward_weight: Annotated[float, Field(ge=0)] = 1.0
 

@@ -14,7 +14,7 @@ import torch
 
 from pretrain.ase.clone import clone
 from pretrain.ase.latents import LatentSchedule, SkillEnv
-from pretrain.ase.leash import Leash
+from pretrain.ase.leash import Leash, nearer_reward
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.rise import rise_reward
 from pretrain.ase.skill import diverse_loss, encoder_loss, skill_reward, warm_encoder
@@ -136,6 +136,7 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
         rewards={
             "style": (disc.disc_reward_weight, style_reward(nets.discriminator, disc.disc_reward_scale)),
             "skill": (enc.enc_reward_weight, skill_reward(nets.encoder)),
+            "nearer": (cfg.leash.nearer_reward_weight, nearer_reward),
             **rise,
         },
         policy=Learner("policy", acting, varied, *policy, target_kl=ppo.target_kl),

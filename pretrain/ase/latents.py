@@ -82,7 +82,7 @@ class SkillEnv:
         return {"obs": self.env.obs(), "z": self.z.clone()}
 
     def step(self, action: Tensor) -> Step:
-        held = self.z_clip.clone()
+        held, before = self.z_clip.clone(), self.env.windows()
         outcome = self.env.step(self.action_scale.target(action), held)
         self.grace = (self.grace - 1).clamp_min(0)
         strayed = self._strayed()
@@ -95,12 +95,14 @@ class SkillEnv:
         if len(expired):
             clips, _ = self.env.library.sample(len(expired), self._rng)
             self._draw(expired, clips, held[expired])
+        after, judged = self.env.windows(), self._judged(held)
+        nearer = self.leash.from_mean(before, judged) - self.leash.from_mean(after, judged)
         return Step(
             next_obs=self.observe(),
             reward=torch.zeros(self.num_envs),
             terminated=outcome.fell | outcome.broken | strayed,
             truncated=outcome.timed_out,
-            extras={"window": self.env.windows(), "z_clip": self._judged(held)},
+            extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken},
         )
 
     def _judged(self, clips: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from pretrain.ase.style import Demos
+from pretrain.rl.rollout import Rollout
 
 
 class Leash:
@@ -20,11 +21,16 @@ class Leash:
         self.scale, self.length = scale, length
         self.grace = grace  # steps that a world has to come near, after its skill has changed
         self._windows, self._clip = demos.windows / scale, demos.clip
+        self._mean = torch.stack([part.mean(0) for part in self._windows.split(demos.counts.tolist())])
 
     def distance(self, windows: Tensor, clips: Tensor) -> Tensor:
         """From windows (N, W * F) to the nearest window of clips (N,), (N,)."""
         apart = torch.cdist(windows / self.scale, self._windows, compute_mode="use_mm_for_euclid_dist")
         return apart.masked_fill(self._clip != clips[:, None], torch.inf).amin(1) / windows.shape[-1] ** 0.5
+
+    def from_mean(self, windows: Tensor, clips: Tensor) -> Tensor:
+        """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good from afar."""
+        return (windows / self.scale - self._mean[clips]).square().mean(-1).sqrt()
 
     def strayed(self, windows: Tensor, clips: Tensor) -> Tensor:
         """Worlds that are further away, (N,) bool."""
@@ -35,3 +41,12 @@ class Leash:
         rows = torch.isin(self._clip, among).nonzero()[:, 0]
         apart = torch.cdist(windows / self.scale, self._windows[rows], compute_mode="use_mm_for_euclid_dist")
         return self._clip[rows[apart.argmin(1)]]
+
+
+def nearer_reward(rollout: Rollout) -> Tensor:
+    """How much a step has brought the motion nearer to its clip's mean, in the leash's units.
+
+    Style is flat from afar, where this is not; and as a difference of potentials it pays no cycle. (Ng, Harada and Russell
+    1999.)
+    """
+    return rollout.extras["nearer"]

@@ -120,6 +120,13 @@ def into_heading(facing: Array, v: Array) -> Array:
     return namespace(v).stack([c * x + s * y, c * y - s * x, v[..., 2]], -1)
 
 
+def out_of_heading(facing: Array, v: Array) -> Array:
+    """The inverse of `into_heading`. (..., 2), (..., 3) -> (..., 3)."""
+    c, s = facing[..., 0], facing[..., 1]
+    x, y = v[..., 0], v[..., 1]
+    return namespace(v).stack([c * x - s * y, s * x + c * y, v[..., 2]], -1)
+
+
 def turn(yaw: Array) -> Array:
     """Turn by `yaw` (...) about z -> (..., 4)."""
     return from_axis_angle("z", yaw)

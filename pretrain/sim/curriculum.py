@@ -1,9 +1,9 @@
-"""What each clip still needs: a hand that holds the character upright and lets go as it learns, and enough episodes.
+"""What each clip still needs: a hand that holds the character and lets go as it learns, and enough episodes.
 
 Falls teach little: without the hand, 4.8 million samples brought episodes from 33 steps to 40 (docs/training.md). Held
-upright, the character meets the clips' states from the start, and the hand weakens clip by clip, as episodes that begin
-there stay long. (A virtual assistant as in Yu, Turk and Liu 2018, "Learning symmetric and low-energy locomotion", with a
-rule for letting go.) What falls early is begun more often.
+upright and led at the clip's pace, the character meets the clips' states from the start, and the hand weakens clip by clip,
+as episodes that begin there stay long. (A virtual assistant as in Yu, Turk and Liu 2018, "Learning symmetric and low-energy
+locomotion", with a rule for letting go.) What falls early is begun more often.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pretrain.characters.rotations import up_axis
-from pretrain.characters.state import CharacterState
+from pretrain.characters.rotations import facing, into_heading, out_of_heading, up_axis
+from pretrain.characters.state import CharacterState, unflat
+from pretrain.motion.library import MotionLibrary
 
 STIFFNESS = 800.0  # N m / rad; gravity topples a standing body of 50 kg with 440 N m / rad
 DAMPING = 60.0  # N m s / rad
+PULL = 150.0  # N s / m
+STRONGEST = 400.0  # N
 MEMORY = 0.9  # share of a clip's record that one turn of the loop leaves
 
 
@@ -27,6 +30,20 @@ def upright_torque(state: CharacterState) -> Tensor:
     lean = torch.stack([up[..., 1], -up[..., 0], torch.zeros_like(up[..., 0])], -1)  # up x z
     level = torch.tensor([1.0, 1.0, 0.0])
     return STIFFNESS * lean - DAMPING * state.root_ang_vel * level
+
+
+def leading_force(state: CharacterState, pace: Tensor) -> Tensor:
+    """Force on the root, world frame, towards the velocity `pace` (N, 3) m/s of the heading frame: (N, 3) N, level."""
+    toward = facing(state.root_rot)
+    level = torch.tensor([1.0, 1.0, 0.0])
+    force = PULL * level * (out_of_heading(toward, pace) - state.root_vel)
+    return force * (STRONGEST / force.norm(dim=-1, keepdim=True).clamp_min(STRONGEST))
+
+
+def paces(library: MotionLibrary) -> Tensor:
+    """Mean root velocity of each clip in the heading frame, (C, 3) m/s."""
+    states = [unflat(frames) for frames in library.frames.split(library.lengths.tolist())]
+    return torch.stack([into_heading(facing(s.root_rot), s.root_vel).mean(0) for s in states])
 
 
 @dataclass(frozen=True)

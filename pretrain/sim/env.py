@@ -14,7 +14,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, unflat
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
-from pretrain.sim.curriculum import Curriculum, upright_torque
+from pretrain.sim.curriculum import Curriculum, leading_force, paces, upright_torque
 from pretrain.sim.falls import NOBODY, Falls, Protection, lying
 from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.ground import ground_of
@@ -69,6 +69,7 @@ class CharacterEnv:
         fallen = lying(backend, skeleton, library, rng).flat() if protection.lying else None
         self.falls = Falls(ground_of(library, skeleton), self.num_envs, protection, fallen)
         self.curriculum = curriculum or Curriculum(library.weights, episode_length=episode_length)
+        self._pace = paces(library)
         self._held = False
         self.age = torch.zeros(self.num_envs, dtype=torch.long)  # steps since reset
         self.clip = torch.zeros(self.num_envs, dtype=torch.long)  # where the episode started
@@ -109,7 +110,7 @@ class CharacterEnv:
 
         What counts as a fall is up to the clips (N,) that the worlds are to move `like`.
         """
-        self._hold()
+        self._hold(self.clip if like is None else like)
         broken = self.backend.advance(targets)
         if broken.any():  # put it into a sane state at once, so that nothing downstream meets a NaN
             self.broken += int(broken.sum())
@@ -123,13 +124,18 @@ class CharacterEnv:
         timed_out = self.age >= self.episode_length
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
 
-    def _hold(self) -> None:
-        """Push as the curriculum says; once after its last hand has let go, so that no torque is left behind."""
+    def _hold(self, like: Tensor) -> None:
+        """Push as the curriculum says, upright and along as in clips `like` (N,).
+
+        Once more after its last hand has let go, so that nothing of it is left behind.
+        """
         strength = self.curriculum.assist[self.clip]
         holds = bool(strength.any())
         if holds or self._held:
-            torque = strength[:, None] * upright_torque(self.backend.state())
-            wrench = torch.cat([torch.zeros_like(torque), torque], -1)
+            state = self.backend.state()
+            torque = strength[:, None] * upright_torque(state)
+            force = self.curriculum.assist[like][:, None] * leading_force(state, self._pace[like])
+            wrench = torch.cat([force, torque], -1)
             self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench)
         self._held = holds
 

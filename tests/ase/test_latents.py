@@ -97,6 +97,14 @@ def test_the_curriculum_hears_of_falls_and_of_strays_from_the_clip_that_was_begu
     torch.testing.assert_close(skills.env.curriculum.falls, strays)
 
 
+def test_coming_nearer_to_the_clip_pays_what_going_away_costs(material, humanoid, demos):
+    skills = make(material, humanoid, demos, longest=300)
+    before = skills.leash.from_mean(skills.env.windows(), skills.z_clip)
+    paid = sum(skills.step(torch.zeros(256, 28)).extras["nearer"] for _ in range(10))
+    after = skills.leash.from_mean(skills.env.windows(), skills.z_clip)
+    torch.testing.assert_close(paid, before - after, atol=1e-4, rtol=0)
+
+
 def test_a_new_skill_of_the_same_clip_gives_no_new_grace(material, humanoid, demos):
     skills = make(material, humanoid, demos, longest=1)
     for _ in range(GRACE + 2):

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import torch
 
 from pretrain.characters.rotations import from_axis_angle, multiply, rotate, turn
 from pretrain.characters.state import unflat
-from pretrain.sim.curriculum import DAMPING, STIFFNESS, Curriculum, LettingGo, upright_torque
+from pretrain.sim.curriculum import (
+    DAMPING,
+    PULL,
+    STIFFNESS,
+    STRONGEST,
+    Curriculum,
+    LettingGo,
+    leading_force,
+    paces,
+    upright_torque,
+)
 
 
 def leaning(axis: str, angle: float):
@@ -38,6 +49,35 @@ def test_the_torque_does_not_depend_on_where_the_scene_faces():
     lean, yaw = leaning("x", 0.2), turn(torch.tensor([1.3]))
     turned = replace(lean, root_rot=multiply(yaw, lean.root_rot))
     torch.testing.assert_close(upright_torque(turned), rotate(yaw, upright_torque(lean)), atol=1e-3, rtol=0)
+
+
+FORWARD = torch.tensor([[3.5, 0.0, 0.0]])
+
+
+def test_it_leads_to_the_pace_and_no_further():
+    still = leaning("z", 0.0)
+    assert leading_force(still, 0.1 * FORWARD)[0].tolist() == pytest.approx([0.35 * PULL, 0, 0], rel=1e-4)
+    there = replace(still, root_vel=FORWARD + torch.tensor([[0.0, 0.0, 2.0]]))  # what is up or down is left alone
+    assert not leading_force(there, FORWARD).any()
+    assert leading_force(replace(still, root_vel=2 * FORWARD), FORWARD)[0, 0] < 0
+
+
+def test_it_is_never_stronger_than_it_may_be():
+    assert leading_force(leaning("z", 0.0), 100 * FORWARD).norm() == pytest.approx(STRONGEST)
+
+
+def test_it_leads_along_the_heading():
+    for yaw in (0.0, 1.3, 3.0):
+        rot = turn(torch.tensor([yaw]))
+        led = leading_force(replace(leaning("z", 0.0), root_rot=rot), FORWARD)
+        torch.testing.assert_close(led / led.norm(), rotate(rot, torch.tensor([[1.0, 0.0, 0.0]])), atol=1e-4, rtol=0)
+
+
+def test_paces_are_those_of_the_clips(library):
+    pace = dict(zip(library.names, paces(library), strict=True))
+    assert pace["run"][0] == pytest.approx(3.5, abs=0.2)
+    assert pace["walk"][0] == pytest.approx(1.0, abs=0.1)
+    assert pace["turn_right0"][1] == pytest.approx(-float(pace["turn_right0_mirror"][1]), abs=1e-4)
 
 
 def test_it_weakens_while_episodes_are_long_and_comes_back_when_they_are_not():

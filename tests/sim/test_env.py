@@ -73,6 +73,18 @@ def test_a_held_body_stays_up_where_a_free_one_falls(humanoid, library):
     assert fell["held"].float().mean() < 0.3
 
 
+def test_a_hand_leads_at_the_pace_of_the_clip_that_is_asked_for(humanoid, library):
+    env = make(humanoid, library, assist=1.0)
+    walk, run = library.names.index("walk"), library.names.index("run")
+    env.begin(torch.arange(32), torch.full((32,), walk), torch.zeros(32))
+    like = torch.tensor([walk, run]).repeat(16)
+    targets = pose(env)
+    for _ in range(30):
+        env.step(targets, like)
+    speed = env.state().root_vel[:, :2].norm(dim=-1)
+    assert speed[1::2].mean() > speed[::2].mean() + 0.5
+
+
 def test_letting_go_leaves_no_torque_behind(humanoid, library):
     free, once_held = make(humanoid, library), make(humanoid, library, assist=0.5)
     everyone = torch.arange(32)
