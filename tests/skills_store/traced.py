@@ -9,10 +9,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -62,8 +60,10 @@ def run(action: Callable[[], object], *options: str) -> tuple[int, str]:
     if child == 0:
         os._exit(_child(action, said))
     os.close(said)
-    with subprocess.Popen(["strace", "-qq", "-p", str(child), *options], stderr=subprocess.DEVNULL) as tracer:
-        attached = _await_tracer(child, tracer)
+    with subprocess.Popen(["strace", "-p", str(child), *options], stderr=subprocess.PIPE, text=True) as tracer:
+        assert tracer.stderr is not None
+        # Said once the child has been stopped. From being traced to being stopped, it could make calls that no one counts.
+        attached = "attached" in tracer.stderr.readline()
         os.kill(child, signal.SIGUSR1 if attached else signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
@@ -91,15 +91,6 @@ def _child(action: Callable[[], object], said: int) -> int:
         os.write(said, f"{type(error).__name__}: {error}".encode())
         return CRASHED
     return DONE
-
-
-def _await_tracer(child: int, tracer: subprocess.Popen[bytes]) -> bool:
-    status = Path(f"/proc/{child}/status")
-    while tracer.poll() is None:
-        if "TracerPid:\t0\n" not in status.read_text():
-            return True
-        time.sleep(0.001)
-    return False
 
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
