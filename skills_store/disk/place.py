@@ -26,7 +26,8 @@ def check(root: Path) -> None:
     if is_store(root):
         return
     try:
-        if foreign := sorted(entry for entry in os.listdir(root) if not _counts_for_nothing(root, entry)):
+        foreign = sorted(entry for entry in os.listdir(root) if not _counts_for_nothing(root, entry))
+        if foreign and not is_store(root):  # another process may have made it one since the first look
             named = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
             raise NotAStore(str(root), f"it holds {named} and no layout.json; name a store, or a new or empty folder")
     except FileNotFoundError:

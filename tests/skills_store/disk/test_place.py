@@ -57,6 +57,23 @@ def test_a_folder_that_fills_up_after_it_was_opened_is_not_written_to(tmp_path: 
     assert [path.name for path in store.root.rglob("*")] == ["staging", "model.onnx"]
 
 
+def test_a_folder_that_becomes_a_store_while_it_is_looked_at_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first two publishers at once: the other one is done between the first look here and the second."""
+    ours, other = Store(tmp_path / "store"), Store(tmp_path / "store")
+    listed = os.listdir
+
+    def late(folder: Path) -> list[str]:
+        monkeypatch.setattr(os, "listdir", listed)
+        tiny.publish_tiny(other, seed=1)
+        return listed(folder)
+
+    monkeypatch.setattr(os, "listdir", late)
+    assert tiny.publish_tiny(ours, seed=2).number == 2
+    assert ours.verify() == ()
+
+
 @pytest.mark.parametrize("below", ["", "store"])
 def test_a_file_is_not_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str], below: str) -> None:
     (tmp_path / "file").write_text("mine")
