@@ -15,7 +15,7 @@ from pretrain.characters.state import CharacterState, unflat
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
 from pretrain.sim.curriculum import Curriculum, leading_force, paces, upright_torque
-from pretrain.sim.falls import NOBODY, Falls, Protection, lying
+from pretrain.sim.falls import NOBODY, NOWHERE, Falls, Protection, lying
 from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.ground import ground_of
 
@@ -66,7 +66,7 @@ class CharacterEnv:
         self.num_envs, self.window, self.episode_length = backend.num_envs, window, episode_length
         self._may_touch = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
         self._rng = rng
-        fallen = lying(backend, skeleton, library, rng).flat() if protection.lying else None
+        fallen = lying(backend, skeleton, library, rng).flat() if protection.lying else NOWHERE
         self.falls = Falls(ground_of(library, skeleton), self.num_envs, protection, fallen)
         self.curriculum = curriculum or Curriculum(library.weights, episode_length=episode_length)
         self._pace = paces(library)

@@ -1,8 +1,8 @@
 """Who is down, who has fallen for good, and how a character comes to lie.
 
 A body on the ground that the clip of the moment keeps off it is a fall. In a protected episode it is one only if the
-character is not back where that clip is within `patience`, so that getting up can be learned (ASE, Peng et al. 2022,
-section 6.3: some episodes begin lying, some are not ended by a fall).
+character is not back where that clip is within `patience`, so that getting up can be learned. (As nv-tlabs/ASE trains
+recovery: some episodes begin lying, some are not ended by a fall.)
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ class Protection:
 
 
 NOBODY = Protection()
+NOWHERE = torch.zeros(1, 0)
 
 
 class Falls:
     """The steps that each of N worlds has been down, and how many it may."""
 
-    def __init__(self, ground: Ground, num_envs: int, protection: Protection, lying: Tensor | None = None):
+    def __init__(self, ground: Ground, num_envs: int, protection: Protection, lying: Tensor = NOWHERE):
         self.ground, self.protection = ground, protection
         self._lying = lying  # (K, S) states of characters on the ground, where episodes may begin
         self.down = torch.zeros(num_envs, dtype=torch.long)
@@ -51,12 +52,12 @@ class Falls:
 
     def draw(self, ids: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
         """Which of `ids` (n,) are to begin lying (m,), and in which states (m, S). Others of them may be protected."""
-        if self._lying is None:
-            return ids[:0], torch.zeros(0, 0)
+        of = self.protection
+        if of.share in (0.0, 1.0) and not of.lying:  # nobody, or everybody: nothing is left to chance
+            return ids[:0], self._lying[:0]
         chance = torch.rand(len(ids), generator=rng)
-        lying, protected = chance < self.protection.lying, chance < self.protection.lying + self.protection.share
-        self.patience[ids[protected]] = self.protection.patience
-        lying = ids[lying]
+        self.patience[ids[chance < of.lying + of.share]] = of.patience
+        lying = ids[chance < of.lying]
         return lying, self._lying[torch.randint(len(self._lying), (len(lying),), generator=rng)]
 
     def protect(self, ids: Tensor, before: Tensor, after: Tensor) -> None:

@@ -126,6 +126,13 @@ def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, 
     assert protected[~began_lying].float().mean() == pytest.approx(1 / 3, abs=0.03)
 
 
+def test_episodes_are_protected_where_none_begins_lying(every_clip, humanoid):
+    env = make(every_clip, humanoid, Protection(90, share=0.5))
+    standing = ~env.falls.ground.rising[env.clip]
+    assert 0.2 < (env.falls.patience[standing] == 90).float().mean() < 0.8
+    assert set(env.falls.patience.tolist()) == {0, 90}
+
+
 def test_a_snapshot_goes_on_with_who_is_down(every_clip, humanoid):
     def run(env: CharacterEnv, steps: int) -> torch.Tensor:
         for _ in range(steps):
