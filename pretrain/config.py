@@ -102,11 +102,11 @@ class CurriculumConfig(Frozen):
 
 
 class LeashConfig(Frozen):
-    """How far from its clip a skill may move before its episode ends (pretrain/ase/leash.py)."""
+    """How far from its clip a skill may move before its episode ends, and what coming nearer pays (pretrain/ase/leash.py)."""
 
     length: Positive = 1.3  # root mean square over window features, in their spread over the clips
     grace: Annotated[float, Field(ge=0)] = 2.0  # s to come near, after a change of skill
-    nearer_reward_weight: Annotated[float, Field(ge=0)] = 5.0
+    nearer_reward_weight: Annotated[float, Field(ge=0)] = 5.0  # of a unit of the leash that a step brings it nearer
 
 
 class RecoveryConfig(Frozen):
