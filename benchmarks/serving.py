@@ -5,8 +5,9 @@
 
 Of the peers, those are asked that `python -m benchmarks.peers` has installed.
 
-The server has the first core, the client the last. The servers take turns, three times; medians are compared. Two workers
-are compared with one by wrk, where it is installed: our own client, in Python, takes a fifth of the cores that they share.
+The server has the first core, the client the last. The servers take turns, three times; medians are compared. Batches of 64
+rows come on 3 connections, so that the server need not wait for its client. Two workers are compared with one on 128
+connections, 64 for each, by wrk, where it is installed: our own client, in Python, takes a fifth of the cores they share.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ def bare_rows_per_second(policy: bytes, rows: int, seconds: float) -> float:
 
 
 def sharing_cores(address: Address, request: bytes, seconds: float, cores: set[int]) -> float:
-    """Requests/s on 64 connections, by a client on the same `cores` as the server."""
+    """Requests/s on 128 connections, by a client on the same `cores` as the server."""
     if wrk.installed():
-        return wrk.closed(address, request, 64, max(1, round(seconds)), cores)
+        return wrk.closed(address, request, 128, max(1, round(seconds)), cores)
     mine = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
-        return load.closed(address, [request], 64, seconds).rate
+        return load.closed(address, [request], 128, seconds).rate
     finally:
         os.sched_setaffinity(0, mine)
 
@@ -86,8 +87,8 @@ def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) ->
         points[f"yardstick_c{c}"] = lambda c=c: load.closed(servers["yardstick"], [one], c, seconds)
         for kind, body in ours.items():
             points[f"{kind}_c{c}"] = lambda c=c, body=body: load.closed(servers["service"], [body], c, seconds)
-    points["batch64_json"] = lambda: load.closed(servers["service"], [sixty_four], 1, seconds)
-    points["batch64_binary"] = lambda: load.closed(servers["service"], [binary_body(64)], 1, seconds)
+    points["batch64_json"] = lambda: load.closed(servers["service"], [sixty_four], 3, seconds)
+    points["batch64_binary"] = lambda: load.closed(servers["service"], [binary_body(64)], 3, seconds)
     points["binary_c64_int8"] = lambda: load.closed(servers["int8"], [ours["binary"]], 64, seconds)
     points["json_c1_int8"] = lambda: load.closed(servers["int8"], [ours["json"]], 1, seconds)
     runs: dict[str, list[load.Result]] = {name: [] for name in points}
@@ -96,7 +97,7 @@ def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) ->
         for name, run in points.items():
             runs[name].append(run())
         bare.append(bare_rows_per_second(policy, 64, seconds))
-        shared.append([sharing_cores(servers[name], ours["binary"], seconds, cores) for name in ("service", "two")])
+        shared.append([sharing_cores(servers[name], ours["json"], seconds, cores) for name in ("service", "two")])
     one_worker, two_workers = (statistics.median(each) for each in zip(*shared, strict=True))
     rate = {name: statistics.median(r.rate for r in found) for name, found in runs.items()}
     if silent := [name for name, found in rate.items() if not found]:

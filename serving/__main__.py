@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from serving.app import create_app
 from serving.channel import Channel
 from serving.connection import Connection
+from serving.listener import Crowd, crowd_file
 from serving.logs import configure
 from serving.metrics import SHARED
 from serving.settings import Settings
@@ -38,12 +39,12 @@ def main() -> int:
     host, port = listening.getsockname()[:2]
     scheme = "https" if settings.tls_cert else "http"
     print(f"Repertoire on {scheme}://{host}:{port} (docs: /docs) serves {_skills(settings)}", flush=True)
-    with _shared_metrics(settings.workers):
+    with _sharing(settings.workers):
         config = uvicorn.Config(
             app if settings.workers == 1 else "serving.__main__:worker",
             factory=settings.workers > 1,
             workers=settings.workers,
-            loop="uvloop",
+            loop="uvloop" if settings.workers == 1 else "serving.listener:Loop",
             http=Connection,
             ws=Channel,
             access_log=False,  # the door has its own
@@ -68,13 +69,15 @@ def worker() -> FastAPI:
 
 
 @contextmanager
-def _shared_metrics(workers: int) -> Iterator[None]:
-    """Workers write what they count to files of one folder, so that any of them can answer /metrics for all."""
+def _sharing(workers: int) -> Iterator[None]:
+    """Workers write what they count to files of one folder, so that any of them can answer /metrics for all, and knows
+    whether another has fewer connections."""
     if workers == 1:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="repertoire-metrics-") as folder:
+    with tempfile.TemporaryDirectory(prefix="repertoire-workers-") as folder:
         os.environ[SHARED] = folder
+        Crowd.make(crowd_file(), workers)
         yield
 
 

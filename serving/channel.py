@@ -17,6 +17,8 @@ from websockets.frames import apply_mask  # pyright: ignore[reportPrivateImportU
 from websockets.http11 import Request
 from websockets.protocol import State
 
+from serving.vigil import Vigil
+
 log = logging.getLogger("repertoire.serving")
 BINARY, TEXT = 0x82, 0x81  # whole messages, without extensions
 MASKED = 0x80
@@ -27,6 +29,7 @@ Answers = Callable[[bytes], Awaitable[str | bytes]]
 class Channel(WebSocketsSansIOProtocol):
     def __init__(self, *how: Any, **named: Any) -> None:
         super().__init__(*how, **named)
+        self.vigil: Vigil = self.app_state["front"].vigil
         self.answers: Answers | None = None  # set by the route, once the session is open
         self.asked = False  # the app waits for a message, and so has answered the one before
         self.busy = False  # a frame is being answered here
@@ -55,6 +58,7 @@ class Channel(WebSocketsSansIOProtocol):
             super().data_received(data)
             return
         self.busy = True
+        self.vigil.asked(self)
         task = self.loop.create_task(self._answer(answers, payload))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -76,6 +80,7 @@ class Channel(WebSocketsSansIOProtocol):
             return
         if self.conn.state is State.OPEN and not self.transport.is_closing():
             self.transport.write(framed(reply))
+        self.vigil.answered(self, self.loop)
         self.busy = False
         if self.early and not self.transport.is_closing():
             data, self.early = self.early, b""

@@ -19,6 +19,7 @@ from serving.door import Door
 from serving.hot import Hot
 from serving.problems import Code, Refusal
 from serving.reply import Reply
+from serving.vigil import Vigil
 
 LARGEST = 2**20  # bytes of a body that is gathered here; a longer one is capped and counted as it arrives
 UNUSUAL = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"content-encoding"})
@@ -47,6 +48,7 @@ class Front:
     door: Door
     max_connections: int
     request_timeout: float  # s
+    vigil: Vigil = field(default_factory=Vigil)
     heads: dict[bytes, Head] = field(default_factory=dict)  # those seen lately, by their bytes
 
     def remember(self, raw: bytes, head: Head) -> None:
@@ -186,6 +188,7 @@ class Connection(HttpToolsProtocol):
         return head.keep_alive and not self.front.door.draining
 
     def _start(self, exchange: Exchange) -> None:
+        self.front.vigil.asked(self)
         self.cycle = exchange  # type: ignore[assignment]
         task = self.loop.create_task(self._answer(exchange))
         self.tasks.add(task)  # uvicorn waits for them before it ends
@@ -196,6 +199,7 @@ class Connection(HttpToolsProtocol):
         assert front.hot is not None
         work = partial(front.hot.answer, head.path, head.headers, exchange.body)
         await front.door.answer(head.path, head.route, head.headers, work, partial(self._send, exchange))
+        front.vigil.answered(self, self.loop)
         self.tasks.discard(exchange.task)  # a callback would cost another turn of the loop
 
     def _send(self, exchange: Exchange, reply: Reply) -> None:

@@ -41,7 +41,7 @@ class Running:
 
     @property
     def address(self) -> tuple[str, int]:
-        host, port = self.url.removeprefix("http://").split(":")
+        host, port = self.url.rpartition("//")[2].split(":")
         return host, int(port)
 
 

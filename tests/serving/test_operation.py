@@ -156,12 +156,15 @@ def test_logs_are_json_lines_with_the_requests_own_id(standing):
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with")
-def test_over_tls(standing, tmp_path):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_over_tls(standing, tmp_path, workers):
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "1"]
     named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
     subprocess.run([*command, *named], check=True, capture_output=True)
-    with running(standing.root, tls_cert=cert, tls_key=key) as live:
+    with running(standing.root, tls_cert=cert, tls_key=key, workers=workers) as live:
         assert live.url.startswith("https://")
+        with connected(live.address) as line:  # speaks no TLS
+            line.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
         answer = httpx.post(f"{live.url}/act", content=ASK, verify=ssl.create_default_context(cafile=str(cert)))
         assert answer.status_code == 200
