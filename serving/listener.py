@@ -82,7 +82,6 @@ class Listener:
     ) -> None:
         self._loop, self._listening, self._make, self._tls, self._crowd = loop, listening, make, tls, crowd
         self._last: Connection | None = None  # knows how many there are, and whether this process is about to end
-        self._aside = False
         self._closed = False
         self._opening: set[asyncio.Task[Any]] = set()
         listening.setblocking(False)
@@ -91,11 +90,12 @@ class Listener:
         loop.add_reader(listening, self._ready)
 
     def _ready(self) -> None:
-        if self._better_elsewhere() and not self._aside:
+        if self._better_elsewhere():
             self._pause(ASIDE)
-            self._aside = True
-            return
-        self._aside = False
+        else:
+            self._take()
+
+    def _take(self) -> None:
         try:
             taken, _ = self._listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -133,6 +133,7 @@ class Listener:
     def _resume(self) -> None:
         if not self._closed:
             self._loop.add_reader(self._listening, self._ready)
+            self._take()  # if it is still there
 
     def close(self) -> None:
         self._closed = True

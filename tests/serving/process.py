@@ -8,8 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,6 +100,15 @@ def heard(line: socket.socket) -> Answer | None:
     while len(body) < int(headers["content-length"]):
         body += line.recv(65536)
     return Answer(int(first.split()[1]), headers, body)
+
+
+def shares(address: tuple[str, int], count: int) -> Counter[str]:
+    """How many of `count` connections, all open at once, each process has, by what its request ids begin with."""
+    with ExitStack() as held:
+        lines = [held.enter_context(connected(address)) for _ in range(count)]
+        for line in lines:
+            line.sendall(request("/healthz", b"", method="GET"))
+        return Counter(hear(line).headers["x-request-id"].split("-")[0] for line in lines)
 
 
 def request(path: str, body: bytes, *headers: str, method: str = "POST") -> bytes:

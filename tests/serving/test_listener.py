@@ -5,13 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from contextlib import ExitStack
 
 import pytest
 
 from serving.listener import Crowd
-from tests.serving.process import connected, hear, request, running
+from tests.serving.process import connected, hear, request, running, shares
 
 HEALTH = request("/healthz", b"", method="GET")
 HOLD = "import sys; from pathlib import Path; from serving.listener import Crowd; "
@@ -50,15 +49,6 @@ def two(standing):
         while len(shares(live.address, 10)) < 2:  # the second may still be starting
             assert time.monotonic() < end
         yield live
-
-
-def shares(address, count):
-    """How many of `count` connections, all open at once, each worker has."""
-    with ExitStack() as held:
-        lines = [held.enter_context(connected(address)) for _ in range(count)]
-        for line in lines:
-            line.sendall(HEALTH)
-        return Counter(hear(line).headers["x-request-id"].split("-")[0] for line in lines)
 
 
 def test_connections_that_stay_are_split_evenly(two):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.serving.local import skill_rows, state_rows
-from tests.serving.process import connected, hear, heard, request, running
+from tests.serving.process import connected, hear, heard, request, running, shares
 from tests.serving.test_operation import Load
 
 ACT = request("/act", json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode())
@@ -81,23 +81,12 @@ class Hesitant(Load):
                 self.answers.append((0.0, 0.0, answer))
 
 
-def serving(address):
-    """The processes that answer, each by what its request ids begin with."""
-
-    def one():
-        with connected(address) as line:
-            line.sendall(request("/healthz", b"", "connection: close", method="GET"))
-            return hear(line).headers["x-request-id"].split("-")[0]
-
-    return {one() for _ in range(10)}
-
-
 @pytest.mark.parametrize("clients", [Load, Hesitant])
 @pytest.mark.parametrize("restarts", [3, pytest.param(200, marks=pytest.mark.slow)])
 def test_restarts_of_a_worker_lose_nothing(standing, restarts, clients):
     with running(standing.root, workers=2, drain=0.3) as live, clients(live.address) as work:
         for _ in range(restarts):
-            until(lambda: len(live.workers) == 2 and len(serving(live.address)) == 2)
+            until(lambda: len(live.workers) == 2 and len(shares(live.address, 10)) == 2)
             oldest = live.workers[0]
             os.kill(oldest, signal.SIGTERM)
             until(lambda ended=oldest: ended not in live.workers)
@@ -107,7 +96,7 @@ def test_restarts_of_a_worker_lose_nothing(standing, restarts, clients):
 
 def test_sighup_replaces_all_workers_and_loses_nothing(standing):
     with running(standing.root, workers=2, drain=0.3) as live, Hesitant(live.address) as work:
-        until(lambda: len(serving(live.address)) == 2)
+        until(lambda: len(shares(live.address, 10)) == 2)
         before = set(live.workers)
         os.kill(live.pid, signal.SIGHUP)
         until(lambda: len(live.workers) == 2 and not before & set(live.workers))
