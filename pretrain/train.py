@@ -39,6 +39,7 @@ from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
 from pretrain.sim.ground import Ground, ground_of
+from pretrain.sim.lift import Lift
 from skills_store import receipt
 from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest
@@ -78,6 +79,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         rng=env_rng,
         curriculum=make_curriculum(cfg, material, ground),
         protection=protection(cfg, ground),
+        lift=make_lift(cfg, ground),
     )
     schedule = LatentSchedule(
         cfg.latent.latent_dim,
@@ -100,7 +102,20 @@ def make_curriculum(cfg: PretrainConfig, material: Material, ground: Ground) -> 
     of = cfg.curriculum
     hand = LettingGo(of.assist_start, of.assist_steps, of.assist_rate)
     steps = control_steps(cfg.episode_length)
-    return Curriculum(material.library.weights, episode_length=steps, hand=hand, held=ground.upright, focus=of.focus)
+    return Curriculum(
+        material.library.weights,
+        episode_length=steps,
+        hand=hand,
+        held=ground.upright,
+        focus=of.focus,
+        sought=~ground.rising,  # their time on the ground is no success, so they would always seem to need more
+    )
+
+
+def make_lift(cfg: PretrainConfig, ground: Ground) -> Lift:
+    """Nobody is lifted where no clip shows how to get up."""
+    of = cfg.recovery
+    return Lift(of.lift_start, of.lift_rate) if ground.rising.any() else Lift()
 
 
 def protection(cfg: PretrainConfig, ground: Ground) -> Protection:
@@ -173,10 +188,12 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
     def after(scalars: Scalars) -> Scalars:
         training.nets.average.update_parameters(policy)
         adapt(cfg, training)
+        env.env.lift.turn()
         if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
             checkpoint.save(milestone(folder, training.samples), training.nets.state())
         down = float((env.env.falls.down > 0).float().mean())
-        more = {"broken": env.env.broken, "down": down, "action_std": policy.std}
+        lifted = {"lift": float(env.env.lift.strength), "rises": env.env.lift.share}
+        more = {"broken": env.env.broken, "down": down, "action_std": policy.std, **lifted}
         return follow(env.env.curriculum, material.library.names) | more
 
     shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}

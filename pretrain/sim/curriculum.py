@@ -79,9 +79,11 @@ class Curriculum:
         hand: LettingGo = NO_HAND,
         held: Tensor | None = None,  # (C,) bool, whom the hand holds: all, if nothing else is said
         focus: float = 1.0,
+        sought: Tensor | None = None,  # (C,) bool, whom the focus is for: all, if nothing else is said
     ):
         self.hand, self.focus, self.episode_length = hand, focus, episode_length
         self.base = weights
+        self.sought = torch.ones_like(weights, dtype=torch.bool) if sought is None else sought
         self.assist = torch.full_like(weights, hand.start)  # (C,) strength of the hand
         if held is not None:
             self.assist *= held
@@ -98,6 +100,7 @@ class Curriculum:
         if not self.steps.any():
             return self.base
         need = (self.episode_length / self.lengths.clamp_min(1.0)).clamp(1 / self.focus, self.focus)
+        need = torch.where(self.sought, need, 1.0)
         return self.base * need / (self.base * need).sum()
 
     def saw(self, clip: Tensor, fell: Tensor) -> None:

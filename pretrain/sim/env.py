@@ -18,8 +18,9 @@ from pretrain.sim.curriculum import Curriculum, leading_force, paces, upright_to
 from pretrain.sim.falls import NOBODY, NOWHERE, Falls, Protection, lying
 from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.ground import ground_of
+from pretrain.sim.lift import Lift
 
-ENGINE, CURRICULUM, FALLS = "engine/", "curriculum/", "falls/"  # prefixes of the parts of a snapshot
+ENGINE, CURRICULUM, FALLS, LIFT = "engine/", "curriculum/", "falls/", "lift/"  # prefixes of the parts of a snapshot
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class CharacterEnv:
         rng: Generator,
         curriculum: Curriculum | None = None,
         protection: Protection = NOBODY,
+        lift: Lift | None = None,
     ):
         self.backend, self.skeleton, self.library = backend, skeleton, library
         self.num_envs, self.window, self.episode_length = backend.num_envs, window, episode_length
@@ -69,6 +71,7 @@ class CharacterEnv:
         fallen = lying(backend, skeleton, library, rng).flat() if protection.lying else NOWHERE
         self.falls = Falls(ground_of(library, skeleton), self.num_envs, protection, fallen)
         self.curriculum = curriculum or Curriculum(library.weights, episode_length=episode_length)
+        self.lift = lift or Lift()
         self._pace = paces(library)
         self._held = False
         self.age = torch.zeros(self.num_envs, dtype=torch.long)  # steps since reset
@@ -121,6 +124,7 @@ class CharacterEnv:
         self.frames = torch.cat([self.frames[:, 1:], style_frame(self.skeleton, state)[:, None]], 1)
         touching = self.backend.touching() & (self.age > 1)[:, None]
         fell = self.falls.see(touching, state.root_pos[:, 2], like)
+        self.lift.saw(self.falls.rose, self.falls.stayed)
         timed_out = self.age >= self.episode_length
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
 
@@ -130,12 +134,13 @@ class CharacterEnv:
         Once more after its last hand has let go, so that nothing of it is left behind.
         """
         strength = self.curriculum.assist[self.clip]
-        holds = bool(strength.any())
+        holds = bool(strength.any()) or bool(self.lift.strength)
         if holds or self._held:
             state = self.backend.state()
             torque = strength[:, None] * upright_torque(state)
             force = self.curriculum.assist[like][:, None] * leading_force(state, self._pace[like])
             wrench = torch.cat([force, torque], -1)
+            wrench = torch.where(self.falls.down[:, None] > 0, self.lift.wrench(state), wrench)
             self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench)
         self._held = holds
 
@@ -164,12 +169,14 @@ class CharacterEnv:
             **{ENGINE + k: v for k, v in self.backend.snapshot().items()},
             **{CURRICULUM + k: v for k, v in self.curriculum.snapshot().items()},
             **{FALLS + k: v for k, v in self.falls.snapshot().items()},
+            **{LIFT + k: v for k, v in self.lift.snapshot().items()},
         }
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
         self.backend.restore(_part(snapshot, ENGINE))
         self.curriculum.restore(_part(snapshot, CURRICULUM))
         self.falls.restore(_part(snapshot, FALLS))
+        self.lift.restore(_part(snapshot, LIFT))
         for name in ("age", "clip", "states", "frames"):
             setattr(self, name, snapshot[name].clone())
         self.broken, self._held = int(snapshot["broken"]), bool(snapshot["held"])

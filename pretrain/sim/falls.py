@@ -16,7 +16,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
-from pretrain.sim.ground import Ground
+from pretrain.sim.ground import LYING, Ground
 
 LIMP = 60  # control steps of random targets after which a character lies
 TWITCH = 0.5  # rad, their spread
@@ -43,11 +43,14 @@ class Falls:
         self._lying = lying  # (K, S) states of characters on the ground, where episodes may begin
         self.down = torch.zeros(num_envs, dtype=torch.long)
         self.patience = torch.zeros(num_envs, dtype=torch.long)
+        self.lay = torch.zeros(num_envs, dtype=torch.bool)  # has been low on the ground since it is down
+        self.rose = self.stayed = self.lay  # of those, who came up in the last step, and who was down for too long
 
     def begin(self, ids: Tensor, clips: Tensor) -> None:
         """Worlds `ids` (n,) begin in clips (n,), and have time to rise in those that rise."""
         rising = self.ground.rising[clips]
         self.down[ids] = rising.long()
+        self.lay[ids] = False
         self.patience[ids] = torch.where(rising | (self.protection.share == 1.0), self.protection.patience, 0)
 
     def draw(self, ids: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
@@ -77,13 +80,17 @@ class Falls:
         forbidden = (touching & ~allowed).any(-1)
         low = (self.down > 0) & (height < lowest)
         self.down = torch.where(forbidden | low, self.down + 1, 0)
-        return self.down > self.patience
+        fallen = self.down > self.patience
+        self.rose, self.stayed = self.lay & (self.down == 0), self.lay & fallen
+        self.lay = (self.lay & ~self.rose) | (self.down > 0) & (height < LYING * of.standing)
+        return fallen
 
     def snapshot(self) -> dict[str, Tensor]:
-        return {"down": self.down.clone(), "patience": self.patience.clone()}
+        return {name: getattr(self, name).clone() for name in ("down", "patience", "lay")}
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
-        self.down, self.patience = snapshot["down"].clone(), snapshot["patience"].clone()
+        for name in ("down", "patience", "lay"):
+            setattr(self, name, snapshot[name].clone())
 
 
 def lying(backend: Backend, skeleton: Skeleton, library: MotionLibrary, rng: Generator) -> CharacterState:

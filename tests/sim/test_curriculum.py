@@ -118,6 +118,12 @@ def test_weights_follow_the_falls_within_bounds():
     assert begun([2, 100], focus=1.0).weights.tolist() == [0.5, 0.5]
 
 
+def test_only_what_is_sought_is_begun_more_often():
+    curriculum = begun([2, 100])
+    curriculum.sought = torch.tensor([True, False])
+    torch.testing.assert_close(curriculum.weights, torch.tensor([0.5, 0.5]))
+
+
 def test_old_falls_are_forgotten():
     curriculum = begun([0, 50])
     for _ in range(60):

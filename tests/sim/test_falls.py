@@ -56,6 +56,26 @@ def test_who_lets_go_of_the_ground_is_down_until_it_is_up():
     assert said == [False, False, False, True]
 
 
+def test_who_comes_up_from_lying_is_told_from_who_has_stumbled():
+    for height, lay in ((TALL, False), (LOW, True)):
+        falls = walking(patience=9)
+        see(falls, ON_HANDS, height)
+        assert falls.lay.item() == lay
+        see(falls, STANDING, TALL)
+        assert (falls.rose.item(), falls.lay.item()) == (lay, False)
+        see(falls, STANDING, TALL)
+        assert not falls.rose
+
+
+def test_who_lies_for_too_long_has_stayed():
+    falls = walking(patience=2)
+    for _ in range(2):
+        see(falls, ON_HANDS, LOW)
+        assert not falls.stayed
+    see(falls, ON_HANDS, LOW)
+    assert falls.stayed
+
+
 def test_who_has_stood_has_all_its_time_again():
     falls = walking(patience=3)
     for _ in range(3):

@@ -1,0 +1,59 @@
+"""What those who are down still need: a hand that lifts them, and lets go as they come to rise by themselves.
+
+Nobody gets up by chance: after 7 million samples one in a hundred did (docs/training.md). Lifted, the character meets the
+states on the way up from the start, as those do who are held upright (curriculum.py).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pretrain.characters.state import CharacterState
+from pretrain.sim.curriculum import MEMORY, upright_torque
+
+LIFT = 450.0  # N; the body of 50 kg weighs 490
+OFTEN, SELDOM = 0.7, 0.4  # share of those who lay that come up: above, the hand weakens, and below it firms
+GONE = 0.01
+
+
+class Lift:
+    """One strength for all, and the record it follows from."""
+
+    def __init__(self, start: float = 0.0, rate: float = 0.0):
+        self.rate = rate  # share of its strength that the hand loses in one turn of the loop
+        self.strength = torch.tensor(start)
+        self.rose, self.stayed = torch.zeros(()), torch.zeros(())
+
+    def wrench(self, state: CharacterState) -> Tensor:
+        """Force and torque on the root, world frame: (N,) states -> (N, 6) N and N m."""
+        torque = upright_torque(state)
+        up = torch.tensor([0.0, 0.0, LIFT]).expand_as(torque)
+        return self.strength * torch.cat([up, torque], -1)
+
+    def saw(self, rose: Tensor, stayed: Tensor) -> None:
+        """One step: of those who lay, who is up again (N,) bool, and who was down for too long (N,) bool."""
+        self.rose += rose.sum()
+        self.stayed += stayed.sum()
+
+    @property
+    def share(self) -> float:
+        """Of those who lay, those who came up."""
+        return float(self.rose / (self.rose + self.stayed).clamp_min(1.0))
+
+    def turn(self) -> None:
+        """Once per turn of the learning loop."""
+        if self.share > OFTEN:
+            self.strength *= 1 - self.rate
+        elif self.share < SELDOM:
+            self.strength = (self.strength * (1 + self.rate)).clamp_max(1.0)
+        if self.strength < GONE:
+            self.strength = torch.zeros(())  # for good
+        self.rose, self.stayed = MEMORY * self.rose, MEMORY * self.stayed
+
+    def snapshot(self) -> dict[str, Tensor]:
+        return {name: getattr(self, name).clone() for name in ("strength", "rose", "stayed")}
+
+    def restore(self, snapshot: dict[str, Tensor]) -> None:
+        for name in ("strength", "rose", "stayed"):
+            setattr(self, name, snapshot[name].clone())
