@@ -31,6 +31,7 @@ from benchmarks.servers import Address, await_ready, binary_body, cold_start, js
 from skills_store.store import Store
 
 Servers = dict[str, Address]
+SETTLE = 0.3  # s: the server before, on the same core, may still answer clients that have left
 
 
 def bare_rows_per_second(policy: bytes, rows: int, seconds: float) -> float:
@@ -95,6 +96,7 @@ def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) ->
     bare, shared = [], []
     for _ in range(3):
         for name, run in points.items():
+            time.sleep(SETTLE)
             runs[name].append(run())
         bare.append(bare_rows_per_second(policy, 64, seconds))
         shared.append([sharing_cores(servers[name], ours["json"], seconds, cores) for name in ("service", "two")])
