@@ -16,7 +16,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
-from pretrain.sim.ground import LYING, Ground
+from pretrain.sim.ground import LYING, SLACK, Ground
 
 LIMP = 60  # control steps of random targets after which a character lies
 TWITCH = 0.5  # rad, their spread
@@ -78,7 +78,9 @@ class Falls:
         of = self.ground
         allowed, lowest = (of.allowed.all(0), of.lowest.max()) if like is None else (of.allowed[like], of.lowest[like])
         forbidden = (touching & ~allowed).any(-1)
-        low = (self.down > 0) & (height < lowest)
+        # who lay is up again only when it stands, also under a clip that passes through lower poses
+        enough = torch.where(self.lay & ~allowed.all(-1), SLACK * of.standing, lowest)
+        low = (self.down > 0) & (height < enough)
         self.down = torch.where(forbidden | low, self.down + 1, 0)
         fallen = self.down > self.patience
         self.rose, self.stayed = self.lay & (self.down == 0), self.lay & fallen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -65,6 +67,18 @@ def test_who_comes_up_from_lying_is_told_from_who_has_stumbled():
         assert (falls.rose.item(), falls.lay.item()) == (lay, False)
         see(falls, STANDING, TALL)
         assert not falls.rose
+
+
+def test_who_lay_is_up_when_it_stands_whatever_the_clip_passes_through():
+    cartwheel = replace(GROUND, lowest=torch.tensor([0.4, 0.2, 0.7]))
+    for first, up in ((LOW, False), (TALL, True)):  # lay, or stumbled
+        falls = Falls(cartwheel, 1, Protection(9, 1.0))
+        falls.begin(torch.tensor([0]), torch.tensor([WALK]))
+        see(falls, ON_HANDS, first)
+        see(falls, STANDING, torch.tensor([0.5]))
+        assert (falls.down == 0).item() == up
+        see(falls, STANDING, TALL)
+        assert not falls.down
 
 
 def test_who_lies_for_too_long_has_stayed():
