@@ -26,7 +26,6 @@ log = logging.getLogger("repertoire.serving")
 AHEAD = 1  # connections more than another worker has, with which this one still takes the next
 ASIDE = 0.002  # s that the other has to take it
 EXHAUSTED = 0.5  # s to wait where this process may open no more files
-BACKLOG = 2048
 
 
 class Crowd:
@@ -40,6 +39,7 @@ class Crowd:
         self._map = mmap.mmap(self._file.fileno(), 0)
         self._counts = memoryview(self._map).cast("i")
         self._place = next(place for place in range(len(self._counts)) if self._locked(place))
+        self._forget_the_dead()
 
     @staticmethod
     def make(path: Path, workers: int) -> None:
@@ -52,6 +52,13 @@ class Crowd:
         except OSError:
             return False
         return True
+
+    def _forget_the_dead(self) -> None:
+        """Who was killed left its count behind, for which the others would step aside ever after."""
+        for place in range(len(self._counts)):
+            if place != self._place and self._locked(place):
+                self._counts[place] = self.ABSENT
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
 
     def say(self, connections: int) -> None:
         """How many this worker has."""
@@ -85,7 +92,6 @@ class Listener:
         self._closed = False
         self._opening: set[asyncio.Task[Any]] = set()
         listening.setblocking(False)
-        listening.listen(BACKLOG)
         crowd.say(0)
         loop.add_reader(listening, self._ready)
 
@@ -153,8 +159,9 @@ class Loop(uvloop.Loop):
         *,
         sock: socket.socket,
         ssl: ssl.SSLContext | None = None,
-        backlog: int = BACKLOG,
+        backlog: int,
     ) -> Listener:
+        sock.listen(backlog)
         return Listener(self, sock, protocol_factory, ssl, Crowd(crowd_file()))
 
 

@@ -78,13 +78,14 @@ class Falls:
         of = self.ground
         allowed, lowest = (of.allowed.all(0), of.lowest.max()) if like is None else (of.allowed[like], of.lowest[like])
         forbidden = (touching & ~allowed).any(-1)
-        # who lay is up again only when it stands, also under a clip that passes through lower poses
-        enough = torch.where(self.lay & ~allowed.all(-1), SLACK * of.standing, lowest)
+        # who lay is up again only when it stands, also under a clip that passes through lower poses; but may crawl if asked
+        to_stand = ~allowed.all(-1)
+        enough = torch.where(self.lay & to_stand, SLACK * of.standing, lowest)
         low = (self.down > 0) & (height < enough)
         self.down = torch.where(forbidden | low, self.down + 1, 0)
         fallen = self.down > self.patience
-        self.rose, self.stayed = self.lay & (self.down == 0), self.lay & fallen
-        self.lay = (self.lay & ~self.rose) | (self.down > 0) & (height < LYING * of.standing)
+        self.rose, self.stayed = self.lay & (self.down == 0) & to_stand, self.lay & fallen
+        self.lay = (self.lay | (height < LYING * of.standing)) & (self.down > 0)
         return fallen
 
     def snapshot(self) -> dict[str, Tensor]:

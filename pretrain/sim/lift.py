@@ -48,7 +48,7 @@ class Lift:
         """Once per turn of the learning loop."""
         if self.share > OFTEN:
             self.strength *= 1 - self.rate
-        elif self.share < SELDOM:
+        elif self.share < SELDOM and self.stayed >= 1:
             self.strength = (self.strength * (1 + self.rate)).clamp_max(1.0)
         if self.strength < GONE:
             self.strength = torch.zeros(())  # for good

@@ -35,10 +35,14 @@ def test_each_process_sees_what_the_others_have(tmp_path):
         assert mine.least() == 3
         three.kill()
         three.wait()
-        with other(tmp_path / "crowd", Crowd.ABSENT) as gone:  # in the place of the killed one
+        with other(tmp_path / "crowd", 7) as gone:  # in the place of the killed one
             assert mine.least() == 5
             gone.kill()
         five.kill()
+        five.wait()
+    with other(tmp_path / "crowd", 9) as nine:  # the count of one that was killed is in another place
+        assert mine.least() == 9
+        nine.kill()
     mine.close()
 
 

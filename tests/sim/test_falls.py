@@ -79,6 +79,14 @@ def test_who_lay_is_up_when_it_stands_whatever_the_clip_passes_through():
         assert (falls.down == 0).item() == up
         see(falls, STANDING, TALL)
         assert not falls.down
+        assert falls.rose.item() != up  # who stumbled has not risen
+
+
+def test_who_lies_and_is_asked_to_crawl_has_not_risen():
+    falls = walking(patience=9)
+    see(falls, ON_HANDS, LOW)
+    see(falls, ON_HANDS, LOW, CRAWL)
+    assert (falls.rose.item(), falls.lay.item(), falls.down.item()) == (False, False, 0)
 
 
 def test_who_lies_for_too_long_has_stayed():

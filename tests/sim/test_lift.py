@@ -33,6 +33,12 @@ def test_it_weakens_while_falls_end_standing_and_firms_while_they_do_not():
     assert weak < lift.strength.item() <= 1
 
 
+def test_it_stays_as_it_is_while_nobody_lies():
+    lift = Lift(start=0.5, rate=0.1)
+    lift.turn()
+    assert lift.strength == 0.5
+
+
 def test_once_gone_it_does_not_come_back():
     lift = Lift(start=0.011, rate=0.5)
     lift.saw(YES, NO)
