@@ -28,7 +28,7 @@ from pretrain.material import Material, control_steps, load_material
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.doubts import doubts
 from pretrain.rl import checkpoint
-from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
+from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars, one_thread
 from pretrain.rl.nets import multiplies_bfloat16
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, value_loss
 from pretrain.rl.rollout import Noise
@@ -98,7 +98,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
 
 
 def make_curriculum(cfg: PretrainConfig, material: Material, ground: Ground) -> Curriculum:
-    """The hand holds upright, so it holds only who is to be upright."""
+    """Those who are to rise have a hand of their own (`make_lift`)."""
     of = cfg.curriculum
     hand = LettingGo(of.assist_start, of.assist_steps, of.assist_rate)
     steps = control_steps(cfg.episode_length)
@@ -106,7 +106,7 @@ def make_curriculum(cfg: PretrainConfig, material: Material, ground: Ground) -> 
         material.library.weights,
         episode_length=steps,
         hand=hand,
-        held=ground.upright,
+        held=~ground.rising,
         focus=of.focus,
         sought=~ground.rising,  # their time on the ground is no success, so they would always seem to need more
     )
@@ -172,6 +172,7 @@ def warm_up(cfg: PretrainConfig, material: Material, training: SkillTraining) ->
         material.library,
         nets.action_scale,
         nets.encoder.clip_latents,
+        ground_of(material.library, material.character.skeleton),
         steps=warm.clone_steps,
         lr=warm.lr,
         batch=warm.batch,
@@ -288,7 +289,8 @@ def run(cfg: PretrainConfig) -> int:
         print(f"{folder}: going on after {training.samples:,} of {cfg.samples:,} samples", flush=True)
     else:
         print(f"{folder}: {len(material.dataset.clips)} clips, {cfg.samples:,} samples; warm start", flush=True)
-        warm_up(cfg, material, training)
+        with one_thread():  # beside other work two of them wait for each other most of the time
+            warm_up(cfg, material, training)
     if not train(cfg, material, training, folder):
         print(f"stopped after {training.samples:,} samples; the same command goes on from {folder}", flush=True)
         return 130

@@ -12,6 +12,7 @@ from pretrain.motion.library import MotionLibrary
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.sim.env import ActionScale
 from pretrain.sim.features import proprioception
+from pretrain.sim.ground import SLACK, Ground
 
 # A PD joint with damping kd lags its target by kd / kp = 0.05 s; aiming that far ahead along the clip's own velocity
 # makes up for it (halving the tracking error of playing poses back, measured on a body with twice the damping).
@@ -23,20 +24,26 @@ def clone(
     library: MotionLibrary,
     scale: ActionScale,
     clip_latents: Tensor,
+    ground: Ground,
     *,
     steps: int,
     lr: float,
     batch: int,
     rng: Generator,
 ) -> float:
-    """Fit `policy`'s mean to (clip state + noise, the clip's latent + noise) -> target. Returns the last loss."""
+    """Fit `policy`'s mean to (clip state + noise, the clip's latent + noise) -> target. Returns the last loss.
+
+    Who lies gets up under any latent.
+    """
     optimizer = torch.optim.Adam(policy.parameters(), lr)
     loss = torch.zeros(())
     for _ in range(steps):
         ids, times = library.sample(batch, rng)
         state, ahead = library.at(ids, times), library.at(ids, times + 1 / 30)
         action = (ahead.joint_pos + LEAD * ahead.joint_vel - scale.offset) / scale.scale
-        obs = {"obs": proprioception(_disturbed(state, rng)), "z": _near(clip_latents[ids], rng)}
+        gets_up = ground.rising[ids] & (state.root_pos[:, 2] < SLACK * ground.standing)
+        z = torch.where(gets_up[:, None], sphere(batch, clip_latents.shape[1], rng), _near(clip_latents[ids], rng))
+        obs = {"obs": proprioception(_disturbed(state, rng)), "z": z}
         loss = (policy(obs) - action).square().mean()
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

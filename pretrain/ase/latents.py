@@ -86,9 +86,10 @@ class SkillEnv:
         outcome = self.env.step(self.action_scale.target(action), held)
         self.grace = (self.grace - 1).clamp_min(0)
         strayed = self._strayed()
-        down = self.env.falls.down
-        lost = (down == 1) | outcome.fell | (strayed & (held == self.env.clip))
-        counts = (down <= 1) | outcome.fell  # time on the ground is no success
+        down, own = self.env.falls.down, held == self.env.clip
+        lost = (down == 1) | outcome.fell | (strayed & own)
+        # time on the ground is no success; and from a clip that lies, whoever is asked for another is down at first
+        counts = ((down <= 1) | outcome.fell) & (own | self.env.falls.ground.upright[self.env.clip])
         self.env.curriculum.saw(self.env.clip[counts], lost[counts])
         self.left -= 1
         expired = (self.left <= 0).nonzero()[:, 0]

@@ -1,4 +1,4 @@
-"""Getting up: who is to rise is paid for how high it has come, and all others as if they stood."""
+"""Getting up: who is to rise is paid for how high and upright it has come, and all others as if they stood."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from pretrain.sim.ground import Ground
 
 
 def rise_reward(ground: Ground) -> Reward:
-    """Root height over the usual one, at most 1. Style alone is content with lying as a clip lies in its first frames."""
+    """Root height over the usual one, at most 1, times (1 + cosine of its lean) / 2.
+
+    Style alone is content with lying as a clip lies in its first frames, and height alone with a root above the hands.
+    """
 
     def reward(rollout: Rollout) -> Tensor:
-        height = rollout.next_obs["obs"][..., 0]  # of the root: the first that `proprioception` says
-        return torch.where(ground.rising[rollout.extras["z_clip"]], (height / ground.standing).clamp(0, 1), 1.0)
+        seen = rollout.next_obs["obs"]  # as `proprioception` says it: root height, its x axis, its z axis ...
+        height, upright = (seen[..., 0] / ground.standing).clamp(0, 1), 0.5 + 0.5 * seen[..., 6]
+        return torch.where(ground.rising[rollout.extras["z_clip"]], height * upright, 1.0)
 
     return reward

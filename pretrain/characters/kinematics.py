@@ -19,12 +19,18 @@ def ball_rotations(skeleton: Skeleton, joint_pos: Array) -> Array:
 
 
 def forward(skeleton: Skeleton, root_pos: Array, root_rot: Array, joint_pos: Array) -> tuple[Array, Array]:
-    """Body origins (..., B, 3) and rotations (..., B, 4) in the frame that the root is given in.
+    """Body origins (..., B, 3) and rotations (..., B, 4) in the frame that the root is given in."""
+    return chained(
+        skeleton, root_pos, root_rot, joint_rotations(skeleton, joint_pos, ball_rotations(skeleton, joint_pos))
+    )
+
+
+def chained(skeleton: Skeleton, root_pos: Array, root_rot: Array, local: list[Array]) -> tuple[Array, Array]:
+    """`forward`, from each body's turn against its parent.
 
     A generation of bodies at a time: body by body, most of the time would go into calling kernels, not into running them.
     """
     xp = namespace(root_pos)
-    local = joint_rotations(skeleton, joint_pos)
     positions, rotations = {0: root_pos}, {0: root_rot}
     for bodies in skeleton.generations:
         parents = [skeleton.parents[i] for i in bodies]
@@ -38,9 +44,9 @@ def forward(skeleton: Skeleton, root_pos: Array, root_rot: Array, joint_pos: Arr
     return xp.stack([positions[i] for i in each], -2), xp.stack([rotations[i] for i in each], -2)
 
 
-def joint_rotations(skeleton: Skeleton, joint_pos: Array) -> list[Array]:
-    """Each body's turn against its parent, none where there is no joint: (..., J) -> B times (..., 4)."""
-    balls, ball = ball_rotations(skeleton, joint_pos), 0
+def joint_rotations(skeleton: Skeleton, joint_pos: Array, balls: Array) -> list[Array]:
+    """Each body's turn against its parent, none where there is no joint: (..., J), (..., balls, 4) -> B times (..., 4)."""
+    ball = 0
     fixed = from_axis_angle("x", namespace(joint_pos).zeros_like(joint_pos[..., 0]))
     turns = [fixed] * len(skeleton.bodies)
     for joint in skeleton.joints:

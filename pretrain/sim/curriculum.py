@@ -24,12 +24,12 @@ STRONGEST = 400.0  # N
 MEMORY = 0.9  # share of a clip's record that one turn of the loop leaves
 
 
-def upright_torque(state: CharacterState, stiffness: float = STIFFNESS, damping: float = DAMPING) -> Tensor:
+def upright_torque(state: CharacterState) -> Tensor:
     """Torque on the root, world frame, that turns its z axis up: (N,) states -> (N, 3) N m. It leaves the heading alone."""
     up = up_axis(state.root_rot)
     lean = torch.stack([up[..., 1], -up[..., 0], torch.zeros_like(up[..., 0])], -1)  # up x z
     level = torch.tensor([1.0, 1.0, 0.0])
-    return stiffness * lean - damping * state.root_ang_vel * level
+    return STIFFNESS * lean - DAMPING * state.root_ang_vel * level
 
 
 def leading_force(state: CharacterState, pace: Tensor) -> Tensor:

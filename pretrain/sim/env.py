@@ -15,12 +15,14 @@ from pretrain.characters.state import CharacterState, unflat
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
 from pretrain.sim.curriculum import Curriculum, leading_force, paces, upright_torque
-from pretrain.sim.falls import NOBODY, NOWHERE, Falls, Protection, lying
+from pretrain.sim.falls import NOBODY, Falls, Protection, lying
 from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.ground import ground_of
+from pretrain.sim.guide import Guide
 from pretrain.sim.lift import Lift
+from pretrain.sim.starts import Starts, clip_starts, looked_at, still_starts
 
-ENGINE, CURRICULUM, FALLS, LIFT = "engine/", "curriculum/", "falls/", "lift/"  # prefixes of the parts of a snapshot
+ENGINE, CURRICULUM, FALLS, LIFT, GUIDE = "engine/", "curriculum/", "falls/", "lift/", "guide/"  # parts of a snapshot
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,14 @@ class CharacterEnv:
         self.num_envs, self.window, self.episode_length = backend.num_envs, window, episode_length
         self._may_touch = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
         self._rng = rng
-        fallen = lying(backend, skeleton, library, rng).flat() if protection.lying else NOWHERE
-        self.falls = Falls(ground_of(library, skeleton), self.num_envs, protection, fallen)
+        self._starts = clip_starts(library, skeleton, window)
+        self._lying = (
+            still_starts(lying(backend, skeleton, library, rng), skeleton, window) if protection.lying else None
+        )
+        self.falls = Falls(ground_of(library, skeleton), self.num_envs, protection)
         self.curriculum = curriculum or Curriculum(library.weights, episode_length=episode_length)
         self.lift = lift or Lift()
+        self.guide = Guide(library, self._starts, self.falls.ground.rising, self.num_envs)
         self._pace = paces(library)
         self._held = False
         self.age = torch.zeros(self.num_envs, dtype=torch.long)  # steps since reset
@@ -84,29 +90,33 @@ class CharacterEnv:
     def reset(self, ids: Tensor) -> None:
         """Start worlds `ids` (n,) in random states of random clips, or lying where some are to begin so."""
         if len(ids):
-            self.begin(ids, *self.library.sample(len(ids), self._rng, weights=self.curriculum.weights))
-            self._lay(*self.falls.draw(ids, self._rng))
+            weights = self.curriculum.weights
+            clips = torch.multinomial(weights, len(ids), replacement=True, generator=self._rng)
+            rows = self._starts.draw(clips, self._rng)
+            self._begin(ids, clips, self._starts, rows)
+            self._lay(self.falls.draw(ids, self._rng))
 
     def begin(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
         """Start worlds `ids` (n,) in clips (n,) at times (n,) s, with the frames that led there."""
         window = self.library.windows(clips, times, self.window)
-        self.backend.place(ids, window.map(lambda x: x[:, -1]))
-        self.states[ids] = window.flat()
-        self.frames[ids] = style_frame(self.skeleton, window)
-        self.age[ids] = 0
-        self.clip[ids] = clips
-        self.falls.begin(ids, clips)
+        self._begin(ids, clips, looked_at(window, self.skeleton, times, torch.ones_like(ids)), torch.arange(len(ids)))
 
-    def _lay(self, ids: Tensor, states: Tensor) -> None:
-        """Worlds `ids` (n,) lie in `states` (n, S), as if about to begin one of the clips that rise."""
-        if len(ids):
-            still = states[:, None].expand(-1, self.window, -1)
-            self.backend.place(ids, unflat(states))
-            self.states[ids] = still
-            self.frames[ids] = style_frame(self.skeleton, unflat(still))
+    def _begin(self, ids: Tensor, clips: Tensor, starts: Starts, rows: Tensor) -> None:
+        """In `rows` (n,) of `starts`, as in clips (n,)."""
+        states = starts.states[rows]
+        self.backend.place(ids, unflat(states[:, -1]))
+        self.states[ids], self.frames[ids] = states, starts.frames[rows]
+        self.age[ids], self.clip[ids] = 0, clips
+        self.falls.begin(ids, clips)
+        self.guide.begin(ids, clips, starts.times[rows])
+
+    def _lay(self, ids: Tensor) -> None:
+        """Worlds `ids` (n,) lie, as if about to begin one of the clips that rise."""
+        if len(ids) and self._lying:
             rising = self.falls.ground.rising.nonzero()[:, 0]
-            self.clip[ids] = rising[torch.randint(len(rising), ids.shape, generator=self._rng)]
-            self.falls.begin(ids, self.clip[ids])
+            clips = rising[torch.randint(len(rising), ids.shape, generator=self._rng)]
+            rows = self._lying.draw(torch.zeros_like(ids), self._rng)
+            self._begin(ids, clips, self._lying, rows)
 
     def step(self, targets: Tensor, like: Tensor | None = None) -> Outcome:
         """One control step of every world towards joint targets (N, J) rad.
@@ -129,18 +139,24 @@ class CharacterEnv:
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
 
     def _hold(self, like: Tensor) -> None:
-        """Push as the curriculum says, upright and along as in clips `like` (N,).
+        """Push as the curriculum says: upright and along as in clips `like` (N,), along the clip itself where it turns over,
+        and along one that rises for who is down.
 
         Once more after its last hand has let go, so that nothing of it is left behind.
         """
-        strength = self.curriculum.assist[self.clip]
-        holds = bool(strength.any()) or bool(self.lift.strength)
+        before, after = self.curriculum.assist[self.clip], self.curriculum.assist[like]
+        holds = bool(self.curriculum.assist.any()) or bool(self.lift.strength)
         if holds or self._held:
             state = self.backend.state()
-            torque = strength[:, None] * upright_torque(state)
-            force = self.curriculum.assist[like][:, None] * leading_force(state, self._pace[like])
+            force = after[:, None] * leading_force(state, self._pace[like])
+            torque = torch.maximum(before, after)[:, None] * upright_torque(state)
             wrench = torch.cat([force, torque], -1)
-            wrench = torch.where(self.falls.down[:, None] > 0, self.lift.wrench(state), wrench)
+            down = self.falls.down > 0
+            turning = (~self.falls.ground.upright[like] & ~down).nonzero()[:, 0]
+            wrench[turning] = after[turning, None] * self.guide.along(turning, like[turning], state[turning])
+            wrench[down] = 0.0
+            low = (down & (self.lift.strength > 0)).nonzero()[:, 0]
+            wrench[low] = self.lift.strength * self.guide.up(low, self.windows()[low], state[low])
             self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench)
         self._held = holds
 
@@ -170,6 +186,7 @@ class CharacterEnv:
             **{CURRICULUM + k: v for k, v in self.curriculum.snapshot().items()},
             **{FALLS + k: v for k, v in self.falls.snapshot().items()},
             **{LIFT + k: v for k, v in self.lift.snapshot().items()},
+            **{GUIDE + k: v for k, v in self.guide.snapshot().items()},
         }
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
@@ -177,6 +194,7 @@ class CharacterEnv:
         self.curriculum.restore(_part(snapshot, CURRICULUM))
         self.falls.restore(_part(snapshot, FALLS))
         self.lift.restore(_part(snapshot, LIFT))
+        self.guide.restore(_part(snapshot, GUIDE))
         for name in ("age", "clip", "states", "frames"):
             setattr(self, name, snapshot[name].clone())
         self.broken, self._held = int(snapshot["broken"]), bool(snapshot["held"])

@@ -16,10 +16,11 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
-from pretrain.sim.ground import LYING, SLACK, Ground
+from pretrain.sim.ground import LYING, Ground
 
 LIMP = 60  # control steps of random targets after which a character lies
 TWITCH = 0.5  # rad, their spread
+RISEN = 0.9  # of the usual root height: who lay and is lower has not risen yet
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,13 @@ class Protection:
 
 
 NOBODY = Protection()
-NOWHERE = torch.zeros(1, 0)
 
 
 class Falls:
     """The steps that each of N worlds has been down, and how many it may."""
 
-    def __init__(self, ground: Ground, num_envs: int, protection: Protection, lying: Tensor = NOWHERE):
+    def __init__(self, ground: Ground, num_envs: int, protection: Protection):
         self.ground, self.protection = ground, protection
-        self._lying = lying  # (K, S) states of characters on the ground, where episodes may begin
         self.down = torch.zeros(num_envs, dtype=torch.long)
         self.patience = torch.zeros(num_envs, dtype=torch.long)
         self.lay = torch.zeros(num_envs, dtype=torch.bool)  # has been low on the ground since it is down
@@ -53,15 +52,14 @@ class Falls:
         self.lay[ids] = False
         self.patience[ids] = torch.where(rising | (self.protection.share == 1.0), self.protection.patience, 0)
 
-    def draw(self, ids: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
-        """Which of `ids` (n,) are to begin lying (m,), and in which states (m, S). Others of them may be protected."""
+    def draw(self, ids: Tensor, rng: Generator) -> Tensor:
+        """Which of `ids` (n,) are to begin lying, (m,). Others of them may be protected."""
         of = self.protection
         if of.share in (0.0, 1.0) and not of.lying:  # nobody, or everybody: nothing is left to chance
-            return ids[:0], self._lying[:0]
+            return ids[:0]
         chance = torch.rand(len(ids), generator=rng)
         self.patience[ids[chance < of.lying + of.share]] = of.patience
-        lying = ids[chance < of.lying]
-        return lying, self._lying[torch.randint(len(self._lying), (len(lying),), generator=rng)]
+        return ids[chance < of.lying]
 
     def protect(self, ids: Tensor, before: Tensor, after: Tensor) -> None:
         """Worlds `ids` (n,) go from moving like clips `before` (n,) to moving like `after` (n,): what may lie in one and
@@ -80,7 +78,7 @@ class Falls:
         forbidden = (touching & ~allowed).any(-1)
         # who lay is up again only when it stands, also under a clip that passes through lower poses; but may crawl if asked
         to_stand = ~allowed.all(-1)
-        enough = torch.where(self.lay & to_stand, SLACK * of.standing, lowest)
+        enough = torch.where(self.lay & to_stand, RISEN * of.standing, lowest)
         low = (self.down > 0) & (height < enough)
         self.down = torch.where(forbidden | low, self.down + 1, 0)
         fallen = self.down > self.patience

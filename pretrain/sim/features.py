@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.characters.kinematics import ball_rotations, forward
+from pretrain.characters.kinematics import ball_rotations, chained, joint_rotations
 from pretrain.characters.rotations import facing, into_heading, tan_norm
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
@@ -50,7 +50,7 @@ def style_frame(skeleton: Skeleton, state: CharacterState) -> Tensor:
     """
     toward = facing(state.root_rot)
     turns = ball_rotations(skeleton, state.joint_pos)
-    keys = key_positions(skeleton, state.root_rot, state.joint_pos)
+    keys = key_positions(skeleton, state.root_rot, joint_rotations(skeleton, state.joint_pos, turns))
     hinges = [state.joint_pos[..., j.start : j.stop] for j in skeleton.joints if len(j.axes) == 1]
     vectors = torch.stack([state.root_vel, state.root_ang_vel, *keys], -2)
     return torch.cat(
@@ -65,7 +65,7 @@ def style_frame(skeleton: Skeleton, state: CharacterState) -> Tensor:
     )
 
 
-def key_positions(skeleton: Skeleton, root_rot: Tensor, joint_pos: Tensor) -> list[Tensor]:
-    """Key bodies seen from the root, along world axes: K tensors (..., 3) m."""
-    positions, _ = forward(skeleton, torch.zeros_like(root_rot[..., :3]), root_rot, joint_pos)
+def key_positions(skeleton: Skeleton, root_rot: Tensor, local: list[Tensor]) -> list[Tensor]:
+    """Key bodies seen from the root, along world axes, given each body's turn against its parent: K tensors (..., 3) m."""
+    positions, _ = chained(skeleton, torch.zeros_like(root_rot[..., :3]), root_rot, local)
     return [positions[..., skeleton.bodies.index(body), :] for body in skeleton.key_bodies]

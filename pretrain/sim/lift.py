@@ -1,6 +1,6 @@
-"""What those who are down still need: a hand that lifts them, and lets go as they come to rise by themselves.
+"""How firmly those who are down are led up (guide.py): a hand that lets go as they come to rise by themselves.
 
-Nobody gets up by chance: after 7 million samples one in a hundred did (docs/training.md). Lifted, the character meets the
+Nobody gets up by chance: after 7 million samples one in a hundred did (docs/training.md). Led, the character meets the
 states on the way up from the start, as those do who are held upright (curriculum.py).
 """
 
@@ -9,13 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.characters.state import CharacterState
-from pretrain.sim.curriculum import MEMORY, upright_torque
+from pretrain.sim.curriculum import MEMORY
 
-LIFT = 450.0  # N; the body of 50 kg weighs 490
-# A torque stays as it is for a control step of 1/30 s, and the root of who lies rolls with some 0.15 kg m^2: the hand that
-# holds upright, 800 N m / rad and 60 N m s / rad, would fling it.
-STIFFNESS, DAMPING = 200.0, 15.0  # N m / rad, N m s / rad
 OFTEN, SELDOM = 0.7, 0.4  # share of those who lay that come up: above, the hand weakens, and below it firms
 GONE = 0.01
 
@@ -27,12 +22,6 @@ class Lift:
         self.rate = rate  # share of its strength that the hand loses in one turn of the loop
         self.strength = torch.tensor(start)
         self.rose, self.stayed = torch.zeros(()), torch.zeros(())
-
-    def wrench(self, state: CharacterState) -> Tensor:
-        """Force and torque on the root, world frame: (N,) states -> (N, 6) N and N m."""
-        torque = upright_torque(state, STIFFNESS, DAMPING)
-        up = torch.tensor([0.0, 0.0, LIFT]).expand_as(torque)
-        return self.strength * torch.cat([up, torque], -1)
 
     def saw(self, rose: Tensor, stayed: Tensor) -> None:
         """One step: of those who lay, who is up again (N,) bool, and who was down for too long (N,) bool."""

@@ -33,8 +33,14 @@ class MujocoBackend:
         self._views = {name: self._batch.bind(name) for name in INTEGRATION}
         self._contacts = self._batch.bind("sensordata")
         self._batch.reset()
+        self._state: CharacterState | None = None  # what `state` answers, until something moves
 
     def state(self) -> CharacterState:
+        if self._state is None:
+            self._state = self._read()
+        return self._state
+
+    def _read(self) -> CharacterState:
         qpos = torch.from_numpy(self._views["qpos"]).float()
         qvel = torch.from_numpy(self._views["qvel"]).float()
         root_rot = qpos[:, 3:7]
@@ -54,7 +60,7 @@ class MujocoBackend:
     def place(self, ids: Tensor, state: CharacterState) -> None:
         if not len(ids):
             return
-        rows = ids.numpy()
+        self._state, rows = None, ids.numpy()
         turning = rotate(conjugate(state.root_rot), state.root_ang_vel)
         self._views["qpos"][rows] = torch.cat([state.root_pos, state.root_rot, state.joint_pos], -1).numpy()
         self._views["qvel"][rows] = torch.cat([state.root_vel, turning, state.joint_vel], -1).numpy()
@@ -65,6 +71,7 @@ class MujocoBackend:
     def advance(self, targets: Tensor) -> Tensor:
         self._views["ctrl"][:] = targets.numpy()
         self._batch.step(nstep=SUBSTEPS)
+        self._state = None
         fastest = np.abs(self._views["qvel"]).max(-1)
         # NaN compares false with everything: asking for "sane" finds it, asking for "too fast" would not
         sane = (fastest < FASTEST) & np.isfinite(self._views["qpos"]).all(-1)
@@ -80,6 +87,7 @@ class MujocoBackend:
     def restore(self, snapshot: dict[str, Tensor]) -> None:
         for name, view in self._views.items():
             view[:] = snapshot[name].numpy()
+        self._state = None
 
 
 def compile_model(character: Character) -> mujoco.MjModel:

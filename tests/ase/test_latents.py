@@ -137,3 +137,19 @@ def test_the_nearest_clip_among_some_is_the_one_that_a_window_is_from(every_clip
     rising = torch.tensor([i for i, name in enumerate(every_clip.library.names) if name.startswith("getup")])
     of_them = torch.isin(demos.clip, rising).nonzero()[:, 0][::7]
     assert torch.equal(leash.likest(demos.windows[of_them], rising), demos.clip[of_them])
+
+
+def test_of_clips_that_lie_only_their_own_skill_counts(every_clip, humanoid):
+    skills = make(every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=0.5))
+    library, ground = every_clip.library, skills.env.falls.ground
+    crawl, walk = (library.names.index(name) for name in ("crawl", "walk"))
+    everyone = torch.arange(256)
+    skills.env.begin(everyone, torch.full((256,), crawl), torch.rand(256))
+    skills.z_clip[:] = torch.tensor([crawl, walk]).repeat(128)
+    skills.env.falls.protect(everyone, torch.full((256,), crawl), skills.z_clip)
+    for _ in range(2):  # who has only just begun touches nothing yet
+        skills.step(torch.zeros(256, 28))
+    assert not ground.upright[crawl]
+    assert (skills.env.falls.down[1::2] == 1).sum() > 32
+    assert skills.env.curriculum.steps[crawl] == 2 * 128
+    assert not skills.env.curriculum.falls.any()

@@ -1,4 +1,4 @@
-"""Who is to rise is paid for its height, everyone else as if standing."""
+"""Who is to rise is paid for its height and for being upright, everyone else as if standing."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pretrain.rl.rollout import Rollout
 from pretrain.sim.ground import ground_of
 
 
-def test_height_pays_up_to_standing_and_only_who_is_to_rise(every_clip, skeleton):
+def test_height_pays_up_to_standing_upright_and_only_who_is_to_rise(every_clip, skeleton):
     ground = ground_of(every_clip.library, skeleton)
     names = every_clip.library.names
     rising, walk = names.index("getup_faceup"), names.index("walk")
-    height = ground.standing * torch.tensor([[0.0, 0.2, 1.0, 1.3, 0.2]])
-    clips = torch.tensor([[rising, rising, rising, rising, walk]])
+    height = ground.standing * torch.tensor([[0.0, 0.2, 1.0, 1.3, 0.2, 1.0, 1.0]])
+    clips = torch.tensor([[rising, rising, rising, rising, walk, rising, rising]])
+    obs = torch.zeros(1, 7, 7)
+    obs[..., 0], obs[..., 6] = height, torch.tensor([1.0, 1.0, 1.0, 1.0, 1.0, 0.0, -1.0])
     nothing, flag = torch.zeros_like(height), torch.zeros_like(height, dtype=torch.bool)
-    rollout = Rollout({}, {"obs": height[..., None]}, nothing, nothing, nothing, flag, flag, {"z_clip": clips})
-    torch.testing.assert_close(rise_reward(ground)(rollout), torch.tensor([[0.0, 0.2, 1.0, 1.0, 1.0]]))
+    rollout = Rollout({}, {"obs": obs}, nothing, nothing, nothing, flag, flag, {"z_clip": clips})
+    torch.testing.assert_close(rise_reward(ground)(rollout), torch.tensor([[0.0, 0.2, 1.0, 1.0, 1.0, 0.5, 0.0]]))

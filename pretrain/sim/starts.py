@@ -1,0 +1,54 @@
+"""Where episodes may begin: states of the clips, with the frames that led there and what is seen of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import CharacterState
+from pretrain.motion.library import MotionLibrary
+from pretrain.sim.features import style_frame
+
+RATE = 120.0  # Hz
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Windows of W states, oldest first, one clip after the other.
+
+    Worlds end and begin a few at a time; reading a clip and looking at it then took a tenth of a run, nearly all of it in
+    calling kernels.
+    """
+
+    states: Tensor  # (M, W, S)
+    frames: Tensor  # (M, W, F)
+    times: Tensor  # (M,) s in their clips
+    counts: Tensor  # (C,) windows of each clip
+
+    def draw(self, clips: Tensor, rng: Generator) -> Tensor:
+        """A row for each of `clips` (n,), any of its moments as likely as another, (n,)."""
+        first = torch.cumsum(self.counts, 0) - self.counts
+        return first[clips] + (torch.rand(len(clips), generator=rng) * self.counts[clips]).long()
+
+
+def clip_starts(library: MotionLibrary, skeleton: Skeleton, window: int) -> Starts:
+    """Every 1/120 s of every clip."""
+    each = [torch.arange(0, duration + 1e-6, 1 / RATE) for duration in library.durations.tolist()]
+    counts = torch.tensor([len(of_clip) for of_clip in each])
+    clips, times = torch.arange(len(counts)).repeat_interleave(counts), torch.cat(each)
+    return looked_at(library.windows(clips, times, window), skeleton, times, counts)
+
+
+def still_starts(lying: CharacterState, skeleton: Skeleton, window: int) -> Starts:
+    """States (K,) that have not moved for a window, as if of one clip."""
+    still = lying.map(lambda x: x[:, None].expand(-1, window, -1))
+    n = len(lying.root_pos)
+    return looked_at(still, skeleton, torch.zeros(n), torch.tensor([n]))
+
+
+def looked_at(windows: CharacterState, skeleton: Skeleton, times: Tensor, counts: Tensor) -> Starts:
+    """Windows of states (M, W) at `times` (M,) s, with what is seen of them."""
+    return Starts(windows.flat().contiguous(), style_frame(skeleton, windows).contiguous(), times, counts)

@@ -1,0 +1,38 @@
+"""The warm start: aim along the clip, and get up under any latent."""
+
+from __future__ import annotations
+
+import torch
+
+from pretrain.ase.clone import LEAD, clone
+from pretrain.ase.latents import sphere
+from pretrain.ase.nets import Sizes, make_nets
+from pretrain.ase.symmetry import symmetry
+from pretrain.sim.features import proprioception
+from pretrain.sim.ground import ground_of
+
+SIZES = Sizes(latent_dim=8, policy=(128,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
+
+
+def test_who_lies_aims_along_a_clip_that_rises_and_who_stands_along_its_own(every_clip, skeleton, rng):
+    library, ground = every_clip.library, ground_of(every_clip.library, skeleton)
+    both = symmetry(skeleton, library.names, 8, 3)
+    nets = make_nets(SIZES, library, every_clip.demos, skeleton.num_hinges, both, rng)
+    latents, scale = nets.encoder.clip_latents, nets.action_scale
+
+    def error(name: str, until: float, z: torch.Tensor) -> float:
+        """Of the action under `z` (8,), root mean square over 32 moments of the clip's first `until` seconds."""
+        clips, times = torch.full((32,), library.names.index(name)), torch.linspace(0, until, 32)
+        ahead = library.at(clips, times + 1 / 30)
+        aim = (ahead.joint_pos + LEAD * ahead.joint_vel - scale.offset) / scale.scale
+        with torch.no_grad():
+            action = nets.policy({"obs": proprioception(library.at(clips, times)), "z": z.expand(32, -1)})
+        return float((action - aim).square().mean().sqrt())
+
+    walk, getup = (latents[library.names.index(name)] for name in ("walk", "getup_facedown"))
+    asked = [("walk", 1.0, walk), *[("getup_facedown", 1.5, z) for z in (getup, walk, *sphere(4, 8, rng))]]
+    before = [error(*of) for of in asked]
+    clone(nets.policy, library, scale, latents, ground, steps=300, lr=1e-3, batch=512, rng=rng)
+    after = [error(*of) for of in asked]
+    assert max(a / b for a, b in zip(after, before, strict=True)) < 0.5
+    assert max(after) < 0.25
