@@ -109,6 +109,13 @@ class LeashConfig(Frozen):
     nearer_reward_weight: Annotated[float, Field(ge=0)] = 5.0  # of a unit of the leash that a step brings it nearer
 
 
+class ImitationConfig(Frozen):
+    """What being at the clip's moment pays (pretrain/ase/imitation.py)."""
+
+    reward_weight: Annotated[float, Field(ge=0)] = 2.0
+    reward_scale: Positive = 0.5  # root mean square over window features, in their spread over the clips
+
+
 class RecoveryConfig(Frozen):
     """Getting up, where there are clips that show it (pretrain/sim/falls.py)."""
 
@@ -149,5 +156,6 @@ class PretrainConfig(Frozen):
     warm: WarmConfig = WarmConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
     leash: LeashConfig = LeashConfig()
+    imitation: ImitationConfig = ImitationConfig()
     recovery: RecoveryConfig = RecoveryConfig()
     eval: EvalConfig = EvalConfig()

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 from pretrain.ase.clone import clone
+from pretrain.ase.imitation import imitation_reward
 from pretrain.ase.latents import LatentSchedule, SkillEnv
 from pretrain.ase.leash import Leash, nearer_reward
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
@@ -151,6 +152,7 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
         rewards={
             "style": (disc.disc_reward_weight, style_reward(nets.discriminator, disc.disc_reward_scale)),
             "skill": (enc.enc_reward_weight, skill_reward(nets.encoder)),
+            "imitation": (cfg.imitation.reward_weight, imitation_reward(cfg.imitation.reward_scale)),
             "nearer": (cfg.leash.nearer_reward_weight, nearer_reward),
             **rise,
         },

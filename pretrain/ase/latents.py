@@ -97,13 +97,14 @@ class SkillEnv:
             clips, _ = self.env.library.sample(len(expired), self._rng)
             self._draw(expired, clips, held[expired])
         after, judged = self.env.windows(), self._judged(held)
+        apart = self.env.guide.apart(after)
         nearer = self.leash.from_mean(before, judged) - self.leash.from_mean(after, judged)
         return Step(
             next_obs=self.observe(),
             reward=torch.zeros(self.num_envs),
             terminated=outcome.fell | outcome.broken | strayed,
             truncated=outcome.timed_out,
-            extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken},
+            extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken, "apart": apart},
         )
 
     def _judged(self, clips: Tensor) -> Tensor:

@@ -51,8 +51,9 @@ class Learner:
         steps = skipped = 0
         for _ in range(self.epochs):
             order = torch.randperm(rows, generator=rng)[: self.max_rows]
-            for chosen in order.split(self.minibatch):
-                loss, metrics = self.loss({key: batch[key][chosen] for key in self.keys}, rng)
+            shuffled = [batch[key][order].split(self.minibatch) for key in self.keys]
+            for minibatch in zip(*shuffled, strict=True):
+                loss, metrics = self.loss(dict(zip(self.keys, minibatch, strict=True)), rng)
                 skipped += not self._descend(loss)
                 steps += 1
                 for key, value in {"loss": loss, **metrics}.items():

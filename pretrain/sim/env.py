@@ -18,7 +18,7 @@ from pretrain.sim.curriculum import Curriculum, leading_force, paces, upright_to
 from pretrain.sim.falls import NOBODY, Falls, Protection, lying
 from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.ground import ground_of
-from pretrain.sim.guide import Guide
+from pretrain.sim.guide import NONE, Guide
 from pretrain.sim.lift import Lift
 from pretrain.sim.starts import Starts, clip_starts, looked_at, still_starts
 
@@ -117,6 +117,7 @@ class CharacterEnv:
             clips = rising[torch.randint(len(rising), ids.shape, generator=self._rng)]
             rows = self._lying.draw(torch.zeros_like(ids), self._rng)
             self._begin(ids, clips, self._lying, rows)
+            self.guide.clip[ids] = NONE
 
     def step(self, targets: Tensor, like: Tensor | None = None) -> Outcome:
         """One control step of every world towards joint targets (N, J) rad.
@@ -146,17 +147,15 @@ class CharacterEnv:
         """
         before, after = self.curriculum.assist[self.clip], self.curriculum.assist[like]
         holds = bool(self.curriculum.assist.any()) or bool(self.lift.strength)
+        state, down = self.backend.state(), self.falls.down > 0
+        self.guide.turn(like, down, self.windows(), state)
         if holds or self._held:
-            state = self.backend.state()
             force = after[:, None] * leading_force(state, self._pace[like])
             torque = torch.maximum(before, after)[:, None] * upright_torque(state)
             wrench = torch.cat([force, torque], -1)
-            down = self.falls.down > 0
-            turning = (~self.falls.ground.upright[like] & ~down).nonzero()[:, 0]
-            wrench[turning] = after[turning, None] * self.guide.along(turning, like[turning], state[turning])
-            wrench[down] = 0.0
-            low = (down & (self.lift.strength > 0)).nonzero()[:, 0]
-            wrench[low] = self.lift.strength * self.guide.up(low, self.windows()[low], state[low])
+            led = (down | ~self.falls.ground.upright[like]).nonzero()[:, 0]
+            strength = torch.where(down, self.lift.strength, after)[led]
+            wrench[led] = strength[:, None] * self.guide.wrench(led, state[led])
             self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench)
         self._held = holds
 

@@ -1,4 +1,4 @@
-"""A hand for clips that turn over or rise: it leads the root along the clip.
+"""The moment of its clip that each world should be at, and a hand that leads the root there.
 
 Holding upright is no help in a flip, a roll or a crawl, and who lies is to learn how a clip gets up, not how to be lifted. (An
 external wrench on the root, as the residual forces of Yuan and Kitani 2020, "Residual force control for agile human behavior
@@ -14,24 +14,32 @@ from pretrain.characters.rotations import conjugate, log, multiply, normalize, r
 from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
-from pretrain.sim.starts import Starts
+from pretrain.sim.starts import RATE, Starts
 
 PULL, BRAKE, STRONGEST = 2000.0, 400.0, 1000.0  # N / m, N s / m, N; the body weighs 490 N
-STIFFNESS, DAMPING, FIRMEST = 400.0, 30.0, 300.0  # N m / rad, N m s / rad, N m
+# Damped three times as much, the root of a walk shakes from one control step to the next.
+STIFFNESS, DAMPING, FIRMEST = 400.0, 10.0, 300.0  # N m / rad, N m s / rad, N m
 HASTE = 1.3  # of a clip's pace, for who is to rise: the clips take up to 3.8 s, and a card asks for 3
+SPARSE = 4  # of the moments kept, each so many-th is enough to find the nearest
+NONE = -1  # no clip yet: the nearest moment is where to begin
 STATE = ("clip", "time", "turned", "moved")
 
 
 class Guide:
-    """Which clip each of N worlds is led along, where in it, and where in the world it takes place."""
+    """Which clip each of N worlds is led along, where in it, and where in the world it takes place.
+
+    A clip that is asked for anew begins at the moment that is most like the character, and one that has come to its end at
+    its first, where the character is.
+    """
 
     def __init__(self, library: MotionLibrary, starts: Starts, rising: Tensor, num_envs: int):
-        self.library, self._rising = library, rising
-        clips = torch.arange(len(starts.counts)).repeat_interleave(starts.counts)
-        ways = rising[clips].nonzero()[:, 0]
-        self._scale = starts.frames.flatten(1).std(0).clamp_min(0.03)
-        self._ways = starts.frames[ways].flatten(1) / self._scale  # windows of clips that rise, (R, W * F),
-        self._way_clips, self._way_times = clips[ways], starts.times[ways]  # and what they are of, (R,)
+        self.library, self._starts, self._rising = library, starts, rising
+        self._first = torch.cumsum(starts.counts, 0) - starts.counts
+        self._windows = starts.frames.flatten(1)  # (M, W * F)
+        self._scale = self._windows.std(0).clamp_min(0.03)
+        self._rows = torch.arange(0, len(self._windows), SPARSE)
+        self._of = torch.arange(len(starts.counts)).repeat_interleave(starts.counts)[self._rows]
+        self._sparse = self._windows[self._rows] / self._scale
         self.clip = torch.zeros(num_envs, dtype=torch.long)
         self.time = torch.zeros(num_envs)  # s
         self.turned = torch.zeros(num_envs, 4)  # the clip's world in ours, a turn about z
@@ -43,27 +51,32 @@ class Guide:
         self.turned[ids] = torch.tensor([1.0, 0.0, 0.0, 0.0])
         self.moved[ids] = 0.0
 
-    def along(self, ids: Tensor, clips: Tensor, state: CharacterState) -> Tensor:
-        """Force and torque on the roots of worlds `ids` (n,) in `state` (n,), a step ahead along clips (n,): (n, 6) N, N m.
+    def turn(self, like: Tensor, down: Tensor, windows: Tensor, state: CharacterState) -> None:
+        """One control step on, along clips `like` (N,), or one that rises for who is `down` (N,).
 
-        A clip that is asked for anew, or has come to its end, begins where the character is.
+        `windows` (N, W * F) and `state` (N,) are where the characters are now.
         """
-        self.time[ids] += 1 / CONTROL_RATE
-        over = (self.clip[ids] != clips) | (self.time[ids] > self.library.durations[clips])
-        if over.any():
-            self._here(ids[over], clips[over], torch.zeros(int(over.sum())), state[over])
-        return self._wrench(ids, state)
+        self._keep_time(windows)
+        self.time += torch.where(down, HASTE, 1.0) / CONTROL_RATE
+        over = self.time > self.library.durations[self.clip]
+        changed = (self.clip == NONE) | torch.where(down, ~self._rising[self.clip] | over, self.clip != like)
+        again = (~changed & over).nonzero()[:, 0]
+        if len(again):
+            self._here(again, self.clip[again], torch.zeros(len(again)), state[again])
+        anew = changed.nonzero()[:, 0]
+        if len(anew):
+            ways = torch.where(down[anew, None], self._rising[self._of], self._of == like[anew, None])
+            apart = torch.cdist(windows[anew] / self._scale, self._sparse).masked_fill(~ways, torch.inf)
+            nearest = self._rows[apart.argmin(1)]
+            clips = torch.searchsorted(self._first, nearest, right=True) - 1
+            self._here(anew, clips, self._starts.times[nearest], state[anew])
 
-    def up(self, ids: Tensor, windows: Tensor, state: CharacterState) -> Tensor:
-        """The same along the clips that rise, from where they are most like `windows` (n, W * F)."""
-        self.time[ids] += HASTE / CONTROL_RATE
-        clips = self.clip[ids]
-        over = ~self._rising[clips] | (self.time[ids] > self.library.durations[clips])
-        if over.any():
-            apart = torch.cdist(windows[over] / self._scale, self._ways)
-            nearest = apart.argmin(1)
-            self._here(ids[over], self._way_clips[nearest], self._way_times[nearest], state[over])
-        return self._wrench(ids, state)
+    def _keep_time(self, windows: Tensor) -> None:
+        """A clock may run a quarter fast or slow: nobody who sees no clock can keep to the hundredth of a second."""
+        sooner, later = self.time - 1 / RATE, self.time + 1 / RATE
+        times = torch.stack([self.time, sooner.clamp_min(0), later])
+        best = torch.stack([self._apart(windows, time) for time in times]).argmin(0)
+        self.time = times.gather(0, best[None])[0]
 
     def _here(self, ids: Tensor, clips: Tensor, times: Tensor, state: CharacterState) -> None:
         """Clips (n,) at `times` (n,) s take place where worlds `ids` (n,) are."""
@@ -75,7 +88,16 @@ class Guide:
         level = torch.tensor([1.0, 1.0, 0.0])
         self.moved[ids] = level * (state.root_pos - rotate(self.turned[ids], there.root_pos))
 
-    def _wrench(self, ids: Tensor, state: CharacterState) -> Tensor:
+    def apart(self, windows: Tensor) -> Tensor:
+        """How far `windows` (N, W * F) are from where they should be: root mean square, in the clips' spread, (N,)."""
+        return self._apart(windows, self.time)
+
+    def _apart(self, windows: Tensor, times: Tensor) -> Tensor:
+        row = self._first[self.clip] + (times * RATE).round().long().minimum(self._starts.counts[self.clip] - 1)
+        return ((windows - self._windows[row]) / self._scale).square().mean(-1).sqrt()
+
+    def wrench(self, ids: Tensor, state: CharacterState) -> Tensor:
+        """Force and torque on the roots of worlds `ids` (n,) in `state` (n,), towards their moment: (n, 6) N, N m."""
         aim, turned = self.library.at(self.clip[ids], self.time[ids]), self.turned[ids]
         place = rotate(turned, aim.root_pos) + self.moved[ids]
         force = PULL * (place - state.root_pos) + BRAKE * (rotate(turned, aim.root_vel) - state.root_vel)

@@ -8,6 +8,10 @@ from pretrain.characters.rotations import conjugate, log, multiply, rotate, turn
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
+from pretrain.sim.features import style_frame
+from pretrain.sim.ground import ground_of
+from pretrain.sim.guide import Guide
+from pretrain.sim.starts import clip_starts
 
 LED = ("kick", "cartwheel", "roll")
 
@@ -48,21 +52,62 @@ def test_a_body_that_aims_along_a_clip_gets_over_with_a_hand_and_not_without(eve
     assert (furthest[0.0] > 1.2).all()
 
 
-def test_where_a_clip_ends_or_is_asked_for_it_begins_where_the_character_is(every_clip, humanoid):
-    library, guide = every_clip.library, make(every_clip, humanoid, 1.0)[0].guide
-    kick, roll = (library.names.index(name) for name in ("kick", "roll"))
-    one, asked = torch.tensor([0]), torch.tensor([kick])
-    for begun in (kick, roll):
-        guide.begin(one, torch.tensor([begun]), library.durations[[begun]])
-        there = library.at(asked, torch.zeros(1))
-        turned, moved = turn(torch.tensor([2.0])), torch.tensor([[3.0, -4.0, 0.0]])
-        state = there.map(torch.clone)
-        state.root_pos[:] = rotate(turned, there.root_pos) + moved
-        state.root_rot[:] = multiply(turned, there.root_rot)
-        state.root_vel[:], state.root_ang_vel[:] = rotate(turned, there.root_vel), rotate(turned, there.root_ang_vel)
-        assert guide.along(one, asked, state).norm() < 0.1
-        assert (guide.time[0].item(), guide.clip[0].item()) == (0.0, kick)
-        torch.testing.assert_close(guide.moved[:1], moved, atol=1e-4, rtol=0)
+def elsewhere(there):
+    """A state turned about z and moved along the ground, and by how much."""
+    turned, moved = turn(torch.tensor([2.0])), torch.tensor([[3.0, -4.0, 0.0]])
+    state = there.map(torch.clone)
+    state.root_pos[:] = rotate(turned, there.root_pos) + moved
+    state.root_rot[:] = multiply(turned, there.root_rot)
+    state.root_vel[:], state.root_ang_vel[:] = rotate(turned, there.root_vel), rotate(turned, there.root_ang_vel)
+    return state, moved
+
+
+def one_world(every_clip, skeleton) -> Guide:
+    library = every_clip.library
+    return Guide(library, clip_starts(library, skeleton, 3), ground_of(library, skeleton).rising, 1)
+
+
+ONE, STANDS = torch.tensor([0]), torch.tensor([False])
+
+
+def test_a_clip_that_has_come_to_its_end_begins_again_where_the_character_is(every_clip, skeleton):
+    library, guide = every_clip.library, one_world(every_clip, skeleton)
+    kick = torch.tensor([library.names.index("kick")])
+    guide.begin(ONE, kick, library.durations[kick])
+    state, moved = elsewhere(library.at(kick, torch.zeros(1)))
+    ending = library.windows(kick, library.durations[kick], 3)
+    guide.turn(kick, STANDS, style_frame(skeleton, ending).flatten(1), state)
+    assert guide.time == 0
+    assert guide.wrench(ONE, state).norm() < 0.1
+    torch.testing.assert_close(guide.moved, moved, atol=1e-4, rtol=0)
+
+
+def test_a_clip_that_is_asked_for_begins_at_its_most_alike_moment(every_clip, skeleton):
+    library, guide = every_clip.library, one_world(every_clip, skeleton)
+    walk, roll = (torch.tensor([library.names.index(name)]) for name in ("walk", "roll"))
+    guide.begin(ONE, walk, torch.zeros(1))
+    time = torch.tensor([1.0])  # upside down
+    window = library.windows(roll, time, 3)
+    guide.turn(roll, STANDS, style_frame(skeleton, window).flatten(1), window.map(lambda x: x[:, -1]))
+    assert guide.clip == roll
+    torch.testing.assert_close(guide.time, time, atol=0.02, rtol=0)
+    assert guide.apart(style_frame(skeleton, window).flatten(1)) < 0.3
+
+
+def test_the_clock_keeps_to_who_is_a_little_slow_and_not_to_who_stands_still(every_clip, skeleton):
+    library = every_clip.library
+    walk, steps = torch.tensor([library.names.index("walk")]), 24
+    late = {}
+    for pace in (1.0, 0.8, 0.0):
+        guide = one_world(every_clip, skeleton)
+        guide.begin(ONE, walk, torch.tensor([0.1]))
+        for k in range(steps):
+            window = library.windows(walk, torch.tensor([0.1 + k * pace / 30]), 3)
+            guide.turn(walk, STANDS, style_frame(skeleton, window).flatten(1), window.map(lambda x: x[:, -1]))
+        late[pace] = guide.time.item() - (0.1 + steps * pace / 30)
+    assert abs(late[1.0]) < 0.04
+    assert abs(late[0.8]) < 0.06
+    assert late[0.0] > 0.5
 
 
 def test_a_snapshot_goes_on(every_clip, humanoid):

@@ -89,8 +89,9 @@ def test_who_is_led_up_begins_where_the_clip_is_most_like_it(every_clip, humanoi
     clips = torch.tensor([library.names.index("getup_facedown"), library.names.index("getup_faceup")]).repeat(8)
     times = torch.linspace(0.5, 2.0, 16)
     env.begin(everyone, clips, times)
-    guide.clip[:] = library.names.index("walk")
-    guide.up(everyone, env.windows(), env.state())
+    walk = torch.full((16,), library.names.index("walk"))
+    guide.clip[:] = walk
+    guide.turn(walk, torch.ones(16, dtype=torch.bool), env.windows(), env.state())
     assert torch.equal(guide.clip, clips)
     torch.testing.assert_close(guide.time, times, atol=0.05, rtol=0)
     torch.testing.assert_close(guide.moved, torch.zeros(16, 3), atol=0.05, rtol=0)
