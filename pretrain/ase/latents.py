@@ -83,6 +83,7 @@ class SkillEnv:
 
     def step(self, action: Tensor) -> Step:
         held, before = self.z_clip.clone(), self.env.windows()
+        self.env.follow(held)
         outcome = self.env.step(self.action_scale.target(action), held)
         self.grace = (self.grace - 1).clamp_min(0)
         strayed = self._strayed()

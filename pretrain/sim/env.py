@@ -119,6 +119,10 @@ class CharacterEnv:
             self._begin(ids, clips, self._lying, rows)
             self.guide.clip[ids] = NONE
 
+    def follow(self, like: Tensor) -> None:
+        """The clocks of the next step, in clips `like` (N,): for hands that lead, and for who asks how far off worlds are."""
+        self.guide.turn(like, self.falls.down > 0, self.windows(), self.backend.state())
+
     def step(self, targets: Tensor, like: Tensor | None = None) -> Outcome:
         """One control step of every world towards joint targets (N, J) rad.
 
@@ -140,16 +144,15 @@ class CharacterEnv:
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
 
     def _hold(self, like: Tensor) -> None:
-        """Push as the curriculum says: upright and along as in clips `like` (N,), along the clip itself where it turns over,
-        and along one that rises for who is down.
+        """Push as the curriculum says: upright and along as in clips `like` (N,), or to where the clock points, in clips that
+        turn over and for who is down.
 
         Once more after its last hand has let go, so that nothing of it is left behind.
         """
         before, after = self.curriculum.assist[self.clip], self.curriculum.assist[like]
         holds = bool(self.curriculum.assist.any()) or bool(self.lift.strength)
-        state, down = self.backend.state(), self.falls.down > 0
-        self.guide.turn(like, down, self.windows(), state)
         if holds or self._held:
+            state, down = self.backend.state(), self.falls.down > 0
             force = after[:, None] * leading_force(state, self._pace[like])
             torque = torch.maximum(before, after)[:, None] * upright_torque(state)
             wrench = torch.cat([force, torque], -1)

@@ -56,6 +56,7 @@ class Guide:
 
         `windows` (N, W * F) and `state` (N,) are where the characters are now.
         """
+        down = down & self._rising.any()
         self._keep_time(windows)
         self.time += torch.where(down, HASTE, 1.0) / CONTROL_RATE
         over = self.time > self.library.durations[self.clip]

@@ -44,6 +44,7 @@ def test_a_body_that_aims_along_a_clip_gets_over_with_a_hand_and_not_without(eve
         env, clips = make(every_clip, humanoid, strength)
         time, worst = torch.zeros(len(clips)), torch.zeros(len(clips))
         for _ in range(40):
+            env.follow(clips)
             env.step(every_clip.library.at(clips, time + 0.07).joint_pos, clips)
             time += 1 / 30
             worst = torch.maximum(worst, off_course(env, every_clip.library.at(clips, time).root_rot))
@@ -113,6 +114,7 @@ def test_the_clock_keeps_to_who_is_a_little_slow_and_not_to_who_stands_still(eve
 def test_a_snapshot_goes_on(every_clip, humanoid):
     def run(env: CharacterEnv, clips: torch.Tensor) -> torch.Tensor:
         for _ in range(50):
+            env.follow(clips)
             env.step(torch.zeros(len(clips), 28), clips)
         return env.state().flat()
 

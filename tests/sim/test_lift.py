@@ -66,6 +66,7 @@ def risen(env: CharacterEnv, every_clip) -> tuple[float, float]:
     walk = torch.full((16,), every_clip.library.names.index("walk"))
     rose, fastest, targets = torch.zeros(16, dtype=torch.bool), 0.0, env.state().joint_pos
     for _ in range(90):
+        env.follow(walk)
         env.step(targets, walk)
         targets = every_clip.library.at(env.guide.clip, env.guide.time + 0.07).joint_pos
         rose |= env.falls.rose
