@@ -133,14 +133,13 @@ def with_advantages(rollout: Rollout, value: Value, cfg: LoopConfig) -> Batch:
 
 
 def fit_all(learners: Sequence[Learner], batch: Batch, rng: Generator, cores: int) -> Scalars:
-    """Fit learners side by side, each on threads and random numbers of its own: all they share is the batch.
+    """Fit learners side by side, each on one thread and random numbers of its own: all they share is the batch.
 
-    Layers this small gain little from a second thread; two learners on one thread each do. The bits are the same on one
-    core as on many.
+    Layers this small gain little from a second thread; two learners on one thread each do. And the bits are the same on one
+    core as on many: on Intel's processors a product that two threads share is rounded otherwise.
     """
     seeds = torch.randint(2**62, (len(learners),), generator=rng).tolist()
-    each = max(1, cores // len(learners))
-    with ThreadPoolExecutor(min(cores, len(learners)), initializer=torch.set_num_threads, initargs=(each,)) as pool:
+    with ThreadPoolExecutor(min(cores, len(learners)), initializer=torch.set_num_threads, initargs=(1,)) as pool:
         fits = [
             pool.submit(learner.fit, batch, Generator().manual_seed(seed))
             for learner, seed in zip(learners, seeds, strict=True)
