@@ -105,6 +105,7 @@ class LeashConfig(Frozen):
     """How far from its clip a skill may move before its episode ends, and what coming nearer pays (pretrain/ase/leash.py)."""
 
     length: Positive = 1.3  # root mean square over window features, in their spread over the clips
+    timed: bool = False  # to the moment that the world's clock points at, not to the nearest
     grace: Annotated[float, Field(ge=0)] = 2.0  # s to come near, after a change of skill
     nearer_reward_weight: Annotated[float, Field(ge=0)] = 5.0  # of a unit of the leash that a step brings it nearer
 
@@ -112,7 +113,7 @@ class LeashConfig(Frozen):
 class ImitationConfig(Frozen):
     """What being at the clip's moment pays (pretrain/ase/imitation.py)."""
 
-    reward_weight: Annotated[float, Field(ge=0)] = 2.0
+    reward_weight: Annotated[float, Field(ge=0)] = 0.0  # walks and runs are learned as fast without
     reward_scale: Positive = 0.5  # root mean square over window features, in their spread over the clips
 
 

@@ -89,8 +89,11 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         cfg.latent.clip_latent_prob,
     )
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
-    leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, control_steps(cfg.leash.grace))
-    skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng)
+    grace = control_steps(cfg.leash.grace)
+    leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, cfg.leash.timed)
+    # asked by the leash or a reward, or by a hand that leads: over clips that are upright throughout there is none
+    clocks = cfg.leash.timed or cfg.imitation.reward_weight > 0 or not bool(ground.upright.all())
+    skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng, clocks)
     replay = Replay(cfg.disc.disc_buffer_size, material.demos.windows.shape[1])
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
     loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam)
@@ -148,13 +151,15 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
     tell_clips = adam(nets.discriminator, disc.lr), 1, disc.minibatch, disc.rows
     tell_skills = adam(nets.encoder, enc.lr), 1, enc.minibatch, enc.rows
     rise = {"rise": (cfg.recovery.rise_reward_weight, rise_reward(ground))} if ground.rising.any() else {}
+    at_moment = imitation_reward(cfg.imitation.reward_scale)
+    imitation = {"imitation": (cfg.imitation.reward_weight, at_moment)} if cfg.imitation.reward_weight else {}
     return Recipe(
         rewards={
             "style": (disc.disc_reward_weight, style_reward(nets.discriminator, disc.disc_reward_scale)),
             "skill": (enc.enc_reward_weight, skill_reward(nets.encoder)),
-            "imitation": (cfg.imitation.reward_weight, imitation_reward(cfg.imitation.reward_scale)),
             "nearer": (cfg.leash.nearer_reward_weight, nearer_reward),
             **rise,
+            **imitation,
         },
         policy=Learner("policy", acting, varied, *policy, target_kl=ppo.target_kl),
         value=Learner("value", valuing, value_loss(nets.value), *value),

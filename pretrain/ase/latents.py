@@ -47,9 +47,10 @@ class SkillEnv:
         clip_latents: Tensor,
         leash: Leash,
         rng: Generator,
+        clocks: bool = True,  # without, nothing may ask how far a world is from its clip's moment
     ):
         self.env, self.action_scale, self.schedule, self._rng = env, action_scale, schedule, rng
-        self.leash = leash
+        self.leash, self.clocks = leash, clocks
         self.num_envs = env.num_envs
         self.clip_latents = clip_latents  # (C, dim), the encoder's own: the warm start writes to it
         self.z = torch.zeros(self.num_envs, schedule.dim)
@@ -83,10 +84,12 @@ class SkillEnv:
 
     def step(self, action: Tensor) -> Step:
         held, before = self.z_clip.clone(), self.env.windows()
-        self.env.follow(held)
+        if self.clocks:
+            self.env.follow(held)
         outcome = self.env.step(self.action_scale.target(action), held)
         self.grace = (self.grace - 1).clamp_min(0)
-        strayed = self._strayed()
+        apart = {"apart": self.env.guide.apart(self.env.windows())} if self.clocks else {}
+        strayed = self._late(apart["apart"]) if self.leash.timed else self._strayed()
         down, own = self.env.falls.down, held == self.env.clip
         lost = (down == 1) | outcome.fell | (strayed & own)
         # time on the ground is no success; and from a clip that lies, whoever is asked for another is down at first
@@ -98,14 +101,13 @@ class SkillEnv:
             clips, _ = self.env.library.sample(len(expired), self._rng)
             self._draw(expired, clips, held[expired])
         after, judged = self.env.windows(), self._judged(held)
-        apart = self.env.guide.apart(after)
         nearer = self.leash.from_mean(before, judged) - self.leash.from_mean(after, judged)
         return Step(
             next_obs=self.observe(),
             reward=torch.zeros(self.num_envs),
             terminated=outcome.fell | outcome.broken | strayed,
             truncated=outcome.timed_out,
-            extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken, "apart": apart},
+            extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken, **apart},
         )
 
     def _judged(self, clips: Tensor) -> Tensor:
@@ -115,6 +117,10 @@ class SkillEnv:
         if len(rising) and len(down):
             judged[down] = self.leash.likest(self.env.windows()[down], rising)
         return judged
+
+    def _late(self, apart: Tensor) -> Tensor:
+        """Worlds that are too far (N,) from their clip's moment, (N,)."""
+        return (apart > self.leash.length) & (self.grace == 0) & (self.env.falls.down == 0)
 
     def _strayed(self) -> Tensor:
         """Worlds that are too far from their clip, (N,). Each is looked at in every LOOK-th step of its skill: the distance

@@ -2,7 +2,8 @@
 
 A skill that has slowed down, or stopped, is safe; far from its clip the style reward is flat, and nothing leads it back: the
 run braked to walking speed and stayed there (docs/training.md). (Early termination as in DeepMimic, Peng et al. 2018,
-section 7, but without a clock: what counts is the clip's nearest window.)
+section 7. What counts is the clip's nearest window; or, as there, the one that the world's clock points at: over 20 clips
+that lie, flip and stand, whoever stands is near to some moment of every clip.)
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from pretrain.rl.rollout import Rollout
 class Leash:
     """`length` is a root mean square over the features of a window, in units of their spread over all clips."""
 
-    def __init__(self, demos: Demos, scale: Tensor, length: float, grace: int):
-        self.scale, self.length = scale, length
+    def __init__(self, demos: Demos, scale: Tensor, length: float, grace: int, timed: bool = False):
+        self.scale, self.length, self.timed = scale, length, timed
         self.grace = grace  # steps that a world has to come near, after its skill has changed
         self._windows, self._clip = demos.windows / scale, demos.clip
         self._mean = torch.stack([part.mean(0) for part in self._windows.split(demos.counts.tolist())])

@@ -153,3 +153,30 @@ def test_of_clips_that_lie_only_their_own_skill_counts(every_clip, humanoid):
     assert (skills.env.falls.down[1::2] == 1).sum() > 32
     assert skills.env.curriculum.steps[crawl] == 2 * 128
     assert not skills.env.curriculum.falls.any()
+
+
+def test_on_a_timed_leash_whoever_stands_where_the_clip_turns_over_strays(every_clip, humanoid):
+    skills = make(every_clip, humanoid, every_clip.demos, leash=1.0, longest=300)
+    library, everyone = every_clip.library, torch.arange(256)
+    roll, walk = (library.names.index(name) for name in ("roll", "walk"))
+    skills.env.begin(everyone, torch.full((256,), walk), torch.linspace(0, 1, 256))
+    skills.z_clip[:], skills.grace[:], skills.left[:] = roll, 0, 300
+    strayed = {timed: torch.zeros(256, dtype=torch.bool) for timed in (False, True)}
+    state = skills.env.snapshot()
+    for timed in strayed:
+        skills.env.restore(state)
+        skills.leash.timed = timed
+        for _ in range(40):  # as soon as it walks on, it begins in the walk again: only its clock goes on
+            strayed[timed] |= skills.step(torch.zeros(256, 28)).terminated
+            clock = skills.env.guide.snapshot()
+            skills.env.begin(everyone, torch.full((256,), walk), torch.linspace(0, 1, 256))
+            skills.env.guide.restore(clock)
+    assert strayed[True].float().mean() > 0.9
+    assert strayed[False].float().mean() < 0.1
+
+
+def test_without_clocks_nobody_says_how_far_from_its_moment_a_world_is(material, humanoid, demos):
+    skills = make(material, humanoid, demos)
+    assert "apart" in skills.step(torch.zeros(256, 28)).extras
+    skills.clocks = False
+    assert "apart" not in skills.step(torch.zeros(256, 28)).extras
