@@ -16,7 +16,10 @@ from pretrain.rl.rollout import Rollout
 
 
 class Leash:
-    """`length` is a root mean square over the features of a window, in units of their spread over all clips."""
+    """`length` is a root mean square over the features of a window, in units of their spread over all clips.
+
+    `timed`: to the moment that the clock points at (pretrain/sim/guide.py), not to the nearest.
+    """
 
     def __init__(self, demos: Demos, scale: Tensor, length: float, grace: int, timed: bool = False):
         self.scale, self.length, self.timed = scale, length, timed
