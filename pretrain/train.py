@@ -91,8 +91,8 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
     grace = control_steps(cfg.leash.grace)
     leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, cfg.leash.timed)
-    # asked by the leash or a reward, or by a hand that leads: over clips that are upright throughout there is none
-    clocks = cfg.leash.timed or cfg.imitation.reward_weight > 0 or not bool(ground.upright.all())
+    # asked by the leash or a reward, or by a hand that leads: over clips that move on steadily there is none
+    clocks = cfg.leash.timed or cfg.imitation.reward_weight > 0 or not bool(ground.steady.all())
     skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng, clocks)
     replay = Replay(cfg.disc.disc_buffer_size, material.demos.windows.shape[1])
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))

@@ -89,7 +89,7 @@ class SkillEnv:
         outcome = self.env.step(self.action_scale.target(action), held)
         self.grace = (self.grace - 1).clamp_min(0)
         apart = {"apart": self.env.guide.apart(self.env.windows())} if self.clocks else {}
-        strayed = self._late(apart["apart"]) if self.leash.timed else self._strayed()
+        strayed = self._late(apart["apart"], held) if self.leash.timed else self._strayed()
         down, own = self.env.falls.down, held == self.env.clip
         lost = (down == 1) | outcome.fell | (strayed & own)
         # time on the ground is no success; and from a clip that lies, whoever is asked for another is down at first
@@ -111,16 +111,15 @@ class SkillEnv:
         )
 
     def _judged(self, clips: Tensor) -> Tensor:
-        """The clips (N,) that the worlds' motion is compared with: who is down should move like the nearest that rises."""
-        rising, down = self.env.falls.ground.rising.nonzero()[:, 0], (self.env.falls.down > 0).nonzero()[:, 0]
-        judged = clips.clone()
-        if len(rising) and len(down):
-            judged[down] = self.leash.likest(self.env.windows()[down], rising)
-        return judged
+        """The clips (N,) that the worlds' motion is compared with: who is down should move like the one that its clock is
+        in, which rises."""
+        clock = self.env.guide.clip
+        led = (self.env.falls.down > 0) & self.env.falls.ground.rising[clock]
+        return torch.where(led, clock, clips)
 
-    def _late(self, apart: Tensor) -> Tensor:
-        """Worlds that are too far (N,) from their clip's moment, (N,)."""
-        return (apart > self.leash.length) & (self.grace == 0) & (self.env.falls.down == 0)
+    def _late(self, apart: Tensor, clips: Tensor) -> Tensor:
+        """Worlds that are too far (N,) from their moment of clips (N,), (N,)."""
+        return (apart > self.leash.lengths[clips]) & (self.grace == 0) & (self.env.falls.down == 0)
 
     def _strayed(self) -> Tensor:
         """Worlds that are too far from their clip, (N,). Each is looked at in every LOOK-th step of its skill: the distance

@@ -14,18 +14,24 @@ from torch import Tensor
 from pretrain.ase.style import Demos
 from pretrain.rl.rollout import Rollout
 
+LEAST = 0.5  # of the spread over all clips: what moves less than this has a leash as if it moved so much
+
 
 class Leash:
     """`length` is a root mean square over the features of a window, in units of their spread over all clips.
 
-    `timed`: to the moment that the clock points at (pretrain/sim/guide.py), not to the nearest.
+    `timed`: to the moment that the clock points at (pretrain/sim/guide.py), not to the nearest, and in units of the clip's
+    own spread: to hold its mean pose is 1 away from every clip, be it a walk or a flip.
     """
 
     def __init__(self, demos: Demos, scale: Tensor, length: float, grace: int, timed: bool = False):
-        self.scale, self.length, self.timed = scale, length, timed
+        self.scale, self.timed = scale, timed
         self.grace = grace  # steps that a world has to come near, after its skill has changed
         self._windows, self._clip = demos.windows / scale, demos.clip
-        self._mean = torch.stack([part.mean(0) for part in self._windows.split(demos.counts.tolist())])
+        parts = self._windows.split(demos.counts.tolist())
+        self._mean = torch.stack([part.mean(0) for part in parts])
+        spread = torch.stack([(part - part.mean(0)).square().mean().sqrt() for part in parts])
+        self.lengths = length * (spread.clamp_min(LEAST) if timed else torch.ones_like(spread))  # (C,)
 
     def distance(self, windows: Tensor, clips: Tensor) -> Tensor:
         """From windows (N, W * F) to the nearest window of clips (N,), (N,)."""
@@ -38,13 +44,7 @@ class Leash:
 
     def strayed(self, windows: Tensor, clips: Tensor) -> Tensor:
         """Worlds that are further away, (N,) bool."""
-        return self.distance(windows, clips) > self.length
-
-    def likest(self, windows: Tensor, among: Tensor) -> Tensor:
-        """Which of the clips `among` (K,) has the window nearest to each of `windows` (N, W * F), (N,)."""
-        rows = torch.isin(self._clip, among).nonzero()[:, 0]
-        apart = torch.cdist(windows / self.scale, self._windows[rows], compute_mode="use_mm_for_euclid_dist")
-        return self._clip[rows[apart.argmin(1)]]
+        return self.distance(windows, clips) > self.lengths[clips]
 
 
 def nearer_reward(rollout: Rollout) -> Tensor:

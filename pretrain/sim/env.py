@@ -144,8 +144,8 @@ class CharacterEnv:
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
 
     def _hold(self, like: Tensor) -> None:
-        """Push as the curriculum says: upright and along as in clips `like` (N,), or to where the clock points, in clips that
-        turn over and for who is down.
+        """Push as the curriculum says: upright and along as in clips `like` (N,) that move on steadily, and in others, and for
+        who is down, to where the clock points.
 
         Once more after its last hand has let go, so that nothing of it is left behind.
         """
@@ -156,7 +156,7 @@ class CharacterEnv:
             force = after[:, None] * leading_force(state, self._pace[like])
             torque = torch.maximum(before, after)[:, None] * upright_torque(state)
             wrench = torch.cat([force, torque], -1)
-            led = (down | ~self.falls.ground.upright[like]).nonzero()[:, 0]
+            led = (down | ~self.falls.ground.steady[like]).nonzero()[:, 0]
             strength = torch.where(down, self.lift.strength, after)[led]
             wrench[led] = strength[:, None] * self.guide.wrench(led, state[led])
             self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from pretrain.characters.kinematics import lowest_points
-from pretrain.characters.rotations import up_axis
+from pretrain.characters.rotations import facing, into_heading, up_axis
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import unflat
 from pretrain.motion.library import MotionLibrary
@@ -17,6 +17,7 @@ NEAR = 0.03  # m above the ground, or above the lowest body where that has sunk 
 LYING = 0.5  # root height over the usual one: who is lower lies
 SLACK = 0.85  # of the least root height of a clip: lower than that, it is not performed any more
 LEAN = 0.5  # least cosine between the root's z axis and the vertical, in a clip that is upright throughout
+UNEVEN = 0.5  # most spread of the level velocity over its mean, in the heading frame, in a clip that moves on steadily
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Ground:
     lowest: Tensor  # (C,) m, root height that is still the clip's
     rising: Tensor  # (C,) bool: it begins lying and ends standing, and what counts of it is the end
     upright: Tensor  # (C,) bool: its root never leans far
+    steady: Tensor  # (C,) bool: nor does it do anything but move on evenly, as in a walk
     standing: float  # m, the usual root height
 
 
@@ -35,7 +37,7 @@ def ground_of(library: MotionLibrary, skeleton: Skeleton) -> Ground:
     but does not rise, everything is."""
     feet = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
     standing = float(library.frames[:, 2].median())
-    allowed, lowest, rising, upright = [], [], [], []
+    allowed, lowest, rising, upright, even = [], [], [], [], []
     for frames in library.frames.split(library.lengths.tolist()):
         state = unflat(frames)
         height = state.root_pos[:, 2]
@@ -48,4 +50,8 @@ def ground_of(library: MotionLibrary, skeleton: Skeleton) -> Ground:
         lowest.append(SLACK * (height[-1] if rises else height.min()))
         rising.append(rises)
         upright.append(bool((up_axis(state.root_rot)[:, 2] > LEAN).all()))
-    return Ground(torch.stack(allowed), torch.stack(lowest), torch.tensor(rising), torch.tensor(upright), standing)
+        level = into_heading(facing(state.root_rot), state.root_vel)[:, :2]
+        even.append(bool(level.std(0).norm() < UNEVEN * level.mean(0).norm()))
+    stays = torch.tensor(upright)
+    steady = stays & torch.tensor(even)
+    return Ground(torch.stack(allowed), torch.stack(lowest), torch.tensor(rising), stays, steady, standing)

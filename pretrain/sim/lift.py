@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pretrain.sim.curriculum import MEMORY
 
-OFTEN, SELDOM = 0.7, 0.4  # share of those who lay that come up: above, the hand weakens, and below it firms
+OFTEN, SELDOM = 0.5, 0.3  # share of those who lay that come up: above, the hand weakens, and below it firms
 GONE = 0.01
 
 

@@ -19,6 +19,7 @@ GROUND = Ground(  # of a body with a foot and a hand
     lowest=torch.tensor([0.7, 0.2, 0.7]),
     rising=torch.tensor([False, False, True]),
     upright=torch.tensor([True, False, False]),
+    steady=torch.tensor([True, False, False]),
     standing=0.85,
 )
 STANDING, ON_HANDS = torch.tensor([[True, False]]), torch.tensor([[True, True]])

@@ -22,6 +22,7 @@ def test_walking_and_running_put_nothing_but_the_feet_on_the_ground(library, ske
     for clip in library.names:
         assert bodies(ground, skeleton, library, clip) == set(skeleton.feet)
     assert ground.upright.all()
+    assert ground.steady.all()
     assert not ground.rising.any()
 
 
@@ -42,6 +43,18 @@ def test_two_clips_rise_and_those_that_lean_far_are_not_upright(every_clip, skel
     assert {"crawl", "roll", "backflip", "cartwheel", *rising} <= named(~ground.upright, library)
     assert {"walk", "run", "jump", "punch"} <= named(ground.upright, library)
     assert (ground.lowest[ground.rising] > 0.8 * ground.standing).all()  # of them, the end counts
+
+
+def test_only_walks_and_runs_move_on_steadily(every_clip, skeleton):
+    library = every_clip.library
+    steady = named(ground_of(library, skeleton).steady, library)
+    assert {name.removesuffix("_mirror") for name in steady} == {
+        "walk",
+        "run",
+        "0walk_forward",
+        *(f"turn_{side}{index}" for side in ("left", "right") for index in (0, 1)),
+    }
+    assert all(f"{name}_mirror" in steady for name in steady if not name.endswith("_mirror"))
 
 
 def test_a_mirrored_clip_may_lie_as_its_original_on_the_other_side(every_clip, skeleton):
