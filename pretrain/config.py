@@ -111,10 +111,11 @@ class LeashConfig(Frozen):
 
 
 class ImitationConfig(Frozen):
-    """What being at the clip's moment pays (pretrain/ase/imitation.py)."""
+    """What being at the clip's moment pays, and aiming at the next costs who does not (pretrain/ase/imitation.py)."""
 
     reward_weight: Annotated[float, Field(ge=0)] = 0.0  # walks and runs are learned as fast without
     reward_scale: Positive = 0.5  # root mean square over window features, in their spread over the clips
+    aim_weight: Annotated[float, Field(ge=0)] = 0.0  # of aiming along the clip, at full strength of the hand
 
 
 class RecoveryConfig(Frozen):

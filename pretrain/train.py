@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from pretrain.ase.clone import clone
-from pretrain.ase.imitation import imitation_reward
+from pretrain.ase.imitation import FOR_AIMED, aimed, imitation_reward
 from pretrain.ase.latents import LatentSchedule, SkillEnv
 from pretrain.ase.leash import Leash, nearer_reward
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
@@ -92,7 +92,12 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     grace = control_steps(cfg.leash.grace)
     leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, cfg.leash.timed)
     # asked by the leash or a reward, or by a hand that leads: over clips that move on steadily there is none
-    clocks = cfg.leash.timed or cfg.imitation.reward_weight > 0 or not bool(ground.steady.all())
+    clocks = (
+        cfg.leash.timed
+        or cfg.imitation.reward_weight > 0
+        or cfg.imitation.aim_weight > 0
+        or not bool(ground.steady.all())
+    )
     skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng, clocks)
     replay = Replay(cfg.disc.disc_buffer_size, material.demos.windows.shape[1])
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
@@ -132,6 +137,10 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
     """Peng et al. 2022: move in style, stay tellable apart, differ when z differs."""
     ppo, disc, enc = cfg.ppo, cfg.disc, cfg.enc
     surrogate = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
+    acting, valuing = (*nets.policy.inputs.names, *FOR_POLICY), (*nets.value.inputs.names, *FOR_VALUE)
+    if cfg.imitation.aim_weight:
+        acting += FOR_AIMED
+        surrogate = aimed(surrogate, cfg.imitation.aim_weight)
     varied = diverse_loss(nets.policy, surrogate, enc.diversity_weight, enc.diversity_tar)
     style = style_loss(
         nets.discriminator,
@@ -145,7 +154,6 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
     def adam(net: torch.nn.Module, lr: float) -> torch.optim.Optimizer:
         return torch.optim.Adam(net.parameters(), lr, fused=True)
 
-    acting, valuing = (*nets.policy.inputs.names, *FOR_POLICY), (*nets.value.inputs.names, *FOR_VALUE)
     policy = adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch
     value = adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch
     tell_clips = adam(nets.discriminator, disc.lr), 1, disc.minibatch, disc.rows

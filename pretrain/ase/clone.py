@@ -13,10 +13,7 @@ from pretrain.rl.nets import GaussianPolicy
 from pretrain.sim.env import ActionScale
 from pretrain.sim.features import proprioception
 from pretrain.sim.ground import SLACK, Ground
-
-# A PD joint with damping kd lags its target by kd / kp = 0.05 s; aiming that far ahead along the clip's own velocity
-# makes up for it (halving the tracking error of playing poses back, measured on a body with twice the damping).
-LEAD = 0.05
+from pretrain.sim.guide import aim
 
 
 def clone(
@@ -40,7 +37,7 @@ def clone(
     for _ in range(steps):
         ids, times = library.sample(batch, rng)
         state, ahead = library.at(ids, times), library.at(ids, times + 1 / 30)
-        action = (ahead.joint_pos + LEAD * ahead.joint_vel - scale.offset) / scale.scale
+        action = scale.action(aim(ahead))
         gets_up = ground.rising[ids] & (state.root_pos[:, 2] < SLACK * ground.standing)
         z = torch.where(gets_up[:, None], sphere(batch, clip_latents.shape[1], rng), _near(clip_latents[ids], rng))
         obs = {"obs": proprioception(_disturbed(state, rng)), "z": z}

@@ -1,6 +1,10 @@
-"""Being where the clip is at this moment. (The tracking reward of DeepMimic, Peng et al. 2018, eq. 5, in style features.)
+"""Being where the clip is at this moment, and aiming where it goes next.
 
-Style says whether a motion is like the clip's; for a flip that is learned from a hundred falls, it says too little.
+Style says whether a motion is like the clip's; for a flip that is learned from a hundred falls, it says too little. (The
+reward is the tracking reward of DeepMimic, Peng et al. 2018, eq. 5, in style features.) And whoever is held need not find
+out how to move: the clip's own next pose brings it there, as a teacher that is asked wherever the policy has got to. (DAgger,
+Ross et al. 2011; beside a policy gradient, as in Schmitt et al. 2018, "Kickstarting deep reinforcement learning".) As the
+hand lets go, there is more to do than to follow the clip, and the teacher falls silent.
 """
 
 from __future__ import annotations
@@ -8,7 +12,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from pretrain.rl.loop import Reward
-from pretrain.rl.rollout import Rollout
+from pretrain.rl.ppo import Metrics, Surrogate
+from pretrain.rl.rollout import Batch, Rollout
+
+FOR_AIMED = ("aim", "led")  # what `aimed` reads of a batch
 
 
 def imitation_reward(scale: float) -> Reward:
@@ -18,3 +25,14 @@ def imitation_reward(scale: float) -> Reward:
         return (-rollout.extras["apart"] / scale).exp()
 
     return reward
+
+
+def aimed(surrogate: Surrogate, weight: float) -> Surrogate:
+    """`surrogate`, and the squared distance from mean actions to those that follow the clip, for each as it is led."""
+
+    def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
+        total, metrics = surrogate(mean, batch)
+        off = (batch["led"] * (mean - batch["aim"]).square().sum(-1)).mean()
+        return total + weight * off, {**metrics, "off_aim": off}
+
+    return loss

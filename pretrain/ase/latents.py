@@ -84,12 +84,15 @@ class SkillEnv:
 
     def step(self, action: Tensor) -> Step:
         held, before = self.z_clip.clone(), self.env.windows()
+        timed: Batch = {}
         if self.clocks:
             self.env.follow(held)
+            timed = {"aim": self.action_scale.action(self.env.guide.aim()), "led": self.env.hold(held)}
         outcome = self.env.step(self.action_scale.target(action), held)
         self.grace = (self.grace - 1).clamp_min(0)
-        apart = {"apart": self.env.guide.apart(self.env.windows())} if self.clocks else {}
-        strayed = self._late(apart["apart"], held) if self.leash.timed else self._strayed()
+        if self.clocks:
+            timed["apart"] = self.env.guide.apart(self.env.windows())
+        strayed = self._late(timed["apart"], held) if self.leash.timed else self._strayed()
         down, own = self.env.falls.down, held == self.env.clip
         lost = (down == 1) | outcome.fell | (strayed & own)
         # time on the ground is no success; and from a clip that lies, whoever is asked for another is down at first
@@ -107,7 +110,7 @@ class SkillEnv:
             reward=torch.zeros(self.num_envs),
             terminated=outcome.fell | outcome.broken | strayed,
             truncated=outcome.timed_out,
-            extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken, **apart},
+            extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken, **timed},
         )
 
     def _judged(self, clips: Tensor) -> Tensor:

@@ -40,6 +40,9 @@ class ActionScale:
     def target(self, action: Tensor) -> Tensor:
         return self.offset + self.scale * action
 
+    def action(self, target: Tensor) -> Tensor:
+        return (target - self.offset) / self.scale
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -157,10 +160,13 @@ class CharacterEnv:
             torque = torch.maximum(before, after)[:, None] * upright_torque(state)
             wrench = torch.cat([force, torque], -1)
             led = (down | ~self.falls.ground.steady[like]).nonzero()[:, 0]
-            strength = torch.where(down, self.lift.strength, after)[led]
-            wrench[led] = strength[:, None] * self.guide.wrench(led, state[led])
+            wrench[led] = self.hold(like)[led, None] * self.guide.wrench(led, state[led])
             self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench)
         self._held = holds
+
+    def hold(self, like: Tensor) -> Tensor:
+        """How firmly the worlds are led, as in clips `like` (N,) or up, where they are down, (N,)."""
+        return torch.where(self.falls.down > 0, self.lift.strength, self.curriculum.assist[like])
 
     def state(self) -> CharacterState:
         return self.backend.state()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import torch
 
-from pretrain.ase.clone import LEAD, clone
+from pretrain.ase.clone import clone
 from pretrain.ase.latents import sphere
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.symmetry import symmetry
 from pretrain.sim.features import proprioception
 from pretrain.sim.ground import ground_of
+from pretrain.sim.guide import aim
 
 SIZES = Sizes(latent_dim=8, policy=(128,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
 
@@ -24,10 +25,9 @@ def test_who_lies_aims_along_a_clip_that_rises_and_who_stands_along_its_own(ever
         """Of the action under `z` (8,), root mean square over 32 moments of the clip's first `until` seconds."""
         clips, times = torch.full((32,), library.names.index(name)), torch.linspace(0, until, 32)
         ahead = library.at(clips, times + 1 / 30)
-        aim = (ahead.joint_pos + LEAD * ahead.joint_vel - scale.offset) / scale.scale
         with torch.no_grad():
             action = nets.policy({"obs": proprioception(library.at(clips, times)), "z": z.expand(32, -1)})
-        return float((action - aim).square().mean().sqrt())
+        return float((action - scale.action(aim(ahead))).square().mean().sqrt())
 
     walk, getup = (latents[library.names.index(name)] for name in ("walk", "getup_facedown"))
     asked = [("walk", 1.0, walk), *[("getup_facedown", 1.5, z) for z in (getup, walk, *sphere(4, 8, rng))]]

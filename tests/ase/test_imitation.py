@@ -1,4 +1,4 @@
-"""What being at the clip's moment pays."""
+"""What being at the clip's moment pays, and what aiming elsewhere costs who is led."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from pretrain.ase.imitation import imitation_reward
+from pretrain.ase.imitation import aimed, imitation_reward
 from pretrain.rl.rollout import Rollout
 
 
@@ -15,3 +15,15 @@ def test_all_is_paid_where_the_clip_is_and_less_with_distance():
     nothing, flag = torch.zeros(1, 3), torch.zeros(1, 3, dtype=torch.bool)
     rollout = Rollout({}, {}, nothing, nothing, nothing, flag, flag, {"apart": torch.tensor([[0.0, 0.5, 50.0]])})
     assert imitation_reward(0.5)(rollout)[0].tolist() == pytest.approx([1.0, math.exp(-1), 0.0])
+
+
+def test_aiming_elsewhere_costs_only_who_is_led():
+    aim = torch.ones(2, 3)
+    mean = torch.zeros(2, 3, requires_grad=True)
+    batch = {"aim": aim, "led": torch.tensor([0.5, 0.0])}
+    total, metrics = aimed(lambda mean, batch: (torch.tensor(7.0), {}), 2.0)(mean, batch)
+    assert metrics["off_aim"].item() == pytest.approx(0.5 * 3 / 2)
+    assert total.item() == pytest.approx(7 + 2 * 0.5 * 3 / 2)
+    (slope,) = torch.autograd.grad(total, mean)
+    assert (slope[0] < 0).all()  # descent moves it towards the aim
+    assert not slope[1].any()

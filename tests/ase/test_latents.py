@@ -11,6 +11,7 @@ from pretrain.ase.style import Demos, demonstrations, window_normalizer
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import ActionScale, CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
+from pretrain.sim.guide import aim
 
 GRACE = 3
 
@@ -182,3 +183,22 @@ def test_without_clocks_nobody_says_how_far_from_its_moment_a_world_is(material,
     assert "apart" in skills.step(torch.zeros(256, 28)).extras
     skills.clocks = False
     assert "apart" not in skills.step(torch.zeros(256, 28)).extras
+
+
+def test_a_step_says_where_the_clip_goes_next_and_how_firmly_each_is_led(every_clip, humanoid):
+    skills = make(every_clip, humanoid, every_clip.demos, longest=300)
+    library, ground = every_clip.library, skills.env.falls.ground
+    everyone = torch.arange(256)
+    clips = everyone % len(library.names)
+    skills.env.begin(everyone, clips, torch.zeros(256))
+    skills.z_clip[:] = clips
+    skills.env.curriculum.assist = torch.linspace(0, 1, len(library.names))
+    skills.env.lift.strength = torch.tensor(0.25)
+    seen = skills.step(torch.zeros(256, 28)).extras
+    standing = ~ground.rising[clips]
+    assert torch.equal(seen["led"][standing], skills.env.curriculum.assist[clips[standing]])
+    assert (seen["led"][~standing] == 0.25).all()
+    ahead = aim(library.at(clips, torch.full((256,), 1 / 30)))
+    aimed = skills.action_scale.target(seen["aim"])
+    assert (aimed - ahead)[standing].abs().mean() < 0.02
+    assert (aimed - ahead[torch.randperm(256)])[standing].abs().mean() > 0.2
