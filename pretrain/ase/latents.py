@@ -13,6 +13,7 @@ from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import ActionScale, CharacterEnv
 
 LOOK = 3  # steps
+LATE = 8  # steps that a world may be far from its clip's moment: a landing jolts, and the end of a kick is not its beginning
 
 
 def sphere(n: int, dim: int, rng: Generator) -> Tensor:
@@ -89,7 +90,6 @@ class SkillEnv:
             self.env.follow(held)
             timed = {"aim": self.action_scale.action(self.env.guide.aim()), "led": self.env.hold(held)}
         outcome = self.env.step(self.action_scale.target(action), held)
-        self.grace = (self.grace - 1).clamp_min(0)
         if self.clocks:
             timed["apart"] = self.env.guide.apart(self.env.windows())
         strayed = self._late(timed["apart"], held) if self.leash.timed else self._strayed()
@@ -121,12 +121,19 @@ class SkillEnv:
         return torch.where(led, clock, clips)
 
     def _late(self, apart: Tensor, clips: Tensor) -> Tensor:
-        """Worlds that are too far (N,) from their moment of clips (N,), (N,)."""
-        return (apart > self.leash.lengths[clips]) & (self.grace == 0) & (self.env.falls.down == 0)
+        """Worlds that have been too far (N,) from their moment of clips (N,) for too long, (N,).
+
+        Who rises has as much time as who is asked for another clip.
+        """
+        left = self.grace - 1
+        self.grace = torch.where(apart > self.leash.lengths[clips], left, left.clamp_min(LATE))
+        self.grace[self.env.falls.down > 0] = self.leash.grace
+        return self.grace < 0
 
     def _strayed(self) -> Tensor:
         """Worlds that are too far from their clip, (N,). Each is looked at in every LOOK-th step of its skill: the distance
         to all windows costs as much as a tenth of a step."""
+        self.grace = (self.grace - 1).clamp_min(0)
         due = ((self.left % LOOK == 0) & (self.grace == 0) & (self.env.falls.down == 0)).nonzero()[:, 0]
         strayed = torch.zeros(self.num_envs, dtype=torch.bool)
         strayed[due] = self.leash.strayed(self.env.windows()[due], self.z_clip[due])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.ase.latents import LOOK, LatentSchedule, SkillEnv, sphere
+from pretrain.ase.latents import LATE, LOOK, LatentSchedule, SkillEnv, sphere
 from pretrain.ase.leash import LEAST, Leash
 from pretrain.ase.style import Demos, demonstrations, window_normalizer
 from pretrain.sim.backend import make_backend
@@ -202,3 +202,33 @@ def test_a_step_says_where_the_clip_goes_next_and_how_firmly_each_is_led(every_c
     aimed = skills.action_scale.target(seen["aim"])
     assert (aimed - ahead)[standing].abs().mean() < 0.02
     assert (aimed - ahead[torch.randperm(256)])[standing].abs().mean() > 0.2
+
+
+def timed(every_clip, humanoid) -> SkillEnv:
+    """Worlds that are asked for what they do."""
+    skills = make(every_clip, humanoid, every_clip.demos, leash=1.0, longest=300)
+    skills.leash.timed = True
+    skills.z_clip[:], skills.left[:] = skills.env.clip, 300
+    return skills
+
+
+def test_on_a_timed_leash_a_jolt_is_no_straying(every_clip, humanoid):
+    skills, far, near = timed(every_clip, humanoid), torch.full((256,), 9.0), torch.zeros(256)
+    standing = skills.env.falls.down == 0
+    assert not skills._late(near, skills.z_clip).any()
+    for _ in range(3):
+        late = [skills._late(far, skills.z_clip) for _ in range(LATE)]
+        assert not torch.stack(late).any()
+        skills._late(near, skills.z_clip)
+    late = [skills._late(far, skills.z_clip) for _ in range(LATE + 1)]
+    assert torch.equal(late[-1], standing)
+
+
+def test_who_has_risen_has_time_to_come_to_its_clip(every_clip, humanoid):
+    skills, far = timed(every_clip, humanoid), torch.full((256,), 9.0)
+    skills.env.falls.down[:] = 1
+    skills._late(far, skills.z_clip)
+    skills.env.falls.down[:] = 0
+    late = [skills._late(far, skills.z_clip) for _ in range(GRACE + 1)]
+    assert not torch.stack(late[:-1]).any()
+    assert late[-1].all()
