@@ -13,7 +13,6 @@ from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import ActionScale, CharacterEnv
 
 LOOK = 3  # steps
-LATE = 8  # steps that a world may be far from its clip's moment: a landing jolts, and the end of a kick is not its beginning
 
 
 def sphere(n: int, dim: int, rng: Generator) -> Tensor:
@@ -93,7 +92,10 @@ class SkillEnv:
         if self.clocks:
             timed["apart"] = self.env.guide.apart(self.env.windows())
         strayed = self._late(timed["apart"], held) if self.leash.timed else self._strayed()
+        over = outcome.fell | outcome.broken | strayed
         down, own = self.env.falls.down, held == self.env.clip
+        # also where it has time to get up: a fall that costs nothing is not learned to be avoided
+        failed = over | (down == 1)
         lost = (down == 1) | outcome.fell | (strayed & own)
         # time on the ground is no success; and from a clip that lies, whoever is asked for another is down at first
         counts = ((down <= 1) | outcome.fell) & (own | self.env.falls.ground.upright[self.env.clip])
@@ -108,9 +110,10 @@ class SkillEnv:
         return Step(
             next_obs=self.observe(),
             reward=torch.zeros(self.num_envs),
-            terminated=outcome.fell | outcome.broken | strayed,
+            terminated=failed,
             truncated=outcome.timed_out,
             extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken, **timed},
+            goes_on=~(over | outcome.timed_out),
         )
 
     def _judged(self, clips: Tensor) -> Tensor:
@@ -123,11 +126,10 @@ class SkillEnv:
     def _late(self, apart: Tensor, clips: Tensor) -> Tensor:
         """Worlds that have been too far (N,) from their moment of clips (N,) for too long, (N,).
 
-        Who rises has as much time as who is asked for another clip.
+        A landing jolts, the end of a kick is not its beginning, and who has lost its balance needs some steps to find it.
         """
-        left = self.grace - 1
-        self.grace = torch.where(apart > self.leash.lengths[clips], left, left.clamp_min(LATE))
-        self.grace[self.env.falls.down > 0] = self.leash.grace
+        holds = (apart <= self.leash.lengths[clips]) | (self.env.falls.down > 0)
+        self.grace = torch.where(holds, self.leash.grace, self.grace - 1)
         return self.grace < 0
 
     def _strayed(self) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from pretrain.ase.style import Demos
 from pretrain.rl.rollout import Rollout
 
-LEAST = 0.5  # of the spread over all clips: what moves less than this has a leash as if it moved so much
+LEAST = 0.7  # of the spread over all clips: what moves less than this has a leash as if it moved so much
 
 
 class Leash:
@@ -26,7 +26,7 @@ class Leash:
 
     def __init__(self, demos: Demos, scale: Tensor, length: float, grace: int, timed: bool = False):
         self.scale, self.timed = scale, timed
-        self.grace = grace  # steps that a world has to come near, after its skill has changed
+        self.grace = grace  # steps to come near: after the skill has changed or, timed, whenever it is far
         self._windows, self._clip = demos.windows / scale, demos.clip
         parts = self._windows.split(demos.counts.tolist())
         self._mean = torch.stack([part.mean(0) for part in parts])

@@ -20,6 +20,7 @@ class Step:
     terminated: Tensor  # (N,) bool: it failed, the future is worth nothing
     truncated: Tensor  # (N,) bool: it was stopped, the future is worth V(s_{t+1})
     extras: Batch = field(default_factory=dict)  # further tensors (N, ...) for reward terms and losses
+    goes_on: Tensor | None = None  # (N,) bool: it failed, but what comes is worth learning from, so it is not reset
 
 
 class Env(Protocol):
@@ -87,7 +88,8 @@ def collect(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator
         observed.append(obs)
         taken.append((action, logp))
         steps.append(step)
-        env.reset((step.terminated | step.truncated).nonzero()[:, 0])
+        over = step.terminated | step.truncated
+        env.reset((over if step.goes_on is None else over & ~step.goes_on).nonzero()[:, 0])
     return Rollout(
         obs=_stack(observed),
         next_obs=_stack([step.next_obs for step in steps]),

@@ -63,10 +63,11 @@ class Falls:
 
     def protect(self, ids: Tensor, before: Tensor, after: Tensor) -> None:
         """Worlds `ids` (n,) go from moving like clips `before` (n,) to moving like `after` (n,): what may lie in one and
-        not in the other has time to get up."""
+        not in the other has time to get up, and has not fallen."""
         allowed = self.ground.allowed
-        rises = (allowed[before] & ~allowed[after]).any(-1)
-        self.patience[ids[rises]] = self.protection.patience
+        rises = ids[(allowed[before] & ~allowed[after]).any(-1)]
+        self.patience[rises] = self.protection.patience
+        self.down[rises] = self.down[rises].clamp_min(1)
 
     def see(self, touching: Tensor, height: Tensor, like: Tensor | None) -> Tensor:
         """Bodies on the ground (N, B), root heights (N,) and the clips that count (N,) -> who has fallen for good (N,).

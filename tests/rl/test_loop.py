@@ -84,6 +84,17 @@ def test_the_next_observation_is_the_true_one_also_where_an_episode_ends():
     torch.testing.assert_close(rollout.obs["obs"][1:][going_on], rollout.next_obs["obs"][:-1][going_on])
 
 
+def test_a_world_that_failed_and_goes_on_is_not_reset():
+    class Patient(Track):
+        def step(self, action: torch.Tensor) -> Step:
+            return replace(super().step(action), goes_on=torch.ones(self.num_envs, dtype=torch.bool))
+
+    policy, *_, rng = parts()
+    rollout = collect(Patient(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
+    assert (rollout.terminated | rollout.truncated).any()
+    assert torch.equal(rollout.obs["obs"][1:], rollout.next_obs["obs"][:-1])
+
+
 def test_reward_terms_are_weighted_added_and_logged_by_name():
     policy, value, recipe, rng = parts()
     terms = {

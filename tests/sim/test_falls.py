@@ -114,6 +114,9 @@ def test_going_from_the_ground_to_the_feet_takes_time_and_the_other_way_none():
     assert falls.patience.tolist() == [0]
     falls.protect(one, torch.tensor([CRAWL]), torch.tensor([WALK]))
     assert falls.patience.tolist() == [3]
+    assert falls.down.tolist() == [1]  # it lies as it was asked to: that is no fall
+    assert not see(falls, ON_HANDS, LOW, WALK)
+    assert falls.down.tolist() == [2]
 
 
 def test_who_begins_in_a_clip_that_rises_is_down_and_has_time_to_be_up():
