@@ -87,7 +87,7 @@ class SkillEnv:
         timed: Batch = {}
         if self.clocks:
             self.env.follow(held)
-            timed = {"aim": self.action_scale.action(self.env.guide.aim()), "led": self.env.hold(held)}
+            timed = {"aim": self.action_scale.action(self.env.guide.aim()), "led": self.env.firmness(held)}
         outcome = self.env.step(self.action_scale.target(action), held)
         if self.clocks:
             timed["apart"] = self.env.guide.apart(self.env.windows())

@@ -160,11 +160,11 @@ class CharacterEnv:
             torque = torch.maximum(before, after)[:, None] * upright_torque(state)
             wrench = torch.cat([force, torque], -1)
             led = (down | ~self.falls.ground.steady[like]).nonzero()[:, 0]
-            wrench[led] = self.hold(like)[led, None] * self.guide.wrench(led, state[led])
+            wrench[led] = self.firmness(like)[led, None] * self.guide.wrench(led, state[led])
             self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench)
         self._held = holds
 
-    def hold(self, like: Tensor) -> Tensor:
+    def firmness(self, like: Tensor) -> Tensor:
         """How firmly the worlds are led, as in clips `like` (N,) or up, where they are down, (N,)."""
         return torch.where(self.falls.down > 0, self.lift.strength, self.curriculum.assist[like])
 
