@@ -1,8 +1,8 @@
 """The moment of its clip that each world should be at, and a hand that leads the root there.
 
-Holding upright is no help in a flip, a roll or a crawl, and who lies is to learn how a clip gets up, not how to be lifted. (An
-external wrench on the root, as the residual forces of Yuan and Kitani 2020, "Residual force control for agile human behavior
-imitation", but given and not learned.)
+Holding upright and pulling evenly is no help in a flip, a crawl or a spin, and who lies is to learn how a clip gets up, not
+how to be lifted. (An external wrench on the root, as the residual forces of Yuan and Kitani 2020, "Residual force control for
+agile human behavior imitation", but given and not learned.)
 """
 
 from __future__ import annotations

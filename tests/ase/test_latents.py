@@ -75,7 +75,7 @@ def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
     assert leash.distance(demos.windows, other)[walking].min() > 1.3  # a walk is no run
 
 
-def test_to_hold_a_clips_mean_pose_is_one_away_from_it_on_a_timed_leash(every_clip):
+def test_to_hold_a_lively_clips_mean_pose_is_one_away_from_it_on_a_timed_leash(every_clip):
     demos, scale = every_clip.demos, window_normalizer(every_clip.demos).std
     leash = Leash(demos, scale, 1.2, GRACE, timed=True)
     for clip, name in enumerate(every_clip.library.names):
@@ -203,7 +203,7 @@ def test_a_step_says_where_the_clip_goes_next_and_how_firmly_each_is_led(every_c
     ahead = aim(library.at(clips, torch.full((256,), 1 / 30)))
     aimed = skills.action_scale.target(seen["aim"])
     assert (aimed - ahead)[standing].abs().mean() < 0.02
-    assert (aimed - ahead[torch.randperm(256)])[standing].abs().mean() > 0.2
+    assert (aimed - ahead.roll(7, 0))[standing].abs().mean() > 0.2
 
 
 def timed(every_clip, humanoid) -> SkillEnv:
