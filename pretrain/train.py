@@ -20,7 +20,7 @@ from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.rise import rise_reward
 from pretrain.ase.skill import diverse_loss, encoder_loss, skill_reward, warm_encoder
 from pretrain.ase.style import Replay, demonstrations, style_loss, style_reward
-from pretrain.ase.symmetry import symmetry
+from pretrain.ase.symmetry import privileged_mirror, symmetry
 from pretrain.card import write_card
 from pretrain.config import DiscConfig, PPOConfig, PretrainConfig
 from pretrain.evaluate import Conditions, skill_card, table
@@ -58,6 +58,9 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     streams = [torch.Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)]
     rng, env_rng, skill_rng = streams
     skeleton = material.character.skeleton
+    ground = ground_of(material.library, skeleton)
+    clocks = keeps_time(cfg, ground)
+    privileged = privileged_mirror(skeleton) if clocks else None
     sizes = Sizes(
         cfg.latent.latent_dim,
         cfg.ppo.hidden,
@@ -65,12 +68,12 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         cfg.enc.hidden,
         cfg.ppo.action_std,
         cfg.ppo.average_decay,
+        len(privileged) if privileged else 0,
     )
-    both_sides = symmetry(skeleton, material.library.names, cfg.latent.latent_dim, cfg.num_disc_obs_steps)
+    both_sides = symmetry(skeleton, material.library.names, cfg.latent.latent_dim, cfg.num_disc_obs_steps, privileged)
     nets = make_nets(sizes, material.library, material.demos, skeleton.num_hinges, both_sides, rng)
     for net in (nets.policy, nets.value, nets.discriminator, nets.encoder):
         net.body.mixed = multiplies_bfloat16() if cfg.bfloat16 is None else cfg.bfloat16
-    ground = ground_of(material.library, skeleton)
     env = CharacterEnv(
         make_backend(cfg.engine, material.character, cfg.num_envs, cfg.threads),
         skeleton,
@@ -91,19 +94,19 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
     grace = control_steps(cfg.leash.grace)
     leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, cfg.leash.timed)
-    # asked by the leash or a reward, or by a hand that leads: over clips that move on steadily there is none
-    clocks = (
-        cfg.leash.timed
-        or cfg.imitation.reward_weight > 0
-        or cfg.imitation.aim_weight > 0
-        or not bool(ground.steady.all())
-    )
     skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng, clocks)
     replay = Replay(cfg.disc.disc_buffer_size, material.demos.windows.shape[1])
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
     loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam)
     recipe = ase_recipe(cfg, nets, material, replay, ground)
     return Training(nets, skills, recipe, loop, noise, rng, memory={"replay": replay})
+
+
+def keeps_time(cfg: PretrainConfig, ground: Ground) -> bool:
+    """Whether anything asks the clocks: the leash, a reward, or a hand that leads, which over clips that move on steadily
+    there is not."""
+    asked = cfg.leash.timed or cfg.imitation.reward_weight > 0 or cfg.imitation.aim_weight > 0
+    return asked or not bool(ground.steady.all())
 
 
 def make_curriculum(cfg: PretrainConfig, material: Material, ground: Ground) -> Curriculum:
@@ -229,6 +232,8 @@ def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:
 
 def strictness(disc: DiscConfig, samples: int) -> float:
     """0 while balance is learned, then rising to 1: what is judged finely from the start, or weighs more, balances late."""
+    if disc.strict_from is None:
+        return 0.0
     return min(max((samples - disc.strict_from) / (disc.strict_at - disc.strict_from), 0.0), 1.0)
 
 

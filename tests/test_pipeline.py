@@ -169,6 +169,8 @@ def weights(training) -> torch.Tensor:
 def test_style_is_judged_more_strictly_as_samples_go_by():
     cfg = toy()
     assert [strictness(cfg.disc, samples) for samples in (0, 1_000, 1_500, 2_000, 9_000)] == [0, 0, 0.5, 1, 1]
+    never = cfg.disc.model_copy(update={"strict_from": None})
+    assert strictness(never, 9_000) == 0
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     training = build(cfg, material)
     judge = training.nets.discriminator

@@ -11,8 +11,10 @@ from torch.nn.functional import normalize
 from pretrain.ase.leash import Leash
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import ActionScale, CharacterEnv
+from pretrain.sim.guide import NONE
 
 LOOK = 3  # steps
+TOLD = 4  # numbers of what the value net is told beside the moment
 
 
 def sphere(n: int, dim: int, rng: Generator) -> Tensor:
@@ -80,7 +82,22 @@ class SkillEnv:
         self.env.falls.protect(ids, moving, self.z_clip[ids])
 
     def observe(self) -> Batch:
-        return {"obs": self.env.obs(), "z": self.z.clone()}
+        seen = {"obs": self.env.obs(), "z": self.z.clone()}
+        return {**seen, "privileged": self._privileged()} if self.clocks else seen
+
+    def _privileged(self) -> Tensor:
+        """What decides how an episode goes on and the policy is not told, (N, F + TOLD).
+
+        The moment that the clock points at, how far that is, how long the world may still be too far, whether it is down,
+        and for how long it may be. Of a skill that has just been asked for no clock is set yet: nothing is told.
+        """
+        guide, falls = self.env.guide, self.env.falls
+        down = (falls.down > 0).float()
+        late = self.grace / max(self.leash.grace, 1)
+        patience = (falls.patience - falls.down) / max(falls.protection.patience, 1)
+        told = torch.stack([guide.apart(self.env.windows()), late, down, down * patience], -1)
+        is_set = (guide.clip == self.z_clip) | (falls.down > 0) & (guide.clip != NONE)
+        return is_set[:, None] * torch.cat([guide.moment(), told], -1)
 
     def step(self, action: Tensor) -> Step:
         held, before = self.z_clip.clone(), self.env.windows()

@@ -49,27 +49,34 @@ class Sizes:
     enc: tuple[int, ...]
     action_std: float
     average_decay: float  # of the average of the policy's weights, an iteration
+    privileged: int = 0  # numbers that the value net alone is told
 
 
 def make_nets(
     sizes: Sizes, library: MotionLibrary, demos: Demos, num_hinges: int, symmetry: Symmetry, rng: Generator
 ) -> SkillNets:
-    """Fresh networks. Normalisers are fixed by the clips, so that nothing shifts while the networks learn."""
+    """Fresh networks. Normalisers are fixed by the clips, so that nothing shifts while the networks learn.
+
+    The value net may be told more than the policy, which has to do without it once it is published. (Pinto et al. 2017,
+    "Asymmetric actor critic for image-based robot learning".)
+    """
     seen = proprioception(unflat(library.frames))
     inputs_size = seen.shape[-1] + sizes.latent_dim
     # 0.1: what hardly varies in the clips (a wrist at rest) must not turn into a huge input when it does in simulation
     obs = Normalizer(seen.mean(0), seen.std(0).clamp_min(0.1))
 
-    def inputs() -> Inputs:
-        return Inputs({"obs": obs, "z": nn.Identity()})
+    def inputs(**more: nn.Module) -> Inputs:
+        return Inputs({"obs": obs, "z": nn.Identity(), **more})
 
     window, clips = window_normalizer(demos), len(library.names)
     body = mlp([inputs_size, *sizes.policy, num_hinges], last_scale=0.1, rng=rng, mirrored=symmetry.policy)
     policy = GaussianPolicy(inputs(), body, sizes.action_std)
+    told = {"privileged": nn.Identity()} if sizes.privileged else {}
+    judge = mlp([inputs_size + sizes.privileged, *sizes.policy, 1], rng=rng, mirrored=symmetry.value)
     return SkillNets(
         policy=policy,
         average=AveragedModel(policy, multi_avg_fn=get_ema_multi_avg_fn(sizes.average_decay)),
-        value=Value(inputs(), mlp([inputs_size, *sizes.policy, 1], rng=rng, mirrored=symmetry.value)),
+        value=Value(inputs(**told), judge),
         discriminator=Discriminator(demos, sizes.disc, rng, symmetry.discriminator),
         encoder=Encoder(window, sizes.enc, sizes.latent_dim, clips, rng, symmetry.encoder),
         action_scale=ActionScale.of(library, num_hinges),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from pretrain.ase.latents import TOLD
 from pretrain.characters.skeleton import Skeleton
 from pretrain.rl.mirror import Mirror, Reflection, beside, halves, unmoved
 
@@ -25,10 +26,13 @@ class Symmetry:
     encoder: Reflection | None = None
 
 
-def symmetry(skeleton: Skeleton, clips: Sequence[str], latent_dim: int, steps: int) -> Symmetry:
+def symmetry(
+    skeleton: Skeleton, clips: Sequence[str], latent_dim: int, steps: int, privileged: Mirror | None = None
+) -> Symmetry:
     """Of networks that learn from `clips`, over windows of `steps` frames; none if the clips lack their mirror images.
 
     A latent is mirrored by swapping its halves. The encoder commutes with that, and so places the clips accordingly.
+    `privileged` is what the value net alone is told.
     """
     images = [name.removesuffix("_mirror") if name.endswith("_mirror") else f"{name}_mirror" for name in clips]
     if latent_dim % 2 or not set(images) <= set(clips):
@@ -38,7 +42,7 @@ def symmetry(skeleton: Skeleton, clips: Sequence[str], latent_dim: int, steps: i
     clip = unmoved(1).repeated([clips.index(image) for image in images])
     return Symmetry(
         policy=(seen, hinge_mirror(skeleton)),
-        value=(seen, unmoved(1)),
+        value=(beside(seen, privileged) if privileged else seen, unmoved(1)),
         discriminator=(beside(window, clip), unmoved(1)),
         encoder=(window, halves(latent_dim)),
     )
@@ -54,6 +58,11 @@ def proprioception_mirror(skeleton: Skeleton) -> Mirror:
     """Of `pretrain.sim.features.proprioception`, (13 + 2 J)."""
     hinges = hinge_mirror(skeleton)
     return beside(unmoved(1), AXES, POLAR, AXIAL, hinges, hinges)
+
+
+def privileged_mirror(skeleton: Skeleton) -> Mirror:
+    """Of what `pretrain.ase.latents.SkillEnv` tells the value net alone, (F + TOLD)."""
+    return beside(style_mirror(skeleton), unmoved(TOLD))
 
 
 def style_mirror(skeleton: Skeleton) -> Mirror:

@@ -165,8 +165,9 @@ class CharacterEnv:
         self._held = holds
 
     def firmness(self, like: Tensor) -> Tensor:
-        """How firmly the worlds are led, as in clips `like` (N,) or up, where they are down, (N,)."""
-        return torch.where(self.falls.down > 0, self.lift.strength, self.curriculum.assist[like])
+        """How firmly the worlds are led, as in clips `like` (N,) or up, where they are down or asked to rise, (N,)."""
+        rises = (self.falls.down > 0) | self.falls.ground.rising[like]
+        return torch.where(rises, self.lift.strength, self.curriculum.assist[like])
 
     def state(self) -> CharacterState:
         return self.backend.state()

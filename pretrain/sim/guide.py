@@ -37,13 +37,15 @@ class Guide:
     """Which clip each of N worlds is led along, where in it, and where in the world it takes place.
 
     A clip that is asked for anew begins at the moment that is most like the character, and one that has come to its end at
-    its first, where the character is.
+    its first, where the character is; but who has risen is to stand, not to lie down again.
     """
 
     def __init__(self, library: MotionLibrary, starts: Starts, rising: Tensor, num_envs: int):
         self.library, self._starts, self._rising = library, starts, rising
         self._first = torch.cumsum(starts.counts, 0) - starts.counts
         self._windows = starts.frames.flatten(1)  # (M, W * F)
+        frames = starts.frames[:, -1]
+        self._moments = ((frames - frames.mean(0)) / frames.std(0).clamp_min(0.03)).contiguous()  # (M, F)
         self._scale = self._windows.std(0).clamp_min(0.03)
         self._aims = aim(unflat(starts.states[:, -1]))  # (M, J)
         self._rows = torch.arange(0, len(self._windows), SPARSE)
@@ -70,7 +72,9 @@ class Guide:
         self.time += torch.where(down, HASTE, 1.0) / CONTROL_RATE
         over = self.time > self.library.durations[self.clip]
         changed = (self.clip == NONE) | torch.where(down, ~self._rising[self.clip] | over, self.clip != like)
-        again = (~changed & over).nonzero()[:, 0]
+        stays = over & self._rising[self.clip]
+        self.time = torch.where(stays, self.library.durations[self.clip], self.time)
+        again = (~changed & over & ~stays).nonzero()[:, 0]
         if len(again):
             self._here(again, self.clip[again], torch.zeros(len(again)), state[again])
         anew = changed.nonzero()[:, 0]
@@ -101,6 +105,10 @@ class Guide:
     def aim(self) -> Tensor:
         """Joint targets (N, J) rad that bring the bodies to where they should be."""
         return self._aims[self._row(self.time)]
+
+    def moment(self) -> Tensor:
+        """Style frames (N, F) of where the bodies should be, about the clips' mean and in their spread."""
+        return self._moments[self._row(self.time)]
 
     def apart(self, windows: Tensor) -> Tensor:
         """How far `windows` (N, W * F) are from where they should be: root mean square, in the clips' spread, (N,)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.ase.latents import LOOK, LatentSchedule, SkillEnv, sphere
+from pretrain.ase.latents import LOOK, TOLD, LatentSchedule, SkillEnv, sphere
 from pretrain.ase.leash import LEAST, Leash
 from pretrain.ase.style import Demos, demonstrations, window_normalizer
 from pretrain.sim.backend import make_backend
@@ -204,6 +204,27 @@ def test_a_step_says_where_the_clip_goes_next_and_how_firmly_each_is_led(every_c
     aimed = skills.action_scale.target(seen["aim"])
     assert (aimed - ahead)[standing].abs().mean() < 0.02
     assert (aimed - ahead.roll(7, 0))[standing].abs().mean() > 0.2
+
+
+def test_the_value_net_alone_is_told_the_moment_and_the_time_that_is_left(every_clip, humanoid):
+    skills = make(every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=1.0))
+    skills.z_clip[:], skills.left[:], skills.grace[:] = skills.env.clip, 300, GRACE
+    skills.step(torch.zeros(256, 28))
+    told, falls, guide = skills.observe()["privileged"], skills.env.falls, skills.env.guide
+    lies = falls.down > 0
+    late, patience = skills.grace / GRACE, lies * (90 - falls.down) / 90
+    expected = torch.stack([guide.apart(skills.env.windows()), late, lies, patience], -1)
+    is_set = lies | (guide.clip == skills.z_clip)
+    assert is_set.float().mean() > 0.9
+    assert lies.any()
+    assert torch.equal(told[is_set, :-TOLD], guide.moment()[is_set])
+    torch.testing.assert_close(told[is_set, -TOLD:], expected[is_set])
+    skills.z_clip[:] = (skills.z_clip + 2) % len(every_clip.library.names)
+    anew = ~lies & (guide.clip != skills.z_clip)  # its clock is set in the next step
+    assert anew.float().mean() > 0.5
+    assert not skills.observe()["privileged"][anew].any()
+    skills.clocks = False
+    assert "privileged" not in skills.observe()
 
 
 def timed(every_clip, humanoid) -> SkillEnv:

@@ -83,6 +83,31 @@ def test_a_clip_that_has_come_to_its_end_begins_again_where_the_character_is(eve
     torch.testing.assert_close(guide.moved, moved, atol=1e-4, rtol=0)
 
 
+def test_who_has_risen_is_to_stand_and_not_to_lie_down_again(every_clip, skeleton):
+    library, guide = every_clip.library, one_world(every_clip, skeleton)
+    rise = torch.tensor([library.names.index("getup_faceup")])
+    standing = library.windows(rise, library.durations[rise], 3)
+    window, state = style_frame(skeleton, standing).flatten(1), standing.map(lambda x: x[:, -1])
+    guide.begin(ONE, rise, library.durations[rise] - 0.1)
+    for _ in range(30):
+        guide.turn(rise, STANDS, window, state)
+    assert guide.apart(window) < 0.1
+    assert guide.wrench(ONE, state).norm() < 30  # N and N m; lying down again takes hundreds
+
+
+def test_the_moment_is_the_frame_that_the_clock_points_at(every_clip, skeleton):
+    library = every_clip.library
+    guide = Guide(library, clip_starts(library, skeleton, 3), ground_of(library, skeleton).rising, len(library.names))
+    clips = torch.arange(len(library.names))
+    told = []
+    for share in (0.2, 0.8):
+        guide.begin(clips, clips, share * library.durations)
+        told.append(guide.moment())
+    frames = [style_frame(skeleton, library.at(clips, share * library.durations)) for share in (0.2, 0.8)]
+    spread = guide._scale[-frames[0].shape[-1] :]
+    torch.testing.assert_close(told[1] - told[0], (frames[1] - frames[0]) / spread, atol=0.3, rtol=0.1)
+
+
 def test_a_clip_that_is_asked_for_begins_at_its_most_alike_moment(every_clip, skeleton):
     library, guide = every_clip.library, one_world(every_clip, skeleton)
     walk, roll = (torch.tensor([library.names.index(name)]) for name in ("walk", "roll"))
