@@ -16,6 +16,9 @@ from pretrain.rl.ppo import Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
 FOR_AIMED = ("aim", "led")  # what `aimed` reads of a batch
+SILENT = (
+    0.3  # strength of the hand at which the teacher has nothing more to say: from here on, balance is to be learned
+)
 
 
 def imitation_reward(scale: float) -> Reward:
@@ -28,11 +31,13 @@ def imitation_reward(scale: float) -> Reward:
 
 
 def aimed(surrogate: Surrogate, weight: float) -> Surrogate:
-    """`surrogate`, and the squared distance from mean actions to those that follow the clip, for each as it is led."""
+    """`surrogate`, and the squared distance from mean actions to those that follow the clip, for each as it is led: all of it
+    held firmly, none at SILENT."""
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
-        off = (batch["led"] * (mean - batch["aim"]).square().sum(-1)).mean()
+        taught = (batch["led"] - SILENT).clamp_min(0) / (1 - SILENT)
+        off = (taught * (mean - batch["aim"]).square().sum(-1)).mean()
         return total + weight * off, {**metrics, "off_aim": off}
 
     return loss

@@ -101,27 +101,16 @@ class SkillEnv:
 
     def step(self, action: Tensor) -> Step:
         held, before = self.z_clip.clone(), self.env.windows()
-        timed: Batch = {}
-        if self.clocks:
-            self.env.follow(held)
-            timed = {"aim": self.action_scale.action(self.env.guide.aim()), "led": self.env.firmness(held)}
+        timed = self._led(held) if self.clocks else {}
         outcome = self.env.step(self.action_scale.target(action), held)
         if self.clocks:
             timed["apart"] = self.env.guide.apart(self.env.windows())
         strayed = self._late(timed["apart"], held) if self.leash.timed else self._strayed()
         over = outcome.fell | outcome.broken | strayed
-        down, own = self.env.falls.down, held == self.env.clip
         # also where it has time to get up: a fall that costs nothing is not learned to be avoided
-        failed = over | (down == 1)
-        lost = (down == 1) | outcome.fell | (strayed & own)
-        # time on the ground is no success; and from a clip that lies, whoever is asked for another is down at first
-        counts = ((down <= 1) | outcome.fell) & (own | self.env.falls.ground.upright[self.env.clip])
-        self.env.curriculum.saw(self.env.clip[counts], lost[counts])
-        self.left -= 1
-        expired = (self.left <= 0).nonzero()[:, 0]
-        if len(expired):
-            clips, _ = self.env.library.sample(len(expired), self._rng)
-            self._draw(expired, clips, held[expired])
+        failed = over | (self.env.falls.down == 1)
+        self._report(held, outcome.fell, strayed)
+        self._renew(held)
         after, judged = self.env.windows(), self._judged(held)
         nearer = self.leash.from_mean(before, judged) - self.leash.from_mean(after, judged)
         return Step(
@@ -132,6 +121,27 @@ class SkillEnv:
             extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken, **timed},
             goes_on=~(over | outcome.timed_out),
         )
+
+    def _led(self, clips: Tensor) -> Batch:
+        """The clocks go on along clips (N,): the actions that aim where they point, and how firmly the worlds are led there."""
+        self.env.follow(clips)
+        return {"aim": self.action_scale.action(self.env.guide.aim()), "led": self.env.firmness(clips)}
+
+    def _report(self, clips: Tensor, fell: Tensor, strayed: Tensor) -> None:
+        """To the curriculum: who was lost in this step, moving as in clips (N,)."""
+        env, down, own = self.env, self.env.falls.down, clips == self.env.clip
+        lost = (down == 1) | fell | (strayed & own)
+        # time on the ground is no success; and from a clip that lies, whoever is asked for another is down at first
+        counts = ((down <= 1) | fell) & (own | env.falls.ground.upright[env.clip])
+        env.curriculum.saw(env.clip[counts], lost[counts])
+
+    def _renew(self, clips: Tensor) -> None:
+        """A step less for every latent, and another one where none is left, of worlds that move as in clips (N,)."""
+        self.left -= 1
+        expired = (self.left <= 0).nonzero()[:, 0]
+        if len(expired):
+            asked, _ = self.env.library.sample(len(expired), self._rng)
+            self._draw(expired, asked, clips[expired])
 
     def _judged(self, clips: Tensor) -> Tensor:
         """The clips (N,) that the worlds' motion is compared with: who is down should move like the one that its clock is

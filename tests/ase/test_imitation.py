@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from pretrain.ase.imitation import aimed, imitation_reward
+from pretrain.ase.imitation import SILENT, aimed, imitation_reward
 from pretrain.rl.rollout import Rollout
 
 
@@ -17,10 +17,10 @@ def test_all_is_paid_where_the_clip_is_and_less_with_distance():
     assert imitation_reward(0.5)(rollout)[0].tolist() == pytest.approx([1.0, math.exp(-1), 0.0])
 
 
-def test_aiming_elsewhere_costs_only_who_is_led():
+def test_aiming_elsewhere_costs_only_who_is_led_firmly():
     aim = torch.ones(2, 3)
     mean = torch.zeros(2, 3, requires_grad=True)
-    batch = {"aim": aim, "led": torch.tensor([0.5, 0.0])}
+    batch = {"aim": aim, "led": torch.tensor([(1 + SILENT) / 2, SILENT])}
     total, metrics = aimed(lambda mean, batch: (torch.tensor(7.0), {}), 2.0)(mean, batch)
     assert metrics["off_aim"].item() == pytest.approx(0.5 * 3 / 2)
     assert total.item() == pytest.approx(7 + 2 * 0.5 * 3 / 2)
