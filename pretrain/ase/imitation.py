@@ -16,9 +16,7 @@ from pretrain.rl.ppo import Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
 FOR_AIMED = ("aim", "led")  # what `aimed` reads of a batch
-SILENT = (
-    0.3  # strength of the hand at which the teacher has nothing more to say: from here on, balance is to be learned
-)
+SILENT = 0.3  # strength of the hand at which the teacher has nothing more to say: balance is to be learned from here on
 
 
 def imitation_reward(scale: float) -> Reward:
