@@ -114,7 +114,7 @@ class ImitationConfig(Frozen):
 
     reward_weight: Annotated[float, Field(ge=0)] = 0.0  # walks and runs are learned as fast without
     reward_scale: Positive = 0.5  # root mean square over window features, in their spread over the clips
-    aim_weight: Annotated[float, Field(ge=0)] = 0.0  # of aiming along the clip, at full strength of the hand
+    aim_weight: Annotated[float, Field(ge=0)] = 0.0  # of aiming along the clip, held firmly; none below SILENT
 
 
 class RecoveryConfig(Frozen):

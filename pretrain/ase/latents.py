@@ -93,9 +93,9 @@ class SkillEnv:
         """
         guide, falls = self.env.guide, self.env.falls
         down = (falls.down > 0).float()
-        late = self.grace / max(self.leash.grace, 1)
+        slack = self.grace / max(self.leash.grace, 1)
         patience = (falls.patience - falls.down) / max(falls.protection.patience, 1)
-        told = torch.stack([guide.apart(self.env.windows()), late, down, down * patience], -1)
+        told = torch.stack([guide.apart(self.env.windows()), slack, down, down * patience], -1)
         is_set = (guide.clip == self.z_clip) | (falls.down > 0) & (guide.clip != NONE)
         return is_set[:, None] * torch.cat([guide.moment(), told], -1)
 

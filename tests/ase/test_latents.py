@@ -212,8 +212,8 @@ def test_the_value_net_alone_is_told_the_moment_and_the_time_that_is_left(every_
     skills.step(torch.zeros(256, 28))
     told, falls, guide = skills.observe()["privileged"], skills.env.falls, skills.env.guide
     lies = falls.down > 0
-    late, patience = skills.grace / GRACE, lies * (90 - falls.down) / 90
-    expected = torch.stack([guide.apart(skills.env.windows()), late, lies, patience], -1)
+    slack, patience = skills.grace / GRACE, lies * (90 - falls.down) / 90
+    expected = torch.stack([guide.apart(skills.env.windows()), slack, lies, patience], -1)
     is_set = lies | (guide.clip == skills.z_clip)
     assert is_set.float().mean() > 0.9
     assert lies.any()

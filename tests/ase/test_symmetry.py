@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -41,7 +43,7 @@ def test_features_of_a_mirrored_state_are_mirrored_features(sides, skeleton):
     torch.testing.assert_close(style, style_frame(skeleton, other), atol=2e-2, rtol=1e-3)
 
 
-def test_what_the_value_net_alone_is_told_is_mirrored_too(library, skeleton, rng):
+def test_what_the_value_net_alone_is_told_is_mirrored_too(material, library, skeleton, rng):
     clips = torch.arange(len(library.names))
     guide = Guide(library, clip_starts(library, skeleton, 3), torch.zeros(len(clips), dtype=torch.bool), len(clips))
     guide.begin(clips, clips, 0.3 * library.durations)
@@ -50,7 +52,10 @@ def test_what_the_value_net_alone_is_told_is_mirrored_too(library, skeleton, rng
     torch.testing.assert_close(image(told[0::2]), told[1::2], atol=0.05, rtol=1e-2)
     both = symmetry(skeleton, library.names, 8, 3, image)
     assert both.value
-    assert len(both.value[0]) == len(both.policy[0]) + len(image)  # type: ignore[index]
+    nets = make_nets(replace(SIZES, privileged=len(image)), library, material.demos, skeleton.num_hinges, both, rng)
+    assert set(nets.value.inputs.names) - set(nets.policy.inputs.names) == {"privileged"}
+    x = torch.randn(16, len(both.value[0]), generator=rng)
+    torch.testing.assert_close(nets.value.body(both.value[0](x)), nets.value.body(x))
 
 
 def test_every_network_treats_both_sides_alike(material, skeleton, rng):
