@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from serving.connection import PATIENCE
 from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, hear, heard, request, running, shares
 from tests.serving.test_operation import Load
@@ -15,7 +16,7 @@ from tests.serving.test_operation import Load
 ACT = request("/act", json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode())
 
 
-def until(true, seconds=60):
+def until(true, seconds=180):
     started = time.monotonic()
     while not true():
         assert time.monotonic() - started < seconds
@@ -30,17 +31,29 @@ def refused(address):
     return False
 
 
-@pytest.mark.parametrize("drain", [0.0, 0.3])
-def test_a_connection_on_which_nothing_is_asked_yet_when_its_process_ends_is_answered(standing, drain):
-    with running(standing.root, drain=drain) as live, connected(live.address) as fresh, connected(live.address) as idle:
+def asked_at_the_end(root, drain):
+    """The answers to two connections that ask once their process listens no more; none where a busy machine let them ask too
+    late."""
+    with running(root, drain=drain) as live, connected(live.address) as fresh, connected(live.address) as idle:
         idle.sendall(ACT)
         assert "connection" not in hear(idle).headers
         os.kill(live.pid, signal.SIGTERM)
-        until(lambda: refused(live.address))  # from now on a connection without a request would be closed
+        listened = time.monotonic()
+        while not refused(live.address):
+            listened = time.monotonic()
+            time.sleep(0.02)
         for line in (fresh, idle):
             line.sendall(ACT)
-        for answer in (hear(fresh), hear(idle)):
-            assert (answer.status, answer.headers["connection"]) == (200, "close")
+        late = time.monotonic() - listened > PATIENCE
+        return [] if late else [heard(line) for line in (fresh, idle)]
+
+
+@pytest.mark.parametrize("drain", [0.0, 0.3])
+def test_a_connection_on_which_nothing_is_asked_yet_when_its_process_ends_is_answered(standing, drain):
+    trials = (asked_at_the_end(standing.root, drain) for _ in range(5))
+    for answer in next(answers for answers in trials if answers):
+        assert answer is not None, "the server closed the connection"
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
 
 
 def test_silent_connections_do_not_keep_a_process(standing):
