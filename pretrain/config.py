@@ -24,6 +24,7 @@ class LatentConfig(Frozen):
     latent_time_min: Annotated[float, Field(ge=0)] = 0.0  # s
     latent_time_max: Positive = 5.0  # s
     clip_latent_prob: Share = 0.5  # share of latents that are a clip's own, not drawn from the sphere
+    begins_near: bool = False  # where an episode begins, the others are nearest to the clip it begins in
 
 
 class PPOConfig(Frozen):
@@ -115,6 +116,7 @@ class ImitationConfig(Frozen):
     reward_weight: Annotated[float, Field(ge=0)] = 0.0  # walks and runs are learned as fast without
     reward_scale: Positive = 0.5  # root mean square over window features, in their spread over the clips
     aim_weight: Annotated[float, Field(ge=0)] = 0.0  # of aiming along the clip, held firmly; none below SILENT
+    pose_weight: Annotated[float, Field(ge=0)] = 0.0  # of aiming further where a joint is short of the clip's pose
 
 
 class RecoveryConfig(Frozen):

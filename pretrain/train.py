@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from pretrain.ase.clone import clone
-from pretrain.ase.imitation import FOR_AIMED, aimed, imitation_reward
+from pretrain.ase.imitation import FOR_AIMED, FOR_POSED, aimed, imitation_reward, posed
 from pretrain.ase.latents import LatentSchedule, SkillEnv
 from pretrain.ase.leash import Leash, nearer_reward
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
@@ -90,6 +90,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         max(1, control_steps(cfg.latent.latent_time_min)),
         control_steps(cfg.latent.latent_time_max),
         cfg.latent.clip_latent_prob,
+        cfg.latent.begins_near,
     )
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
     grace = control_steps(cfg.leash.grace)
@@ -105,7 +106,8 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
 def keeps_time(cfg: PretrainConfig, ground: Ground) -> bool:
     """Whether anything asks the clocks: the leash, a reward, or a hand that leads, which over clips that move on steadily
     there is not."""
-    asked = cfg.leash.timed or cfg.imitation.reward_weight > 0 or cfg.imitation.aim_weight > 0
+    of = cfg.imitation
+    asked = cfg.leash.timed or any(weight > 0 for weight in (of.reward_weight, of.aim_weight, of.pose_weight))
     return asked or not bool(ground.steady.all())
 
 
@@ -144,6 +146,9 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
     if cfg.imitation.aim_weight:
         acting += FOR_AIMED
         surrogate = aimed(surrogate, cfg.imitation.aim_weight)
+    if cfg.imitation.pose_weight:
+        acting += FOR_POSED
+        surrogate = posed(surrogate, cfg.imitation.pose_weight, cfg.imitation.reward_scale)
     varied = diverse_loss(nets.policy, surrogate, enc.diversity_weight, enc.diversity_tar)
     style = style_loss(
         nets.discriminator,

@@ -15,11 +15,21 @@ from pretrain.sim.guide import NONE
 
 LOOK = 3  # steps
 TOLD = 4  # numbers of what the value net is told beside the moment
+TRIES = 128  # directions, to find one that a clip is the nearest to
 
 
 def sphere(n: int, dim: int, rng: Generator) -> Tensor:
     """n directions, uniform on the unit sphere, (n, dim)."""
     return normalize(torch.randn(n, dim, generator=rng), dim=-1)
+
+
+def nearest_to(clips: Tensor, latents: Tensor, rng: Generator) -> Tensor:
+    """Directions that the latents of `clips` (n,) are nearest to of `latents` (C, dim), any of them as likely as another,
+    (n, dim); or that latent itself, where none is found."""
+    drawn = sphere(len(clips) * TRIES, latents.shape[1], rng).view(len(clips), TRIES, -1)
+    near = (drawn @ latents.T).argmax(-1) == clips[:, None]
+    first = drawn[torch.arange(len(clips)), near.byte().argmax(1)]
+    return torch.where(near.any(1)[:, None], first, latents[clips])
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,7 @@ class LatentSchedule:
     shortest: int
     longest: int
     clip_prob: float  # share of latents that are a clip's own; when an episode begins, those of the clip it begins in
+    begins_near: bool = False  # then the others are nearest to it, too, not anywhere
 
     def lifetimes(self, n: int, rng: Generator) -> Tensor:
         return torch.randint(self.shortest, self.longest + 1, (n,), generator=rng)
@@ -66,15 +77,17 @@ class SkillEnv:
             return
         self.env.reset(ids)
         self.grace[ids] = 0
-        self._draw(ids, self.env.clip[ids], self.env.clip[ids])
+        clips = self.env.clip[ids]
+        self._draw(ids, clips, clips, near=self.schedule.begins_near)
 
-    def _draw(self, ids: Tensor, clips: Tensor, moving: Tensor) -> None:
+    def _draw(self, ids: Tensor, clips: Tensor, moving: Tensor, *, near: bool = False) -> None:
         """New latents for worlds `ids` (n,) that move as in clips `moving` (n,).
 
-        A share of them are those of `clips` (n,), the others lie anywhere on the sphere.
+        A share of them are those of `clips` (n,), the others are `near` those, or lie anywhere on the sphere.
         """
         own = torch.rand(len(ids), generator=self._rng) < self.schedule.clip_prob
-        z = sphere(len(ids), self.schedule.dim, self._rng)
+        rng, latents = self._rng, self.clip_latents
+        z = nearest_to(clips, latents, rng) if near else sphere(len(ids), self.schedule.dim, rng)
         self.z[ids] = torch.where(own[:, None], self.clip_latents[clips], z)
         self.z_clip[ids] = torch.where(own, clips, (z @ self.clip_latents.T).argmax(-1))
         self.left[ids] = self.schedule.lifetimes(len(ids), self._rng)
@@ -104,7 +117,7 @@ class SkillEnv:
         timed = self._led(held) if self.clocks else {}
         outcome = self.env.step(self.action_scale.target(action), held)
         if self.clocks:
-            timed["apart"] = self.env.guide.apart(self.env.windows())
+            timed |= self._missed()
         strayed = self._late(timed["apart"], held) if self.leash.timed else self._strayed()
         over = outcome.fell | outcome.broken | strayed
         # also where it has time to get up: a fall that costs nothing is not learned to be avoided
@@ -126,6 +139,13 @@ class SkillEnv:
         """The clocks go on along clips (N,): the actions that aim where they point, and how firmly the worlds are led there."""
         self.env.follow(clips)
         return {"aim": self.action_scale.action(self.env.guide.aim()), "led": self.env.firmness(clips)}
+
+    def _missed(self) -> Batch:
+        """How far the worlds are from where the clocks point, and how far each joint is from there, in units of actions; who
+        is down has other things to mind."""
+        guide, up = self.env.guide, self.env.falls.down == 0
+        off = (guide.pose() - self.env.state().joint_pos) / self.action_scale.scale
+        return {"apart": guide.apart(self.env.windows()), "pose_error": off * up[:, None]}
 
     def _report(self, clips: Tensor, fell: Tensor, strayed: Tensor) -> None:
         """To the curriculum: who was lost in this step, moving as in clips (N,)."""

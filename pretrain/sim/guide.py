@@ -47,7 +47,8 @@ class Guide:
         frames = starts.frames[:, -1]
         self._moments = ((frames - frames.mean(0)) / frames.std(0).clamp_min(0.03)).contiguous()  # (M, F)
         self._scale = self._windows.std(0).clamp_min(0.03)
-        self._aims = aim(unflat(starts.states[:, -1]))  # (M, J)
+        states = unflat(starts.states[:, -1])
+        self._aims, self._poses = aim(states), states.joint_pos.contiguous()  # (M, J)
         self._rows = torch.arange(0, len(self._windows), SPARSE)
         self._of = torch.arange(len(starts.counts)).repeat_interleave(starts.counts)[self._rows]
         self._sparse = self._windows[self._rows] / self._scale
@@ -105,6 +106,10 @@ class Guide:
     def aim(self) -> Tensor:
         """Joint targets (N, J) rad that bring the bodies to where they should be."""
         return self._aims[self._row(self.time)]
+
+    def pose(self) -> Tensor:
+        """Joint angles (N, J) rad of where the bodies should be."""
+        return self._poses[self._row(self.time)]
 
     def moment(self) -> Tensor:
         """Style frames (N, F) of where the bodies should be, about the clips' mean and in their spread."""

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from pretrain.ase.imitation import SILENT, aimed, imitation_reward
+from pretrain.ase.imitation import SILENT, aimed, imitation_reward, posed
 from pretrain.rl.rollout import Rollout
 
 
@@ -27,3 +27,13 @@ def test_aiming_elsewhere_costs_only_who_is_led_firmly():
     (slope,) = torch.autograd.grad(total, mean)
     assert (slope[0] < 0).all()  # descent moves it towards the aim
     assert not slope[1].any()
+
+
+def test_who_is_short_of_a_pose_is_to_aim_further_the_more_so_the_nearer_it_is():
+    mean = torch.zeros(2, 3, requires_grad=True)
+    error = torch.tensor([[0.2, -0.1, 0.0], [0.2, -0.1, 0.0]])
+    batch = {"pose_error": error, "apart": torch.tensor([0.0, 0.5])}
+    total, metrics = posed(lambda mean, batch: (torch.tensor(7.0), {}), 2.0, 0.5)(mean, batch)
+    (slope,) = torch.autograd.grad(total, mean)
+    torch.testing.assert_close(-slope, 2.0 / 2 * torch.tensor([1.0, math.exp(-1)])[:, None] * error)
+    assert metrics["pose_error"].item() == pytest.approx(math.sqrt(0.05 / 3))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from pretrain.ase.latents import LOOK, TOLD, LatentSchedule, SkillEnv, sphere
+from pretrain.ase.latents import LOOK, TOLD, LatentSchedule, SkillEnv, nearest_to, sphere
 from pretrain.ase.leash import LEAST, Leash
 from pretrain.ase.style import Demos, demonstrations, window_normalizer
 from pretrain.sim.backend import make_backend
@@ -47,6 +49,25 @@ def test_latents_are_unit_and_lifetimes_in_range(rng):
     assert lifetimes.max() == 150
 
 
+def test_directions_drawn_near_a_clip_are_those_that_belong_to_it(rng):
+    latents = sphere(6, 8, rng)
+    clips = torch.arange(6).repeat(200)
+    z = nearest_to(clips, latents, rng)
+    torch.testing.assert_close(z.norm(dim=-1), torch.ones(1200))
+    assert torch.equal((z @ latents.T).argmax(-1), clips)
+    anywhere = sphere(20_000, 8, rng)
+    belong = anywhere[(anywhere @ latents.T).argmax(-1) == 0]
+    torch.testing.assert_close(z[clips == 0].mean(0), belong.mean(0), atol=0.1, rtol=0)  # all of them, not the nearest
+
+
+def test_where_hardly_any_direction_belongs_to_a_clip_its_own_latent_stands_in(rng):
+    angles = torch.tensor([0.0, 0.001, -0.001])
+    latents = torch.stack([angles.cos(), angles.sin()], -1)
+    z = nearest_to(torch.zeros(50, dtype=torch.long), latents, rng)
+    assert (z == latents[0]).all(-1).sum() > 40
+    assert ((z @ latents.T).argmax(-1) == 0).all()
+
+
 def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(material, humanoid, demos):
     skills = make(material, humanoid, demos)
     env, latents = skills.env, skills.clip_latents
@@ -62,6 +83,20 @@ def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(material, humano
         assert 0.35 < own().float().mean() < 0.65
         assert torch.equal(skills.z_clip, (skills.z @ latents.T).argmax(-1))
     torch.testing.assert_close(skills.z.norm(dim=-1), torch.ones(256))
+
+
+def test_where_an_episode_begins_all_latents_can_be_near_its_clip(material, humanoid, demos):
+    skills = make(material, humanoid, demos)
+    assert not torch.equal(skills.z_clip, skills.env.clip)
+    skills.schedule = replace(skills.schedule, begins_near=True)
+    skills.reset(torch.arange(256))
+    assert torch.equal(skills.z_clip, skills.env.clip)
+    own = (skills.z == skills.clip_latents[skills.z_clip]).all(-1)
+    assert 0.3 < own.float().mean() < 0.7
+    skills.step(torch.zeros(256, 28))
+    skills.left[:] = 1
+    skills.step(torch.zeros(256, 28))  # a skill that is asked for later lies anywhere
+    assert (skills.z_clip != skills.env.clip).float().mean() > 0.3
 
 
 def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
@@ -204,6 +239,20 @@ def test_a_step_says_where_the_clip_goes_next_and_how_firmly_each_is_led(every_c
     aimed = skills.action_scale.target(seen["aim"])
     assert (aimed - ahead)[standing].abs().mean() < 0.02
     assert (aimed - ahead.roll(7, 0))[standing].abs().mean() > 0.2
+
+
+def test_a_joint_that_is_bent_too_little_is_short_of_its_pose_unless_its_body_is_down(every_clip, humanoid):
+    skills = make(every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=1.0))
+    skills.z_clip[:] = skills.env.clip
+    missed = skills.step(torch.zeros(256, 28)).extras["pose_error"]
+    env = skills.env
+    down = env.falls.down > 0
+    assert down.any()
+    assert not missed[down].any()
+    there = env.library.at(env.guide.clip, env.guide.time).joint_pos
+    short = (there - env.state().joint_pos) / skills.action_scale.scale
+    torch.testing.assert_close(missed[~down], short[~down], atol=0.2, rtol=0)  # the clock's moments are 1/120 s apart
+    assert (missed * short)[~down].sum() > 0.9 * short[~down].square().sum()
 
 
 def test_the_value_net_alone_is_told_the_moment_and_the_time_that_is_left(every_clip, humanoid):
