@@ -148,7 +148,8 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
         surrogate = aimed(surrogate, cfg.imitation.aim_weight)
     if cfg.imitation.pose_weight:
         acting += FOR_POSED
-        surrogate = posed(surrogate, cfg.imitation.pose_weight, cfg.imitation.reward_scale)
+        legs = torch.from_numpy(material.character.skeleton.legs)
+        surrogate = posed(surrogate, legs, cfg.imitation.pose_weight, cfg.imitation.reward_scale)
     varied = diverse_loss(nets.policy, surrogate, enc.diversity_weight, enc.diversity_tar)
     style = style_loss(
         nets.discriminator,

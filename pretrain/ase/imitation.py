@@ -14,6 +14,7 @@ in Fussell, Bergamin and Holden 2021, "SuperTrack", but for the simplest there i
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from pretrain.rl.loop import Reward
@@ -22,6 +23,7 @@ from pretrain.rl.rollout import Batch, Rollout
 
 FOR_AIMED = ("aim", "led")  # what `aimed` reads of a batch
 FOR_POSED = ("pose_error", "apart")  # what `posed` reads of it
+LEGS = 0.25  # what a leg's pose counts of an arm's: legs are for balance, too
 SILENT = 0.3  # strength of the hand at which the teacher has nothing more to say: balance is to be learned from here on
 
 
@@ -47,14 +49,15 @@ def aimed(surrogate: Surrogate, weight: float) -> Surrogate:
     return loss
 
 
-def posed(surrogate: Surrogate, weight: float, scale: float) -> Surrogate:
+def posed(surrogate: Surrogate, legs: Tensor, weight: float, scale: float) -> Surrogate:
     """`surrogate`, and a slope towards aims further on where joints are short of the clip's pose and less far where they are
-    beyond it; the nearer a world is to its moment (`imitation_reward`), the steeper."""
+    beyond it; the nearer a world is to its moment (`imitation_reward`), the steeper. `legs` (J,) bool are less steep."""
+    share = torch.where(legs, LEGS, 1.0)
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
         near, error = (-batch["apart"] / scale).exp(), batch["pose_error"]
-        slope = (near * (mean * error).sum(-1)).mean()
+        slope = (near * (share * mean * error).sum(-1)).mean()
         return total - weight * slope, {**metrics, "pose_error": error.square().mean().sqrt()}
 
     return loss

@@ -67,6 +67,17 @@ class Skeleton:
         return tuple(tuple(b for b, d in enumerate(depth) if d == away) for away in range(1, max(depth) + 1))
 
     @cached_property
+    def legs(self) -> np.ndarray:
+        """Hinges between the root and the feet, (J,) bool."""
+        bears = set()
+        for foot in self.feet:
+            body = self.bodies.index(foot)
+            while body > 0:
+                bears.add(self.bodies[body])
+                body = self.parents[body]
+        return np.array([joint.body in bears for joint in self.joints for _ in joint.axes])
+
+    @cached_property
     def mirrored_bodies(self) -> tuple[int, ...]:
         """For each body, the index of its image on the other side."""
         return tuple(self.bodies.index(_other_side(body)) for body in self.bodies)

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from pretrain.ase.imitation import SILENT, aimed, imitation_reward, posed
+from pretrain.ase.imitation import LEGS, SILENT, aimed, imitation_reward, posed
 from pretrain.rl.rollout import Rollout
 
 
@@ -33,7 +33,9 @@ def test_who_is_short_of_a_pose_is_to_aim_further_the_more_so_the_nearer_it_is()
     mean = torch.zeros(2, 3, requires_grad=True)
     error = torch.tensor([[0.2, -0.1, 0.0], [0.2, -0.1, 0.0]])
     batch = {"pose_error": error, "apart": torch.tensor([0.0, 0.5])}
-    total, metrics = posed(lambda mean, batch: (torch.tensor(7.0), {}), 2.0, 0.5)(mean, batch)
+    legs = torch.tensor([False, True, False])
+    total, metrics = posed(lambda mean, batch: (torch.tensor(7.0), {}), legs, 2.0, 0.5)(mean, batch)
     (slope,) = torch.autograd.grad(total, mean)
-    torch.testing.assert_close(-slope, 2.0 / 2 * torch.tensor([1.0, math.exp(-1)])[:, None] * error)
+    steep = torch.tensor([1.0, math.exp(-1)])[:, None] * torch.tensor([1.0, LEGS, 1.0])
+    torch.testing.assert_close(-slope, 2.0 / 2 * steep * error)
     assert metrics["pose_error"].item() == pytest.approx(math.sqrt(0.05 / 3))

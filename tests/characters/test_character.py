@@ -98,3 +98,8 @@ def test_layout_tiles_the_flat_state(skeleton):
 def test_unknown_character_lists_what_exists():
     with pytest.raises(KeyError, match="humanoid"):
         load_character("dragon")
+
+
+def test_legs_are_what_lies_between_the_root_and_the_feet(skeleton):
+    legs = {name for name, leg in zip(skeleton.hinges, skeleton.legs, strict=True) if leg}
+    assert legs == {name for name in skeleton.hinges if any(part in name for part in ("hip", "knee", "ankle"))}
