@@ -158,8 +158,16 @@ def test_a_wrong_configuration_is_one_line_that_lists_what_exists(arguments, sai
     assert "Traceback" not in message
 
 
-def toy(**changes: object) -> PretrainConfig:
-    return load_config(PretrainConfig, "pretrain.conf", ["preset=toy"]).model_copy(update=changes)
+# what PRESET=all asks for beside the default
+TIMED = (
+    "leash.timed=true",
+    "latent.begins_near=true",
+    *(f"imitation.{what}_weight=2" for what in ("reward", "aim", "pose")),
+)
+
+
+def toy(*arguments: str) -> PretrainConfig:
+    return load_config(PretrainConfig, "pretrain.conf", ["preset=toy", *arguments])
 
 
 def weights(training) -> torch.Tensor:
@@ -193,9 +201,10 @@ def rising(tmp_path) -> str:
 def test_getting_up_is_trained_where_a_clip_shows_it_and_is_on_the_card(rising, tmp_path, capsys):
     where = (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
     lying = ("recovery.protected_prob=0.2", "recovery.lying_prob=0.5", "eval.episodes=16")
-    assert main(["preset=toy", f"motions={rising}", *lying, *where]) == 0, capsys.readouterr().err
+    assert main(["preset=toy", f"motions={rising}", *TIMED, *lying, *where]) == 0, capsys.readouterr().err
     row = json.loads(next((tmp_path / "runs").glob("*/metrics.jsonl")).read_text().splitlines()[-1])
     assert 0 < row["reward/rise"] < 1
+    assert 0 < row["policy/pose_error"] < 1
     assert 0 < row["down"] < 1
     card = Store(tmp_path / "store").resolve("toy").manifest.card
     assert card["survival"] * card["detail"]["episode_steps"] >= 90  # who falls at once still has three seconds
@@ -204,7 +213,7 @@ def test_getting_up_is_trained_where_a_clip_shows_it_and_is_on_the_card(rising, 
 
 @pytest.mark.parametrize("getting_up", [False, True])
 def test_a_resumed_run_ends_in_the_same_bits(tmp_path, rising, getting_up):
-    cfg = toy(samples=4096, motions=rising if getting_up else "locomotion")
+    cfg = toy("samples=4096", *((f"motions={rising}", *TIMED) if getting_up else ()))
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     whole = build(cfg, material)
     warm_up(cfg, material, whole)
