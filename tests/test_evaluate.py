@@ -7,8 +7,10 @@ import torch
 
 from pretrain.ase.style import demonstrations
 from pretrain.coverage import Coverage, coverage_targets
-from pretrain.evaluate import begun_in, interval, main
+from pretrain.evaluate import Conditions, begun_in, interval, main, nearest_clip, world
 from pretrain.material import material_of
+from pretrain.trials import recovery
+from skills_store.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 
 WINDOW = 3
@@ -55,6 +57,18 @@ def test_a_library_is_measured_on_the_body_that_it_carries(material):
     other = manifest.model_copy(update={"character": manifest.character.model_copy(update={"mjcf": heavier})})
     assert material_of(other, WINDOW).character.mjcf == heavier
     assert material_of(manifest, WINDOW).character.skeleton == material.character.skeleton
+
+
+def test_who_lies_stands_again_in_the_bundled_library_of_all_clips():
+    skills = SkillLibrary.open(Store(BUNDLED), "humanoid-all")
+    material = material_of(skills.version.manifest, skills.window_length)
+    under, rng = Conditions(episodes=48, threads=1), torch.Generator().manual_seed(0)
+
+    def make_env(n):
+        return world(skills, material, n, under, rng)
+
+    like = nearest_clip(skills, make_env(1))
+    assert recovery(skills.act, make_env, skills.latent_dim, 48, rng, like)["fall"] > 0.7
 
 
 def test_a_library_that_does_not_say_what_it_learned_from_is_not_measured():
