@@ -24,7 +24,7 @@ from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
 from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config
-from pretrain.rl.training import Training
+from pretrain.rl.training import Training, go_on
 from skills_store import receipt
 from skills_store.errors import StoreError
 from skills_store.opening import open_store
@@ -104,7 +104,7 @@ def train(cfg: HlcConfig, training: ControllerTraining, folder: Path) -> bool:
     def after(scalars: Scalars) -> Scalars:
         return {"broken": training.env.env.broken}
 
-    return training.run(cfg.samples, folder, label=cfg.task, shown=shown, checkpoint_interval=interval, after=after)
+    return go_on(training, cfg.samples, folder, label=cfg.task, shown=shown, checkpoint_interval=interval, after=after)
 
 
 def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, store: Store) -> Version:

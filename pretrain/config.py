@@ -130,6 +130,20 @@ class RecoveryConfig(Frozen):
     rise_reward_weight: Annotated[float, Field(ge=0)] = 1.0
 
 
+class RefineConfig(Frozen):
+    """Putting right what is off each time a moment of a clip comes (pretrain/ase/refine.py)."""
+
+    correct: Annotated[int, Field(ge=0)] = 0  # samples in which the corrections are found; 0: not at all
+    learn: Count = 1_000_000  # samples in which the policy learns them
+    after: tuple[Count, ...] = ()  # so many samples of training, where there are more, and always after the last one
+
+    @model_validator(mode="after")
+    def _one_after_the_other(self) -> RefineConfig:
+        if list(self.after) != sorted({*self.after}):
+            raise ValueError(f"after {list(self.after)} does not rise")
+        return self
+
+
 class EvalConfig(Frozen):
     episodes: Count = 1024
     seed: int = 1234
@@ -161,4 +175,5 @@ class PretrainConfig(Frozen):
     leash: LeashConfig = LeashConfig()
     imitation: ImitationConfig = ImitationConfig()
     recovery: RecoveryConfig = RecoveryConfig()
+    refine: RefineConfig = RefineConfig()
     eval: EvalConfig = EvalConfig()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,9 +18,10 @@ from pretrain.ase.imitation import FOR_AIMED, FOR_POSED, aimed, imitation_reward
 from pretrain.ase.latents import LatentSchedule, SkillEnv
 from pretrain.ase.leash import Leash, nearer_reward
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
+from pretrain.ase.refine import Corrected, Refinement
 from pretrain.ase.rise import rise_reward
 from pretrain.ase.skill import diverse_loss, encoder_loss, skill_reward, warm_encoder
-from pretrain.ase.style import Replay, demonstrations, style_loss, style_reward
+from pretrain.ase.style import demonstrations, remembered, style_loss, style_reward
 from pretrain.ase.symmetry import privileged_mirror, symmetry
 from pretrain.card import write_card
 from pretrain.config import DiscConfig, PPOConfig, PretrainConfig
@@ -30,11 +32,13 @@ from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.doubts import doubts
 from pretrain.rl import checkpoint
 from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars, one_thread
+from pretrain.rl.mirror import untied
 from pretrain.rl.nets import multiplies_bfloat16
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, value_loss
+from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Noise
 from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config, logged
-from pretrain.rl.training import Training
+from pretrain.rl.training import CHECKPOINT, Training, go_on
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
@@ -96,7 +100,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     grace = control_steps(cfg.leash.grace)
     leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, cfg.leash.timed)
     skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng, clocks)
-    replay = Replay(cfg.disc.disc_buffer_size, material.demos.windows.shape[1])
+    replay = remembered(cfg.disc.disc_buffer_size, material.demos)
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
     loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam)
     recipe = ase_recipe(cfg, nets, material, replay, ground)
@@ -107,7 +111,8 @@ def keeps_time(cfg: PretrainConfig, ground: Ground) -> bool:
     """Whether anything asks the clocks: the leash, a reward, or a hand that leads, which over clips that move on steadily
     there is not."""
     of = cfg.imitation
-    asked = cfg.leash.timed or any(weight > 0 for weight in (of.reward_weight, of.aim_weight, of.pose_weight))
+    weighs = any(weight > 0 for weight in (of.reward_weight, of.aim_weight, of.pose_weight))
+    asked = cfg.leash.timed or cfg.refine.correct > 0 or weighs
     return asked or not bool(ground.steady.all())
 
 
@@ -223,7 +228,62 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
 
     shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}
     interval = cfg.checkpoint_interval
-    return training.run(cfg.samples, folder, label="pretrain", shown=shown, checkpoint_interval=interval, after=after)
+    return go_on(
+        training, cfg.samples, folder, label="pretrain", shown=shown, checkpoint_interval=interval, after=after
+    )
+
+
+def refinement(cfg: PretrainConfig, material: Material, training: SkillTraining) -> Refinement:
+    """Of the average policy, in the environment as training has left it."""
+    env, policy = training.env, deepcopy(training.nets.policy)
+    policy.load_state_dict(training.nets.average.module.state_dict())
+    legs = torch.from_numpy(material.character.skeleton.legs)
+    return Refinement(
+        env,
+        Corrected(untied(deepcopy(policy)).eval(), env.env.guide.moments, legs),
+        policy,
+        Noise(cfg.ppo.noise_color, torch.zeros_like(training.noise.value)),
+        torch.Generator().manual_seed(cfg.seed),
+        cfg.ppo.horizon,
+        cfg.refine.correct,
+        cfg.refine.learn,
+    )
+
+
+def refine(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path) -> Refinement | None:
+    """Correct what is still off, and have a policy learn it; goes on where it was. None if it was interrupted."""
+    refining = refinement(cfg, material, training)
+    place = folder / "refine" / f"{training.samples:012d}"
+    if (place / CHECKPOINT).exists():
+        refining.restore(checkpoint.load(place / CHECKPOINT))
+    shown = {"pose error": "pose_error", "corrections": "corrections", "ends": "terminated"}
+    samples, interval = cfg.refine.correct + cfg.refine.learn, cfg.checkpoint_interval
+    done = go_on(refining, samples, place, label="refine", shown=shown, checkpoint_interval=interval)
+    return refining if done else None
+
+
+def train_and_refine(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path) -> bool:
+    """The whole run; refined at the end, and on the way, where training then goes on with what was refined.
+
+    Returns whether it got there. A policy that has just been refined balances worse, and learns to again.
+    """
+    turn = cfg.num_envs * cfg.ppo.horizon
+    for until in (*(samples for samples in cfg.refine.after if samples < cfg.samples), cfg.samples):
+        if training.samples >= until + turn:
+            continue  # it has been, before an interruption
+        if not train(cfg.model_copy(update={"samples": until}), material, training, folder):
+            return False
+        if cfg.refine.correct == 0:
+            continue
+        refining = refine(cfg, material, training, folder)
+        if refining is None:
+            return False
+        training.seconds += refining.seconds
+        refined = refining.policy.state_dict()
+        training.nets.average.module.load_state_dict(refined)
+        if until < cfg.samples:
+            training.nets.policy.load_state_dict(refined)
+    return True
 
 
 def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:
@@ -317,7 +377,7 @@ def run(cfg: PretrainConfig) -> int:
         print(f"{folder}: {len(material.dataset.clips)} clips, {cfg.samples:,} samples; warm start", flush=True)
         with one_thread():  # beside other work two of them wait for each other most of the time
             warm_up(cfg, material, training)
-    if not train(cfg, material, training, folder):
+    if not train_and_refine(cfg, material, training, folder):
         print(f"stopped after {training.samples:,} samples; the same command goes on from {folder}", flush=True)
         return 130
     if not cfg.publish:

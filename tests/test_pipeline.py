@@ -22,7 +22,7 @@ from pretrain.motion.recipe import CACHE
 from pretrain.rl import checkpoint
 from pretrain.rl.run import load_config
 from pretrain.sim.features import proprioception
-from pretrain.train import adapt, build, main, strictness, train, warm_up
+from pretrain.train import SkillTraining, adapt, build, main, strictness, train, train_and_refine, warm_up
 from serving.client import Client
 from skills_store.library import SkillLibrary
 from skills_store.store import Store
@@ -148,6 +148,7 @@ def test_everything_answers_over_http(controller):
         (["character=dragon"], "humanoid"),
         (["engine=bullet"], "mujoco"),
         (["seed=many"], "seed"),
+        (["refine.after=[2,1]"], "after [2, 1] does not rise"),
         (["disc.strict_from=9", "disc.strict_at=9"], "strict_at 9 is not above strict_from 9"),
     ],
 )
@@ -227,6 +228,36 @@ def test_a_resumed_run_ends_in_the_same_bits(tmp_path, rising, getting_up):
     assert torch.equal(weights(resumed), weights(whole))
     rows = (tmp_path / "parts" / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(row)["iteration"] for row in rows] == list(range(1, 9))
+
+
+def refined(cfg: PretrainConfig, folder: Path) -> SkillTraining:
+    """A run of `cfg` in `folder`, from its first sample or from where it was."""
+    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build(cfg, material)
+    if not training.resume(folder):
+        warm_up(cfg, material, training)
+    assert train_and_refine(cfg, material, training, folder)
+    return training
+
+
+def test_a_run_refined_on_its_way_and_interrupted_after_that_ends_in_the_same_bits(tmp_path, rising):
+    how = (f"motions={rising}", *TIMED, "refine.correct=1024", "refine.learn=1024", "refine.after=[1024]")
+    whole = refined(toy("samples=2048", *how), tmp_path / "whole")
+    refined(toy("samples=1536", *how), tmp_path / "parts")
+    parts = refined(toy("samples=2048", *how), tmp_path / "parts")
+    assert torch.equal(weights(parts), weights(whole))
+    (last,) = (tmp_path / "whole").glob("refine/*2048/checkpoint.pt")
+    learned = checkpoint.load(last)["policy"]
+    assert all(torch.equal(x, learned[name]) for name, x in whole.nets.average.module.state_dict().items())
+    rows = [json.loads(row) for row in (last.parent / "metrics.jsonl").read_text().splitlines()]
+    assert [row["corrections"] > 0 for row in rows] == [False, True, True, True]
+    assert ["refine/loss" in row for row in rows] == [False, False, True, True]
+
+
+def test_a_run_that_is_asked_to_be_refined_later_than_it_ends_is_refined_at_its_end(tmp_path, rising):
+    cfg = toy("samples=1024", f"motions={rising}", "refine.correct=512", "refine.learn=512", "refine.after=[4096]")
+    refined(cfg, tmp_path)
+    assert [place.name for place in (tmp_path / "refine").iterdir()] == ["000000001024"]
 
 
 def begun(folder: Path, *arguments: str) -> subprocess.Popen[str]:

@@ -20,6 +20,7 @@ from pretrain.rl.loop import Reward
 from pretrain.rl.mirror import Reflection
 from pretrain.rl.nets import Normalizer, mlp
 from pretrain.rl.ppo import Loss, Metrics
+from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Rollout
 from pretrain.sim.features import style_frame
 
@@ -123,34 +124,9 @@ def style_reward(net: Discriminator, scale: float) -> Reward:
     return reward
 
 
-class Replay:
-    """The last `size` windows the character went through, so that the discriminator does not forget old mistakes."""
-
-    def __init__(self, size: int, width: int):
-        self.windows = torch.zeros(size, width)
-        self.clips = torch.zeros(size, dtype=torch.long)  # what each was to look like
-        self.filled = self.next = 0
-
-    def add(self, windows: Tensor, clips: Tensor) -> None:
-        size = len(self.windows)
-        n = min(len(windows), size)
-        where = (self.next + torch.arange(n)) % size
-        self.windows[where], self.clips[where] = windows[:n], clips[:n]
-        self.next = (self.next + n) % size
-        self.filled = min(self.filled + n, size)
-
-    def sample(self, n: int, rng: Generator) -> tuple[Tensor, Tensor]:
-        """Windows (n, W * F) and clips (n,); none while there are none."""
-        rows = torch.randint(max(self.filled, 1), (n if self.filled else 0,), generator=rng)
-        return self.windows[rows], self.clips[rows]
-
-    def snapshot(self) -> dict[str, Tensor]:
-        kept = {"windows": self.windows[: self.filled].clone(), "clips": self.clips[: self.filled].clone()}
-        return {**kept, "next": torch.tensor(self.next)}
-
-    def restore(self, snapshot: dict[str, Tensor]) -> None:
-        self.filled, self.next = len(snapshot["windows"]), int(snapshot["next"])
-        self.windows[: self.filled], self.clips[: self.filled] = snapshot["windows"], snapshot["clips"]
+def remembered(size: int, demos: Demos) -> Replay:
+    """Windows the character went through, and what each was to look like: so that old mistakes are not forgotten."""
+    return Replay(size, windows=demos.windows[0], clips=demos.clip[0])
 
 
 def style_loss(
@@ -171,8 +147,8 @@ def style_loss(
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         fresh, asked = batch["window"], batch["z_clip"]
         n = len(fresh)
-        old, old_asked = replay.sample(int(n * replay_share), rng)
-        agent_logit = net(torch.cat([fresh, old]), torch.cat([asked, old_asked]))
+        old = replay.sample(int(n * replay_share), rng)
+        agent_logit = net(torch.cat([fresh, old["windows"]]), torch.cat([asked, old["clips"]]))
         demo = net.norm(demos.sample(asked, rng), asked).requires_grad_()  # each clip as often as it was asked for
         demo_logit = net.logit(demo, asked)
         (slope,) = torch.autograd.grad(demo_logit.sum(), demo, create_graph=True)
@@ -181,7 +157,7 @@ def style_loss(
         *_, last, _bias = net.body.parameters()
         total = cross_entropy + torch.lerp(coarse, fine, net.sharpness) * penalty + logit_reg * last.square().sum()
         kept = max(1, n // 16)
-        replay.add(fresh[:kept], asked[:kept])
+        replay.add(windows=fresh[:kept], clips=asked[:kept])
         accuracy = 0.5 * ((agent_logit < 0).float().mean() + (demo_logit > 0).float().mean())
         return total, {
             "disc_accuracy": accuracy,

@@ -40,6 +40,17 @@ class Nets(Protocol):
     def modules(self) -> dict[str, nn.Module]: ...
 
 
+class Turning(Protocol):
+    """What goes on turn by turn, and can be saved between two of them."""
+
+    iteration: int
+    samples: int
+    seconds: float
+
+    def turn(self) -> Scalars: ...
+    def snapshot(self) -> dict[str, Any]: ...
+
+
 N = TypeVar("N", bound=Nets)
 E = TypeVar("E", bound=StatefulEnv)
 
@@ -91,47 +102,53 @@ class Training(Generic[N, E]):
             self.restore(checkpoint.load(file))
         return file.exists()
 
-    def run(
-        self,
-        samples: int,
-        folder: Path,
-        *,
-        label: str,
-        shown: dict[str, str],
-        checkpoint_interval: float,
-        after: Callable[[Scalars], Scalars] = lambda scalars: {},
-    ) -> bool:
-        """The loop, up to `samples`. Returns whether it got there; Ctrl-C and SIGTERM save and leave.
-
-        `after` is called once an iteration with what it measured, and may add to the log. `shown` is the progress note:
-        label -> logged name. Diverged leaves the last checkpoint as it is.
-        """
-        log, progress = Log(folder, self.iteration), Progress(samples, self.samples, label)
-        saved = time.monotonic()
-        with closing(log), closing(progress), Interrupt() as interrupt:
-            while self.samples < samples and not interrupt.asked:
-                try:
-                    scalars = self._turn(after)
-                except Diverged as error:
-                    kept = folder / CHECKPOINT
-                    whole = f"{kept} is as it was before" if kept.exists() else "it had saved nothing yet"
-                    raise Diverged(f"{error} after {self.samples:,} samples: the run stops; {whole}") from None
-                log.write(self.iteration, {"samples": self.samples, "seconds": self.seconds, **scalars})
-                progress.update(self.samples, "  ".join(f"{name} {scalars[key]:.3g}" for name, key in shown.items()))
-                if time.monotonic() - saved > checkpoint_interval:
-                    checkpoint.save(folder / CHECKPOINT, self.snapshot())
-                    saved = time.monotonic()
-        checkpoint.save(folder / CHECKPOINT, self.snapshot())
-        return self.samples >= samples
-
-    def _turn(self, after: Callable[[Scalars], Scalars]) -> Scalars:
-        started = time.monotonic()
-        policy, value = self.nets.policy, self.nets.value
-        scalars = iterate(self.env, policy, value, self.recipe, self.loop, self.noise, self.rng)
-        for name in (key for key, skipped in scalars.items() if key.endswith("/skipped") and skipped):
-            print(f"after {self.samples:,} samples: {name} {scalars[name]:.0f}, gradient not finite", file=sys.stderr)
+    def turn(self) -> Scalars:
+        """One turn of the loop, counted."""
+        scalars = iterate(self.env, self.nets.policy, self.nets.value, self.recipe, self.loop, self.noise, self.rng)
         self.iteration += 1
         self.samples += self.loop.horizon * self.env.num_envs
-        scalars |= after(scalars)
-        self.seconds += time.monotonic() - started
         return scalars
+
+
+def go_on(
+    training: Turning,
+    samples: int,
+    folder: Path,
+    *,
+    label: str,
+    shown: dict[str, str],
+    checkpoint_interval: float,
+    after: Callable[[Scalars], Scalars] = lambda scalars: {},
+) -> bool:
+    """Turn after turn, up to `samples`. Returns whether it got there; Ctrl-C and SIGTERM save and leave.
+
+    `after` is called once a turn with what it measured, and may add to the log. `shown` is the progress note:
+    label -> logged name. Diverged leaves the last checkpoint as it is.
+    """
+    log, progress = Log(folder, training.iteration), Progress(samples, training.samples, label)
+    saved = time.monotonic()
+    with closing(log), closing(progress), Interrupt() as interrupt:
+        while training.samples < samples and not interrupt.asked:
+            try:
+                scalars = _turned(training, after)
+            except Diverged as error:
+                kept = folder / CHECKPOINT
+                whole = f"{kept} is as it was before" if kept.exists() else "it had saved nothing yet"
+                raise Diverged(f"{error} after {training.samples:,} samples: the run stops; {whole}") from None
+            log.write(training.iteration, {"samples": training.samples, "seconds": training.seconds, **scalars})
+            progress.update(training.samples, "  ".join(f"{name} {scalars[key]:.3g}" for name, key in shown.items()))
+            if time.monotonic() - saved > checkpoint_interval:
+                checkpoint.save(folder / CHECKPOINT, training.snapshot())
+                saved = time.monotonic()
+    checkpoint.save(folder / CHECKPOINT, training.snapshot())
+    return training.samples >= samples
+
+
+def _turned(training: Turning, after: Callable[[Scalars], Scalars]) -> Scalars:
+    started, done = time.monotonic(), training.samples
+    scalars = training.turn()
+    for name in (key for key, skipped in scalars.items() if key.endswith("/skipped") and skipped):
+        print(f"after {done:,} samples: {name} {scalars[name]:.0f}, gradient not finite", file=sys.stderr)
+    scalars |= after(scalars)
+    training.seconds += time.monotonic() - started
+    return scalars

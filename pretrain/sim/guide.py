@@ -50,6 +50,8 @@ class Guide:
         states = unflat(starts.states[:, -1])
         self._aims, self._poses = aim(states), states.joint_pos.contiguous()  # (M, J)
         self._rows = torch.arange(0, len(self._windows), SPARSE)
+        steps = (library.durations * CONTROL_RATE).long() + 1
+        self._last, self.moments = torch.cumsum(steps, 0) - 1, int(steps.sum())
         self._of = torch.arange(len(starts.counts)).repeat_interleave(starts.counts)[self._rows]
         self._sparse = self._windows[self._rows] / self._scale
         self.clip = torch.zeros(num_envs, dtype=torch.long)
@@ -114,6 +116,11 @@ class Guide:
     def moment(self) -> Tensor:
         """Style frames (N, F) of where the bodies should be, about the clips' mean and in their spread."""
         return self._moments[self._row(self.time)]
+
+    def moment_index(self) -> Tensor:
+        """Of all `moments`, a control step apart, one clip's after the other's: where the bodies should be, (N,)."""
+        first = torch.where(self.clip > 0, self._last[self.clip - 1] + 1, 0)
+        return (first + (self.time * CONTROL_RATE).round().long()).minimum(self._last[self.clip])
 
     def apart(self, windows: Tensor) -> Tensor:
         """How far `windows` (N, W * F) are from where they should be: root mean square, in the clips' spread, (N,)."""

@@ -8,7 +8,7 @@ import torch
 from pretrain.ase.latents import sphere
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.skill import diverse_loss, embed_clips, encoder_loss, skill_reward, warm_encoder
-from pretrain.ase.style import Replay, demonstrations, style_loss, style_reward
+from pretrain.ase.style import demonstrations, remembered, style_loss, style_reward
 from pretrain.ase.symmetry import Symmetry
 from pretrain.rl.ppo import clipped_surrogate
 from pretrain.rl.rollout import Rollout
@@ -57,7 +57,7 @@ def test_samples_are_of_the_clips_that_were_asked_for(material, rng):
 
 def style(material, nets, grad_penalty: tuple[float, float] = (5.0, 5.0)):
     """The style loss of `nets`, with an empty replay."""
-    replay = Replay(1000, material.demos.windows.shape[1])
+    replay = remembered(1000, material.demos)
     return style_loss(
         nets.discriminator, material.demos, replay, grad_penalty=grad_penalty, logit_reg=0.01, replay_share=0.5
     )
@@ -166,19 +166,3 @@ def test_diversity_pushes_actions_of_different_skills_apart(nets, rng):
     before = spread()
     fit(loss, nets.policy, batch, rng, 100)
     assert spread() > 2 * before
-
-
-def test_replay_keeps_the_latest_and_survives_a_snapshot(rng):
-    replay = Replay(10, 1)
-    assert len(replay.sample(5, rng)[0]) == 0
-    replay.add(torch.arange(7.0)[:, None], torch.arange(7))
-    replay.add(torch.arange(7.0, 14.0)[:, None], torch.arange(7, 14))
-    assert sorted(replay.windows[:, 0].tolist()) == list(range(4, 14))
-    windows, clips = replay.sample(50, rng)
-    assert torch.equal(windows[:, 0], clips.float())  # what a window was to look like stays with it
-    other = Replay(10, 1)
-    other.restore(replay.snapshot())
-    for each in (other, replay):
-        each.add(torch.tensor([[99.0]]), torch.tensor([99]))
-    assert torch.equal(other.windows, replay.windows)
-    assert torch.equal(other.clips, replay.clips)

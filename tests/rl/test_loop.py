@@ -17,7 +17,7 @@ from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, sta
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Batch, Noise, Step, collect
 from pretrain.rl.run import Log
-from pretrain.rl.training import Training
+from pretrain.rl.training import Training, go_on
 
 
 class Track:
@@ -156,10 +156,10 @@ def test_a_run_that_diverges_says_after_how_much_and_leaves_the_last_checkpoint(
     training: Any = Training(SimpleNamespace(policy=policy, value=value), Track(), spoiled, cfg, noise, rng)  # pyright: ignore
     how: Any = {"label": "x", "shown": {}, "checkpoint_interval": 1e9}
     with pytest.raises(Diverged, match="after 0 samples: the run stops; it had saved nothing yet"):
-        training.run(1024, tmp_path, **how)
+        go_on(training, 1024, tmp_path, **how)
     (tmp_path / "checkpoint.pt").write_bytes(b"good")
     with pytest.raises(Diverged, match=r"checkpoint\.pt is as it was before"):
-        training.run(1024, tmp_path, **how)
+        go_on(training, 1024, tmp_path, **how)
     assert (tmp_path / "checkpoint.pt").read_bytes() == b"good"
 
 

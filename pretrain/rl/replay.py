@@ -1,0 +1,40 @@
+"""Replay: rows of what was seen before, the oldest overwritten first."""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.rl.rollout import Batch
+
+
+class Replay:
+    """The last `size` rows of named columns; each is shaped, and typed, as the one that is given of it."""
+
+    def __init__(self, size: int, **one: Tensor):
+        self.rows = {name: x.new_zeros(size, *x.shape) for name, x in one.items()}
+        self.size = size
+        self.filled = self.next = 0
+
+    def add(self, **rows: Tensor) -> None:
+        """Rows (n, ...) of every column; of more than `size`, the first."""
+        n = min(len(next(iter(rows.values()))), self.size)
+        where = (self.next + torch.arange(n)) % self.size
+        for name, x in rows.items():
+            self.rows[name][where] = x[:n]
+        self.next = (self.next + n) % self.size
+        self.filled = min(self.filled + n, self.size)
+
+    def sample(self, n: int, rng: Generator) -> Batch:
+        """Rows (n, ...), some perhaps twice; none while there are none."""
+        rows = torch.randint(max(self.filled, 1), (n if self.filled else 0,), generator=rng)
+        return {name: x[rows] for name, x in self.rows.items()}
+
+    def snapshot(self) -> dict[str, Tensor]:
+        return {**{name: x[: self.filled].clone() for name, x in self.rows.items()}, "next": torch.tensor(self.next)}
+
+    def restore(self, snapshot: dict[str, Tensor]) -> None:
+        self.next = int(snapshot["next"])
+        for name, x in self.rows.items():
+            self.filled = len(snapshot[name])
+            x[: self.filled] = snapshot[name]

@@ -1,0 +1,132 @@
+"""What is off each time a moment comes is found, learned by the policy, and found again after an interruption."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import torch
+
+from pretrain.ase.refine import LEGS, NEAR, RATE, SELDOM, Corrected, Moments, Refinement
+from pretrain.config import PretrainConfig
+from pretrain.material import Material, load_material
+from pretrain.rl.nets import GaussianPolicy, Inputs, mlp, standard
+from pretrain.rl.run import load_config
+from pretrain.train import build, refinement, warm_up
+
+ELBOW = "right_lower_arm"
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory) -> tuple[PretrainConfig, Material]:
+    """One walk, and hands that lead it all the way."""
+    recipe = tmp_path_factory.mktemp("recipe") / "walk.yaml"
+    recipe.write_text('name: walk\nmirror: false\nmotions:\n  - {file: "pybullet:humanoid3d_walk.txt"}\n')
+    led = ("curriculum.assist_start=1", "imitation.reward_weight=1", "leash.timed=true", "latent.clip_latent_prob=1")
+    refined = ("refine.correct=20480", "refine.learn=5120", "ppo.action_std=0.02", "warm.clone_steps=400")
+    cfg = load_config(PretrainConfig, "pretrain.conf", ["preset=toy", f"motions={recipe}", *led, *refined])
+    return cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+
+
+def begun(walk: tuple[PretrainConfig, Material], wrong: float = 0.0) -> tuple[Refinement, int]:
+    """A refinement of a policy that aims along the walk but for an elbow, which is `wrong` in units of actions; its hinge."""
+    cfg, material = walk
+    training = build(cfg, material)
+    warm_up(cfg, material, training)
+    elbow = next(j.start for j in material.character.skeleton.joints if j.body == ELBOW)
+    aims = training.nets.policy.state_dict()
+    (last,) = (bias for name, bias in aims.items() if bias.shape == (28,) and name.startswith("body"))
+    last[elbow] += wrong
+    training.nets.average.module.load_state_dict(aims)
+    return refinement(cfg, material, training), elbow
+
+
+def corrected(legs: tuple[bool, ...]) -> Corrected:
+    policy = GaussianPolicy(
+        Inputs({"obs": standard(2)}), mlp([2, len(legs)], rng=torch.Generator().manual_seed(0)), 0.1
+    )
+    return Corrected(policy, 3, torch.tensor(legs))
+
+
+def test_a_moment_is_corrected_by_its_own_mean_error_and_legs_by_less():
+    teacher = corrected((False, True))
+    moment = torch.tensor([0] * SELDOM * 2 + [1] * (SELDOM // 2))
+    error = torch.where(moment == 0, 0.4, 0.2)[:, None].expand(-1, 2)
+    teacher.learn(moment, torch.ones(len(moment)), error)
+    expected = RATE * torch.tensor([[0.4, 0.4 * LEGS], [0.1, 0.1 * LEGS], [0.0, 0.0]])
+    torch.testing.assert_close(teacher.corrections, expected)
+
+
+def test_who_is_not_trusted_neither_teaches_nor_is_corrected():
+    teacher = corrected((False,))
+    teacher.learn(torch.zeros(20, dtype=torch.long), torch.zeros(20), torch.ones(20, 1))
+    assert not teacher.corrections.any()
+    teacher.corrections[:] = 0.5
+    obs = {"obs": torch.zeros(3, 2), "moment": torch.tensor([0, 1, 2]), "trust": torch.tensor([0.0, 0.5, 1.0])}
+    torch.testing.assert_close(teacher.mean(obs) - teacher.policy(obs), torch.tensor([[0.0], [0.25], [0.5]]))
+
+
+def test_moments_of_all_clips_are_told_apart(humanoid, every_clip):
+    from pretrain.sim.guide import Guide
+    from pretrain.sim.starts import clip_starts
+
+    library = every_clip.library
+    clips = torch.arange(len(library.names))
+    rising = torch.zeros(len(clips), dtype=torch.bool)
+    guide = Guide(library, clip_starts(library, humanoid.skeleton, 3), rising, len(clips))
+    guide.begin(clips, clips, torch.zeros(len(clips)))
+    first = guide.moment_index()
+    guide.begin(clips, clips, library.durations)
+    last = guide.moment_index()
+    assert first[0] == 0
+    assert int(last[-1]) == guide.moments - 1
+    assert all(int(after) == int(before) + 1 for before, after in zip(last[:-1], first[1:], strict=True))
+    assert torch.equal(last - first, (library.durations * 30 + 1e-4).long())
+
+
+def test_an_elbow_that_always_aims_wrong_is_put_right_and_the_policy_learns_it(walk):
+    refining, elbow = begun(walk, wrong=0.6)
+    others = [j for j in range(refining.noise.value.shape[1]) if j != elbow]
+    while refining.samples < refining.correcting:
+        refining.turn()
+    found = refining.teacher.corrections
+    assert found[:, elbow].mean() == pytest.approx(-0.6, abs=0.25)
+    assert found[:, elbow].mean().abs() > 2 * found[:, others].mean(0).abs().max()
+    seen = Moments(refining.env).observe()
+    assert (seen["trust"] > 0).float().mean() > 0.5, f"who is led is within {NEAR} of its moment"
+    losses = []
+    while refining.samples < refining.correcting + refining.learning:
+        losses.append(refining.turn()["refine/loss"])
+    assert losses[-1] < losses[0]
+    seen = Moments(refining.env).observe()
+    with torch.no_grad():
+        learned = (refining.policy(seen) - refining.teacher.policy(seen))[seen["trust"] == 1]
+    assert learned[:, elbow].mean() == pytest.approx(float(found[:, elbow].mean()), abs=0.1)
+
+
+def test_the_rate_of_learning_settles(walk):
+    refining, _ = begun(walk)
+    refining.samples = refining.correcting
+    rates = []
+    while refining.samples < refining.correcting + refining.learning:
+        rates.append(refining.turn()["refine/lr"])
+    assert rates[0] == rates[len(rates) // 2]
+    assert all(after <= before for before, after in pairwise(rates))
+    assert rates[-1] < 0.5 * rates[0]
+
+
+@pytest.mark.parametrize("turns", [3, 42])  # amid correcting, and amid learning
+def test_one_that_was_interrupted_ends_in_the_same_bits(walk, turns):
+    whole, other = begun(walk)[0], begun(walk)[0]
+    for _ in range(turns):
+        whole.turn()
+    for _ in range(2):  # somewhere else
+        other.turn()
+    other.restore(whole.snapshot())
+    for refining in (whole, other):
+        for _ in range(3):
+            refining.turn()
+    assert torch.equal(other.teacher.corrections, whole.teacher.corrections)
+    ended = whole.policy.state_dict()
+    assert all(torch.equal(x, ended[name]) for name, x in other.policy.state_dict().items())
+    assert (other.iteration, other.samples) == (whole.iteration, whole.samples)
