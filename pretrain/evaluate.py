@@ -66,6 +66,7 @@ class Episodes:
 
     clip: Tensor  # (E,) index of the clip each began in
     lengths: Tensor  # (E,) steps before a fall
+    falls: Tensor  # (E,) times that one began to fall, got up from or not
     agreement: Tensor  # (E,) mean <z, enc(window)> while standing
     style: Tensor | None  # (E,) mean likeness to the clips while standing, where the library can tell
     speed: Tensor  # (E,) mean horizontal speed while standing, m/s
@@ -97,13 +98,19 @@ def random_skill_episodes(
     skills: SkillLibrary, env: CharacterEnv, schedule: LatentSchedule, coverage: Coverage, rng: Generator
 ) -> Episodes:
     """What `wander` shows of the policy, which is deterministic."""
-    n = env.num_envs
+    n, like = env.num_envs, nearest_clip(skills, env)
     counted, agreement, likeness = torch.zeros(n), torch.zeros(n), torch.zeros(n)
-    speed, jolts = torch.zeros(n), torch.zeros(n)
+    speed, jolts, falls = torch.zeros(n), torch.zeros(n), torch.zeros(n)
+    stood, asked = torch.ones(n, dtype=torch.bool), None
     angles: list[Tensor] = []
     sample: list[Tensor] = []
-    for step, (_, z, standing) in enumerate(wander(skills.act, env, schedule, rng, nearest_clip(skills, env))):
+    for step, (_, z, standing) in enumerate(wander(skills.act, env, schedule, rng, like)):
         states = env.states.numpy()
+        before, asked = asked, like(z)
+        # who crawls and is asked to walk is on the ground, but has not fallen
+        same = torch.ones(n, dtype=torch.bool) if before is None or asked is None else before == asked
+        falls += stood & same & (env.falls.down == 1)
+        stood = standing
         agreement += standing * (torch.from_numpy(skills.encode(states)) * z).sum(-1)
         if skills.discriminator is not None:
             likeness += standing * torch.from_numpy(skills.style(states))
@@ -121,6 +128,7 @@ def random_skill_episodes(
     return Episodes(
         clip=env.clip.clone(),
         lengths=counted,
+        falls=falls,
         agreement=agreement / stood,
         style=likeness / stood if skills.discriminator is not None else None,
         speed=speed / stood,
@@ -153,7 +161,7 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
     like = nearest_clip(skills, env)
     targets, scale = coverage_targets(material.dataset.clips, library, window)
     episodes = random_skill_episodes(skills, env, redrawn(skills, under), Coverage(targets, scale), rng)
-    survival = episodes.lengths / env.episode_length
+    survival, falls = episodes.lengths / env.episode_length, float(episodes.falls.sum())
     own = [library.names.index(target.name) for target in targets]  # mirrors left out
     frame_scale = scale.view(window, -1)[-1]
     pooled = clip_embeddings(skills, tuple(material.dataset.clips[i] for i in own))
@@ -161,6 +169,7 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
     card = {
         "survival": float(survival.mean()),
         "survival_per_clip": begun_in(episodes.clip, survival, library.names),
+        "between_falls": float(episodes.lengths.sum()) / CONTROL_RATE / falls if falls else None,
         "skill_recovery": float(episodes.agreement.mean()),
         "style": None if episodes.style is None else float(episodes.style.mean()),
         "coverage": float(np.mean(list(episodes.coverage.values()))),
@@ -269,6 +278,7 @@ def rows(card: Card) -> list[Row]:
     return [
         ("survival", lambda c: f"{c['survival'] * steps:.0f}/{steps} steps"),
         *(begun(name) for name in card["survival_per_clip"]),
+        ("seconds between falls", lambda c: _number(c.get("between_falls"))),
         ("skill recovery", lambda c: f"{c['skill_recovery']:.3f}"),
         ("likeness to the clips", lambda c: _number(c.get("style"))),
         ("coverage", lambda c: f"{c['coverage']:.2f}"),

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 
+from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import demonstrations
 from pretrain.coverage import Coverage, coverage_targets
-from pretrain.evaluate import Conditions, begun_in, interval, main, nearest_clip, world
+from pretrain.evaluate import (
+    Conditions,
+    begun_in,
+    interval,
+    main,
+    nearest_clip,
+    random_skill_episodes,
+    world,
+)
 from pretrain.material import material_of
+from pretrain.sim.backend import make_backend
+from pretrain.sim.env import CharacterEnv
+from pretrain.sim.falls import NOBODY, Protection
 from pretrain.trials import recovery
 from skills_store.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
@@ -69,6 +85,36 @@ def test_who_lies_stands_again_in_the_bundled_library_of_all_clips():
 
     like = nearest_clip(skills, make_env(1))
     assert recovery(skills.act, make_env, skills.latent_dim, 48, rng, like)["fall"] > 0.7
+
+
+@pytest.mark.parametrize("protected", [False, True])
+def test_who_goes_limp_falls_once_whether_it_has_time_to_get_up_or_not(every_clip, material, humanoid, protected):
+    clips = every_clip if protected else material
+    env = CharacterEnv(
+        make_backend("mujoco", humanoid, 64, 1),
+        humanoid.skeleton,
+        clips.library,
+        window=WINDOW,
+        episode_length=60,
+        rng=torch.Generator().manual_seed(0),
+        protection=Protection(90, share=1.0) if protected else NOBODY,
+    )
+    upright = clips.library.names.index("walk")
+    env.reset = lambda ids: env.begin(ids, torch.full_like(ids, upright), torch.zeros(len(ids)))  # pyright: ignore
+    own = torch.nn.functional.normalize(torch.eye(len(clips.library.names), 8) + 1e-3, dim=-1)
+    latents = SimpleNamespace(clips=dict(zip(clips.library.names, own.tolist(), strict=True)))
+    limp: Any = SimpleNamespace(
+        act=lambda state, z: state[:, 13:41],
+        encode=lambda states: np.zeros((len(states), 8), np.float32),
+        discriminator=None,
+        version=SimpleNamespace(manifest=SimpleNamespace(latent=latents)),
+    )
+    coverage = Coverage(*coverage_targets(clips.dataset.clips, clips.library, WINDOW))
+    held = LatentSchedule(8, 100, 100, 0.0)
+    episodes = random_skill_episodes(limp, env, held, coverage, torch.Generator().manual_seed(0))
+    assert (episodes.lengths == 60).all() == protected
+    assert (episodes.falls <= 2).all()  # it may bounce
+    assert (episodes.falls == 1).float().mean() > 0.8
 
 
 def test_a_library_that_does_not_say_what_it_learned_from_is_not_measured():

@@ -260,13 +260,13 @@ def test_a_run_that_is_asked_to_be_refined_later_than_it_ends_is_refined_at_its_
     assert [place.name for place in (tmp_path / "refine").iterdir()] == ["000000001024"]
 
 
-def begun(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """A toy run in a process of its own, up to its first line of progress."""
+def begun(folder: Path, *arguments: str, label: str = "pretrain") -> subprocess.Popen[str]:
+    """A toy run in a process of its own, up to its first line of progress in the stage of that label."""
     command = [sys.executable, "-m", "pretrain.train", "preset=toy", "publish=false", f"runs={folder}", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     for line in process.stdout:
-        if "left" in line:
+        if "left" in line and line.startswith(label):
             break
     return process
 
@@ -307,6 +307,18 @@ def test_sigterm_saves_at_once(tmp_path):
     assert status == 130
     assert "the same command goes on" in rest
     assert saved(tmp_path)
+
+
+def test_sigterm_saves_at_once_also_while_it_is_refined(tmp_path):
+    process = begun(tmp_path, "samples=512", "refine.correct=2048", "refine.learn=400_000", label="refine")
+    asked = time.monotonic()
+    process.terminate()
+    status, rest = ended(process)
+    assert time.monotonic() - asked < 2
+    assert status == 130
+    assert "the same command goes on" in rest
+    (file,) = tmp_path.glob("*/refine/*/checkpoint.pt")
+    assert 0 < checkpoint.load(file)["samples"] < 402_048
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):
