@@ -10,8 +10,11 @@ import torch
 from pretrain.ase.refine import LEGS, NEAR, RATE, SELDOM, Corrected, Moments, Refinement
 from pretrain.config import PretrainConfig
 from pretrain.material import Material, load_material
+from pretrain.rl import checkpoint
 from pretrain.rl.nets import GaussianPolicy, Inputs, mlp, standard
 from pretrain.rl.run import load_config
+from pretrain.sim.guide import Guide
+from pretrain.sim.starts import clip_starts
 from pretrain.train import build, refinement, warm_up
 
 ELBOW = "right_lower_arm"
@@ -67,9 +70,6 @@ def test_who_is_not_trusted_neither_teaches_nor_is_corrected():
 
 
 def test_moments_of_all_clips_are_told_apart(humanoid, every_clip):
-    from pretrain.sim.guide import Guide
-    from pretrain.sim.starts import clip_starts
-
     library = every_clip.library
     clips = torch.arange(len(library.names))
     rising = torch.zeros(len(clips), dtype=torch.bool)
@@ -116,13 +116,14 @@ def test_the_rate_of_learning_settles(walk):
 
 
 @pytest.mark.parametrize("turns", [3, 42])  # amid correcting, and amid learning
-def test_one_that_was_interrupted_ends_in_the_same_bits(walk, turns):
+def test_one_that_was_interrupted_ends_in_the_same_bits(walk, turns, tmp_path):
     whole, other = begun(walk)[0], begun(walk)[0]
     for _ in range(turns):
         whole.turn()
     for _ in range(2):  # somewhere else
         other.turn()
-    other.restore(whole.snapshot())
+    checkpoint.save(tmp_path / "saved.pt", whole.snapshot())
+    other.restore(checkpoint.load(tmp_path / "saved.pt"))
     for refining in (whole, other):
         for _ in range(3):
             refining.turn()
