@@ -1,4 +1,4 @@
-"""Stage 1, clips to published skills: warm start, the loop, evaluation, export, publication.
+"""Stage 1, clips to published skills: warm start, the loop, refining, evaluation, export, publication.
 
 make pretrain            or   python -m pretrain.train preset=locomotion seed=1 ppo.target_kl=0.02
 """
