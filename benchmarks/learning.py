@@ -21,7 +21,7 @@ from pretrain.config import PretrainConfig
 from pretrain.evaluate import Conditions, skill_card
 from pretrain.material import load_material
 from pretrain.rl import checkpoint
-from pretrain.rl.run import logged, options, whole
+from pretrain.rl.run import options, whole
 from pretrain.train import build, draft
 from skills_store.store import Store
 
@@ -32,22 +32,22 @@ Row = dict[str, float]
 def measured(folder: Path, episodes: int) -> list[Row]:
     """One row a milestone; those that its file of cards has already are not measured again."""
     cfg = PretrainConfig.model_validate_json((folder / "config.json").read_text())
-    seconds = {round(row["samples"]): row["seconds"] for row in logged(folder)}
     kept = folder / f"cards-{episodes}.jsonl"
     rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     training = build(cfg, material)
     for file in sorted((folder / "milestones").glob("*.pt")):
-        samples = int(file.stem)
-        if samples in {row["samples"] for row in rows}:
+        then = checkpoint.load(file)
+        if then["samples"] in {row["samples"] for row in rows}:
             continue
-        for name, weights in checkpoint.load(file).items():
+        for name, weights in then["nets"].items():
             training.nets.modules()[name].load_state_dict(weights)
         with TemporaryDirectory() as scratch:
             skills = draft(cfg, material, training, Store(scratch)).skills
             card = skill_card(skills, material, Conditions(episodes, cfg.eval.seed, engine=cfg.engine))
         values = {**card, "diversity": card["diversity"]["over_repeat"]}
-        rows.append({"samples": samples, "seconds": seconds[samples], **{name: values[name] for name in MEASURES}})
+        cost = {name: then[name] for name in ("samples", "seconds")}
+        rows.append({**cost, **{name: values[name] for name in MEASURES}})
         kept.write_text("".join(json.dumps(row) + "\n" for row in rows))
         print(f"{folder.name}: " + "  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     return rows

@@ -106,7 +106,8 @@ class LeashConfig(Frozen):
 
     length: Positive = 1.3  # root mean square over window features, in their spread over the clips
     timed: bool = False  # to the moment that the world's clock points at, not the nearest; in the clip's own spread
-    grace: Annotated[float, Field(ge=0)] = 2.0  # s to come near, after a change of skill; timed, whenever it is far
+    grace: Annotated[float, Field(ge=0)] = 2.0  # s to come near, after a change of skill
+    lag: Annotated[float, Field(ge=0)] = 0.5  # s, timed: so long it may be too far at any other time
     nearer_reward_weight: Annotated[float, Field(ge=0)] = 5.0  # of a unit of the leash that a step brings it nearer
 
 

@@ -5,6 +5,7 @@ make pretrain            or   python -m pretrain.train preset=locomotion seed=1 
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from copy import deepcopy
@@ -97,8 +98,8 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         cfg.latent.begins_near,
     )
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
-    grace = control_steps(cfg.leash.grace)
-    leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, cfg.leash.timed)
+    grace, lag = control_steps(cfg.leash.grace), control_steps(cfg.leash.lag)
+    leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, lag if cfg.leash.timed else None)
     skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng, clocks)
     replay = remembered(cfg.disc.disc_buffer_size, material.demos)
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
@@ -220,7 +221,7 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
         adapt(cfg, training)
         env.env.lift.turn()
         if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
-            checkpoint.save(milestone(folder, training.samples), training.nets.state())
+            keep(folder, cfg, training)
         down = float((env.env.falls.down > 0).float().mean())
         lifted = {"lift": float(env.env.lift.strength), "rises": env.env.lift.share}
         more = {"broken": env.env.broken, "down": down, "action_std": policy.std, **lifted}
@@ -273,17 +274,24 @@ def train_and_refine(cfg: PretrainConfig, material: Material, training: SkillTra
             continue  # it has been, before an interruption
         if not train(cfg.model_copy(update={"samples": until}), material, training, folder):
             return False
-        if cfg.refine.correct == 0:
-            continue
-        refining = refine(cfg, material, training, folder)
-        if refining is None:
-            return False
-        training.seconds += refining.seconds
-        refined = refining.policy.state_dict()
-        training.nets.average.module.load_state_dict(refined)
-        if until < cfg.samples:
-            training.nets.policy.load_state_dict(refined)
+        if cfg.refine.correct > 0:
+            refining = refine(cfg, material, training, folder)
+            if refining is None:
+                return False
+            training.seconds += refining.seconds
+            refined = refining.policy.state_dict()
+            training.nets.average.module.load_state_dict(refined)
+            if until < cfg.samples:
+                training.nets.policy.load_state_dict(refined)
+        keep(folder, cfg, training)
     return True
+
+
+def spent(cfg: PretrainConfig, samples: int) -> int:
+    """Samples that a run has taken from the engine after `samples` of training: those, and what it was refined on."""
+    turn, refining = cfg.num_envs * cfg.ppo.horizon, cfg.refine.correct + cfg.refine.learn
+    times = sum(samples >= after for after in {*cfg.refine.after, cfg.samples}) if cfg.refine.correct else 0
+    return samples + times * math.ceil(refining / turn) * turn
 
 
 def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:
@@ -317,9 +325,10 @@ def follow(curriculum: Curriculum, clips: tuple[str, ...]) -> Scalars:
     return scalars
 
 
-def milestone(folder: Path, samples: int) -> Path:
-    """Where a run keeps its networks as they were after so many samples, for `python -m benchmarks.learning`."""
-    return folder / "milestones" / f"{samples:012d}.pt"
+def keep(folder: Path, cfg: PretrainConfig, training: SkillTraining) -> None:
+    """The networks as they are now and what they cost, for `python -m benchmarks.learning`."""
+    cost = {"samples": spent(cfg, training.samples), "seconds": training.seconds}
+    checkpoint.save(folder / "milestones" / f"{training.samples:012d}.pt", {**cost, "nets": training.nets.state()})
 
 
 @dataclass(frozen=True)
@@ -335,7 +344,7 @@ def draft(cfg: PretrainConfig, material: Material, training: SkillTraining, scra
     """Networks to ONNX, proven on the states that the environment is in."""
     exported = export_nets(training.nets, material.character.skeleton, training.env.env.states, cfg.seed)
     cost = {
-        "samples": training.samples,
+        "samples": spent(cfg, training.samples),
         "seconds": round(training.seconds),
         "cores": torch.get_num_threads(),
         "accelerator": None,

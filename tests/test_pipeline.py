@@ -125,6 +125,18 @@ def test_evaluating_the_published_bytes_gives_the_published_card(skills):
     assert again["coverage_per_clip"] == card["coverage_per_clip"]
 
 
+def test_the_learning_curve_ends_at_the_published_card(skills, place):
+    (run,) = place.glob("runs/toy-*")
+    made = python("-m", "benchmarks.learning", str(run), f"out={place}/learning", "episodes=32")
+    assert made.returncode == 0, made.stderr
+    (row,) = map(json.loads, (run / "cards-32.jsonl").read_text().splitlines())
+    card = skills.resolve("toy").manifest.card
+    assert row["samples"] == card["cost"]["samples"]
+    assert row["survival"] == card["survival"]
+    assert row["diversity"] == card["diversity"]["over_repeat"]
+    assert (place / "learning" / "learning.png").exists()
+
+
 def test_everything_answers_over_http(controller):
     with running_service(controller.root) as url, Client(url) as client:
         row = np.zeros(69, np.float32)
@@ -252,6 +264,10 @@ def test_a_run_refined_on_its_way_and_interrupted_after_that_ends_in_the_same_bi
     rows = [json.loads(row) for row in (last.parent / "metrics.jsonl").read_text().splitlines()]
     assert [row["corrections"] > 0 for row in rows] == [False, True, True, True]
     assert ["refine/loss" in row for row in rows] == [False, False, True, True]
+    first, second = map(checkpoint.load, sorted((tmp_path / "whole" / "milestones").iterdir()))
+    assert (first["samples"], second["samples"]) == (1024 + 2048, 2048 + 2 * 2048)
+    assert 0 < first["seconds"] < second["seconds"] == whole.seconds
+    assert torch.equal(second["nets"]["average"]["module.body.0.weight"], learned["body.0.weight"])
 
 
 def test_a_run_that_is_asked_to_be_refined_later_than_it_ends_is_refined_at_its_end(tmp_path, rising):

@@ -106,7 +106,7 @@ class SkillEnv:
         """
         guide, falls = self.env.guide, self.env.falls
         down = (falls.down > 0).float()
-        slack = self.grace / max(self.leash.grace, 1)
+        slack = self.grace / max(self.leash.grace, self.leash.lag, 1)
         patience = (falls.patience - falls.down) / max(falls.protection.patience, 1)
         told = torch.stack([guide.apart(self.env.windows()), slack, down, down * patience], -1)
         is_set = (guide.clip == self.z_clip) | (falls.down > 0) & (guide.clip != NONE)
@@ -176,7 +176,7 @@ class SkillEnv:
         A landing jolts, the end of a kick is not its beginning, and who has lost its balance needs some steps to find it.
         """
         holds = (apart <= self.leash.lengths[clips]) | (self.env.falls.down > 0)
-        self.grace = torch.where(holds, self.leash.grace, self.grace - 1)
+        self.grace = torch.where(holds, (self.grace - 1).clamp_min(self.leash.lag), self.grace - 1)
         return self.grace < 0
 
     def _strayed(self) -> Tensor:

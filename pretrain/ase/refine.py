@@ -130,7 +130,7 @@ class Refinement:
         batch = {**rollout.flat(), "failed": rollout.terminated.flatten()}
         error = batch["pose_error"][batch["trust"] > 0]
         return batch, {
-            "pose_error": float(error.square().mean().sqrt()),
+            "pose_error": float(error.square().sum() / max(error.numel(), 1)) ** 0.5,  # of nobody, 0
             "corrections": float(self.teacher.corrections.square().mean().sqrt()),
             "terminated": float(rollout.terminated.float().mean()),
         }

@@ -112,7 +112,7 @@ def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
 
 def test_to_hold_a_lively_clips_mean_pose_is_one_away_from_it_on_a_timed_leash(every_clip):
     demos, scale = every_clip.demos, window_normalizer(every_clip.demos).std
-    leash = Leash(demos, scale, 1.2, GRACE, timed=True)
+    leash = Leash(demos, scale, 1.2, GRACE, lag=GRACE)
     for clip, name in enumerate(every_clip.library.names):
         windows = demos.windows[demos.clip == clip] / scale
         apart = float((windows - windows.mean(0)).square().mean().sqrt())
@@ -279,7 +279,7 @@ def test_the_value_net_alone_is_told_the_moment_and_the_time_that_is_left(every_
 def timed(every_clip, humanoid) -> SkillEnv:
     """Worlds that are asked for what they do."""
     skills = make(every_clip, humanoid, every_clip.demos, leash=1.0, longest=300)
-    skills.leash.timed = True
+    skills.leash.timed, skills.leash.lag = True, GRACE
     skills.z_clip[:], skills.left[:] = skills.env.clip, 300
     return skills
 
@@ -292,6 +292,14 @@ def test_on_a_timed_leash_a_jolt_is_no_straying(every_clip, humanoid):
         late = [skills._late(far, skills.z_clip) for _ in range(GRACE)]
         assert not torch.stack(late).any()
     assert torch.equal(skills._late(far, skills.z_clip), standing)
+
+
+def test_a_skill_that_has_changed_has_its_grace_also_where_it_is_near_on_its_way(every_clip, humanoid):
+    skills, far, near = timed(every_clip, humanoid), torch.full((256,), 9.0), torch.zeros(256)
+    skills.env.falls.down[:], skills.grace[:] = 0, GRACE + 5
+    late = [skills._late(now, skills.z_clip) for now in (far, far, near, far, *[far] * (GRACE + 1))]
+    assert not torch.stack(late).any()
+    assert skills._late(far, skills.z_clip).all()
 
 
 def test_who_has_risen_has_time_to_come_to_its_clip(every_clip, humanoid):
