@@ -105,7 +105,8 @@ class LeashConfig(Frozen):
     """How far from its clip a skill may move before its episode ends, and what coming nearer pays (pretrain/ase/leash.py)."""
 
     length: Positive = 1.3  # root mean square over window features, in their spread over the clips
-    timed: bool = False  # to the moment that the world's clock points at, not the nearest; in the clip's own spread
+    # samples: from here on to the moment that the world's clock points at, in the clip's own spread; null is never
+    timed_from: Annotated[int, Field(ge=0)] | None = None
     grace: Annotated[float, Field(ge=0)] = 2.0  # s to come near, after a change of skill
     lag: Annotated[float, Field(ge=0)] = 0.5  # s, timed: so long it may be too far at any other time
     nearer_reward_weight: Annotated[float, Field(ge=0)] = 5.0  # of a unit of the leash that a step brings it nearer
@@ -118,6 +119,7 @@ class ImitationConfig(Frozen):
     reward_scale: Positive = 0.5  # root mean square over window features, in their spread over the clips
     aim_weight: Annotated[float, Field(ge=0)] = 0.0  # of aiming along the clip, held firmly; none below SILENT
     pose_weight: Annotated[float, Field(ge=0)] = 0.0  # of aiming further where a joint is short of the clip's pose
+    pose_from: Annotated[int, Field(ge=0)] = 0  # samples: up to here that weighs nothing
 
 
 class RecoveryConfig(Frozen):

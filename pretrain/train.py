@@ -25,6 +25,7 @@ from pretrain.ase.skill import diverse_loss, encoder_loss, skill_reward, warm_en
 from pretrain.ase.style import demonstrations, remembered, style_loss, style_reward
 from pretrain.ase.symmetry import privileged_mirror, symmetry
 from pretrain.card import write_card
+from pretrain.characters.skeleton import Skeleton
 from pretrain.config import DiscConfig, PPOConfig, PretrainConfig
 from pretrain.evaluate import Conditions, skill_card, table
 from pretrain.export import build_manifest, export_nets
@@ -35,7 +36,7 @@ from pretrain.rl import checkpoint
 from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars, one_thread
 from pretrain.rl.mirror import untied
 from pretrain.rl.nets import multiplies_bfloat16
-from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, value_loss
+from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Noise
 from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config, logged
@@ -99,7 +100,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     )
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
     grace, lag = control_steps(cfg.leash.grace), control_steps(cfg.leash.lag)
-    leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, lag if cfg.leash.timed else None)
+    leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, lag)
     skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng, clocks)
     replay = remembered(cfg.disc.disc_buffer_size, material.demos)
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
@@ -113,7 +114,7 @@ def keeps_time(cfg: PretrainConfig, ground: Ground) -> bool:
     there is not."""
     of = cfg.imitation
     weighs = any(weight > 0 for weight in (of.reward_weight, of.aim_weight, of.pose_weight))
-    asked = cfg.leash.timed or cfg.refine.correct > 0 or weighs
+    asked = cfg.leash.timed_from is not None or cfg.refine.correct > 0 or weighs
     return asked or not bool(ground.steady.all())
 
 
@@ -147,16 +148,8 @@ def protection(cfg: PretrainConfig, ground: Ground) -> Protection:
 def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay: Replay, ground: Ground) -> Recipe:
     """Peng et al. 2022: move in style, stay tellable apart, differ when z differs."""
     ppo, disc, enc = cfg.ppo, cfg.disc, cfg.enc
-    surrogate = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
     acting, valuing = (*nets.policy.inputs.names, *FOR_POLICY), (*nets.value.inputs.names, *FOR_VALUE)
-    if cfg.imitation.aim_weight:
-        acting += FOR_AIMED
-        surrogate = aimed(surrogate, cfg.imitation.aim_weight)
-    if cfg.imitation.pose_weight:
-        acting += FOR_POSED
-        legs = torch.from_numpy(material.character.skeleton.legs)
-        surrogate = posed(surrogate, legs, cfg.imitation.pose_weight, cfg.imitation.reward_scale)
-    varied = diverse_loss(nets.policy, surrogate, enc.diversity_weight, enc.diversity_tar)
+    acting += (FOR_AIMED if cfg.imitation.aim_weight else ()) + (FOR_POSED if cfg.imitation.pose_weight else ())
     style = style_loss(
         nets.discriminator,
         material.demos,
@@ -184,13 +177,26 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
             **rise,
             **imitation,
         },
-        policy=Learner("policy", acting, varied, *policy, target_kl=ppo.target_kl),
+        policy=Learner(
+            "policy", acting, policy_loss(cfg, nets, material.character.skeleton, 0), *policy, target_kl=ppo.target_kl
+        ),
         value=Learner("value", valuing, value_loss(nets.value), *value),
         others=(
             Learner("disc", ("window", "z_clip"), style, *tell_clips),
             Learner("enc", ("window", "z"), encoder_loss(nets.encoder, material.demos), *tell_skills),
         ),
     )
+
+
+def policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, samples: int) -> Loss:
+    """Of a policy that has seen so many samples: earn, aim as the clip where it is held, meet its poses, differ when z does."""
+    ppo, of = cfg.ppo, cfg.imitation
+    surrogate = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
+    if of.aim_weight:
+        surrogate = aimed(surrogate, of.aim_weight)
+    if of.pose_weight and samples >= of.pose_from:
+        surrogate = posed(surrogate, torch.from_numpy(skeleton.legs), of.pose_weight, of.reward_scale)
+    return diverse_loss(nets.policy, surrogate, cfg.enc.diversity_weight, cfg.enc.diversity_tar)
 
 
 def warm_up(cfg: PretrainConfig, material: Material, training: SkillTraining) -> None:
@@ -295,13 +301,17 @@ def spent(cfg: PretrainConfig, samples: int) -> int:
 
 
 def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:
-    """What depends on how many samples were seen: the width of exploration, and how strictly style is judged."""
-    training.nets.policy.std = exploration(cfg.ppo, training.samples)
-    strict = strictness(cfg.disc, training.samples)
-    training.nets.discriminator.sharpen(strict)
+    """What depends on how many samples were seen: the width of exploration, how strictly style is judged, the leash, and
+    what is asked of the policy."""
+    recipe, nets, samples = training.recipe, training.nets, training.samples
+    nets.policy.std = exploration(cfg.ppo, samples)
+    training.env.leash.timed = cfg.leash.timed_from is not None and samples >= cfg.leash.timed_from
+    strict = strictness(cfg.disc, samples)
+    nets.discriminator.sharpen(strict)
     weight = (1 - strict) * cfg.disc.disc_reward_weight + strict * cfg.disc.disc_reward_weight_final
-    _, style = training.recipe.rewards["style"]
-    training.recipe = replace(training.recipe, rewards={**training.recipe.rewards, "style": (weight, style)})
+    _, style = recipe.rewards["style"]
+    policy = replace(recipe.policy, loss=policy_loss(cfg, nets, training.env.env.skeleton, samples))
+    training.recipe = replace(recipe, rewards={**recipe.rewards, "style": (weight, style)}, policy=policy)
 
 
 def strictness(disc: DiscConfig, samples: int) -> float:

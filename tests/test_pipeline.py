@@ -173,7 +173,7 @@ def test_a_wrong_configuration_is_one_line_that_lists_what_exists(arguments, sai
 
 # what PRESET=all asks for beside the default
 TIMED = (
-    "leash.timed=true",
+    "leash.timed_from=0",
     "latent.begins_near=true",
     *(f"imitation.{what}_weight=2" for what in ("reward", "aim", "pose")),
 )
@@ -200,6 +200,14 @@ def test_style_is_judged_more_strictly_as_samples_go_by():
         adapt(cfg, training)
         assert training.recipe.rewards["style"][0] == weight
         torch.testing.assert_close(judge.spread, unit)
+
+
+def test_poses_are_met_from_so_many_samples_on(tmp_path):
+    cfg = toy("samples=1536", "imitation.pose_weight=4", "imitation.pose_from=512")
+    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    assert train(cfg, material, build(cfg, material), tmp_path)
+    rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert ["policy/pose_error" in row for row in rows] == [False, True, True]
 
 
 @pytest.fixture

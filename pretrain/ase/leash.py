@@ -20,18 +20,24 @@ LEAST = 0.7  # of the spread over all clips: so lively is every clip taken to be
 class Leash:
     """`length` is a root mean square over the features of a window, in units of their spread over all clips.
 
-    A skill that has changed has `grace` steps to come near. With a `lag`, what counts is the moment that the clock points at
+    A skill that has changed has `grace` steps to come near. Once `timed`, what counts is the moment that the clock points at
     (pretrain/sim/guide.py), not the nearest, in units of the clip's own spread, at least LEAST (to hold the mean pose of a
-    lively clip is 1 away from it), and who is too far has as many steps to come back.
+    lively clip is 1 away from it), and who is too far has `lag` steps to come back.
     """
 
-    def __init__(self, demos: Demos, scale: Tensor, length: float, grace: int, lag: int | None = None):
-        self.scale, self.grace, self.lag, self.timed = scale, grace, lag or 0, lag is not None
+    def __init__(self, demos: Demos, scale: Tensor, length: float, grace: int, lag: int):
+        self.scale, self.grace, self.lag = scale, grace, lag
         self._windows, self._clip = demos.windows / scale, demos.clip
         parts = self._windows.split(demos.counts.tolist())
         self._mean = torch.stack([part.mean(0) for part in parts])
         spread = torch.stack([(part - part.mean(0)).square().mean().sqrt() for part in parts])
-        self.lengths = length * (spread.clamp_min(LEAST) if self.timed else torch.ones_like(spread))  # (C,)
+        self._lengths = {False: length * torch.ones_like(spread), True: length * spread.clamp_min(LEAST)}
+        self.timed = False
+
+    @property
+    def lengths(self) -> Tensor:
+        """How far each clip lets one go, (C,)."""
+        return self._lengths[self.timed]
 
     def distance(self, windows: Tensor, clips: Tensor) -> Tensor:
         """From windows (N, W * F) to the nearest window of clips (N,), (N,)."""

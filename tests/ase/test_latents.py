@@ -38,7 +38,7 @@ def make(
     )
     latents = sphere(len(material.library.names), 8, rng)
     schedule = LatentSchedule(8, longest, longest, 0.5)
-    held = Leash(demos, window_normalizer(demos).std, leash, GRACE)
+    held = Leash(demos, window_normalizer(demos).std, leash, GRACE, lag=GRACE)
     return SkillEnv(env, ActionScale.of(material.library, 28), schedule, latents, held, rng)
 
 
@@ -101,7 +101,7 @@ def test_where_an_episode_begins_all_latents_can_be_near_its_clip(material, huma
 
 def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
     scale = window_normalizer(demos).std
-    leash = Leash(demos, scale, 1.0, GRACE)
+    leash = Leash(demos, scale, 1.0, GRACE, lag=GRACE)
     assert leash.distance(demos.windows, demos.clip).max() < 0.05
     one = demos.windows[:1]
     assert leash.distance(one + scale, demos.clip[:1]) == pytest.approx(1.0, abs=0.5)
@@ -113,11 +113,12 @@ def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
 def test_to_hold_a_lively_clips_mean_pose_is_one_away_from_it_on_a_timed_leash(every_clip):
     demos, scale = every_clip.demos, window_normalizer(every_clip.demos).std
     leash = Leash(demos, scale, 1.2, GRACE, lag=GRACE)
+    assert (leash.lengths == 1.2).all()
+    leash.timed = True
     for clip, name in enumerate(every_clip.library.names):
         windows = demos.windows[demos.clip == clip] / scale
         apart = float((windows - windows.mean(0)).square().mean().sqrt())
         assert leash.lengths[clip] == pytest.approx(1.2 * max(apart, LEAST), rel=1e-4), name
-    assert (Leash(demos, scale, 1.2, GRACE).lengths == 1.2).all()
 
 
 def test_a_world_that_strays_ends_but_not_before_it_had_time_to_come_near(material, humanoid, demos):
@@ -279,7 +280,7 @@ def test_the_value_net_alone_is_told_the_moment_and_the_time_that_is_left(every_
 def timed(every_clip, humanoid) -> SkillEnv:
     """Worlds that are asked for what they do."""
     skills = make(every_clip, humanoid, every_clip.demos, leash=1.0, longest=300)
-    skills.leash.timed, skills.leash.lag = True, GRACE
+    skills.leash.timed = True
     skills.z_clip[:], skills.left[:] = skills.env.clip, 300
     return skills
 

@@ -25,7 +25,7 @@ def walk(tmp_path_factory) -> tuple[PretrainConfig, Material]:
     """One walk, and hands that lead it all the way."""
     recipe = tmp_path_factory.mktemp("recipe") / "walk.yaml"
     recipe.write_text('name: walk\nmirror: false\nmotions:\n  - {file: "pybullet:humanoid3d_walk.txt"}\n')
-    led = ("curriculum.assist_start=1", "imitation.reward_weight=1", "leash.timed=true", "latent.clip_latent_prob=1")
+    led = ("curriculum.assist_start=1", "imitation.reward_weight=1", "leash.timed_from=0", "latent.clip_latent_prob=1")
     refined = ("refine.correct=20480", "refine.learn=5120", "ppo.action_std=0.02", "warm.clone_steps=400")
     cfg = load_config(PretrainConfig, "pretrain.conf", ["preset=toy", f"motions={recipe}", *led, *refined])
     return cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
