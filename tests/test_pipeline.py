@@ -202,6 +202,17 @@ def test_style_is_judged_more_strictly_as_samples_go_by():
         torch.testing.assert_close(judge.spread, unit)
 
 
+@pytest.mark.parametrize(
+    ("timed_from", "timed"), [("0", [True, True]), ("512", [False, True]), ("null", [False, False])]
+)
+def test_the_leash_is_timed_from_so_many_samples_on(timed_from, timed):
+    cfg = toy(f"leash.timed_from={timed_from}")
+    training = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
+    for training.samples, expected in zip((511, 512), timed, strict=True):
+        adapt(cfg, training)
+        assert training.env.leash.timed is expected
+
+
 def test_poses_are_met_from_so_many_samples_on(tmp_path):
     cfg = toy("samples=1536", "imitation.pose_weight=4", "imitation.pose_from=512")
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
