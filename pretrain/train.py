@@ -106,7 +106,9 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
     loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam)
     recipe = ase_recipe(cfg, nets, material, replay, ground)
-    return Training(nets, skills, recipe, loop, noise, rng, memory={"replay": replay})
+    training = Training(nets, skills, recipe, loop, noise, rng, memory={"replay": replay})
+    adapt(cfg, training)
+    return training
 
 
 def keeps_time(cfg: PretrainConfig, ground: Ground) -> bool:
