@@ -9,7 +9,9 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import matplotlib as mpl
 
@@ -25,8 +27,33 @@ from pretrain.rl.run import options, whole
 from pretrain.train import build, draft
 from skills_store.store import Store
 
-MEASURES = ("survival", "skill_recovery", "coverage", "speed", "diversity", "fidelity", "smoothness")
+MEASURES = (
+    "survival",
+    "skill_recovery",
+    "coverage",
+    "diversity",
+    "fidelity",
+    "performs",
+    "pose_error_m",
+    "up_after_lying",
+    "up_after_push",
+    "smoothness",
+    "speed",
+)
 Row = dict[str, float]
+
+
+def measures(card: dict[str, Any]) -> Row:
+    """A card's measures in one number each: of clips' own latents the mean over clips, whose pose error is in metres."""
+    performed = card["perform"].values()
+    return {
+        **{name: card[name] for name in ("survival", "skill_recovery", "coverage", "fidelity", "smoothness", "speed")},
+        "diversity": card["diversity"]["over_repeat"],
+        "performs": fmean(clip["survival"] for clip in performed),
+        "pose_error_m": fmean(clip["pose_error_m"] for clip in performed),
+        "up_after_lying": card["recovery"]["fall"],
+        "up_after_push": card["recovery"]["push"],
+    }
 
 
 def measured(folder: Path, episodes: int) -> list[Row]:
@@ -34,6 +61,7 @@ def measured(folder: Path, episodes: int) -> list[Row]:
     cfg = PretrainConfig.model_validate_json((folder / "config.json").read_text())
     kept = folder / f"cards-{episodes}.jsonl"
     rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    rows = [row for row in rows if row.keys() >= set(MEASURES)]  # a version that measured less may have written them
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     training = build(cfg, material)
     for file in sorted((folder / "milestones").glob("*.pt")):
@@ -45,9 +73,7 @@ def measured(folder: Path, episodes: int) -> list[Row]:
         with TemporaryDirectory() as scratch:
             skills = draft(cfg, material, training, Store(scratch)).skills
             card = skill_card(skills, material, Conditions(episodes, cfg.eval.seed, engine=cfg.engine))
-        values = {**card, "diversity": card["diversity"]["over_repeat"]}
-        cost = {name: then[name] for name in ("samples", "seconds")}
-        rows.append({**cost, **{name: values[name] for name in MEASURES}})
+        rows.append({"samples": then["samples"], "seconds": then["seconds"], **measures(card)})
         kept.write_text("".join(json.dumps(row) + "\n" for row in rows))
         print(f"{folder.name}: " + "  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     return rows

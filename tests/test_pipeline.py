@@ -134,6 +134,7 @@ def test_the_learning_curve_ends_at_the_published_card(skills, place):
     assert row["samples"] == card["cost"]["samples"]
     assert row["survival"] == card["survival"]
     assert row["diversity"] == card["diversity"]["over_repeat"]
+    assert row["up_after_push"] == card["recovery"]["push"]
     assert (place / "learning" / "learning.png").exists()
 
 
