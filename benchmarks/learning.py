@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,7 +17,6 @@ import matplotlib as mpl
 
 mpl.use("Agg")  # a display is rarely at hand
 import matplotlib.pyplot as plt
-import numpy as np
 
 from pretrain.config import PretrainConfig
 from pretrain.evaluate import Conditions, skill_card
@@ -40,7 +39,7 @@ MEASURES = (
     "smoothness",
     "speed",
 )
-Row = dict[str, float]
+Row = dict[str, Any]  # numbers; None where there was nobody to measure
 
 
 def measures(card: dict[str, Any]) -> Row:
@@ -73,9 +72,10 @@ def measured(folder: Path, episodes: int) -> list[Row]:
         with TemporaryDirectory() as scratch:
             skills = draft(cfg, material, training, Store(scratch)).skills
             card = skill_card(skills, material, Conditions(episodes, cfg.eval.seed, engine=cfg.engine))
-        rows.append({"samples": then["samples"], "seconds": then["seconds"], **measures(card)})
+        row = {"samples": then["samples"], "seconds": then["seconds"], **measures(card)}
+        rows = sorted([*rows, row], key=lambda row: row["samples"])
         kept.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        print(f"{folder.name}: " + "  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+        print(f"{folder.name}: " + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
     return rows
 
 
@@ -83,13 +83,18 @@ def table(runs: Sequence[Sequence[Row]]) -> str:
     """Median (lowest to highest) over the runs, one line a milestone that all of them have."""
     lines = ["| samples | seconds | " + " | ".join(MEASURES) + " |", "|---" * (2 + len(MEASURES)) + "|"]
     for together in zip(*runs, strict=False):
-        cells = [f"{np.median([row['samples'] for row in together]) / 1e6:.1f} M"]
+        cells = [f"{median(row['samples'] for row in together) / 1e6:.1f} M"]
         for name in ("seconds", *MEASURES):
-            values = [row[name] for row in together if row[name] is not None]
-            text = f"{np.median(values):.3g} ({min(values):.3g} to {max(values):.3g})" if values else "-"
+            values = known(together, name)
+            text = f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})" if values else "-"
             cells.append(text)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def known(rows: Sequence[Row], name: str) -> list[float]:
+    """Of each row that has it: nobody who does not fall was ever seen to stand up."""
+    return [row[name] for row in rows if row[name] is not None]
 
 
 def draw(runs: Sequence[Sequence[Row]], file: Path) -> None:
@@ -99,11 +104,9 @@ def draw(runs: Sequence[Sequence[Row]], file: Path) -> None:
         for panel, along in zip(axes, ("samples", "seconds"), strict=True):
             for rows in runs:
                 panel.plot([row[along] for row in rows], [row[name] for row in rows], lw=0.8, color="#4878a8")
-            together = list(zip(*runs, strict=False))
-            middle = [np.median([row[along] for row in rows]) for rows in together]
-            panel.plot(
-                middle, [np.nanmedian([row[name] or np.nan for row in rows]) for rows in together], color="black"
-            )
+            together = [rows for rows in zip(*runs, strict=False) if known(rows, name)]
+            middle = [median(row[along] for row in rows) for rows in together]
+            panel.plot(middle, [median(known(rows, name)) for rows in together], color="black")
         axes[0].set_ylabel(name)
     panels[-1, 0].set_xlabel("samples")
     panels[-1, 1].set_xlabel("seconds")

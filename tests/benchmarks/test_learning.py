@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.learning import MEASURES, main, table
+from benchmarks.learning import MEASURES, Row, draw, known, main, table
 
 
-def row(samples: float, survival: float | None) -> dict[str, float]:
-    return {"samples": samples, "seconds": samples / 10_000, **dict.fromkeys(MEASURES, 1.0), "survival": survival}  # pyright: ignore
+def row(samples: float, survival: float | None) -> Row:
+    return {"samples": samples, "seconds": samples / 10_000, **dict.fromkeys(MEASURES, 1.0), "survival": survival}
 
 
 def test_a_line_has_the_median_and_the_range_of_runs_that_got_there() -> None:
@@ -22,6 +22,13 @@ def test_a_line_has_the_median_and_the_range_of_runs_that_got_there() -> None:
 
 def test_a_measure_that_no_run_has_is_a_dash() -> None:
     assert table([[row(2e6, None)]]).splitlines()[2].split(" | ")[2] == "-"
+
+
+def test_nothing_is_not_nobody(tmp_path: Path) -> None:
+    rows = [row(2e6, None), row(4e6, 0.0)]
+    assert known(rows, "survival") == [0.0]
+    draw([rows, rows[:1]], tmp_path / "learning.png")  # a warning would fail
+    assert (tmp_path / "learning.png").stat().st_size > 0
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
