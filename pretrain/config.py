@@ -28,7 +28,7 @@ class LatentConfig(Frozen):
 
 
 class PPOConfig(Frozen):
-    horizon: Count = 16
+    horizon: Count = 8
     gamma: Share = 0.97
     lam: Share = 0.95
     clip: Positive = 0.2
@@ -160,7 +160,7 @@ class PretrainConfig(Frozen):
     threads: Annotated[int, Field(ge=0)] = 0  # 0: every core
     bfloat16: bool | None = None  # layers multiply in it while they learn; null: where the processor does
     seed: int = 0
-    num_envs: Count = 512
+    num_envs: Count = 1024
     episode_length: Positive = 10.0  # s
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
     samples: Count = 16_000_000
