@@ -162,6 +162,9 @@ def main(arguments: list[str]) -> int:
         message = error.args[0] if isinstance(error, KeyError) else error
         print(f"{type(error).__name__}: {message}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # while it learns, it saves and leaves; before and after that, nothing is lost
+        print("stopped; the same command goes on from the last checkpoint, if there is one", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

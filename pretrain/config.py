@@ -9,6 +9,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from skills_store.manifest import Name
+
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(gt=0)]
@@ -25,6 +27,12 @@ class LatentConfig(Frozen):
     latent_time_max: Positive = 5.0  # s
     clip_latent_prob: Share = 0.5  # share of latents that are a clip's own, not drawn from the sphere
     begins_near: bool = False  # where an episode begins, the others are nearest to the clip it begins in
+
+    @model_validator(mode="after")
+    def _shortest_to_longest(self) -> LatentConfig:
+        if self.latent_time_min > self.latent_time_max:
+            raise ValueError(f"latent_time_min {self.latent_time_min} is over latent_time_max {self.latent_time_max}")
+        return self
 
 
 class PPOConfig(Frozen):
@@ -153,7 +161,7 @@ class EvalConfig(Frozen):
 
 
 class PretrainConfig(Frozen):
-    name: str = "humanoid"  # of the published library
+    name: Name = "humanoid"  # of the published library
     character: str = "humanoid"
     motions: str = "locomotion"  # a bundled recipe, or a path to one
     engine: str = "mujoco"

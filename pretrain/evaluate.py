@@ -220,7 +220,7 @@ def caveats(card: Card, clips: tuple[MotionClip, ...]) -> list[str]:
     return [
         *(few if len(clips) < 3 else []),
         *(short if card["detail"]["survival"]["n"] < ENOUGH else []),
-        *(line for clip in clips for line in (*clip.warnings, *doubts(clip))),
+        *(line for clip in clips for line in doubts(clip)),
         *missed,
     ]
 
@@ -342,10 +342,14 @@ def main(arguments: list[str]) -> int:
         print(json.dumps(found[0][1] if len(found) == 1 else cards, indent=2))
     else:
         print(table(cards))
-    for version, card in found if asked["out"] else ():
-        folder = Path(asked["out"]) if len(found) == 1 else Path(asked["out"]) / version.ref
-        page = write_card(folder, version.ref, table({version.ref: card}), card, version.manifest.latent.clips)
-        print(f"wrote {page}{contact_sheet(page, asked['store'], version, card)}", file=sys.stderr)
+    try:
+        for version, card in found if asked["out"] else ():
+            folder = Path(asked["out"]) if len(found) == 1 else Path(asked["out"]) / version.ref
+            page = write_card(folder, version.ref, table({version.ref: card}), card, version.manifest.latent.clips)
+            print(f"wrote {page}{contact_sheet(page, asked['store'], version, card)}", file=sys.stderr)
+    except OSError as error:
+        print(f"out={asked['out']}: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

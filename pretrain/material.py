@@ -30,7 +30,15 @@ def material_of(manifest: Manifest, window: int) -> Material:
     """What a published library learned from: the body that it carries, and the recipe that its lineage names."""
     if "motions" not in manifest.lineage.config:
         raise ValueError(f"{manifest.name}'s lineage names no 'motions': there is nothing to measure against")
-    return _material(from_manifest(manifest.character), manifest.lineage.config["motions"], window)
+    material = _material(from_manifest(manifest.character), manifest.lineage.config["motions"], window)
+    now = {clip.name: clip.digest for clip in material.dataset.clips}
+    then = {clip.name: clip.digest for clip in manifest.lineage.clips} or now
+    if changed := sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name)):
+        raise ValueError(
+            f"{manifest.name} learned from other clips than recipe {manifest.lineage.config['motions']!r} has now: "
+            f"{', '.join(changed)} changed. Its own: {', '.join(then)}"
+        )
+    return material
 
 
 def _material(body: Character, motions: str, window: int) -> Material:

@@ -30,6 +30,7 @@ from skills_store.opening import open_store
 
 HEIGHT, WIDTH = 240, 900
 SECONDS, EVERY = 4.0, 12  # of motion shown, and control steps between two figures
+SHOWN = 4  # clips, where none are named
 
 
 def rollout(skills: SkillLibrary, material: Material, clip: str) -> list[CharacterState]:
@@ -71,17 +72,20 @@ def strip(character: Character, states: Iterable[CharacterState]) -> np.ndarray:
 
 
 def main(arguments: list[str]) -> int:
-    defaults = {"skill": "humanoid@latest", "store": "", "clips": "walk,run,turn_left1", "out": "skills.png"}
+    defaults = {"skill": "humanoid@latest", "store": "", "clips": "", "out": "skills.png"}
     try:
         asked = options(arguments, defaults)
         skills = SkillLibrary.open(open_store(asked["store"]), asked["skill"])
         material = material_of(skills.version.manifest, skills.window_length)
-        rows = [strip(material.character, rollout(skills, material, clip)) for clip in asked["clips"].split(",")]
-    except (StoreError, ValueError) as error:
+        clips = (
+            asked["clips"].split(",") if asked["clips"] else [clip.name for clip in material.dataset.originals][:SHOWN]
+        )
+        rows = [strip(material.character, rollout(skills, material, clip)) for clip in clips]
+        Image.fromarray(np.concatenate(rows)).save(asked["out"])
+    except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    Image.fromarray(np.concatenate(rows)).save(asked["out"])
-    print(f"{asked['out']}: {asked['clips']}")
+    print(f"{asked['out']}: {', '.join(clips)}")
     return 0
 
 

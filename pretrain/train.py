@@ -376,9 +376,15 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
     card = {**skill_card(made.skills, material, under), "cost": made.manifest.card["cost"]}
     print(table({cfg.name: card}), flush=True)
     version = store.publish(made.manifest.model_copy(update={"card": card}), made.files)
+    receipt.note(
+        folder, version, training.samples
+    )  # before anything else can fail: what is published is not done twice
     text, latents = table({version.ref: card}), made.manifest.latent.clips
-    page = write_card(folder / "card", version.ref, text, card, latents, logged(folder))
-    print(f"its card, with plots: {page}", flush=True)
+    try:
+        page = write_card(folder / "card", version.ref, text, card, latents, logged(folder))
+        print(f"its card, with plots: {page}", flush=True)
+    except OSError as error:
+        print(f"{version.ref} is published, but its card is not drawn: {error}", file=sys.stderr)
     return version
 
 
@@ -386,9 +392,9 @@ def run(cfg: PretrainConfig) -> int:
     began = time.monotonic()
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     for clip in material.dataset.originals:
-        for warning in (*clip.warnings, *doubts(clip)):
+        for warning in doubts(clip):
             print(f"warning: {warning}", file=sys.stderr)
-    folder = Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, NOT_LEARNING)}"
+    folder = Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, NOT_LEARNING, material.dataset.digest)}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(cfg.model_dump_json(indent=2))
     training = build(cfg, material)
@@ -408,7 +414,6 @@ def run(cfg: PretrainConfig) -> int:
         print(f"{version.ref} ({version.digest[:19]}) is this run's already; samples=N with a larger N goes on from it")
         return 0
     version = publish(cfg, material, training, folder, store)
-    receipt.note(folder, version, training.samples)
     minutes = (time.monotonic() - began) / 60
     print(f"published {version.ref} ({version.digest[:19]}) after {minutes:.1f} min", flush=True)
     return 0
@@ -421,6 +426,9 @@ def main(arguments: list[str]) -> int:
         message = error.args[0] if isinstance(error, KeyError) else error
         print(f"{type(error).__name__}: {message}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # while it learns, it saves and leaves; before and after that, nothing is lost
+        print("stopped; the same command goes on from the last checkpoint, if there is one", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -204,30 +204,34 @@ def after_push(act: Act, env: CharacterEnv, z: Tensor, rng: Generator) -> tuple[
     n = env.num_envs
     everyone = torch.arange(n)
     env.reset(everyone)
-    _run(act, env, z, control_steps(1.0))
-    before = stands(env)
+    broken = _run(act, env, z, control_steps(1.0))
+    before = stands(env) & ~broken
     angle = 2 * torch.pi * torch.rand(n, generator=rng)
     force = torch.stack([PUSH * angle.cos(), PUSH * angle.sin(), *[torch.zeros(n)] * 4], -1)
     env.backend.push(everyone, "torso", force)
-    _run(act, env, z, PUSH_STEPS)
+    broken = _run(act, env, z, PUSH_STEPS)
     env.backend.push(everyone, "torso", torch.zeros(n, 6))
-    _run(act, env, z, PATIENCE)
-    return stands(env), before
+    broken |= _run(act, env, z, PATIENCE)
+    return stands(env) & ~broken, before
 
 
 def after_lying(act: Act, env: CharacterEnv, z: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
     """Who has stood within three seconds of lying (N,), and who lay (N,)."""
     lying(env.backend, env.skeleton, env.library, rng)
-    lay, risen = ~stands(env), torch.zeros(env.num_envs, dtype=torch.bool)
+    lay, nobody = ~stands(env), torch.zeros(env.num_envs, dtype=torch.bool)
+    risen, broken = nobody, nobody
     for _ in range(PATIENCE):
-        advance(act, env, z)
-        risen |= stands(env)
+        broken = broken | advance(act, env, z).broken
+        risen = risen | stands(env) & ~broken
     return risen, lay
 
 
-def _run(act: Act, env: CharacterEnv, z: Tensor, steps: int) -> None:
+def _run(act: Act, env: CharacterEnv, z: Tensor, steps: int) -> Tensor:
+    """Hold `z` (N, D) for `steps`. Whose world broke, and began anew in a clip, (N,)."""
+    broken = torch.zeros(env.num_envs, dtype=torch.bool)
     for _ in range(steps):
-        advance(act, env, z)
+        broken = broken | advance(act, env, z).broken
+    return broken
 
 
 def stands(env: CharacterEnv) -> Tensor:

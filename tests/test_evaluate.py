@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -122,6 +123,23 @@ def test_a_library_that_does_not_say_what_it_learned_from_is_not_measured():
     silent = manifest.model_copy(update={"lineage": manifest.lineage.model_copy(update={"config": {}})})
     with pytest.raises(ValueError, match="humanoid's lineage names no 'motions'"):
         material_of(silent, WINDOW)
+
+
+def test_a_library_is_not_measured_on_other_clips_than_it_learned_from():
+    manifest = Store(BUNDLED).resolve("humanoid@1").manifest
+    first, *rest = manifest.lineage.clips
+    edited = manifest.lineage.model_copy(update={"clips": (first.model_copy(update={"name": "jump"}), *rest)})
+    with pytest.raises(ValueError, match=f"learned from other clips .*: jump, {first.name} changed"):
+        material_of(manifest.model_copy(update={"lineage": edited}), WINDOW)
+
+
+def test_what_can_be_learned_from_a_dataset_is_in_its_digest(material):
+    dataset = material.dataset
+    other = replace(dataset.clips[0], digest="sha256:" + "0" * 64)
+    edited = replace(dataset, clips=(other, *dataset.clips[1:]))
+    weighed = replace(dataset, weights=(2 * dataset.weights[0], *dataset.weights[1:]))
+    assert len({dataset.digest, edited.digest, weighed.digest}) == 3
+    assert replace(dataset).digest == dataset.digest
 
 
 def test_the_interval_of_a_mean_shrinks_with_the_root_of_n():

@@ -13,6 +13,7 @@ from pretrain.characters.state import CharacterState
 
 CONTROL_RATE = 30.0  # Hz
 SUNK = 0.03  # m below the ground, at most: a character that begins deeper is thrown out of it
+RAISED = 0.15  # m; whoever has to be raised by more is named. Captured feet sink in by up to half of that
 
 
 class ClipError(ValueError):
@@ -48,10 +49,18 @@ class MotionClip:
         return at_rate(self, np.arange(len(self)) / self.fps, fps)
 
     def grounded(self) -> MotionClip:
-        """Moved up or down so that the median over frames of the lowest point touches z = 0, and none is deeper than SUNK."""
+        """Moved up or down so that the median over frames of the lowest point touches z = 0, and none is deeper than SUNK.
+
+        Where that raises it by more than RAISED, one of its `warnings` says so, for then the rest of it may float.
+        """
         lowest = lowest_point(self.skeleton, self.states())
         offset = min(float(np.median(lowest)), float(lowest.min()) + SUNK)
-        return replace(self, root_pos=self.root_pos - np.array([0, 0, offset]))
+        raised = (
+            f"{self.name}: {-lowest.min():.2f} m below the ground in frame {lowest.argmin()}; raised by {-offset:.2f} m,"
+            f" half of its frames are {np.median(lowest) - offset:.2f} m or more above the ground now",
+        )
+        warnings = self.warnings + (raised if -offset > RAISED else ())
+        return replace(self, root_pos=self.root_pos - np.array([0, 0, offset]), warnings=warnings)
 
     def mirrored(self) -> MotionClip:
         """Left and right exchanged, by reflection at the x-z plane."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -53,6 +55,12 @@ class Dataset:
         """The clips less their mirror images."""
         return tuple(clip for clip in self.clips if not clip.name.endswith("_mirror"))
 
+    @property
+    def digest(self) -> str:
+        """Of what can be learned from it: which clips, out of which files, how often."""
+        rows = [(clip.name, clip.digest, weight) for clip, weight in zip(self.clips, self.weights, strict=True)]
+        return f"sha256:{hashlib.sha256(json.dumps(rows).encode()).hexdigest()}"
+
 
 def load_recipe(reference: str) -> tuple[Recipe, Path]:
     """A recipe by name or by path to a YAML file, and the folder that its files are relative to."""
@@ -64,8 +72,14 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         raise FileNotFoundError(f"no dataset recipe {reference!r}; there are: {known}, or give a path to a .yaml file")
     try:
         return Recipe.model_validate(yaml.safe_load(path.read_text())), path.parent
-    except (yaml.YAMLError, ValidationError) as error:
+    except yaml.YAMLError as error:
         raise ValueError(f"{path}: {error}") from None
+    except ValidationError as error:
+        found = [
+            e for e in error.errors() if e["type"] != "too_short"
+        ] or error.errors()  # what is wrong counts as missing
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in found)
+        raise ValueError(f"{path}: {wrong}. A motion has: {', '.join(Motion.model_fields)}") from None
 
 
 def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -19,11 +20,21 @@ def save(path: Path, tree: dict[str, Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # torch has its own words for a disk that fills up in the middle
         temporary.unlink(missing_ok=True)
-        raise OSError(f"checkpoint not written to {path}: {error}; the last one there is intact") from error
+        reason = (
+            error.strerror if isinstance(error, OSError) else f"the disk may be full ({str(error).splitlines()[0]})"
+        )
+        whole = "the last one there is intact" if path.exists() else "there was none before"
+        raise OSError(f"checkpoint not written to {path}: {reason}; {whole}") from error
 
 
 def load(path: Path) -> dict[str, Any]:
     """The tree that `save` wrote."""
-    return torch.load(path, weights_only=True)
+    try:
+        return torch.load(path, weights_only=True)
+    except (RuntimeError, EOFError, UnpicklingError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(
+            f"{path} is no checkpoint that can be read ({reason}); without it, its run begins anew"
+        ) from error

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +28,9 @@ class ConfigError(ValueError):
 
 def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Config:
     """Hydra groups of `module` plus `overrides` ("task=reach ppo.lr=3e-4"), once, into a frozen model."""
+    keys = _keys(kind)
+    if strange := [override for override in overrides if "=" not in override]:
+        raise ConfigError(f"{' '.join(strange)} is not key=value. Keys are: {', '.join(keys)}")
     # Hydra refuses to override what it has not seen: the model's own defaults come first, under the model's name
     ConfigStore.instance().store(name=kind.__name__, node=kind().model_dump(mode="json"))
     try:
@@ -35,10 +39,13 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
         return kind.model_validate(OmegaConf.to_container(composed, resolve=True))
     except (HydraException, OmegaConfBaseException) as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        raise ConfigError(f"{reason}. Keys are: {', '.join(_keys(kind))}. {_hint(error)}".strip()) from None
+        unknown = [key for key in (override.partition("=")[0] for override in overrides) if key not in keys]
+        near = [close for key in unknown for close in get_close_matches(key, keys, 1)]
+        hint = _hint(error) or (f"Near: {', '.join(near)}." if near else "")
+        raise ConfigError(" ".join([f"{reason}.", *([hint] if hint else []), f"Keys are: {', '.join(keys)}"])) from None
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in error.errors())
-        raise ConfigError(f"{wrong}. Keys are: {', '.join(_keys(kind))}") from None
+        raise ConfigError(f"{wrong}. Keys are: {', '.join(keys)}") from None
 
 
 def options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str]:
@@ -83,9 +90,9 @@ PLACES = {"runs", "store"}
 NOT_LEARNING = PLACES | {"publish", "eval", "threads", "samples", "checkpoint_interval", "milestone_interval"}
 
 
-def fingerprint(config: BaseModel, exclude: set[str]) -> str:
-    """Short digest of what a configuration says, without the fields in `exclude`."""
-    text = json.dumps(config.model_dump(mode="json", exclude=exclude), sort_keys=True)
+def fingerprint(config: BaseModel, exclude: set[str], data: str = "") -> str:
+    """Short digest of what a configuration says, without the fields in `exclude`, and of the `data` that it names."""
+    text = json.dumps(config.model_dump(mode="json", exclude=exclude), sort_keys=True) + data
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -110,7 +117,11 @@ class Log:
 
     def write(self, iteration: int, scalars: dict[str, float]) -> None:
         rounded = {k: x if isinstance(x, int) else float(f"{x:.6g}") for k, x in scalars.items()}
-        self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
+        try:
+            self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
+        except OSError as error:
+            where = f"log not written to {self._file.name}: {error.strerror}"
+            raise OSError(f"{where}; the last checkpoint beside it is as it was") from error
         for key, value in rounded.items():
             self._board.add_scalar(key, value, iteration)
 

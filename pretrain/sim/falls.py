@@ -96,9 +96,18 @@ class Falls:
 
 
 def lying(backend: Backend, skeleton: Skeleton, library: MotionLibrary, rng: Generator) -> CharacterState:
-    """Where every world's character comes to lie, from a clip's state and with random targets."""
+    """Where every world's character comes to lie, from a clip's state and with random targets.
+
+    A world that explodes, as from a clip that no body can follow, goes on from where another one is.
+    """
     everyone = torch.arange(backend.num_envs)
     backend.place(everyone, library.at(*library.sample(backend.num_envs, rng)))
     for _ in range(LIMP):
-        backend.advance(TWITCH * torch.randn(backend.num_envs, skeleton.num_hinges, generator=rng))
+        broken = backend.advance(TWITCH * torch.randn(backend.num_envs, skeleton.num_hinges, generator=rng))
+        if broken.all():
+            raise ValueError("no character comes to lie: from none of its clips can the body be simulated")
+        if broken.any():
+            sane = (~broken).nonzero()[:, 0]
+            ids = broken.nonzero()[:, 0]
+            backend.place(ids, backend.state()[sane[torch.randint(len(sane), ids.shape, generator=rng)]])
     return backend.state()

@@ -24,5 +24,12 @@ def test_what_nobody_can_do_is_named_with_the_frame(material):
     (fast,) = doubts(moved(walk, along))
     assert fast.startswith("walk: the root moves at 2")
     assert "in frame" in fast
-    (deep,) = doubts(moved(walk, np.array([0, 0, -0.3])))
-    assert deep.startswith("walk: the body is 0.3")
+
+
+def test_who_came_out_of_the_ground_is_named_with_the_frame(material):
+    walk = material.dataset.clips[0]
+    down = np.where(np.arange(len(walk)) == 7, -0.5, 0)[:, None] * np.array([0, 0, 1])
+    (deep,) = doubts(moved(walk, down).grounded())
+    assert deep.startswith("walk: 0.5")
+    assert "below the ground in frame 7" in deep
+    assert doubts(moved(walk, np.array([0, 0, -0.1])).grounded()) == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import torch
@@ -198,6 +198,25 @@ def test_a_failed_write_leaves_the_last_checkpoint(tmp_path, monkeypatch):
         checkpoint.save(path, {"x": torch.zeros(3), "n": 8})
     assert checkpoint.load(path)["n"] == 7
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_disk_that_fills_up_in_the_middle_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full(tree: object, file: IO[bytes]) -> None:
+        file.write(b"half of it")
+        raise RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 472320 vs 472212")
+
+    monkeypatch.setattr("torch.save", full)
+    with pytest.raises(OSError, match="the disk may be full"):
+        checkpoint.save(tmp_path / "checkpoint.pt", {"n": 8})
+    assert not list(tmp_path.iterdir())
+
+
+def test_half_a_checkpoint_is_named(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    checkpoint.save(path, {"x": torch.ones(300)})
+    path.write_bytes(path.read_bytes()[:400])
+    with pytest.raises(ValueError, match=r"checkpoint\.pt is no checkpoint"):
+        checkpoint.load(path)
 
 
 def test_a_resumed_log_has_no_row_twice(tmp_path):

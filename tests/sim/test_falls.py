@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
+from pretrain.motion.library import pack
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
-from pretrain.sim.falls import Falls, Protection
+from pretrain.sim.falls import Falls, Protection, lying
 from pretrain.sim.ground import Ground
 
 FOOT, HAND = 0, 1
@@ -192,3 +194,13 @@ def test_a_snapshot_goes_on_with_who_is_down(every_clip, humanoid):
     assert ahead[0].any()
     second.restore(snapshot)
     assert torch.equal(run(second, 30), ahead)
+
+
+def test_a_clip_that_no_body_can_follow_lays_nobody_to_where_nothing_is_finite(material, humanoid, rng):
+    walk = material.dataset.clips[0]
+    along = np.arange(len(walk))[:, None] * np.array([20 / 30, 0, 0])
+    jumping = replace(walk, name="fast", root_pos=walk.root_pos + along * 40)
+    library = pack((walk, jumping), (1.0, 1.0))
+    lies = lying(make_backend("mujoco", humanoid, 64, 1), humanoid.skeleton, library, rng)
+    assert torch.isfinite(lies.flat()).all()
+    assert lies.root_pos[:, 2].median() < 0.5
