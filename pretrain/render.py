@@ -77,9 +77,9 @@ def main(arguments: list[str]) -> int:
         asked = options(arguments, defaults)
         skills = SkillLibrary.open(open_store(asked["store"]), asked["skill"])
         material = material_of(skills.version.manifest, skills.window_length)
-        clips = (
-            asked["clips"].split(",") if asked["clips"] else [clip.name for clip in material.dataset.originals][:SHOWN]
-        )
+        clips = [clip.name for clip in material.dataset.originals][:SHOWN]
+        if asked["clips"]:
+            clips = asked["clips"].split(",")
         rows = [strip(material.character, rollout(skills, material, clip)) for clip in clips]
         Image.fromarray(np.concatenate(rows)).save(asked["out"])
     except (StoreError, ValueError, OSError) as error:

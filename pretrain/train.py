@@ -376,9 +376,8 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
     card = {**skill_card(made.skills, material, under), "cost": made.manifest.card["cost"]}
     print(table({cfg.name: card}), flush=True)
     version = store.publish(made.manifest.model_copy(update={"card": card}), made.files)
-    receipt.note(
-        folder, version, training.samples
-    )  # before anything else can fail: what is published is not done twice
+    # before anything else can fail: what is published is not published twice
+    receipt.note(folder, version, training.samples)
     text, latents = table({version.ref: card}), made.manifest.latent.clips
     try:
         page = write_card(folder / "card", version.ref, text, card, latents, logged(folder))

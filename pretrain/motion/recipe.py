@@ -75,9 +75,10 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: {error}") from None
     except ValidationError as error:
+        errors = error.errors()
         found = [
-            e for e in error.errors() if e["type"] != "too_short"
-        ] or error.errors()  # what is wrong counts as missing
+            e for e in errors if e["type"] != "too_short"
+        ] or errors  # to pydantic, a motion that is wrong is missing
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in found)
         raise ValueError(f"{path}: {wrong}. A motion has: {', '.join(Motion.model_fields)}") from None
 

@@ -22,9 +22,8 @@ def save(path: Path, tree: dict[str, Any]) -> None:
         temporary.replace(path)
     except (OSError, RuntimeError) as error:  # torch has its own words for a disk that fills up in the middle
         temporary.unlink(missing_ok=True)
-        reason = (
-            error.strerror if isinstance(error, OSError) else f"the disk may be full ({str(error).splitlines()[0]})"
-        )
+        first = str(error).partition("\n")[0]
+        reason = first if isinstance(error, OSError) else f"the disk may be full ({first})"
         whole = "the last one there is intact" if path.exists() else "there was none before"
         raise OSError(f"checkpoint not written to {path}: {reason}; {whole}") from error
 
@@ -34,7 +33,6 @@ def load(path: Path) -> dict[str, Any]:
     try:
         return torch.load(path, weights_only=True)
     except (RuntimeError, EOFError, UnpicklingError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"{path} is no checkpoint that can be read ({reason}); without it, its run begins anew"
-        ) from error
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        text = f"{path} is no checkpoint that can be read ({reason}); without it, its run begins anew"
+        raise ValueError(text) from error
