@@ -1,6 +1,6 @@
 """A skill as a picture: frames of one rollout of a published library, side by side.
 
-python -m pretrain.render skill=humanoid@latest clips=walk,run,turn_left1 out=skills.png
+python -m pretrain.render skill=humanoid@latest clips=walk,run,turn_left1 out=skills.png   (its first four without clips)
 """
 
 from __future__ import annotations

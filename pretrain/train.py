@@ -383,7 +383,8 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
         page = write_card(folder / "card", version.ref, text, card, latents, logged(folder))
         print(f"its card, with plots: {page}", flush=True)
     except OSError as error:
-        print(f"{version.ref} is published, but its card is not drawn: {error}", file=sys.stderr)
+        undrawn = f"{version.ref} is published, but its card is not drawn: {error}"
+        print(f"{undrawn}. python -m pretrain.evaluate {version.ref} out=card/ draws it", file=sys.stderr)
     return version
 
 

@@ -76,9 +76,8 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         raise ValueError(f"{path}: {error}") from None
     except ValidationError as error:
         errors = error.errors()
-        found = [
-            e for e in errors if e["type"] != "too_short"
-        ] or errors  # to pydantic, a motion that is wrong is missing
+        # a motion that is wrong counts as missing, too: of an empty recipe that is all there is to say
+        found = [e for e in errors if e["type"] != "too_short"] or errors
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in found)
         raise ValueError(f"{path}: {wrong}. A motion has: {', '.join(Motion.model_fields)}") from None
 
