@@ -26,7 +26,7 @@ class LatentConfig(Frozen):
     latent_time_min: Annotated[float, Field(ge=0)] = 0.0  # s
     latent_time_max: Positive = 5.0  # s
     clip_latent_prob: Share = 0.5  # share of latents that are a clip's own, not drawn from the sphere
-    begins_near: bool = False  # where an episode begins, the others are nearest to the clip it begins in
+    near_prob: Share = 0.0  # where an episode begins, share of the others that are nearest to the clip it begins in
 
     @model_validator(mode="after")
     def _shortest_to_longest(self) -> LatentConfig:

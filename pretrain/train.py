@@ -96,7 +96,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         max(1, control_steps(cfg.latent.latent_time_min)),
         control_steps(cfg.latent.latent_time_max),
         cfg.latent.clip_latent_prob,
-        cfg.latent.begins_near,
+        cfg.latent.near_prob,
     )
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
     grace, lag = control_steps(cfg.leash.grace), control_steps(cfg.leash.lag)

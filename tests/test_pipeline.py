@@ -175,7 +175,7 @@ def test_a_wrong_configuration_is_one_line_that_lists_what_exists(arguments, sai
 # what PRESET=all asks for beside the default
 TIMED = (
     "leash.timed_from=0",
-    "latent.begins_near=true",
+    "latent.near_prob=1",
     *(f"imitation.{what}_weight=2" for what in ("reward", "aim", "pose")),
 )
 

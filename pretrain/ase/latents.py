@@ -40,7 +40,7 @@ class LatentSchedule:
     shortest: int
     longest: int
     clip_prob: float  # share of latents that are a clip's own; when an episode begins, those of the clip it begins in
-    begins_near: bool = False  # then the others are nearest to it, too, not anywhere
+    near_prob: float = 0.0  # then, of the others, share that are nearest to that clip's, not anywhere
 
     def lifetimes(self, n: int, rng: Generator) -> Tensor:
         return torch.randint(self.shortest, self.longest + 1, (n,), generator=rng)
@@ -78,16 +78,18 @@ class SkillEnv:
         self.env.reset(ids)
         self.grace[ids] = 0
         clips = self.env.clip[ids]
-        self._draw(ids, clips, clips, near=self.schedule.begins_near)
+        self._draw(ids, clips, clips, near=self.schedule.near_prob)
 
-    def _draw(self, ids: Tensor, clips: Tensor, moving: Tensor, *, near: bool = False) -> None:
+    def _draw(self, ids: Tensor, clips: Tensor, moving: Tensor, *, near: float = 0.0) -> None:
         """New latents for worlds `ids` (n,) that move as in clips `moving` (n,).
 
-        A share of them are those of `clips` (n,), the others are `near` those, or lie anywhere on the sphere.
+        A share of them are those of `clips` (n,), of the others a share `near` those, the rest lie anywhere on the sphere.
         """
         own = torch.rand(len(ids), generator=self._rng) < self.schedule.clip_prob
-        rng, latents = self._rng, self.clip_latents
-        z = nearest_to(clips, latents, rng) if near else sphere(len(ids), self.schedule.dim, rng)
+        z = sphere(len(ids), self.schedule.dim, self._rng)
+        if near:
+            close = torch.rand(len(ids), generator=self._rng) < near
+            z = torch.where(close[:, None], nearest_to(clips, self.clip_latents, self._rng), z)
         self.z[ids] = torch.where(own[:, None], self.clip_latents[clips], z)
         self.z_clip[ids] = torch.where(own, clips, (z @ self.clip_latents.T).argmax(-1))
         self.left[ids] = self.schedule.lifetimes(len(ids), self._rng)

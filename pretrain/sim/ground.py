@@ -17,6 +17,7 @@ NEAR = 0.03  # m above the ground, or above the lowest body where that has sunk 
 LYING = 0.5  # root height over the usual one: who is lower lies
 SLACK = 0.85  # of the least root height of a clip: lower than that, it is not performed any more
 LEAN = 0.5  # least cosine between the root's z axis and the vertical, in a clip that is upright throughout
+BENT = 0.95  # the same in a clip that moves on steadily: held upright, a run that leans into its pace cannot be learned
 UNEVEN = 0.5  # most spread of the level velocity over its mean, in the heading frame, in a clip that moves on steadily
 
 
@@ -28,7 +29,7 @@ class Ground:
     lowest: Tensor  # (C,) m, root height that is still the clip's
     rising: Tensor  # (C,) bool: it begins lying and ends standing, and what counts of it is the end
     upright: Tensor  # (C,) bool: its root never leans far
-    steady: Tensor  # (C,) bool: nor does it do anything but move on evenly, as in a walk
+    steady: Tensor  # (C,) bool: it hardly leans at all, nor does it do anything but move on evenly, as in a walk
     standing: float  # m, the usual root height
 
 
@@ -37,7 +38,7 @@ def ground_of(library: MotionLibrary, skeleton: Skeleton) -> Ground:
     but does not rise, everything is."""
     feet = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
     standing = float(library.frames[:, 2].median())
-    allowed, lowest, rising, upright, even = [], [], [], [], []
+    allowed, lowest, rising, upright, steady = [], [], [], [], []
     for frames in library.frames.split(library.lengths.tolist()):
         state = unflat(frames)
         height = state.root_pos[:, 2]
@@ -49,9 +50,9 @@ def ground_of(library: MotionLibrary, skeleton: Skeleton) -> Ground:
         allowed.append(feet if rises else torch.ones_like(feet) if lies else feet | both)
         lowest.append(SLACK * (height[-1] if rises else height.min()))
         rising.append(rises)
-        upright.append(bool((up_axis(state.root_rot)[:, 2] > LEAN).all()))
+        up = up_axis(state.root_rot)[:, 2]
+        upright.append(bool((up > LEAN).all()))
         level = into_heading(facing(state.root_rot), state.root_vel)[:, :2]
-        even.append(bool(level.std(0).norm() < UNEVEN * level.mean(0).norm()))
-    stays = torch.tensor(upright)
-    steady = stays & torch.tensor(even)
-    return Ground(torch.stack(allowed), torch.stack(lowest), torch.tensor(rising), stays, steady, standing)
+        steady.append(bool((up > BENT).all()) and bool(level.std(0).norm() < UNEVEN * level.mean(0).norm()))
+    flags = torch.tensor(rising), torch.tensor(upright), torch.tensor(steady)
+    return Ground(torch.stack(allowed), torch.stack(lowest), *flags, standing)

@@ -88,7 +88,7 @@ def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(material, humano
 def test_where_an_episode_begins_all_latents_can_be_near_its_clip(material, humanoid, demos):
     skills = make(material, humanoid, demos)
     assert not torch.equal(skills.z_clip, skills.env.clip)
-    skills.schedule = replace(skills.schedule, begins_near=True)
+    skills.schedule = replace(skills.schedule, near_prob=1.0)
     skills.reset(torch.arange(256))
     assert torch.equal(skills.z_clip, skills.env.clip)
     own = (skills.z == skills.clip_latents[skills.z_clip]).all(-1)
@@ -97,6 +97,9 @@ def test_where_an_episode_begins_all_latents_can_be_near_its_clip(material, huma
     skills.left[:] = 1
     skills.step(torch.zeros(256, 28))  # a skill that is asked for later lies anywhere
     assert (skills.z_clip != skills.env.clip).float().mean() > 0.3
+    skills.schedule = replace(skills.schedule, near_prob=0.5)
+    skills.reset(torch.arange(256))
+    assert 0.1 < (skills.z_clip != skills.env.clip).float().mean() < 0.35  # of half the latents half lie anywhere
 
 
 def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
