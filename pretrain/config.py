@@ -106,6 +106,8 @@ class CurriculumConfig(Frozen):
     assist_start: Share = 0.7
     assist_steps: Positive = 60.0  # the hand weakens while a clip's episodes last longer than this
     assist_rate: Share = 0.0125  # by this share an iteration
+    # whose root's up axis stays above this, and who moves on evenly, is held upright; others are led to their moments
+    steady_above: Share = 0.5
     focus: Annotated[float, Field(ge=1)] = 3.0  # how much more or less often than its weight says a clip is begun in
 
 
@@ -115,6 +117,7 @@ class LeashConfig(Frozen):
     length: Positive = 1.3  # root mean square over window features, in their spread over the clips
     # samples: from here on to the moment that the world's clock points at, in the clip's own spread; null is never
     timed_from: Annotated[int, Field(ge=0)] | None = None
+    liveliest: Positive | None = None  # timed: no clip's own spread counts for more than this; null: as wide as it is
     grace: Annotated[float, Field(ge=0)] = 2.0  # s to come near, after a change of skill
     lag: Annotated[float, Field(ge=0)] = 0.5  # s, timed: so long it may be too far at any other time
     nearer_reward_weight: Annotated[float, Field(ge=0)] = 5.0  # of a unit of the leash that a step brings it nearer

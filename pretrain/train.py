@@ -64,7 +64,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     streams = [torch.Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)]
     rng, env_rng, skill_rng = streams
     skeleton = material.character.skeleton
-    ground = ground_of(material.library, skeleton)
+    ground = ground_of(material.library, skeleton, cfg.curriculum.steady_above)
     clocks = keeps_time(cfg, ground)
     privileged = privileged_mirror(skeleton) if clocks else None
     sizes = Sizes(
@@ -90,6 +90,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         curriculum=make_curriculum(cfg, material, ground),
         protection=protection(cfg, ground),
         lift=make_lift(cfg, ground),
+        ground=ground,
     )
     schedule = LatentSchedule(
         cfg.latent.latent_dim,
@@ -100,7 +101,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     )
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
     grace, lag = control_steps(cfg.leash.grace), control_steps(cfg.leash.lag)
-    leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, lag)
+    leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, lag, cfg.leash.liveliest)
     skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng, clocks)
     replay = remembered(cfg.disc.disc_buffer_size, material.demos)
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))

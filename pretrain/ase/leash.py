@@ -15,24 +15,25 @@ from pretrain.ase.style import Demos
 from pretrain.rl.rollout import Rollout
 
 LEAST = 0.7  # of the spread over all clips: so lively is every clip taken to be; under noise, a walk (0.36) is 0.5 off
-MOST = 1.0  # the same: a run among walks (1.5) spreads so wide that a walk would pass for it
 
 
 class Leash:
     """`length` is a root mean square over the features of a window, in units of their spread over all clips.
 
     A skill that has changed has `grace` steps to come near. Once `timed`, what counts is the moment that the clock points at
-    (pretrain/sim/guide.py), not the nearest, in units of the clip's own spread, from LEAST to MOST (to hold the mean pose of
-    a lively clip is 1 away from it), and who is too far has `lag` steps to come back.
+    (pretrain/sim/guide.py), not the nearest, in units of the clip's own spread, from LEAST to `liveliest` (to hold the mean
+    pose of a lively clip is 1 away from it), and who is too far has `lag` steps to come back.
     """
 
-    def __init__(self, demos: Demos, scale: Tensor, length: float, grace: int, lag: int):
+    def __init__(
+        self, demos: Demos, scale: Tensor, length: float, grace: int, lag: int, liveliest: float | None = None
+    ):
         self.scale, self.grace, self.lag = scale, grace, lag
         self._windows, self._clip = demos.windows / scale, demos.clip
         parts = self._windows.split(demos.counts.tolist())
         self._mean = torch.stack([part.mean(0) for part in parts])
         spread = torch.stack([(part - part.mean(0)).square().mean().sqrt() for part in parts])
-        self._lengths = {False: length * torch.ones_like(spread), True: length * spread.clamp(LEAST, MOST)}
+        self._lengths = {False: length * torch.ones_like(spread), True: length * spread.clamp(LEAST, liveliest)}
         self.timed = False
 
     @property

@@ -17,7 +17,7 @@ from pretrain.sim.backend import Backend
 from pretrain.sim.curriculum import Curriculum, leading_force, paces, upright_torque
 from pretrain.sim.falls import NOBODY, Falls, Protection, lying
 from pretrain.sim.features import proprioception, style_frame
-from pretrain.sim.ground import ground_of
+from pretrain.sim.ground import Ground, ground_of
 from pretrain.sim.guide import NONE, Guide
 from pretrain.sim.lift import Lift
 from pretrain.sim.starts import Starts, clip_starts, looked_at, still_starts
@@ -68,6 +68,7 @@ class CharacterEnv:
         curriculum: Curriculum | None = None,
         protection: Protection = NOBODY,
         lift: Lift | None = None,
+        ground: Ground | None = None,
     ):
         self.backend, self.skeleton, self.library = backend, skeleton, library
         self.num_envs, self.window, self.episode_length = backend.num_envs, window, episode_length
@@ -77,7 +78,7 @@ class CharacterEnv:
         self._lying = (
             still_starts(lying(backend, skeleton, library, rng), skeleton, window) if protection.lying else None
         )
-        self.falls = Falls(ground_of(library, skeleton), self.num_envs, protection)
+        self.falls = Falls(ground or ground_of(library, skeleton), self.num_envs, protection)
         self.curriculum = curriculum or Curriculum(library.weights, episode_length=episode_length)
         self.lift = lift or Lift()
         self.guide = Guide(library, self._starts, self.falls.ground.rising, self.num_envs)

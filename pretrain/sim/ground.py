@@ -17,7 +17,6 @@ NEAR = 0.03  # m above the ground, or above the lowest body where that has sunk 
 LYING = 0.5  # root height over the usual one: who is lower lies
 SLACK = 0.85  # of the least root height of a clip: lower than that, it is not performed any more
 LEAN = 0.5  # least cosine between the root's z axis and the vertical, in a clip that is upright throughout
-BENT = 0.95  # the same in a clip that moves on steadily: held upright, a run that leans into its pace cannot be learned
 UNEVEN = 0.5  # most spread of the level velocity over its mean, in the heading frame, in a clip that moves on steadily
 
 
@@ -29,11 +28,11 @@ class Ground:
     lowest: Tensor  # (C,) m, root height that is still the clip's
     rising: Tensor  # (C,) bool: it begins lying and ends standing, and what counts of it is the end
     upright: Tensor  # (C,) bool: its root never leans far
-    steady: Tensor  # (C,) bool: it hardly leans at all, nor does it do anything but move on evenly, as in a walk
+    steady: Tensor  # (C,) bool: nor does it do anything but move on evenly, as in a walk
     standing: float  # m, the usual root height
 
 
-def ground_of(library: MotionLibrary, skeleton: Skeleton) -> Ground:
+def ground_of(library: MotionLibrary, skeleton: Skeleton, steady_above: float = LEAN) -> Ground:
     """Read from the clips. Feet are always allowed, what one side does is allowed to the other, and in a clip that lies
     but does not rise, everything is."""
     feet = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
@@ -53,6 +52,8 @@ def ground_of(library: MotionLibrary, skeleton: Skeleton) -> Ground:
         up = up_axis(state.root_rot)[:, 2]
         upright.append(bool((up > LEAN).all()))
         level = into_heading(facing(state.root_rot), state.root_vel)[:, :2]
-        steady.append(bool((up > BENT).all()) and bool(level.std(0).norm() < UNEVEN * level.mean(0).norm()))
+        steady.append(
+            bool((up > max(LEAN, steady_above)).all()) and bool(level.std(0).norm() < UNEVEN * level.mean(0).norm())
+        )
     flags = torch.tensor(rising), torch.tensor(upright), torch.tensor(steady)
     return Ground(torch.stack(allowed), torch.stack(lowest), *flags, standing)
