@@ -155,7 +155,7 @@ def test_everything_answers_over_http(controller):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["preset=huge"], "Available options in 'preset': all locomotion toy"),
+        (["preset=huge"], "Available options in 'preset': all locomotion run toy"),
         (["ppo.learning_rate=1"], "ppo.lr"),
         (["motions=swimming"], "locomotion"),
         (["character=dragon"], "humanoid"),
