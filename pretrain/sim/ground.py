@@ -28,13 +28,13 @@ class Ground:
     lowest: Tensor  # (C,) m, root height that is still the clip's
     rising: Tensor  # (C,) bool: it begins lying and ends standing, and what counts of it is the end
     upright: Tensor  # (C,) bool: its root never leans far
-    steady: Tensor  # (C,) bool: nor does it do anything but move on evenly, as in a walk
+    steady: Tensor  # (C,) bool: it leans no further than asked, and does nothing but move on evenly, as in a walk
     standing: float  # m, the usual root height
 
 
 def ground_of(library: MotionLibrary, skeleton: Skeleton, steady_above: float = LEAN) -> Ground:
     """Read from the clips. Feet are always allowed, what one side does is allowed to the other, and in a clip that lies
-    but does not rise, everything is."""
+    but does not rise, everything is. `steady_above` is LEAN for the clips that are to count as steady, if it is more."""
     feet = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
     standing = float(library.frames[:, 2].median())
     allowed, lowest, rising, upright, steady = [], [], [], [], []
