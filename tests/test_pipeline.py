@@ -222,6 +222,33 @@ def test_poses_are_met_from_so_many_samples_on(tmp_path):
     assert ["policy/pose_error" in row for row in rows] == [False, True, True]
 
 
+SMALL = (
+    *("num_envs=64", "warm.encoder_steps=20", "warm.clone_steps=20", "warm.batch=64", "disc.disc_buffer_size=2_000"),
+    *(f"{part}.{size}" for part in ("disc", "enc") for size in ("rows=256", "minibatch=256")),
+    *(f"{part}.hidden=[32]" for part in ("ppo", "disc", "enc")),
+)
+
+
+@pytest.mark.parametrize("preset", ["locomotion", "run", "all"])
+def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_out(preset, tmp_path):
+    turn = 64 * 8
+    cfg = load_config(PretrainConfig, "pretrain.conf", [f"preset={preset}", *SMALL])
+    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build(cfg, material)
+    warm_up(cfg, material, training)
+    first = weights(training)
+    assert train(cfg.model_copy(update={"samples": 2 * turn}), material, training, tmp_path)
+    training.samples, early = cfg.samples, weights(training)
+    assert train(cfg.model_copy(update={"samples": cfg.samples + 2 * turn}), material, training, tmp_path)
+    for before, after in ((first, early), (early, weights(training))):
+        assert after.isfinite().all()
+        assert not torch.equal(before, after)
+    rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert all(np.isfinite(list(row.values())).all() for row in rows)
+    assert rows[-1]["action_std"] < 0.5 * rows[0]["action_std"]
+    assert training.env.leash.timed
+
+
 @pytest.fixture
 def rising(tmp_path) -> str:
     """A recipe of a walk and of getting up, neither mirrored."""
