@@ -64,10 +64,16 @@ def _map(latents: Mapping[str, Sequence[float]]) -> Figure:
     points = np.array(list(latents.values()))
     _, _, axes_of = np.linalg.svd(points - points.mean(0))  # all of them: one clip alone spans none
     flat = (points - points.mean(0)) @ axes_of[:2].T
-    figure, axes = plt.subplots(figsize=(6, 6))
+    figure, axes = plt.subplots(figsize=(7, 6))
     axes.scatter(flat[:, 0], flat[:, 1], s=18, color="#a84832")
-    for (x, y), name in zip(flat, latents, strict=True):
-        axes.annotate(name, (x, y), fontsize=7, xytext=(4, 2), textcoords="offset points")
+    places: dict[tuple[float, float], list[str]] = {}
+    for name, (x, y) in zip(latents, flat.round(2).tolist(), strict=True):
+        places.setdefault((x, y), []).append(name)  # a clip and its mirror image often lie on each other
+    upwards = sorted(places, key=lambda at: at[1])
+    line = {"arrowstyle": "-", "color": "grey", "lw": 0.4, "relpos": (0, 0.5)}
+    for height, at in zip(np.linspace(0.02, 0.98, len(upwards)), upwards, strict=True):
+        beside = {"xytext": (1.04, height), "textcoords": "axes fraction", "va": "center", "fontsize": 7}
+        axes.annotate(", ".join(places[at]), at, arrowprops=line, **beside)
     axes.set_aspect("equal", adjustable="datalim")
     return figure
 
