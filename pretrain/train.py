@@ -98,6 +98,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         control_steps(cfg.latent.latent_time_max),
         cfg.latent.clip_latent_prob,
         cfg.latent.near_prob,
+        cfg.latent.own_return,
     )
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
     grace, lag = control_steps(cfg.leash.grace), control_steps(cfg.leash.lag)

@@ -41,6 +41,7 @@ class LatentSchedule:
     longest: int
     clip_prob: float  # share of latents that are a clip's own; when an episode begins, those of the clip it begins in
     near_prob: float = 0.0  # then, of the others, share that are nearest to that clip's, not anywhere
+    own_return: bool = False  # a latent's return ends with it, in what its state is worth under it
 
     def lifetimes(self, n: int, rng: Generator) -> Tensor:
         return torch.randint(self.shortest, self.longest + 1, (n,), generator=rng)
@@ -125,14 +126,15 @@ class SkillEnv:
         # also where it has time to get up: a fall that costs nothing is not learned to be avoided
         failed = over | (self.env.falls.down == 1)
         self._report(held, outcome.fell, strayed)
-        self._renew(held)
+        own = self.observe() if self.schedule.own_return else None
+        changed = self._renew(held)
         after, judged = self.env.windows(), self._judged(held)
         nearer = self.leash.from_mean(before, judged) - self.leash.from_mean(after, judged)
         return Step(
-            next_obs=self.observe(),
+            next_obs=own or self.observe(),
             reward=torch.zeros(self.num_envs),
             terminated=failed,
-            truncated=outcome.timed_out,
+            truncated=outcome.timed_out if own is None else outcome.timed_out | changed & ~failed,
             extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken, **timed},
             goes_on=~(over | outcome.timed_out),
         )
@@ -157,13 +159,15 @@ class SkillEnv:
         counts = ((down <= 1) | fell) & (own | env.falls.ground.upright[env.clip])
         env.curriculum.saw(env.clip[counts], lost[counts])
 
-    def _renew(self, clips: Tensor) -> None:
-        """A step less for every latent, and another one where none is left, of worlds that move as in clips (N,)."""
+    def _renew(self, clips: Tensor) -> Tensor:
+        """A step less for every latent, and another where none is left, of worlds that move as in clips (N,): where, (N,)."""
         self.left -= 1
-        expired = (self.left <= 0).nonzero()[:, 0]
+        over = self.left <= 0
+        expired = over.nonzero()[:, 0]
         if len(expired):
             asked, _ = self.env.library.sample(len(expired), self._rng)
             self._draw(expired, asked, clips[expired])
+        return over
 
     def _judged(self, clips: Tensor) -> Tensor:
         """The clips (N,) that the worlds' motion is compared with: who is down should move like the one that its clock is

@@ -183,10 +183,9 @@ def _iterated(
     batch = with_advantages(rollout, value, cfg)
     scalars |= fit_all(recipe.learners, batch, rng, cores)
     finished = time.perf_counter()
-    done = rollout.terminated | rollout.truncated
     return scalars | {
         "episode/terminated": float(rollout.terminated.float().mean()),
-        "episode/length": rollout.reward.numel() / max(int(done.sum()), 1),
+        "episode/length": rollout.reward.numel() / max(int(rollout.ended.sum()), 1),
         "time/collect": collected - started,
         "time/learn": finished - collected,
     }

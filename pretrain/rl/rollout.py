@@ -20,7 +20,7 @@ class Step:
     terminated: Tensor  # (N,) bool: it failed, the future is worth nothing
     truncated: Tensor  # (N,) bool: it was stopped, the future is worth V(s_{t+1})
     extras: Batch = field(default_factory=dict)  # further tensors (N, ...) for reward terms and losses
-    goes_on: Tensor | None = None  # (N,) bool: it failed, but what comes is worth learning from, so it is not reset
+    goes_on: Tensor | None = None  # (N,) bool: what comes is worth learning from all the same: it is not reset
 
 
 class Env(Protocol):
@@ -67,6 +67,7 @@ class Rollout:
     reward: Tensor
     terminated: Tensor
     truncated: Tensor
+    ended: Tensor  # bool: the episode was over, and the world was reset
     extras: Batch
 
     def flat(self) -> Batch:
@@ -81,6 +82,7 @@ def collect(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator
     steps: list[Step] = []
     observed: list[Batch] = []
     taken: list[tuple[Tensor, Tensor]] = []
+    ended: list[Tensor] = []
     for _ in range(horizon):
         obs = env.observe()
         action, logp = policy.act(obs, noise.draw(rng))
@@ -89,7 +91,8 @@ def collect(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator
         taken.append((action, logp))
         steps.append(step)
         over = step.terminated | step.truncated
-        env.reset((over if step.goes_on is None else over & ~step.goes_on).nonzero()[:, 0])
+        ended.append(over if step.goes_on is None else over & ~step.goes_on)
+        env.reset(ended[-1].nonzero()[:, 0])
     return Rollout(
         obs=_stack(observed),
         next_obs=_stack([step.next_obs for step in steps]),
@@ -98,6 +101,7 @@ def collect(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator
         reward=torch.stack([step.reward for step in steps]),
         terminated=torch.stack([step.terminated for step in steps]),
         truncated=torch.stack([step.truncated for step in steps]),
+        ended=torch.stack(ended),
         extras=_stack([step.extras for step in steps]),
     )
 

@@ -163,6 +163,23 @@ def test_coming_nearer_to_the_clip_pays_what_going_away_costs(material, humanoid
     torch.testing.assert_close(paid, before - after, atol=1e-4, rtol=0)
 
 
+@pytest.mark.parametrize("own_return", [False, True])
+def test_a_skills_return_ends_with_it_where_asked_and_the_episode_does_not(material, humanoid, demos, own_return):
+    skills = make(material, humanoid, demos, longest=3)
+    skills.schedule = replace(skills.schedule, own_return=own_return)
+    for left in (2, 1, 0):
+        z, still = skills.z.clone(), torch.zeros(256, 28)
+        step = skills.step(still)
+        over = torch.full((256,), left == 0)
+        assert not (skills.z != z).any(-1)[~over].any()
+        assert torch.equal(step.truncated, over & ~step.terminated & own_return)
+        assert step.goes_on is not None
+        assert torch.equal(step.goes_on, ~step.terminated)
+        seen = z if own_return else skills.z  # what the next state is worth, and under which skill
+        torch.testing.assert_close(step.next_obs["z"], seen, rtol=0, atol=0)
+        skills.reset((step.terminated & ~step.goes_on).nonzero()[:, 0])
+
+
 def test_a_new_skill_of_the_same_clip_gives_no_new_grace(material, humanoid, demos):
     skills = make(material, humanoid, demos, longest=1)
     for _ in range(GRACE + 2):

@@ -18,5 +18,5 @@ def test_height_pays_up_to_standing_upright_and_only_who_is_to_rise(every_clip, 
     obs = torch.zeros(1, 7, 7)
     obs[..., 0], obs[..., 6] = height, torch.tensor([1.0, 1.0, 1.0, 1.0, 1.0, 0.0, -1.0])
     nothing, flag = torch.zeros_like(height), torch.zeros_like(height, dtype=torch.bool)
-    rollout = Rollout({}, {"obs": obs}, nothing, nothing, nothing, flag, flag, {"z_clip": clips})
+    rollout = Rollout({}, {"obs": obs}, nothing, nothing, nothing, flag, flag, flag, {"z_clip": clips})
     torch.testing.assert_close(rise_reward(ground)(rollout), torch.tensor([[0.0, 0.2, 1.0, 1.0, 1.0, 0.5, 0.0]]))

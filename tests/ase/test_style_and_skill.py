@@ -25,7 +25,7 @@ def rollout(**extras: torch.Tensor) -> Rollout:
     n = len(next(iter(extras.values())))
     zero, flag = torch.zeros(1, n), torch.zeros(1, n, dtype=torch.bool)
     named = {name: x[None] for name, x in extras.items()}
-    return Rollout({"z": named.pop("z", zero)}, {}, zero, zero, zero, flag, flag, named)
+    return Rollout({"z": named.pop("z", zero)}, {}, zero, zero, zero, flag, flag, flag, named)
 
 
 def fit(loss, net, batch, rng, steps: int = 60) -> None:

@@ -92,6 +92,7 @@ def test_a_world_that_failed_and_goes_on_is_not_reset():
     policy, *_, rng = parts()
     rollout = collect(Patient(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
     assert (rollout.terminated | rollout.truncated).any()
+    assert not rollout.ended.any()
     assert torch.equal(rollout.obs["obs"][1:], rollout.next_obs["obs"][:-1])
 
 
