@@ -45,8 +45,9 @@ def in_int8(graph: bytes, rows: Rows) -> bytes:
     """`graph` with its products' inputs rounded to 8 bits, over the ranges that they have on `rows`.
 
     Not so the first product: observations and z share one range there, and z, of unit length, would be left with a handful
-    of steps. Inputs unsigned and weights signed is what processors multiply fastest, and without saturation where they
-    have VNNI. What comes out of a product stays float: rounding that, too, saves no time. ValueError if nothing is left.
+    of steps. Inputs unsigned and weights signed is what processors multiply fastest; those without VNNI add two products
+    in 16 bits, so weights have 7, or the answers would depend on the machine (docs/training.md). What comes out of a product
+    stays float: rounding that, too, saves no time. ValueError if nothing is left.
     """
     model = onnx.load_model_from_string(graph)
     products = [node for node in model.graph.node if node.op_type in PRODUCTS]
@@ -64,6 +65,7 @@ def in_int8(graph: bytes, rows: Rows) -> bytes:
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
             per_channel=True,
+            reduce_range=True,
             op_types_to_quantize=PRODUCTS,
             nodes_to_exclude=[products[0].name],
             extra_options={"OpTypesToExcludeOutputQuantization": PRODUCTS},
