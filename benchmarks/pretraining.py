@@ -14,66 +14,95 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pretrain.characters.state import CharacterState
 from pretrain.config import PretrainConfig
 from pretrain.material import load_material
-from pretrain.rl.loop import iterate
+from pretrain.rl.beside import one_thread
 from pretrain.rl.run import load_config
 from pretrain.sim.backend import Backend
 from pretrain.train import build, warm_up
 
 
-class Stopwatch:
-    """A backend that adds up the seconds of its simulation calls."""
+class Witness:
+    """A backend that notes what is asked of it, so that the same can be asked again of the engine alone."""
 
     def __init__(self, backend: Backend):
-        self._backend, self.seconds = backend, 0.0
+        self._backend = backend
+        self._calls: list[tuple[str, tuple[Any, ...]]] = []
+        self._before = backend.snapshot()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._backend, name)
 
+    def place(self, ids: Tensor, state: CharacterState) -> None:
+        self._noted("place", ids.clone(), state.map(Tensor.clone))
+
+    def push(self, ids: Tensor, body: str, wrench: Tensor) -> None:
+        self._noted("push", ids.clone(), body, wrench.clone())
+
     def advance(self, targets: Tensor) -> Tensor:
-        started = time.perf_counter()
-        broken = self._backend.advance(targets)
-        self.seconds += time.perf_counter() - started
-        return broken
+        return self._noted("advance", targets.clone())
+
+    def _noted(self, name: str, *arguments: Any) -> Any:
+        self._calls.append((name, arguments))
+        return getattr(self._backend, name)(*arguments)
+
+    def forget(self) -> None:
+        self._calls, self._before = [], self._backend.snapshot()
+
+    def seconds(self) -> float:
+        """What the engine takes to step through all that again, with nothing else at work."""
+        now, simulated = self._backend.snapshot(), 0.0
+        self._backend.restore(self._before)
+        for name, arguments in self._calls:
+            started = time.perf_counter()
+            getattr(self._backend, name)(*arguments)
+            simulated += (time.perf_counter() - started) * (name == "advance")
+        self._backend.restore(now)
+        return simulated
 
 
-def measure(cfg: PretrainConfig, iterations: int) -> dict[str, Any]:
-    """Medians over `iterations` turns of the real training loop, the first two left out."""
+TURNS = 5  # a round
+
+
+def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
+    """Medians over rounds of TURNS turns of the real training loop, the first left out; after each, of the engine alone in the
+    same steps of the same worlds. What is still being learned at a round's end is waited for, and counted."""
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     training = build(cfg, material)
     warm_up(cfg.model_copy(update={"warm": cfg.warm.model_copy(update={"clone_steps": 50})}), material, training)
-    env = training.env.env
-    watch: Any = Stopwatch(env.backend)
-    env.backend = watch
-    nets, samples = training.nets, cfg.num_envs * cfg.ppo.horizon
-    turns = []
-    for _ in range(iterations + 2):
-        watch.seconds = 0.0
-        scalars = iterate(
-            training.env, nets.policy, nets.value, training.recipe, training.loop, training.noise, training.rng
-        )
-        turns.append((watch.seconds, scalars["time/collect"], scalars["time/collect"] + scalars["time/learn"]))
-    simulated, collected, whole = (statistics.median(column) for column in zip(*turns[2:], strict=True))
+    witness: Any = Witness(training.env.env.backend)
+    training.env.env.backend = witness
+    samples = TURNS * cfg.num_envs * cfg.ppo.horizon
+    seen = []
+    with one_thread():
+        for _ in range(rounds + 1):
+            witness.forget()
+            started = time.perf_counter()
+            collected = sum(training.turn()["time/collect"] for _ in range(TURNS))
+            training.beside.finish()
+            whole = time.perf_counter() - started
+            seen.append((witness.seconds(), collected, whole))
+    simulated, collected, whole = (statistics.median(column) for column in zip(*seen[1:], strict=True))
     return {
         "samples_per_s": round(samples / whole),
         "engine_steps_per_s": round(samples / simulated),
-        "ratio": round(simulated / whole, 3),
+        "ratio": round(statistics.median(simulated / whole for simulated, _, whole in seen[1:]), 3),
         "rollout_overhead": round((collected - simulated) / simulated, 3),
         "num_envs": cfg.num_envs,
         "horizon": cfg.ppo.horizon,
         "threads": torch.get_num_threads(),
-        "iterations": iterations,
+        "rounds": rounds,
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("overrides", nargs="*", help="configuration of pretrain.train, as num_envs=512")
     asked = parser.parse_args()
-    result = measure(load_config(PretrainConfig, "pretrain.conf", asked.overrides), asked.iterations)
+    result = measure(load_config(PretrainConfig, "pretrain.conf", asked.overrides), asked.rounds)
     print(json.dumps(result) if asked.json else "\n".join(f"{key:<20}{value:>12}" for key, value in result.items()))
 
 

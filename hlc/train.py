@@ -20,7 +20,8 @@ from hlc.goals import Goals
 from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
-from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars
+from pretrain.rl.learner import Learner, Scalars
+from pretrain.rl.loop import LoopConfig, Recipe
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
 from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from pretrain.rl.loop import Scalars
+from pretrain.rl.learner import Scalars
 
 Card = dict[str, Any]
 CURVES = ("episode/length", "reward/style", "reward/skill", "assist")

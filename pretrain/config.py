@@ -65,22 +65,11 @@ class DiscConfig(Frozen):
     rows: Count = 4096  # of each rollout, in minibatches of `minibatch`
     minibatch: Count = 1024
     disc_reward_weight: Annotated[float, Field(ge=0)] = 0.5
-    disc_reward_weight_final: Annotated[float, Field(ge=0)] = 4.0
     disc_reward_scale: Positive = 2.0
     disc_grad_penalty: Annotated[float, Field(ge=0)] = 3.0  # at 10, standing still earns as much as walking
-    disc_grad_penalty_final: Annotated[float, Field(ge=0)] = 10.0  # at 3 of fine units, the reward is flat
-    # samples: up to here coarse units, and the first of each pair; null is for good
-    strict_from: Annotated[int, Field(ge=0)] | None = 7_000_000
-    strict_at: Count = 10_000_000  # from here on fine units, and the final ones
     disc_logit_reg: Annotated[float, Field(ge=0)] = 0.01
     disc_buffer_size: Count = 100_000
     disc_replay_share: Share = 0.5  # remembered windows per fresh one
-
-    @model_validator(mode="after")
-    def _strictness_rises(self) -> DiscConfig:
-        if self.strict_from is not None and self.strict_at <= self.strict_from:
-            raise ValueError(f"strict_at {self.strict_at} is not above strict_from {self.strict_from}")
-        return self
 
 
 class EncConfig(Frozen):

@@ -26,14 +26,16 @@ from pretrain.ase.style import demonstrations, remembered, style_loss, style_rew
 from pretrain.ase.symmetry import privileged_mirror, symmetry
 from pretrain.card import write_card
 from pretrain.characters.skeleton import Skeleton
-from pretrain.config import DiscConfig, PPOConfig, PretrainConfig
+from pretrain.config import PPOConfig, PretrainConfig
 from pretrain.evaluate import Conditions, skill_card, table
 from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material, control_steps, load_material
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.doubts import doubts
 from pretrain.rl import checkpoint
-from pretrain.rl.loop import Learner, LoopConfig, Recipe, Scalars, one_thread
+from pretrain.rl.beside import one_thread
+from pretrain.rl.learner import Learner, Scalars
+from pretrain.rl.loop import LoopConfig, Recipe
 from pretrain.rl.mirror import untied
 from pretrain.rl.nets import multiplies_bfloat16
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss
@@ -102,7 +104,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     )
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
     grace, lag = control_steps(cfg.leash.grace), control_steps(cfg.leash.lag)
-    leash = Leash(clips, nets.discriminator.overall, cfg.leash.length, grace, lag, cfg.leash.liveliest)
+    leash = Leash(clips, nets.discriminator.spread, cfg.leash.length, grace, lag, cfg.leash.liveliest)
     skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng, clocks)
     replay = remembered(cfg.disc.disc_buffer_size, material.demos)
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
@@ -158,7 +160,7 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
         nets.discriminator,
         material.demos,
         replay,
-        grad_penalty=(disc.disc_grad_penalty, disc.disc_grad_penalty_final),
+        grad_penalty=disc.disc_grad_penalty,
         logit_reg=disc.disc_logit_reg,
         replay_share=disc.disc_replay_share,
     )
@@ -305,24 +307,12 @@ def spent(cfg: PretrainConfig, samples: int) -> int:
 
 
 def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:
-    """What depends on how many samples were seen: the width of exploration, how strictly style is judged, the leash, and
-    what is asked of the policy."""
+    """What depends on how many samples were seen: the width of exploration, the leash, and what is asked of the policy."""
     recipe, nets, samples = training.recipe, training.nets, training.samples
     nets.policy.std = exploration(cfg.ppo, samples)
     training.env.leash.timed = cfg.leash.timed_from is not None and samples >= cfg.leash.timed_from
-    strict = strictness(cfg.disc, samples)
-    nets.discriminator.sharpen(strict)
-    weight = (1 - strict) * cfg.disc.disc_reward_weight + strict * cfg.disc.disc_reward_weight_final
-    _, style = recipe.rewards["style"]
     policy = replace(recipe.policy, loss=policy_loss(cfg, nets, training.env.env.skeleton, samples))
-    training.recipe = replace(recipe, rewards={**recipe.rewards, "style": (weight, style)}, policy=policy)
-
-
-def strictness(disc: DiscConfig, samples: int) -> float:
-    """0 while balance is learned, then rising to 1: what is judged finely from the start, or weighs more, balances late."""
-    if disc.strict_from is None:
-        return 0.0
-    return min(max((samples - disc.strict_from) / (disc.strict_at - disc.strict_from), 0.0), 1.0)
+    training.recipe = replace(recipe, policy=policy)
 
 
 def exploration(ppo: PPOConfig, samples: int) -> float:
@@ -341,6 +331,7 @@ def follow(curriculum: Curriculum, clips: tuple[str, ...]) -> Scalars:
 
 def keep(folder: Path, cfg: PretrainConfig, training: SkillTraining) -> None:
     """The networks as they are now and what they cost, for `python -m benchmarks.learning`."""
+    training.beside.finish()
     cost = {"samples": spent(cfg, training.samples), "seconds": training.seconds}
     checkpoint.save(folder / "milestones" / f"{training.samples:012d}.pt", {**cost, "nets": training.nets.state()})
 

@@ -22,7 +22,7 @@ from pretrain.motion.recipe import CACHE
 from pretrain.rl import checkpoint
 from pretrain.rl.run import load_config
 from pretrain.sim.features import proprioception
-from pretrain.train import SkillTraining, adapt, build, main, strictness, train, train_and_refine, warm_up
+from pretrain.train import SkillTraining, adapt, build, main, train, train_and_refine, warm_up
 from serving.client import Client
 from skills_store.library import SkillLibrary
 from skills_store.store import Store
@@ -162,7 +162,6 @@ def test_everything_answers_over_http(controller):
         (["engine=bullet"], "mujoco"),
         (["seed=many"], "seed"),
         (["refine.after=[2,1]"], "after [2, 1] does not rise"),
-        (["disc.strict_from=9", "disc.strict_at=9"], "strict_at 9 is not above strict_from 9"),
     ],
 )
 def test_a_wrong_configuration_is_one_line_that_lists_what_exists(arguments, said, capsys, tmp_path):
@@ -186,21 +185,6 @@ def toy(*arguments: str) -> PretrainConfig:
 
 def weights(training) -> torch.Tensor:
     return torch.cat([p.flatten() for net in training.nets.modules().values() for p in net.parameters()])
-
-
-def test_style_is_judged_more_strictly_as_samples_go_by():
-    cfg = toy()
-    assert [strictness(cfg.disc, samples) for samples in (0, 1_000, 1_500, 2_000, 9_000)] == [0, 0, 0.5, 1, 1]
-    never = cfg.disc.model_copy(update={"strict_from": None})
-    assert strictness(never, 9_000) == 0
-    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    training = build(cfg, material)
-    judge = training.nets.discriminator
-    for samples, weight, unit in ((0, 0.5, judge.overall), (2_000, 4.0, judge.within)):
-        training.samples = samples
-        adapt(cfg, training)
-        assert training.recipe.rewards["style"][0] == weight
-        torch.testing.assert_close(judge.spread, unit)
 
 
 @pytest.mark.parametrize(

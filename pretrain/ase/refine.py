@@ -18,7 +18,7 @@ import torch
 from torch import Generator, Tensor
 
 from pretrain.ase.latents import SkillEnv
-from pretrain.rl.loop import Learner, Scalars, one_thread
+from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.mirror import untied
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.ppo import Metrics
@@ -104,8 +104,7 @@ class Refinement:
 
     def turn(self) -> Scalars:
         """One turn of either stage, counted."""
-        with one_thread():
-            scalars = self._corrected() if self.samples < self.correcting else self._learned()
+        scalars = self._corrected() if self.samples < self.correcting else self._learned()
         self.iteration += 1
         self.samples += self.horizon * self.env.num_envs
         return scalars

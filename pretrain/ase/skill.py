@@ -17,6 +17,8 @@ from pretrain.rl.nets import GaussianPolicy, Normalizer, mlp
 from pretrain.rl.ppo import Loss, Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
+DIVERSE = 8  # one row in so many is looked at under another latent, too
+
 
 class Encoder(nn.Module):
     """Style window -> point on the unit sphere, (..., W * F) -> (..., D)."""
@@ -72,13 +74,13 @@ def diverse_loss(policy: GaussianPolicy, surrogate: Surrogate, weight: float, ta
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         obs, z = batch["obs"], batch["z"]
-        half = len(z) // 2
-        other = sphere(half, z.shape[-1], rng)
-        means = policy({"obs": torch.cat([obs, obs[:half]]), "z": torch.cat([z, other])})  # once through the layers
-        mean, elsewhere = means.split([len(z), half])
+        some = len(z) // DIVERSE
+        other = sphere(some, z.shape[-1], rng)
+        means = policy({"obs": torch.cat([obs, obs[:some]]), "z": torch.cat([z, other])})  # once through the layers
+        mean, elsewhere = means.split([len(z), some])
         total, metrics = surrogate(mean, batch)
-        apart = (mean[:half] - elsewhere).square().mean(-1)
-        distance = 0.5 * (1 - (z[:half] * other).sum(-1))
+        apart = (mean[:some] - elsewhere).square().mean(-1)
+        distance = 0.5 * (1 - (z[:some] * other).sum(-1))
         diversity = (target - apart / (distance + 1e-5)).square().mean()
         return total + weight * diversity, {**metrics, "diversity": diversity}
 

@@ -65,36 +65,23 @@ class Discriminator(nn.Module):
     BOUND = 8.0  # of a normalised feature
 
     centre: Tensor
-    overall: Tensor
-    within: Tensor
     spread: Tensor
-    sharpness: Tensor
 
     def __init__(self, demos: Demos, hidden: tuple[int, ...], rng: Generator, mirrored: Reflection | None = None):
         super().__init__()
-        centre, within = _within_clips(demos)
-        overall = window_normalizer(demos).std.clone()
+        centre = torch.stack([part.mean(0) for part in demos.windows.split(demos.counts.tolist())])
         self.register_buffer("centre", centre)  # (C, W * F) each clip's mean window
-        self.register_buffer("overall", overall)  # (W * F) spread over all clips,
-        self.register_buffer("within", within)  # (W * F) and within clips
-        self.register_buffer("spread", overall.clone())  # (W * F) the unit at the moment,
-        self.register_buffer("sharpness", torch.zeros(()))  # () and where it is between the two
-        self.body = mlp([len(within) + len(centre), *hidden, 1], rng=rng, mirrored=mirrored)
-
-    def sharpen(self, sharpness: float) -> None:
-        """Measure in units of the spread over all clips (0), within clips (1), or in between, by geometric steps.
-
-        Over all clips at once, one run beside six walks makes the spread of speed four times that of any clip, and the
-        discriminator deaf to a walk half as fast again. Under the fine unit, balance is learned late (docs/training.md).
-        """
-        self.sharpness.fill_(sharpness)
-        self.spread.copy_(self.overall ** (1 - sharpness) * self.within**sharpness)
+        self.register_buffer("spread", window_normalizer(demos).std.clone())  # (W * F) over all clips
+        self.body = mlp([centre.shape[1] + len(centre), *hidden, 1], rng=rng, mirrored=mirrored)
 
     def forward(self, window: Tensor, clip: Tensor) -> Tensor:
         return self.logit(self.norm(window, clip), clip)
 
     def norm(self, window: Tensor, clip: Tensor) -> Tensor:
-        """The window as it departs from the clip's mean, in units of `spread`."""
+        """The window as it departs from the clip's mean, in units of the spread over all clips.
+
+        Over one's own clip that is a finer unit, under which balance is learned late (docs/training.md).
+        """
         return ((window - self.centre[clip]) / self.spread).clamp(-self.BOUND, self.BOUND)
 
     def logit(self, normalised: Tensor, clip: Tensor) -> Tensor:
@@ -105,13 +92,6 @@ class Discriminator(nn.Module):
         """Logit under the clip that the window looks most like, (B, W * F) -> (B)."""
         clips = torch.arange(len(self.centre)).expand(window.shape[0], -1)
         return self(window[:, None].expand(-1, len(self.centre), -1), clips).amax(-1)
-
-
-def _within_clips(demos: Demos) -> tuple[Tensor, Tensor]:
-    """Each clip's mean window (C, W * F), and how far windows are from their own clip's mean (W * F)."""
-    parts = demos.windows.split(demos.counts.tolist())
-    variance = torch.stack([part.var(0, correction=0) for part in parts]).mean(0)
-    return torch.stack([part.mean(0) for part in parts]), variance.sqrt().clamp_min(0.03)
 
 
 def style_reward(net: Discriminator, scale: float) -> Reward:
@@ -134,15 +114,14 @@ def style_loss(
     demos: Demos,
     replay: Replay,
     *,
-    grad_penalty: tuple[float, float],  # under the coarsest units, and under the finest
+    grad_penalty: float,
     logit_reg: float,
     replay_share: float,
 ) -> Loss:
     """Binary cross-entropy, clips against the character's new and remembered windows, with a gradient penalty on the clips.
 
-    (AMP eq. 8.) Gradients are taken at normalised inputs: a slope of 1 per fine unit is a steeper one.
+    (AMP eq. 8.) Gradients are taken at normalised inputs.
     """
-    coarse, fine = torch.tensor(grad_penalty)
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         fresh, asked = batch["window"], batch["z_clip"]
@@ -155,7 +134,7 @@ def style_loss(
         penalty = slope.square().sum(-1).mean()
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-demo_logit).mean())
         *_, last, _bias = net.body.parameters()
-        total = cross_entropy + torch.lerp(coarse, fine, net.sharpness) * penalty + logit_reg * last.square().sum()
+        total = cross_entropy + grad_penalty * penalty + logit_reg * last.square().sum()
         kept = max(1, n // 16)
         replay.add(windows=fresh[:kept], clips=asked[:kept])
         accuracy = 0.5 * ((agent_logit < 0).float().mean() + (demo_logit > 0).float().mean())

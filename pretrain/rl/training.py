@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -13,7 +13,9 @@ from typing import Any, Generic, Protocol, TypeVar
 from torch import Generator, Tensor, nn
 
 from pretrain.rl import checkpoint
-from pretrain.rl.loop import Diverged, LoopConfig, Recipe, Scalars, iterate
+from pretrain.rl.beside import Beside, one_thread
+from pretrain.rl.learner import Diverged, Scalars
+from pretrain.rl.loop import LoopConfig, Recipe, iterate
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.rollout import Env, Noise
 from pretrain.rl.run import Interrupt, Log, Progress
@@ -66,16 +68,19 @@ class Training(Generic[N, E]):
     noise: Noise
     rng: Generator
     memory: dict[str, Stateful] = field(default_factory=dict)
+    beside: Beside = field(default_factory=Beside)
     iteration: int = 0
     samples: int = 0
     seconds: float = 0.0
 
     def snapshot(self) -> dict[str, Any]:
+        self.beside.finish()
         return {
             "nets": {name: net.state_dict() for name, net in self.nets.modules().items()},
             "optimizers": {learner.name: learner.optimizer.state_dict() for learner in self.recipe.learners},
             "env": self.env.snapshot(),
             "memory": {name: part.snapshot() for name, part in self.memory.items()},
+            "learned": self.beside.learned,
             "noise": self.noise.value,
             "rng": self.rng.get_state(),
             "iteration": self.iteration,
@@ -91,6 +96,7 @@ class Training(Generic[N, E]):
         self.env.restore(tree["env"])
         for name, part in self.memory.items():
             part.restore(tree["memory"][name])
+        self.beside.learned = tree["learned"]
         self.noise.value = tree["noise"]
         self.rng.set_state(tree["rng"])
         self.iteration, self.samples, self.seconds = tree["iteration"], tree["samples"], tree["seconds"]
@@ -104,7 +110,8 @@ class Training(Generic[N, E]):
 
     def turn(self) -> Scalars:
         """One turn of the loop, counted."""
-        scalars = iterate(self.env, self.nets.policy, self.nets.value, self.recipe, self.loop, self.noise, self.rng)
+        nets, told = self.nets, (self.recipe, self.loop, self.noise, self.rng, self.beside)
+        scalars = iterate(self.env, nets.policy, nets.value, *told)
         self.iteration += 1
         self.samples += self.loop.horizon * self.env.num_envs
         return scalars
@@ -127,21 +134,27 @@ def go_on(
     """
     log, progress = Log(folder, training.iteration), Progress(samples, training.samples, label)
     saved = time.monotonic()
-    with closing(log), closing(progress), Interrupt() as interrupt:
+    with closing(log), closing(progress), one_thread(), _last_words(training, folder), Interrupt() as interrupt:
         while training.samples < samples and not interrupt.asked:
-            try:
-                scalars = _turned(training, after)
-            except Diverged as error:
-                kept = folder / CHECKPOINT
-                whole = f"{kept} is as it was before" if kept.exists() else "it had saved nothing yet"
-                raise Diverged(f"{error} after {training.samples:,} samples: the run stops; {whole}") from None
+            scalars = _turned(training, after)
             log.write(training.iteration, {"samples": training.samples, "seconds": training.seconds, **scalars})
             progress.update(training.samples, "  ".join(f"{name} {scalars[key]:.3g}" for name, key in shown.items()))
             if time.monotonic() - saved > checkpoint_interval:
                 checkpoint.save(folder / CHECKPOINT, training.snapshot())
                 saved = time.monotonic()
-    checkpoint.save(folder / CHECKPOINT, training.snapshot())
+        checkpoint.save(folder / CHECKPOINT, training.snapshot())
     return training.samples >= samples
+
+
+@contextmanager
+def _last_words(training: Turning, folder: Path) -> Iterator[None]:
+    """Diverged says after how many samples, and what is left."""
+    try:
+        yield
+    except Diverged as error:
+        kept = folder / CHECKPOINT
+        whole = f"{kept} is as it was before" if kept.exists() else "it had saved nothing yet"
+        raise Diverged(f"{error} after {training.samples:,} samples: the run stops; {whole}") from None
 
 
 def _turned(training: Turning, after: Callable[[Scalars], Scalars]) -> Scalars:

@@ -9,10 +9,11 @@ from typing import IO, Any
 
 import pytest
 import torch
-from torch import nn
 
 from pretrain.rl import checkpoint
-from pretrain.rl.loop import Diverged, Learner, LoopConfig, Recipe, fit_all, iterate, with_advantages
+from pretrain.rl.beside import Beside
+from pretrain.rl.learner import Diverged, Learner
+from pretrain.rl.loop import LoopConfig, Recipe, iterate
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Batch, Noise, Step, collect
@@ -69,7 +70,8 @@ def test_it_learns_to_stay_near_zero():
     policy, value, recipe, rng = parts()
     env, noise = Track(), Noise(0.0, torch.zeros(64, 1))
     cfg = LoopConfig(16, 0.95, 0.95, env_reward_weight=1.0)
-    earned = [iterate(env, policy, value, recipe, cfg, noise, rng)["reward/env"] for _ in range(30)]
+    beside = Beside()
+    earned = [iterate(env, policy, value, recipe, cfg, noise, rng, beside)["reward/env"] for _ in range(30)]
     assert earned[0] < 0.6
     assert earned[-1] > 0.8
 
@@ -103,50 +105,10 @@ def test_reward_terms_are_weighted_added_and_logged_by_name():
         "ten": (0.1, lambda r: torch.full_like(r.reward, 10)),
     }
     with_terms = Recipe(terms, recipe.policy, recipe.value)
-    scalars = iterate(Track(), policy, value, with_terms, LoopConfig(8, 0.9, 0.9), Noise(0, torch.zeros(64, 1)), rng)
+    cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0, torch.zeros(64, 1))
+    scalars = iterate(Track(), policy, value, with_terms, cfg, noise, rng, Beside())
     assert scalars["reward/two"] == 2.0
     assert scalars["reward/ten"] == 10.0
-
-
-def poisoned(share: float) -> tuple[nn.Linear, Learner]:
-    """A net, and a learner of which `share` of the rows have no finite gradient."""
-    net, rows = nn.Linear(1, 1), iter(range(100))
-
-    def loss(batch: Batch, rng: torch.Generator):
-        return net(batch["x"]).mean() * torch.tensor(float("nan") if next(rows) % 10 < 10 * share else 1.0), {}
-
-    return net, Learner("bad", ("x",), loss, torch.optim.Adam(net.parameters()), 2, 2)
-
-
-def test_a_step_with_a_gradient_that_is_not_finite_is_skipped_and_counted():
-    net, learner = poisoned(0.4)
-    before = net.weight.clone()
-    assert learner.fit({"x": torch.ones(10, 1)}, torch.Generator())["bad/skipped"] == 4
-    assert torch.isfinite(net.weight).all()
-    assert not torch.equal(net.weight, before)
-
-
-def test_a_learner_without_any_finite_gradient_says_so_and_is_left_alone():
-    net, learner = poisoned(1.0)
-    before = net.weight.clone()
-    with pytest.raises(Diverged, match="bad: none of its 10 gradient steps was finite"):
-        learner.fit({"x": torch.ones(10, 1)}, torch.Generator())
-    assert torch.equal(net.weight, before)
-
-
-@pytest.mark.parametrize("cores", [2, 4])
-def test_learners_side_by_side_learn_what_they_learn_one_after_the_other(cores: int):
-    def learnt(threads: int) -> tuple[dict[str, float], list[torch.Tensor]]:
-        policy, value, recipe, rng = parts()
-        batch = with_advantages(
-            collect(Track(), policy, Noise(0.0, torch.zeros(64, 1)), 16, rng), value, LoopConfig(16, 0.95, 0.95)
-        )
-        scalars = fit_all(recipe.learners, batch, rng, threads)
-        return scalars, [p.detach() for net in (policy, value) for p in net.parameters()]
-
-    (alone, expected), (together, found) = learnt(1), learnt(cores)
-    assert alone == together
-    assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
 
 
 def test_a_run_that_diverges_says_after_how_much_and_leaves_the_last_checkpoint(tmp_path):

@@ -1,0 +1,73 @@
+"""Two cores for a loop: what the engine leaves of the second one is for rewards and for learners that nobody waits for."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.rl.learner import Learner, Scalars
+from pretrain.rl.rollout import Batch, Rollout
+
+PATIENCE = 10  # niceness of what is done beside the engine: it has the gaps, in which the loop computes on one core
+
+
+class Beside:
+    """Work on a thread of its own: rewards, and learners that are fitted while the next rollout is collected, which needs the
+    policy alone.
+
+    Nobody may look at their networks between `begin` and `finish`. Layers this small gain little from a second thread, two
+    networks on one thread each do; and the bits are the same on one core as on many: on Intel's processors a product that
+    two threads share is rounded otherwise.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, "beside", _patient)
+        self._fits: list[Future[Scalars]] = []
+        self.learned: Scalars = {}  # metrics that nobody has asked for yet
+
+    def ask(self, call: Callable[[Rollout], Tensor], rollout: Rollout) -> Future[Tensor]:
+        """`call(rollout)`, once all that was asked for before is done."""
+        return self._pool.submit(call, rollout)
+
+    def begin(self, learners: Sequence[Learner], batch: Batch, seeds: Sequence[int]) -> None:
+        """One learner after the other, each with random numbers of its own."""
+        self._fits = [
+            self._pool.submit(learner.fit, batch, Generator().manual_seed(seed))
+            for learner, seed in zip(learners, seeds, strict=True)
+        ]
+
+    def finish(self) -> None:
+        """Wait until all have learned. Diverged, if one of them has."""
+        fits, self._fits = self._fits, []
+        for fit in fits:
+            self.learned |= fit.result()
+
+    def report(self) -> Scalars:
+        """What they have learned since the last report."""
+        self.finish()
+        learned, self.learned = self.learned, {}
+        return learned
+
+
+def _patient() -> None:
+    torch.set_num_threads(1)
+    if sys.platform == "linux":  # elsewhere niceness is of processes, not of threads
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PATIENCE)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """For layers this small a second thread does nothing but spin, on a core that the engine could use."""
+    cores = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(cores)

@@ -1,0 +1,57 @@
+"""What is done beside the loop is what would be done in it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from pretrain.rl.beside import Beside
+from pretrain.rl.learner import Diverged, Learner, Scalars
+from pretrain.rl.rollout import Batch
+
+
+def fitting(name: str, rng: torch.Generator, wrong: float = 0.0) -> tuple[nn.Linear, Learner]:
+    """A net, and a learner that has it double its input, with noise of its own."""
+    net = nn.Linear(3, 3, bias=False)
+    net.weight.data.copy_(torch.randn(3, 3, generator=rng))
+
+    def loss(batch: Batch, rng: torch.Generator):
+        aim = 2 * batch["x"] + 0.1 * torch.randn(batch["x"].shape, generator=rng) + wrong
+        return (net(batch["x"]) - aim).square().mean(), {}
+
+    return net, Learner(name, ("x",), loss, torch.optim.Adam(net.parameters(), 1e-2), 3, 32)
+
+
+def test_learners_beside_the_loop_learn_what_they_learn_in_it():
+    def learnt(beside: Beside | None) -> tuple[Scalars, list[torch.Tensor]]:
+        rng = torch.Generator().manual_seed(0)
+        (one, first), (other, second) = fitting("one", rng), fitting("other", rng)
+        batch = {"x": torch.randn(256, 3, generator=rng)}
+        if beside is None:
+            seeded = [(first, torch.Generator().manual_seed(5)), (second, torch.Generator().manual_seed(6))]
+            scalars = {key: x for learner, own in seeded for key, x in learner.fit(batch, own).items()}
+        else:
+            beside.begin([first, second], batch, [5, 6])
+            scalars = beside.report()
+            assert beside.report() == {}, "what is reported once is not reported again"
+        return scalars, [p.detach() for net in (one, other) for p in net.parameters()]
+
+    (alone, expected), (together, found) = learnt(None), learnt(Beside())
+    assert alone == together
+    assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+def test_what_is_learned_before_a_report_is_kept_for_it(rng):
+    beside = Beside()
+    beside.begin([fitting("one", rng)[1]], {"x": torch.ones(64, 3)}, [0])
+    beside.finish()
+    assert set(beside.learned) == {"one/loss", "one/skipped", "one/lr"}
+    assert beside.report()["one/loss"] > 0
+
+
+def test_what_goes_wrong_beside_the_loop_is_raised_where_it_is_waited_for(rng):
+    beside = Beside()
+    beside.begin([fitting("bad", rng, wrong=torch.nan)[1]], {"x": torch.ones(64, 3)}, [0])
+    with pytest.raises(Diverged, match="bad: none of its 6 gradient steps was finite"):
+        beside.finish()

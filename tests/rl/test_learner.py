@@ -1,0 +1,36 @@
+"""A learner follows its loss, and says so where there is nothing to follow."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from pretrain.rl.learner import Diverged, Learner
+from pretrain.rl.rollout import Batch
+
+
+def poisoned(share: float) -> tuple[nn.Linear, Learner]:
+    """A net, and a learner of which `share` of the rows have no finite gradient."""
+    net, rows = nn.Linear(1, 1), iter(range(100))
+
+    def loss(batch: Batch, rng: torch.Generator):
+        return net(batch["x"]).mean() * torch.tensor(float("nan") if next(rows) % 10 < 10 * share else 1.0), {}
+
+    return net, Learner("bad", ("x",), loss, torch.optim.Adam(net.parameters()), 2, 2)
+
+
+def test_a_step_with_a_gradient_that_is_not_finite_is_skipped_and_counted():
+    net, learner = poisoned(0.4)
+    before = net.weight.clone()
+    assert learner.fit({"x": torch.ones(10, 1)}, torch.Generator())["bad/skipped"] == 4
+    assert torch.isfinite(net.weight).all()
+    assert not torch.equal(net.weight, before)
+
+
+def test_a_learner_without_any_finite_gradient_says_so_and_is_left_alone():
+    net, learner = poisoned(1.0)
+    before = net.weight.clone()
+    with pytest.raises(Diverged, match="bad: none of its 10 gradient steps was finite"):
+        learner.fit({"x": torch.ones(10, 1)}, torch.Generator())
+    assert torch.equal(net.weight, before)
