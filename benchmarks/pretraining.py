@@ -17,10 +17,12 @@ from torch import Tensor
 from pretrain.characters.state import CharacterState
 from pretrain.config import PretrainConfig
 from pretrain.material import load_material
-from pretrain.rl.beside import one_thread
+from pretrain.rl.background import one_thread
 from pretrain.rl.run import load_config
 from pretrain.sim.backend import Backend
 from pretrain.train import build, warm_up
+
+TURNS = 5  # in a round
 
 
 class Witness:
@@ -28,8 +30,7 @@ class Witness:
 
     def __init__(self, backend: Backend):
         self._backend = backend
-        self._calls: list[tuple[str, tuple[Any, ...]]] = []
-        self._before = backend.snapshot()
+        self.forget()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._backend, name)
@@ -48,7 +49,8 @@ class Witness:
         return getattr(self._backend, name)(*arguments)
 
     def forget(self) -> None:
-        self._calls, self._before = [], self._backend.snapshot()
+        self._calls: list[tuple[str, tuple[Any, ...]]] = []
+        self._before = self._backend.snapshot()
 
     def seconds(self) -> float:
         """What the engine takes to step through all that again, with nothing else at work."""
@@ -62,12 +64,10 @@ class Witness:
         return simulated
 
 
-TURNS = 5  # a round
-
-
 def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
     """Medians over rounds of TURNS turns of the real training loop, the first left out; after each, of the engine alone in the
-    same steps of the same worlds. What is still being learned at a round's end is waited for, and counted."""
+    same steps of the same worlds. What is still being learned at a round's end is waited for, and counted. The overhead of a
+    rollout is what it takes longer than the engine alone, also for what is learned in the background meanwhile."""
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     training = build(cfg, material)
     warm_up(cfg.model_copy(update={"warm": cfg.warm.model_copy(update={"clone_steps": 50})}), material, training)
@@ -80,7 +80,7 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
             witness.forget()
             started = time.perf_counter()
             collected = sum(training.turn()["time/collect"] for _ in range(TURNS))
-            training.beside.finish()
+            training.background.finish()
             whole = time.perf_counter() - started
             seen.append((witness.seconds(), collected, whole))
     simulated, collected, whole = (statistics.median(column) for column in zip(*seen[1:], strict=True))

@@ -27,7 +27,9 @@ class LatentConfig(Frozen):
     latent_time_max: Positive = 5.0  # s
     clip_latent_prob: Share = 0.5  # share of latents that are a clip's own, not drawn from the sphere
     near_prob: Share = 0.0  # where an episode begins, share of the others that are nearest to the clip it begins in
-    near_until: Count | None = None  # samples: from here on none is, so that the way from each clip to all others is practised
+    near_until: Count | None = (
+        None  # samples: from here on none is, so that the way from each clip to all others is practised
+    )
     # a skill's return ends with it, as in ASE; otherwise it goes on under the next, and to be slow when that comes, pays
     own_return: bool = False
 
@@ -118,7 +120,7 @@ class LeashConfig(Frozen):
 class ImitationConfig(Frozen):
     """What being at the clip's moment pays, and aiming at the next costs who does not (pretrain/ase/imitation.py)."""
 
-    reward_weight: Annotated[float, Field(ge=0)] = 0.0  # walks and runs are learned as fast without
+    reward_weight: Annotated[float, Field(ge=0)] = 0.0
     reward_scale: Positive = 0.5  # root mean square over window features, in their spread over the clips
     aim_weight: Annotated[float, Field(ge=0)] = 0.0  # of aiming along the clip, held firmly; none below SILENT
     pose_weight: Annotated[float, Field(ge=0)] = 0.0  # of aiming further where a joint is short of the clip's pose

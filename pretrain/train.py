@@ -33,7 +33,7 @@ from pretrain.material import Material, control_steps, load_material
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.doubts import doubts
 from pretrain.rl import checkpoint
-from pretrain.rl.beside import one_thread
+from pretrain.rl.background import one_thread
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.loop import LoopConfig, Recipe
 from pretrain.rl.mirror import untied
@@ -334,7 +334,7 @@ def follow(curriculum: Curriculum, clips: tuple[str, ...]) -> Scalars:
 
 def keep(folder: Path, cfg: PretrainConfig, training: SkillTraining) -> None:
     """The networks as they are now and what they cost, for `python -m benchmarks.learning`."""
-    training.beside.finish()
+    training.background.finish()
     cost = {"samples": spent(cfg, training.samples), "seconds": training.seconds}
     checkpoint.save(folder / "milestones" / f"{training.samples:012d}.pt", {**cost, "nets": training.nets.state()})
 

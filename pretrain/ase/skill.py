@@ -74,7 +74,7 @@ def diverse_loss(policy: GaussianPolicy, surrogate: Surrogate, weight: float, ta
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         obs, z = batch["obs"], batch["z"]
-        some = len(z) // DIVERSE
+        some = max(1, len(z) // DIVERSE)
         other = sphere(some, z.shape[-1], rng)
         means = policy({"obs": torch.cat([obs, obs[:some]]), "z": torch.cat([z, other])})  # once through the layers
         mean, elsewhere = means.split([len(z), some])

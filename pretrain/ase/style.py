@@ -71,7 +71,7 @@ class Discriminator(nn.Module):
         super().__init__()
         centre = torch.stack([part.mean(0) for part in demos.windows.split(demos.counts.tolist())])
         self.register_buffer("centre", centre)  # (C, W * F) each clip's mean window
-        self.register_buffer("spread", window_normalizer(demos).std.clone())  # (W * F) over all clips
+        self.register_buffer("spread", window_normalizer(demos).std)  # (W * F) over all clips
         self.body = mlp([centre.shape[1] + len(centre), *hidden, 1], rng=rng, mirrored=mirrored)
 
     def forward(self, window: Tensor, clip: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ class Discriminator(nn.Module):
     def norm(self, window: Tensor, clip: Tensor) -> Tensor:
         """The window as it departs from the clip's mean, in units of the spread over all clips.
 
-        Over one's own clip that is a finer unit, under which balance is learned late (docs/training.md).
+        Their spread within clips would be a finer unit, under which balance is learned late (docs/training.md).
         """
         return ((window - self.centre[clip]) / self.spread).clamp(-self.BOUND, self.BOUND)
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Generator, Tensor
 
-from pretrain.rl.beside import Beside
+from pretrain.rl.background import Background
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.mirror import untied
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.returns import gae
 from pretrain.rl.rollout import Batch, Env, Noise, Rollout, collect
 
-Reward = Callable[[Rollout], Tensor]  # -> (T, N)
+Reward = Callable[[Rollout], Tensor]  # -> (T, N); computed on a thread of its own, while the value net is read
 
 
 @dataclass(frozen=True)
@@ -77,20 +77,20 @@ def iterate(
     cfg: LoopConfig,
     noise: Noise,
     rng: Generator,
-    beside: Beside,
+    background: Background,
 ) -> Scalars:
     """One turn of the loop. Returns everything worth logging, timings in seconds included; of all learners but the policy's
     what they learned from the rollout before."""
     started = time.perf_counter()
     rollout = collect(env, untied(deepcopy(policy)), noise, cfg.horizon, rng)  # its weights tied once, not at each step
     collected = time.perf_counter()
-    learned = beside.report()
-    earned = {name: beside.ask(term, rollout) for name, (_, term) in recipe.rewards.items()}
+    learned = background.report()
+    earned = {name: background.ask(term, rollout) for name, (_, term) in recipe.rewards.items()}
     values = valued(rollout, value)
     rollout, scalars = rewarded(rollout, {name: asked.result() for name, asked in earned.items()}, recipe, cfg)
     batch = with_advantages(rollout, values, value, cfg)
     first, *seeds = torch.randint(2**62, (2 + len(recipe.others),), generator=rng).tolist()
-    beside.begin((recipe.value, *recipe.others), batch, seeds)
+    background.begin((recipe.value, *recipe.others), batch, seeds)
     scalars |= recipe.policy.fit(batch, Generator().manual_seed(first))
     finished = time.perf_counter()
     return {

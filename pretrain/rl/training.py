@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from torch import Generator, Tensor, nn
 
 from pretrain.rl import checkpoint
-from pretrain.rl.beside import Beside, one_thread
+from pretrain.rl.background import Background, one_thread
 from pretrain.rl.learner import Diverged, Scalars
 from pretrain.rl.loop import LoopConfig, Recipe, iterate
 from pretrain.rl.nets import GaussianPolicy, Value
@@ -68,19 +68,19 @@ class Training(Generic[N, E]):
     noise: Noise
     rng: Generator
     memory: dict[str, Stateful] = field(default_factory=dict)
-    beside: Beside = field(default_factory=Beside)
+    background: Background = field(default_factory=Background)
     iteration: int = 0
     samples: int = 0
     seconds: float = 0.0
 
     def snapshot(self) -> dict[str, Any]:
-        self.beside.finish()
+        self.background.finish()
         return {
             "nets": {name: net.state_dict() for name, net in self.nets.modules().items()},
             "optimizers": {learner.name: learner.optimizer.state_dict() for learner in self.recipe.learners},
             "env": self.env.snapshot(),
             "memory": {name: part.snapshot() for name, part in self.memory.items()},
-            "learned": self.beside.learned,
+            "learned": self.background.learned,
             "noise": self.noise.value,
             "rng": self.rng.get_state(),
             "iteration": self.iteration,
@@ -89,6 +89,7 @@ class Training(Generic[N, E]):
         }
 
     def restore(self, tree: dict[str, Any]) -> None:
+        self.background.finish()
         for name, net in self.nets.modules().items():
             net.load_state_dict(tree["nets"][name])
         for learner in self.recipe.learners:
@@ -96,7 +97,7 @@ class Training(Generic[N, E]):
         self.env.restore(tree["env"])
         for name, part in self.memory.items():
             part.restore(tree["memory"][name])
-        self.beside.learned = tree["learned"]
+        self.background.learned = tree.get("learned", {})  # runs of before had nothing in the background
         self.noise.value = tree["noise"]
         self.rng.set_state(tree["rng"])
         self.iteration, self.samples, self.seconds = tree["iteration"], tree["samples"], tree["seconds"]
@@ -110,8 +111,16 @@ class Training(Generic[N, E]):
 
     def turn(self) -> Scalars:
         """One turn of the loop, counted."""
-        nets, told = self.nets, (self.recipe, self.loop, self.noise, self.rng, self.beside)
-        scalars = iterate(self.env, nets.policy, nets.value, *told)
+        scalars = iterate(
+            self.env,
+            self.nets.policy,
+            self.nets.value,
+            self.recipe,
+            self.loop,
+            self.noise,
+            self.rng,
+            self.background,
+        )
         self.iteration += 1
         self.samples += self.loop.horizon * self.env.num_envs
         return scalars

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from pretrain.rl import checkpoint
-from pretrain.rl.beside import Beside
+from pretrain.rl.background import Background
 from pretrain.rl.learner import Diverged, Learner
 from pretrain.rl.loop import LoopConfig, Recipe, iterate
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
@@ -70,8 +70,8 @@ def test_it_learns_to_stay_near_zero():
     policy, value, recipe, rng = parts()
     env, noise = Track(), Noise(0.0, torch.zeros(64, 1))
     cfg = LoopConfig(16, 0.95, 0.95, env_reward_weight=1.0)
-    beside = Beside()
-    earned = [iterate(env, policy, value, recipe, cfg, noise, rng, beside)["reward/env"] for _ in range(30)]
+    background = Background()
+    earned = [iterate(env, policy, value, recipe, cfg, noise, rng, background)["reward/env"] for _ in range(30)]
     assert earned[0] < 0.6
     assert earned[-1] > 0.8
 
@@ -106,7 +106,7 @@ def test_reward_terms_are_weighted_added_and_logged_by_name():
     }
     with_terms = Recipe(terms, recipe.policy, recipe.value)
     cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0, torch.zeros(64, 1))
-    scalars = iterate(Track(), policy, value, with_terms, cfg, noise, rng, Beside())
+    scalars = iterate(Track(), policy, value, with_terms, cfg, noise, rng, Background())
     assert scalars["reward/two"] == 2.0
     assert scalars["reward/ten"] == 10.0
 
@@ -123,6 +123,22 @@ def test_a_run_that_diverges_says_after_how_much_and_leaves_the_last_checkpoint(
     (tmp_path / "checkpoint.pt").write_bytes(b"good")
     with pytest.raises(Diverged, match=r"checkpoint\.pt is as it was before"):
         go_on(training, 1024, tmp_path, **how)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == b"good"
+
+
+def test_a_learner_that_diverges_in_the_last_turn_leaves_the_last_checkpoint(tmp_path):
+    policy, value, recipe, rng = parts()
+
+    def nowhere(batch: Batch, rng: torch.Generator):
+        return value(batch).mean() * torch.nan, {}
+
+    lost = replace(recipe, value=replace(recipe.value, loss=nowhere))
+    cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0.0, torch.zeros(64, 1))
+    nets: Any = SimpleNamespace(policy=policy, value=value)
+    training: Any = Training(nets, Track(), lost, cfg, noise, rng)  # pyright: ignore
+    (tmp_path / "checkpoint.pt").write_bytes(b"good")
+    with pytest.raises(Diverged, match=r"value: none of .* after 512 samples: the run stops; .*as it was before"):
+        go_on(training, 512, tmp_path, label="x", shown={}, checkpoint_interval=1e9)
     assert (tmp_path / "checkpoint.pt").read_bytes() == b"good"
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from pretrain.rl.beside import Beside
+from pretrain.rl.background import Background
 from pretrain.rl.learner import Diverged, Learner, Scalars
 from pretrain.rl.rollout import Batch
 
@@ -24,34 +24,34 @@ def fitting(name: str, rng: torch.Generator, wrong: float = 0.0) -> tuple[nn.Lin
 
 
 def test_learners_beside_the_loop_learn_what_they_learn_in_it():
-    def learnt(beside: Beside | None) -> tuple[Scalars, list[torch.Tensor]]:
+    def learnt(background: Background | None) -> tuple[Scalars, list[torch.Tensor]]:
         rng = torch.Generator().manual_seed(0)
         (one, first), (other, second) = fitting("one", rng), fitting("other", rng)
         batch = {"x": torch.randn(256, 3, generator=rng)}
-        if beside is None:
+        if background is None:
             seeded = [(first, torch.Generator().manual_seed(5)), (second, torch.Generator().manual_seed(6))]
             scalars = {key: x for learner, own in seeded for key, x in learner.fit(batch, own).items()}
         else:
-            beside.begin([first, second], batch, [5, 6])
-            scalars = beside.report()
-            assert beside.report() == {}, "what is reported once is not reported again"
+            background.begin([first, second], batch, [5, 6])
+            scalars = background.report()
+            assert background.report() == {}, "what is reported once is not reported again"
         return scalars, [p.detach() for net in (one, other) for p in net.parameters()]
 
-    (alone, expected), (together, found) = learnt(None), learnt(Beside())
+    (alone, expected), (together, found) = learnt(None), learnt(Background())
     assert alone == together
     assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
 
 
 def test_what_is_learned_before_a_report_is_kept_for_it(rng):
-    beside = Beside()
-    beside.begin([fitting("one", rng)[1]], {"x": torch.ones(64, 3)}, [0])
-    beside.finish()
-    assert set(beside.learned) == {"one/loss", "one/skipped", "one/lr"}
-    assert beside.report()["one/loss"] > 0
+    background = Background()
+    background.begin([fitting("one", rng)[1]], {"x": torch.ones(64, 3)}, [0])
+    background.finish()
+    assert set(background.learned) == {"one/loss", "one/skipped", "one/lr"}
+    assert background.report()["one/loss"] > 0
 
 
 def test_what_goes_wrong_beside_the_loop_is_raised_where_it_is_waited_for(rng):
-    beside = Beside()
-    beside.begin([fitting("bad", rng, wrong=torch.nan)[1]], {"x": torch.ones(64, 3)}, [0])
+    background = Background()
+    background.begin([fitting("bad", rng, wrong=torch.nan)[1]], {"x": torch.ones(64, 3)}, [0])
     with pytest.raises(Diverged, match="bad: none of its 6 gradient steps was finite"):
-        beside.finish()
+        background.finish()

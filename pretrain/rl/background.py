@@ -6,8 +6,8 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 
 import torch
 from torch import Generator, Tensor
@@ -15,37 +15,42 @@ from torch import Generator, Tensor
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.rollout import Batch, Rollout
 
-PATIENCE = 10  # niceness of what is done beside the engine: it has the gaps, in which the loop computes on one core
+PATIENCE = (
+    10  # niceness of the learners: the engine comes first, they have the gaps in which the loop computes on one core
+)
 
 
-class Beside:
-    """Work on a thread of its own: rewards, and learners that are fitted while the next rollout is collected, which needs the
-    policy alone.
+class Background:
+    """Work beside the loop: rewards, and learners that are fitted while the next rollout is collected, which needs the policy
+    alone.
 
-    Nobody may look at their networks between `begin` and `finish`. Layers this small gain little from a second thread, two
+    Nobody may look at what they learn between `begin` and `finish`. Layers this small gain little from a second thread, two
     networks on one thread each do; and the bits are the same on one core as on many: on Intel's processors a product that
     two threads share is rounded otherwise.
     """
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "beside", _patient)
+        self._prompt = ThreadPoolExecutor(1, "rewards", torch.set_num_threads, (1,))
+        self._patient = ThreadPoolExecutor(1, "learners", _be_patient)
         self._fits: list[Future[Scalars]] = []
         self.learned: Scalars = {}  # metrics that nobody has asked for yet
 
     def ask(self, call: Callable[[Rollout], Tensor], rollout: Rollout) -> Future[Tensor]:
         """`call(rollout)`, once all that was asked for before is done."""
-        return self._pool.submit(call, rollout)
+        return self._prompt.submit(call, rollout)
 
     def begin(self, learners: Sequence[Learner], batch: Batch, seeds: Sequence[int]) -> None:
         """One learner after the other, each with random numbers of its own."""
+        assert not self._fits, "what has begun is finished first"
         self._fits = [
-            self._pool.submit(learner.fit, batch, Generator().manual_seed(seed))
+            self._patient.submit(learner.fit, batch, Generator().manual_seed(seed))
             for learner, seed in zip(learners, seeds, strict=True)
         ]
 
     def finish(self) -> None:
-        """Wait until all have learned. Diverged, if one of them has."""
+        """Wait until nobody learns any more. Diverged, if one of them has."""
         fits, self._fits = self._fits, []
+        wait(fits)
         for fit in fits:
             self.learned |= fit.result()
 
@@ -56,10 +61,12 @@ class Beside:
         return learned
 
 
-def _patient() -> None:
+def _be_patient() -> None:
     torch.set_num_threads(1)
     if sys.platform == "linux":  # elsewhere niceness is of processes, not of threads
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PATIENCE)
+        with suppress(OSError):  # a sandbox may know none: then it is only slower
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(own + PATIENCE, 19))
 
 
 @contextmanager
