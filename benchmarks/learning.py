@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import matplotlib as mpl
+from pydantic import ValidationError
 
 mpl.use("Agg")  # a display is rarely at hand
 import matplotlib.pyplot as plt
@@ -119,7 +120,14 @@ def main(arguments: list[str]) -> int:
     if not folders or not all((folder / "milestones").is_dir() for folder in folders):
         print("name the folders of one or more runs of pretrain.train, as runs/humanoid-1a2b3c4d", file=sys.stderr)
         return 2
-    runs = [measured(folder, whole(asked, "episodes", 2)) for folder in folders]
+    try:
+        runs = [measured(folder, whole(asked, "episodes", 2)) for folder in folders]
+    except ValidationError as error:
+        strange = ", ".join(".".join(map(str, e["loc"])) for e in error.errors())
+        print(
+            f"a run of another version, whose config.json has {strange}: measure it with that version", file=sys.stderr
+        )
+        return 2
     out = Path(asked["out"])
     out.mkdir(parents=True, exist_ok=True)
     (out / "learning.md").write_text(table(runs) + "\n")

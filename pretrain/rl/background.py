@@ -15,9 +15,7 @@ from torch import Generator, Tensor
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.rollout import Batch, Rollout
 
-PATIENCE = (
-    10  # niceness of the learners: the engine comes first, they have the gaps in which the loop computes on one core
-)
+PATIENCE = 10  # niceness of the learners: the engine comes first, they have the gaps around it
 
 
 class Background:

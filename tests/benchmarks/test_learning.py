@@ -34,3 +34,10 @@ def test_nothing_is_not_nobody(tmp_path: Path) -> None:
 def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path)]) == 2
     assert "name the folders of one or more runs" in capsys.readouterr().err
+
+
+def test_a_run_of_another_version_is_named_as_one(tmp_path, capsys):
+    (tmp_path / "milestones").mkdir()
+    (tmp_path / "config.json").write_text('{"disc": {"strict_from": 7}}')
+    assert main([str(tmp_path)]) == 2
+    assert "disc.strict_from: measure it with that version" in capsys.readouterr().err
