@@ -100,6 +100,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         control_steps(cfg.latent.latent_time_max),
         cfg.latent.clip_latent_prob,
         cfg.latent.near_prob,
+        cfg.latent.near_steps or math.inf,
         cfg.latent.own_return,
     )
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
@@ -307,13 +308,10 @@ def spent(cfg: PretrainConfig, samples: int) -> int:
 
 
 def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:
-    """What depends on how many samples were seen: the width of exploration, the leash, where latents lie, and what is asked of
-    the policy."""
+    """What depends on how many samples were seen: the width of exploration, the leash, and what is asked of the policy."""
     recipe, nets, samples = training.recipe, training.nets, training.samples
     nets.policy.std = exploration(cfg.ppo, samples)
     training.env.leash.timed = cfg.leash.timed_from is not None and samples >= cfg.leash.timed_from
-    near = cfg.latent.near_until is None or samples < cfg.latent.near_until
-    training.env.schedule = replace(training.env.schedule, near_prob=cfg.latent.near_prob if near else 0.0)
     policy = replace(recipe.policy, loss=policy_loss(cfg, nets, training.env.env.skeleton, samples))
     training.recipe = replace(recipe, policy=policy)
 

@@ -198,15 +198,6 @@ def test_the_leash_is_timed_from_so_many_samples_on(timed_from, timed):
         assert training.env.leash.timed is expected
 
 
-@pytest.mark.parametrize(("until", "near"), [("512", [0.75, 0.0]), ("null", [0.75, 0.75])])
-def test_latents_lie_near_the_clip_until_so_many_samples(until, near):
-    cfg = toy("latent.near_prob=0.75", f"latent.near_until={until}")
-    training = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
-    for training.samples, expected in zip((511, 512), near, strict=True):
-        adapt(cfg, training)
-        assert training.env.schedule.near_prob == expected
-
-
 def test_poses_are_met_from_so_many_samples_on(tmp_path):
     cfg = toy("samples=1536", "imitation.pose_weight=4", "imitation.pose_from=512")
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)

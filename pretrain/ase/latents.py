@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -26,7 +27,7 @@ def sphere(n: int, dim: int, rng: Generator) -> Tensor:
 def nearest_to(clips: Tensor, latents: Tensor, rng: Generator) -> Tensor:
     """Directions that the latents of `clips` (n,) are nearest to of `latents` (C, dim), any of them as likely as another,
     (n, dim); or that latent itself, where none is found."""
-    drawn = sphere(len(clips) * TRIES, latents.shape[1], rng).view(len(clips), TRIES, -1)
+    drawn = sphere(len(clips) * TRIES, latents.shape[1], rng).view(len(clips), TRIES, latents.shape[1])
     near = (drawn @ latents.T).argmax(-1) == clips[:, None]
     first = drawn[torch.arange(len(clips)), near.byte().argmax(1)]
     return torch.where(near.any(1)[:, None], first, latents[clips])
@@ -41,6 +42,7 @@ class LatentSchedule:
     longest: int
     clip_prob: float  # share of latents that are a clip's own; when an episode begins, those of the clip it begins in
     near_prob: float = 0.0  # then, of the others, share that are nearest to that clip's, not anywhere
+    near_steps: float = math.inf  # while that clip's episodes last no longer, or the hand still holds it
     own_return: bool = False  # a latent's return ends with it, in what its state is worth under it
 
     def lifetimes(self, n: int, rng: Generator) -> Tensor:
@@ -79,18 +81,20 @@ class SkillEnv:
         self.env.reset(ids)
         self.grace[ids] = 0
         clips = self.env.clip[ids]
-        self._draw(ids, clips, clips, near=self.schedule.near_prob)
+        near = self.schedule.near_prob * ~self.env.curriculum.firm(self.schedule.near_steps)
+        self._draw(ids, clips, clips, near[clips])
 
-    def _draw(self, ids: Tensor, clips: Tensor, moving: Tensor, *, near: float = 0.0) -> None:
+    def _draw(self, ids: Tensor, clips: Tensor, moving: Tensor, near: Tensor | None = None) -> None:
         """New latents for worlds `ids` (n,) that move as in clips `moving` (n,).
 
-        A share of them are those of `clips` (n,), of the others a share `near` those, the rest lie anywhere on the sphere.
+        A share of them are those of `clips` (n,), of the others shares `near` (n,) nearest to those, the rest lie anywhere on
+        the sphere.
         """
         own = torch.rand(len(ids), generator=self._rng) < self.schedule.clip_prob
         z = sphere(len(ids), self.schedule.dim, self._rng)
-        if near:
-            close = torch.rand(len(ids), generator=self._rng) < near
-            z = torch.where(close[:, None], nearest_to(clips, self.clip_latents, self._rng), z)
+        if near is not None:
+            close = (torch.rand(len(ids), generator=self._rng) < near).nonzero()[:, 0]
+            z[close] = nearest_to(clips[close], self.clip_latents, self._rng)
         self.z[ids] = torch.where(own[:, None], self.clip_latents[clips], z)
         self.z_clip[ids] = torch.where(own, clips, (z @ self.clip_latents.T).argmax(-1))
         self.left[ids] = self.schedule.lifetimes(len(ids), self._rng)

@@ -94,6 +94,10 @@ class Curriculum:
         """Steps between falls in episodes begun in each clip, (C,). No fall counts as half of one, no step as an episode."""
         return torch.where(self.steps > 0, self.steps / self.falls.clamp_min(0.5), float(self.episode_length))
 
+    def firm(self, steps: float) -> Tensor:
+        """Clips whose episodes last more than so many steps without the hand, (C,) bool."""
+        return (self.assist == 0) & (self.lengths > steps)
+
     @property
     def weights(self) -> Tensor:
         """How often to begin in each clip, (C,) sum 1."""

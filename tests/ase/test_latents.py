@@ -102,6 +102,26 @@ def test_where_an_episode_begins_all_latents_can_be_near_its_clip(material, huma
     assert 0.1 < (skills.z_clip != skills.env.clip).float().mean() < 0.35  # of half the latents half lie anywhere
 
 
+def test_latents_lie_near_a_clip_until_it_stays_up_for_so_long_without_the_hand(material, humanoid, demos):
+    skills = make(material, humanoid, demos)
+    skills.schedule = replace(skills.schedule, near_prob=1.0, near_steps=150)
+    curriculum, run = skills.env.curriculum, material.library.names.index("run")
+
+    def astray() -> torch.Tensor:  # clips that worlds begin in with another's latent
+        skills.reset(torch.arange(256))
+        return skills.env.clip[skills.z_clip != skills.env.clip].unique()
+
+    curriculum.steps[:], curriculum.falls[:] = 1000, 5
+    curriculum.falls[run] = 10  # 100 steps between them
+    curriculum.assist[:] = 0.02
+    assert not len(astray())
+    curriculum.assist[:] = 0
+    others = torch.arange(len(material.library.names))
+    assert torch.equal(astray(), others[others != run])
+    curriculum.falls[run] = 5
+    assert torch.equal(astray(), others)
+
+
 def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
     scale = window_normalizer(demos).std
     leash = Leash(demos, scale, 1.0, GRACE, lag=GRACE)
