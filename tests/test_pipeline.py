@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -196,6 +197,14 @@ def test_the_leash_is_timed_from_so_many_samples_on(timed_from, timed):
     for training.samples, expected in zip((511, 512), timed, strict=True):
         adapt(cfg, training)
         assert training.env.leash.timed is expected
+
+
+@pytest.mark.parametrize(("asked", "steps"), [("150", 150.0), ("null", math.inf)])
+def test_latents_lie_near_a_clip_for_as_long_as_is_asked(asked, steps):
+    cfg = toy(f"latent.near_steps={asked}")
+    assert (
+        build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)).env.schedule.near_steps == steps
+    )
 
 
 def test_poses_are_met_from_so_many_samples_on(tmp_path):
