@@ -75,7 +75,7 @@ def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, mater
     assert 1e-5 < manifest.graphs["policy"].parity.max_abs_error < 0.2
     assert manifest.graphs["encoder"] == before.graphs["encoder"]
     assert manifest.files["policy.onnx"].size < 0.5 * before.files["policy.onnx"].size
-    asked = np.eye(1, 69, 3), np.ones((1, 16))
+    asked = np.eye(1, 69, 3), np.ones((1, before.latent.dim))
     np.testing.assert_array_equal(SkillLibrary.open(store, version).act(*asked), made.skills.act(*asked))
     with pytest.raises(ValueError, match="humanoid@1 is quantised already"):
         quantised(store, version, material, Conditions())
