@@ -202,9 +202,8 @@ def test_the_leash_is_timed_from_so_many_samples_on(timed_from, timed):
 @pytest.mark.parametrize(("asked", "steps"), [("150", 150.0), ("null", math.inf)])
 def test_latents_lie_near_a_clip_for_as_long_as_is_asked(asked, steps):
     cfg = toy(f"latent.near_steps={asked}")
-    assert (
-        build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)).env.schedule.near_steps == steps
-    )
+    training = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
+    assert training.env.schedule.near_steps == steps
 
 
 def test_poses_are_met_from_so_many_samples_on(tmp_path):

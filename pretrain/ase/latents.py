@@ -42,7 +42,7 @@ class LatentSchedule:
     longest: int
     clip_prob: float  # share of latents that are a clip's own; when an episode begins, those of the clip it begins in
     near_prob: float = 0.0  # then, of the others, share that are nearest to that clip's, not anywhere
-    near_steps: float = math.inf  # while that clip's episodes last no longer, or the hand still holds it
+    near_steps: float = math.inf  # while the hand holds that clip, or so few steps lie between losses
     own_return: bool = False  # a latent's return ends with it, in what its state is worth under it
 
     def lifetimes(self, n: int, rng: Generator) -> Tensor:

@@ -95,7 +95,7 @@ class Curriculum:
         return torch.where(self.steps > 0, self.steps / self.falls.clamp_min(0.5), float(self.episode_length))
 
     def firm(self, steps: float) -> Tensor:
-        """Clips whose episodes last more than so many steps without the hand, (C,) bool."""
+        """Clips that the hand has let go of, with more than so many steps between falls, (C,) bool."""
         return (self.assist == 0) & (self.lengths > steps)
 
     @property
