@@ -27,7 +27,7 @@ class LatentConfig(Frozen):
     latent_time_max: Positive = 5.0  # s
     clip_latent_prob: Share = 0.5  # share of latents that are a clip's own, not drawn from the sphere
     near_prob: Share = 0.0  # where an episode begins, share of the others that are nearest to the clip it begins in
-    # until the hand has let go of that clip and its episodes last more steps than this between losses; then the way to all others is practised
+    # until the hand has let go of that clip and more steps than this lie between losses; then the way to others is practised
     near_steps: Positive | None = None  # null: always
     # a skill's return ends with it, as in ASE; otherwise it goes on under the next, and to be slow when that comes, pays
     own_return: bool = False
