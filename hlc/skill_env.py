@@ -42,8 +42,9 @@ class SkillEnv:
         self.env.reset(ids)
         self.goals.draw(ids, self.env.state())
 
-    def observe(self) -> Batch:
-        return observation(self.task, self.env.state(), self.goals.goal)
+    def observe(self, ids: Tensor | None = None) -> Batch:
+        rows = slice(None) if ids is None else ids
+        return observation(self.task, self.env.state()[rows], self.goals.goal[rows])
 
     def step(self, action: Tensor) -> Step:
         """Raw vectors (N, D), projected to the sphere, held for `llc_steps` control steps."""

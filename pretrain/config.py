@@ -46,9 +46,11 @@ class PPOConfig(Frozen):
     clip: Positive = 0.2
     lr: Positive = 5e-5  # first value; steered towards target_kl. 3e-4 takes the warm start apart
     target_kl: Positive = 0.04
-    value_lr: Positive = 5e-4
     epochs: Count = 2
     minibatch: Count = 1024
+    value_lr: Positive = 5e-4
+    value_epochs: Count = 2
+    value_minibatch: Count = 1024
     hidden: Layers = (256, 256)
     action_std: Positive = 0.1  # in units of the action scale; wider noise is told from mocap at once
     action_std_final: Positive = 0.05  # reached, by a constant factor a sample, after `action_std_samples`

@@ -170,7 +170,7 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
         return torch.optim.Adam(net.parameters(), lr, fused=True)
 
     policy = adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch
-    value = adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch
+    value = adam(nets.value, ppo.value_lr), ppo.value_epochs, ppo.value_minibatch
     tell_clips = adam(nets.discriminator, disc.lr), 1, disc.minibatch, disc.rows
     tell_skills = adam(nets.encoder, enc.lr), 1, enc.minibatch, enc.rows
     rise = {"rise": (cfg.recovery.rise_reward_weight, rise_reward(ground))} if ground.rising.any() else {}

@@ -12,7 +12,7 @@ from torch.nn.functional import normalize
 from pretrain.ase.leash import Leash
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import ActionScale, CharacterEnv
-from pretrain.sim.guide import NONE
+from pretrain.sim.guide import ALL, NONE, Rows
 
 LOOK = 3  # steps
 TOLD = 4  # numbers of what the value net is told beside the moment
@@ -101,23 +101,24 @@ class SkillEnv:
         self.grace[ids] = torch.where(self.z_clip[ids] == moving, self.grace[ids], self.leash.grace)
         self.env.falls.protect(ids, moving, self.z_clip[ids])
 
-    def observe(self) -> Batch:
-        seen = {"obs": self.env.obs(), "z": self.z.clone()}
-        return {**seen, "privileged": self._privileged()} if self.clocks else seen
+    def observe(self, ids: Tensor | None = None) -> Batch:
+        rows = ALL if ids is None else ids
+        seen = {"obs": self.env.obs(rows), "z": self.z[rows].clone()}
+        return {**seen, "privileged": self._privileged(rows)} if self.clocks else seen
 
-    def _privileged(self) -> Tensor:
-        """What decides how an episode goes on and the policy is not told, (N, F + TOLD).
+    def _privileged(self, ids: Rows) -> Tensor:
+        """What decides how the episodes of worlds `ids` (n,) go on and the policy is not told, (n, F + TOLD).
 
         The moment that the clock points at, how far that is, how long the world may still be too far, whether it is down,
         and for how long it may be. Of a skill that has just been asked for no clock is set yet: nothing is told.
         """
         guide, falls = self.env.guide, self.env.falls
-        down = (falls.down > 0).float()
-        slack = self.grace / max(self.leash.grace, self.leash.lag, 1)
-        patience = (falls.patience - falls.down) / max(falls.protection.patience, 1)
-        told = torch.stack([guide.apart(self.env.windows()), slack, down, down * patience], -1)
-        is_set = (guide.clip == self.z_clip) | (falls.down > 0) & (guide.clip != NONE)
-        return is_set[:, None] * torch.cat([guide.moment(), told], -1)
+        down, clock = falls.down[ids], guide.clip[ids]
+        slack = self.grace[ids] / max(self.leash.grace, self.leash.lag, 1)
+        patience = (down > 0) * (falls.patience[ids] - down) / max(falls.protection.patience, 1)
+        told = torch.stack([guide.apart(self.env.windows(ids), ids), slack, (down > 0).float(), patience], -1)
+        is_set = (clock == self.z_clip[ids]) | (down > 0) & (clock != NONE)
+        return is_set[:, None] * torch.cat([guide.moment(ids), told], -1)
 
     def step(self, action: Tensor) -> Step:
         held, before = self.z_clip.clone(), self.env.windows()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.linalg import vector_norm
 
 from pretrain.ase.style import Demos
 from pretrain.rl.rollout import Rollout
@@ -48,7 +49,8 @@ class Leash:
 
     def from_mean(self, windows: Tensor, clips: Tensor) -> Tensor:
         """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good from afar."""
-        return (windows / self.scale - self._mean[clips]).square().mean(-1).sqrt()
+        off = windows / self.scale - self._mean.index_select(0, clips)
+        return vector_norm(off, dim=-1) / off.shape[-1] ** 0.5
 
     def strayed(self, windows: Tensor, clips: Tensor) -> Tensor:
         """Worlds that are further away, (N,) bool."""

@@ -11,7 +11,7 @@ policy learns to act as it did and as corrected. (DAgger, Ross et al. 2011.) No 
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -24,6 +24,7 @@ from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.ppo import Metrics
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Noise, Step, collect
+from pretrain.sim.guide import ALL, Rows
 
 RATE = 0.05  # a turn, of a moment's mean error
 SELDOM = 8  # a moment that came less often is corrected by less
@@ -42,14 +43,18 @@ class Moments:
     def __init__(self, env: SkillEnv):
         self.env, self.num_envs = env, env.num_envs
 
-    def observe(self) -> Batch:
+    def observe(self, ids: Tensor | None = None) -> Batch:
+        return self.env.observe(ids) | self._told(ALL if ids is None else ids)
+
+    def _told(self, ids: Rows) -> Batch:
         env, guide = self.env.env, self.env.env.guide
-        in_time = (guide.clip == self.env.z_clip) & (env.falls.down == 0)
-        trust = ((FAR - guide.apart(env.windows())) / (FAR - NEAR)).clamp(0, 1)
-        return {**self.env.observe(), "moment": guide.moment_index(), "trust": trust * in_time}
+        in_time = (guide.clip == self.env.z_clip)[ids] & (env.falls.down == 0)[ids]
+        trust = ((FAR - guide.apart(env.windows(ids), ids)) / (FAR - NEAR)).clamp(0, 1)
+        return {"moment": guide.moment_index(ids), "trust": trust * in_time}
 
     def step(self, action: Tensor) -> Step:
-        return self.env.step(action)
+        step = self.env.step(action)
+        return replace(step, next_obs=step.next_obs | self._told(ALL))
 
     def reset(self, ids: Tensor) -> None:
         self.env.reset(ids)

@@ -63,7 +63,7 @@ def encoder_loss(net: Encoder, demos: Demos) -> Loss:
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         agreement = (net(batch["window"]) * batch["z"]).sum(-1).mean()
         rows = torch.randint(len(demos.windows), (len(batch["z"]),), generator=rng)
-        anchored = (net(demos.windows[rows]) * net.clip_latents[demos.clip[rows]]).sum(-1).mean()
+        anchored = (net(demos.windows.index_select(0, rows)) * net.clip_latents[demos.clip[rows]]).sum(-1).mean()
         return -agreement - anchored, {"enc_agreement": agreement, "enc_anchored": anchored}
 
     return loss

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.nn.functional import one_hot, softplus
+from torch.nn.functional import embedding, one_hot, softplus
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.library import MotionLibrary
@@ -36,7 +36,8 @@ class Demos:
     def sample(self, clips: Tensor, rng: Generator) -> Tensor:
         """A random window of each of `clips` (n,), (n, W * F)."""
         first = torch.cumsum(self.counts, 0) - self.counts
-        return self.windows[first[clips] + (torch.rand(len(clips), generator=rng) * self.counts[clips]).long()]
+        rows = first[clips] + (torch.rand(len(clips), generator=rng) * self.counts[clips]).long()
+        return self.windows.index_select(0, rows)
 
 
 def demonstrations(library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float = 120.0) -> Demos:
@@ -82,7 +83,7 @@ class Discriminator(nn.Module):
 
         Their spread within clips would be a finer unit, under which balance is learned late (docs/training.md).
         """
-        return ((window - self.centre[clip]) / self.spread).clamp(-self.BOUND, self.BOUND)
+        return ((window - embedding(clip, self.centre)) / self.spread).clamp(-self.BOUND, self.BOUND)
 
     def logit(self, normalised: Tensor, clip: Tensor) -> Tensor:
         code = self.CODE * one_hot(clip, len(self.centre)).to(normalised)

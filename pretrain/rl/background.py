@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import torch
 from torch import Generator, Tensor
 
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.rollout import Batch, Rollout
+
+Call = Callable[[Rollout], Tensor]
+Asked = dict[str, tuple[Callable[[], Tensor], Future[Tensor]]]
 
 PATIENCE = 10  # niceness of the learners: the engine comes first, they have the gaps around it
 
@@ -33,9 +37,14 @@ class Background:
         self._fits: list[Future[Scalars]] = []
         self.learned: Scalars = {}  # metrics that nobody has asked for yet
 
-    def ask(self, call: Callable[[Rollout], Tensor], rollout: Rollout) -> Future[Tensor]:
-        """`call(rollout)`, once all that was asked for before is done."""
-        return self._prompt.submit(call, rollout)
+    def ask(self, calls: Mapping[str, Call], rollout: Rollout) -> Asked:
+        """Each of `calls` of the rollout, one after the other."""
+        return {name: (partial(call, rollout), self._prompt.submit(call, rollout)) for name, call in calls.items()}
+
+    def answers(self, asked: Asked) -> dict[str, Tensor]:
+        """What they came to. Whoever waits for it takes the last upon itself, where nobody has begun them."""
+        here = {name: call() for name, (call, there) in reversed(asked.items()) if there.cancel()}
+        return {name: here[name] if name in here else there.result() for name, (_, there) in asked.items()}
 
     def begin(self, learners: Sequence[Learner], batch: Batch, seeds: Sequence[int]) -> None:
         """One learner after the other, each with random numbers of its own."""

@@ -42,7 +42,7 @@ class Learner:
         steps = skipped = 0
         for _ in range(self.epochs):
             order = torch.randperm(rows, generator=rng)[: self.max_rows]
-            shuffled = [batch[key][order].split(self.minibatch) for key in self.keys]
+            shuffled = [batch[key].index_select(0, order).split(self.minibatch) for key in self.keys]
             for minibatch in zip(*shuffled, strict=True):
                 loss, metrics = self.loss(dict(zip(self.keys, minibatch, strict=True)), rng)
                 skipped += not self._descend(loss)

@@ -53,8 +53,14 @@ def rewarded(rollout: Rollout, earned: dict[str, Tensor], recipe: Recipe, cfg: L
 
 
 def valued(rollout: Rollout, value: Value) -> tuple[Tensor, Tensor]:
-    """Of each step, and of where it led to, (T, N) each."""
-    return value.unscaled(rollout.obs), value.unscaled(rollout.next_obs)
+    """Of each step, and of where it led to, (T, N) each. What goes on leads to the next step, whose value is known; nobody
+    asks for it after a termination."""
+    here = value.unscaled(rollout.obs)
+    there = here.roll(-1, 0)
+    elsewhere = rollout.truncated.clone()
+    elsewhere[-1] = True
+    there[elsewhere] = value.unscaled({name: x[elsewhere] for name, x in rollout.next_obs.items()})
+    return here, there
 
 
 @torch.no_grad()
@@ -85,9 +91,9 @@ def iterate(
     rollout = collect(env, untied(deepcopy(policy)), noise, cfg.horizon, rng)  # its weights tied once, not at each step
     collected = time.perf_counter()
     learned = background.report()
-    earned = {name: background.ask(term, rollout) for name, (_, term) in recipe.rewards.items()}
+    earned = background.ask({name: term for name, (_, term) in recipe.rewards.items()}, rollout)
     values = valued(rollout, value)
-    rollout, scalars = rewarded(rollout, {name: asked.result() for name, asked in earned.items()}, recipe, cfg)
+    rollout, scalars = rewarded(rollout, background.answers(earned), recipe, cfg)
     batch = with_advantages(rollout, values, value, cfg)
     first, *seeds = torch.randint(2**62, (2 + len(recipe.others),), generator=rng).tolist()
     background.begin((recipe.value, *recipe.others), batch, seeds)

@@ -28,7 +28,7 @@ class Replay:
     def sample(self, n: int, rng: Generator) -> Batch:
         """Rows (n, ...), some perhaps twice; none while there are none."""
         rows = torch.randint(max(self.filled, 1), (n if self.filled else 0,), generator=rng)
-        return {name: x[rows] for name, x in self.rows.items()}
+        return {name: x.index_select(0, rows) for name, x in self.rows.items()}
 
     def snapshot(self) -> dict[str, Tensor]:
         return {**{name: x[: self.filled].clone() for name, x in self.rows.items()}, "next": torch.tensor(self.next)}

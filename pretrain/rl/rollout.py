@@ -24,11 +24,15 @@ class Step:
 
 
 class Env(Protocol):
-    """N worlds. `step` never resets: the caller sees the true next observation, then resets what is done."""
+    """N worlds. `step` never resets: the caller sees the true next observation, then resets what is done. Worlds where nothing
+    terminated or was truncated are observed next as the step said."""
 
     num_envs: int
 
-    def observe(self) -> Batch: ...
+    def observe(self, ids: Tensor | None = None) -> Batch:
+        """Of worlds `ids` (n,), or of all."""
+        ...
+
     def step(self, action: Tensor) -> Step: ...
     def reset(self, ids: Tensor) -> None: ...
 
@@ -83,8 +87,8 @@ def collect(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator
     observed: list[Batch] = []
     taken: list[tuple[Tensor, Tensor]] = []
     ended: list[Tensor] = []
+    obs = env.observe()
     for _ in range(horizon):
-        obs = env.observe()
         action, logp = policy.act(obs, noise.draw(rng))
         step = env.step(action)
         observed.append(obs)
@@ -93,6 +97,7 @@ def collect(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator
         over = step.terminated | step.truncated
         ended.append(over if step.goes_on is None else over & ~step.goes_on)
         env.reset(ended[-1].nonzero()[:, 0])
+        obs = _anew(env, over.nonzero()[:, 0], step.next_obs)
     return Rollout(
         obs=_stack(observed),
         next_obs=_stack([step.next_obs for step in steps]),
@@ -104,6 +109,14 @@ def collect(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator
         ended=torch.stack(ended),
         extras=_stack([step.extras for step in steps]),
     )
+
+
+def _anew(env: Env, ids: Tensor, seen: Batch) -> Batch:
+    """`seen` (N, ...), but of worlds `ids` (n,) as they are now."""
+    if not len(ids):
+        return seen
+    now = env.observe(ids)
+    return {name: x.index_copy(0, ids, now[name]) for name, x in seen.items()}
 
 
 def _stack(batches: list[Batch]) -> Batch:

@@ -18,7 +18,7 @@ from pretrain.sim.curriculum import Curriculum, leading_force, paces, upright_to
 from pretrain.sim.falls import NOBODY, Falls, Protection, lying
 from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.ground import Ground, ground_of
-from pretrain.sim.guide import NONE, Guide
+from pretrain.sim.guide import ALL, NONE, Guide, Rows
 from pretrain.sim.lift import Lift
 from pretrain.sim.starts import Starts, clip_starts, looked_at, still_starts
 
@@ -107,9 +107,9 @@ class CharacterEnv:
 
     def _begin(self, ids: Tensor, clips: Tensor, starts: Starts, rows: Tensor) -> None:
         """In `rows` (n,) of `starts`, as in clips (n,)."""
-        states = starts.states[rows]
+        states = starts.states.index_select(0, rows)
         self.backend.place(ids, unflat(states[:, -1]))
-        self.states[ids], self.frames[ids] = states, starts.frames[rows]
+        self.states[ids], self.frames[ids] = states, starts.frames.index_select(0, rows)
         self.age[ids], self.clip[ids] = 0, clips
         self.falls.begin(ids, clips)
         self.guide.begin(ids, clips, starts.times[rows])
@@ -177,13 +177,13 @@ class CharacterEnv:
         """Worlds where more than the feet met the ground in the last step, (N,) bool."""
         return (self.backend.touching() & ~self._may_touch).any(-1)
 
-    def obs(self) -> Tensor:
-        """(N, 13 + 2 J)."""
-        return proprioception(self.backend.state())
+    def obs(self, ids: Rows = ALL) -> Tensor:
+        """Of worlds `ids` (n,), (n, 13 + 2 J)."""
+        return proprioception(self.backend.state()[ids])
 
-    def windows(self) -> Tensor:
-        """Style windows up to now, (N, W * F)."""
-        return self.frames.flatten(1)
+    def windows(self, ids: Rows = ALL) -> Tensor:
+        """Style windows of worlds `ids` (n,) up to now, (n, W * F)."""
+        return self.frames[ids].flatten(1)
 
     def snapshot(self) -> dict[str, Tensor]:
         """Everything `restore` needs to go on bit for bit."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.linalg import vector_norm
 
 from pretrain.characters.rotations import conjugate, log, multiply, normalize, rotate
 from pretrain.characters.state import CharacterState, unflat
@@ -25,7 +26,11 @@ HASTE = 1.3  # of a clip's pace, for who is to rise: the clips take up to 3.8 s,
 LEAD = 0.05  # s
 SPARSE = 4  # of the moments kept, each so many-th is enough to find the nearest
 NONE = -1  # no clip yet: the nearest moment is where to begin
+ALL = slice(None)
 STATE = ("clip", "time", "turned", "moved")
+
+
+Rows = Tensor | slice  # which of N worlds
 
 
 def aim(there: CharacterState) -> Tensor:
@@ -43,17 +48,18 @@ class Guide:
     def __init__(self, library: MotionLibrary, starts: Starts, rising: Tensor, num_envs: int):
         self.library, self._starts, self._rising = library, starts, rising
         self._first = torch.cumsum(starts.counts, 0) - starts.counts
-        self._windows = starts.frames.flatten(1)  # (M, W * F)
+        windows = starts.frames.flatten(1)  # (M, W * F)
         frames = starts.frames[:, -1]
         self._moments = ((frames - frames.mean(0)) / frames.std(0).clamp_min(0.03)).contiguous()  # (M, F)
-        self._scale = self._windows.std(0).clamp_min(0.03)
+        self._scale = windows.std(0).clamp_min(0.03)
+        self._windows = windows / self._scale
         states = unflat(starts.states[:, -1])
         self._aims, self._poses = aim(states), states.joint_pos.contiguous()  # (M, J)
-        self._rows = torch.arange(0, len(self._windows), SPARSE)
+        self._rows = torch.arange(0, len(windows), SPARSE)
         steps = (library.durations * CONTROL_RATE).long() + 1
         self._last, self.moments = torch.cumsum(steps, 0) - 1, int(steps.sum())
         self._of = torch.arange(len(starts.counts)).repeat_interleave(starts.counts)[self._rows]
-        self._sparse = self._windows[self._rows] / self._scale
+        self._sparse = self._windows[self._rows]
         self.clip = torch.zeros(num_envs, dtype=torch.long)
         self.time = torch.zeros(num_envs)  # s
         self.turned = torch.zeros(num_envs, 4)  # the clip's world in ours, a turn about z
@@ -71,7 +77,8 @@ class Guide:
         `windows` (N, W * F) and `state` (N,) are where the characters are now.
         """
         down = down & self._rising.any()
-        self._keep_time(windows)
+        scaled = windows / self._scale
+        self._keep_time(scaled)
         self.time += torch.where(down, HASTE, 1.0) / CONTROL_RATE
         over = self.time > self.library.durations[self.clip]
         changed = (self.clip == NONE) | torch.where(down, ~self._rising[self.clip] | over, self.clip != like)
@@ -83,16 +90,16 @@ class Guide:
         anew = changed.nonzero()[:, 0]
         if len(anew):
             ways = torch.where(down[anew, None], self._rising[self._of], self._of == like[anew, None])
-            apart = torch.cdist(windows[anew] / self._scale, self._sparse).masked_fill(~ways, torch.inf)
+            apart = torch.cdist(scaled[anew], self._sparse).masked_fill(~ways, torch.inf)
             nearest = self._rows[apart.argmin(1)]
             clips = torch.searchsorted(self._first, nearest, right=True) - 1
             self._here(anew, clips, self._starts.times[nearest], state[anew])
 
-    def _keep_time(self, windows: Tensor) -> None:
+    def _keep_time(self, scaled: Tensor) -> None:
         """A clock may run a quarter fast or slow: nobody who sees no clock can keep to the hundredth of a second."""
         sooner, later = self.time - 1 / RATE, self.time + 1 / RATE
         times = torch.stack([self.time, sooner.clamp_min(0), later])
-        best = torch.stack([self._apart(windows, time) for time in times]).argmin(0)
+        best = torch.stack([self._apart(scaled, time) for time in times]).argmin(0)
         self.time = times.gather(0, best[None])[0]
 
     def _here(self, ids: Tensor, clips: Tensor, times: Tensor, state: CharacterState) -> None:
@@ -107,31 +114,35 @@ class Guide:
 
     def aim(self) -> Tensor:
         """Joint targets (N, J) rad that bring the bodies to where they should be."""
-        return self._aims[self._row(self.time)]
+        return self._aims.index_select(0, self._row(self.time))
 
     def pose(self) -> Tensor:
         """Joint angles (N, J) rad of where the bodies should be."""
-        return self._poses[self._row(self.time)]
+        return self._poses.index_select(0, self._row(self.time))
 
-    def moment(self) -> Tensor:
-        """Style frames (N, F) of where the bodies should be, about the clips' mean and in their spread."""
-        return self._moments[self._row(self.time)]
+    def moment(self, ids: Rows = ALL) -> Tensor:
+        """Style frames (n, F) of where worlds `ids` (n,) should be, about the clips' mean and in their spread."""
+        return self._moments.index_select(0, self._row(self.time[ids], ids))
 
-    def moment_index(self) -> Tensor:
-        """Of all `moments`, a control step apart, one clip's after the other's: where the bodies should be, (N,)."""
-        first = torch.where(self.clip > 0, self._last[self.clip - 1] + 1, 0)
-        return (first + (self.time * CONTROL_RATE).round().long()).minimum(self._last[self.clip])
+    def moment_index(self, ids: Rows = ALL) -> Tensor:
+        """Of all `moments`, a control step apart, one clip's after the other's: where worlds `ids` (n,) should be, (n,)."""
+        clip = self.clip[ids]
+        first = torch.where(clip > 0, self._last[clip - 1] + 1, 0)
+        return (first + (self.time[ids] * CONTROL_RATE).round().long()).minimum(self._last[clip])
 
-    def apart(self, windows: Tensor) -> Tensor:
-        """How far `windows` (N, W * F) are from where they should be: root mean square, in the clips' spread, (N,)."""
-        return self._apart(windows, self.time)
+    def apart(self, windows: Tensor, ids: Rows = ALL) -> Tensor:
+        """How far `windows` (n, W * F) of worlds `ids` (n,) are from where they should be: root mean square, in the clips'
+        spread, (n,)."""
+        return self._apart(windows / self._scale, self.time[ids], ids)
 
-    def _apart(self, windows: Tensor, times: Tensor) -> Tensor:
-        return ((windows - self._windows[self._row(times)]) / self._scale).square().mean(-1).sqrt()
+    def _apart(self, scaled: Tensor, times: Tensor, ids: Rows = ALL) -> Tensor:
+        off = scaled - self._windows.index_select(0, self._row(times, ids))
+        return vector_norm(off, dim=-1) / off.shape[-1] ** 0.5
 
-    def _row(self, times: Tensor) -> Tensor:
-        """Of the moments kept, where the worlds' clips are at `times` (N,) s, (N,)."""
-        return self._first[self.clip] + (times * RATE).round().long().minimum(self._starts.counts[self.clip] - 1)
+    def _row(self, times: Tensor, ids: Rows = ALL) -> Tensor:
+        """Of the moments kept, where the clips of worlds `ids` (n,) are at `times` (n,) s, (n,)."""
+        clip = self.clip[ids]
+        return self._first[clip] + (times * RATE).round().long().minimum(self._starts.counts[clip] - 1)
 
     def wrench(self, ids: Tensor, state: CharacterState) -> Tensor:
         """Force and torque on the roots of worlds `ids` (n,) in `state` (n,), towards their moment: (n, 6) N, N m."""

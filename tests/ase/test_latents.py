@@ -184,6 +184,24 @@ def test_coming_nearer_to_the_clip_pays_what_going_away_costs(material, humanoid
 
 
 @pytest.mark.parametrize("own_return", [False, True])
+def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoid, own_return):
+    skills = make(every_clip, humanoid, every_clip.demos, longest=8)
+    skills.schedule = replace(skills.schedule, own_return=own_return)
+    some, ends = torch.tensor([3, 1, 200]), 0
+    for _ in range(20):
+        step = skills.step(torch.zeros(256, 28))
+        over = step.terminated | step.truncated
+        assert step.goes_on is not None
+        skills.reset((over & ~step.goes_on).nonzero()[:, 0])
+        now, of_some = skills.observe(), skills.observe(some)
+        for name, seen in now.items():
+            assert torch.equal(seen[~over], step.next_obs[name][~over]), name
+            torch.testing.assert_close(of_some[name], seen[some])
+        ends += int(over.sum())
+    assert ends > 0
+
+
+@pytest.mark.parametrize("own_return", [False, True])
 def test_a_skills_return_ends_with_it_where_asked_and_the_episode_does_not(material, humanoid, demos, own_return):
     skills = make(material, humanoid, demos, longest=3)
     skills.schedule = replace(skills.schedule, own_return=own_return)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -40,6 +43,40 @@ def test_learners_beside_the_loop_learn_what_they_learn_in_it():
     (alone, expected), (together, found) = learnt(None), learnt(Background())
     assert alone == together
     assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+def test_who_waits_for_answers_takes_those_upon_itself_that_nobody_has_begun():
+    begun, quick_is_done = threading.Event(), threading.Event()
+    found: dict[str, str] = {}
+
+    def slow(rollout: Any) -> torch.Tensor:
+        begun.set()
+        assert quick_is_done.wait(30), "nobody else has done it"
+        found["slow"] = threading.current_thread().name
+        return rollout + 1
+
+    def quick(rollout: Any) -> torch.Tensor:
+        found["quick"] = threading.current_thread().name
+        quick_is_done.set()
+        return rollout + 2
+
+    background, rollout = Background(), torch.zeros(2)
+    asked = background.ask({"slow": slow, "quick": quick}, rollout)  # pyright: ignore[reportArgumentType]
+    assert begun.wait(30)
+    answers = background.answers(asked)
+    assert list(answers) == ["slow", "quick"]
+    assert [float(x[0]) for x in answers.values()] == [1.0, 2.0]
+    assert found["quick"] == threading.current_thread().name != found["slow"]
+
+
+def test_a_question_that_fails_fails_where_its_answer_is_waited_for():
+    def impossible(rollout: Any) -> torch.Tensor:
+        raise ValueError("no such reward")
+
+    background = Background()
+    asked = background.ask({"one": impossible}, torch.zeros(1))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="no such reward"):
+        background.answers(asked)
 
 
 def test_what_is_learned_before_a_report_is_kept_for_it(rng):

@@ -13,7 +13,7 @@ import torch
 from pretrain.rl import checkpoint
 from pretrain.rl.background import Background
 from pretrain.rl.learner import Diverged, Learner
-from pretrain.rl.loop import LoopConfig, Recipe, iterate
+from pretrain.rl.loop import LoopConfig, Recipe, iterate, valued
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Batch, Noise, Step, collect
@@ -36,8 +36,8 @@ class Track:
         self.x[ids] = 4 * torch.rand(len(ids), 1, generator=self.rng) - 2
         self.age[ids] = 0
 
-    def observe(self) -> Batch:
-        return {"obs": self.x.clone()}
+    def observe(self, ids: torch.Tensor | None = None) -> Batch:
+        return {"obs": self.x.clone() if ids is None else self.x[ids]}
 
     def step(self, action: torch.Tensor) -> Step:
         self.x = self.x + 0.3 * action.clamp(-1, 1)
@@ -84,6 +84,17 @@ def test_the_next_observation_is_the_true_one_also_where_an_episode_ends():
     torch.testing.assert_close(rollout.next_obs["obs"], rollout.extras["seen"])
     going_on = ~ended[:-1]
     torch.testing.assert_close(rollout.obs["obs"][1:][going_on], rollout.next_obs["obs"][:-1][going_on])
+
+
+def test_values_of_where_steps_led_are_those_of_the_true_next_observations():
+    policy, value, _, rng = parts()
+    rollout = collect(Track(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
+    assert rollout.truncated.any()
+    assert rollout.terminated.any()
+    here, there = valued(rollout, value)
+    torch.testing.assert_close(here, value.unscaled(rollout.obs))
+    counts = ~rollout.terminated
+    torch.testing.assert_close(there[counts], value.unscaled(rollout.next_obs)[counts])
 
 
 def test_a_world_that_failed_and_goes_on_is_not_reset():
