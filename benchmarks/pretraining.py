@@ -22,7 +22,7 @@ from pretrain.rl.run import load_config
 from pretrain.sim.backend import Backend
 from pretrain.train import build, warm_up
 
-TURNS = 20  # in a round
+TURNS = 20  # in a round: its end waits for what is still learned, which a run never does
 
 
 class Witness:
