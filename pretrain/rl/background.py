@@ -1,56 +1,64 @@
-"""Two cores for a loop: what the engine leaves of the second one is for rewards and for learners that nobody waits for."""
+"""Two cores for a loop: what the engine leaves of the second one is for learners that nobody waits for, then for rewards."""
 
 from __future__ import annotations
 
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from functools import partial
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator
 
 from pretrain.rl.learner import Learner, Scalars
-from pretrain.rl.rollout import Batch, Rollout
+from pretrain.rl.rollout import Batch
 
-Call = Callable[[Rollout], Tensor]
-Asked = dict[str, tuple[Callable[[], Tensor], Future[Tensor]]]
+PATIENCE = 10  # niceness of what is done here: the engine comes first, this has the gaps around it
+T = TypeVar("T")
 
-PATIENCE = 10  # niceness of the learners: the engine comes first, they have the gaps around it
+
+@dataclass(frozen=True)
+class Asked(Generic[T]):
+    """A call whose answer somebody will wait for."""
+
+    call: Callable[[], T]
+    answer: Future[T]
 
 
 class Background:
-    """Work beside the loop: rewards, and learners that are fitted while the next rollout is collected, which needs the policy
-    alone.
+    """Work beside the loop, one piece after the other: learners that are fitted while the next rollout is collected, which
+    needs the policy alone, and then what its steps are worth to what has been learned.
 
-    Nobody may look at what they learn between `begin` and `finish`. Layers this small gain little from a second thread, two
-    networks on one thread each do; and the bits are the same on one core as on many: on Intel's processors a product that
+    Nobody else may look at what they learn between `begin` and `finish`. Layers this small gain little from a second thread,
+    two networks on one thread each do; and the bits are the same on one core as on many: on Intel's processors a product that
     two threads share is rounded otherwise.
     """
 
     def __init__(self) -> None:
-        self._prompt = ThreadPoolExecutor(1, "rewards", torch.set_num_threads, (1,))
-        self._patient = ThreadPoolExecutor(1, "learners", _be_patient)
+        self._thread = ThreadPoolExecutor(1, "learners", _be_patient)
         self._fits: list[Future[Scalars]] = []
         self.learned: Scalars = {}  # metrics that nobody has asked for yet
 
-    def ask(self, calls: Mapping[str, Call], rollout: Rollout) -> Asked:
-        """Each of `calls` of the rollout, one after the other."""
-        return {name: (partial(call, rollout), self._prompt.submit(call, rollout)) for name, call in calls.items()}
+    def ask(self, call: Callable[[], T]) -> Asked[T]:
+        """`call`, after all that has begun and been asked before."""
+        return Asked(call, self._thread.submit(call))
 
-    def answers(self, asked: Asked) -> dict[str, Tensor]:
-        """What they came to. Whoever waits for it takes the last upon itself, where nobody has begun them."""
-        here = {name: call() for name, (call, there) in reversed(asked.items()) if there.cancel()}
-        return {name: here[name] if name in here else there.result() for name, (_, there) in asked.items()}
+    def answers(self, asked: Sequence[Asked[T]]) -> list[T]:
+        """What they came to, once nobody learns any more. Whoever waits for it takes the last calls upon itself, where nobody
+        has begun them."""
+        self.finish()
+        here = {i: asked[i].call() for i in reversed(range(len(asked))) if asked[i].answer.cancel()}
+        return [here[i] if i in here else each.answer.result() for i, each in enumerate(asked)]
 
     def begin(self, learners: Sequence[Learner], batch: Batch, seeds: Sequence[int]) -> None:
         """One learner after the other, each with random numbers of its own."""
         assert not self._fits, "what has begun is finished first"
         self._fits = [
-            self._patient.submit(learner.fit, batch, Generator().manual_seed(seed))
+            self._thread.submit(learner.fit, batch, Generator().manual_seed(seed))
             for learner, seed in zip(learners, seeds, strict=True)
         ]
 

@@ -6,18 +6,19 @@ import time
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Generator, Tensor
 
-from pretrain.rl.background import Background
+from pretrain.rl.background import Asked, Background
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.mirror import untied
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.returns import gae
-from pretrain.rl.rollout import Batch, Env, Noise, Rollout, collect
+from pretrain.rl.rollout import Batch, Env, Noise, Rollout, joined, steps
 
-Reward = Callable[[Rollout], Tensor]  # -> (T, N); computed on a thread of its own, while the value net is read
+Reward = Callable[[Rollout], Tensor]  # -> (T, N); computed on another thread, step by step, while later steps are taken
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,18 @@ class LoopConfig:
     env_reward_weight: float = 0.0
 
 
+@dataclass(frozen=True)
+class Judged:
+    """What some steps are worth, (T, N) each."""
+
+    value: Tensor  # of the states that they began in
+    earned: dict[str, Tensor]  # by each reward term
+
+
+def judge(rollout: Rollout, value: Value, recipe: Recipe) -> Judged:
+    return Judged(value.unscaled(rollout.obs), {name: term(rollout) for name, (_, term) in recipe.rewards.items()})
+
+
 def rewarded(rollout: Rollout, earned: dict[str, Tensor], recipe: Recipe, cfg: LoopConfig) -> tuple[Rollout, Scalars]:
     """Total reward = weighted environment reward + weighted terms `earned` (T, N); every term's mean is logged unweighted."""
     total = cfg.env_reward_weight * rollout.reward
@@ -52,15 +65,14 @@ def rewarded(rollout: Rollout, earned: dict[str, Tensor], recipe: Recipe, cfg: L
     return replace(rollout, reward=total), scalars
 
 
-def valued(rollout: Rollout, value: Value) -> tuple[Tensor, Tensor]:
-    """Of each step, and of where it led to, (T, N) each. What goes on leads to the next step, whose value is known; nobody
-    asks for it after a termination."""
-    here = value.unscaled(rollout.obs)
+def valued(rollout: Rollout, here: Tensor, value: Value) -> Tensor:
+    """Where each step led to, (T, N), given the values `here` (T, N) of where it began. What goes on leads to the next step,
+    whose value is known; nobody asks for it after a termination."""
     there = here.roll(-1, 0)
     elsewhere = rollout.truncated.clone()
     elsewhere[-1] = True
     there[elsewhere] = value.unscaled({name: x[elsewhere] for name, x in rollout.next_obs.items()})
-    return here, there
+    return there
 
 
 @torch.no_grad()
@@ -88,13 +100,21 @@ def iterate(
     """One turn of the loop. Returns everything worth logging, timings in seconds included; of all learners but the policy's
     what they learned from the rollout before."""
     started = time.perf_counter()
-    rollout = collect(env, untied(deepcopy(policy)), noise, cfg.horizon, rng)  # its weights tied once, not at each step
+    taken: list[Rollout] = []
+    asked: list[Asked[Judged]] = []
+    for step in steps(
+        env, untied(deepcopy(policy)), noise, cfg.horizon, rng
+    ):  # its weights tied once, not at each step
+        taken.append(step)
+        asked.append(background.ask(partial(judge, step, value, recipe)))
+    rollout = joined(taken)
     collected = time.perf_counter()
     learned = background.report()
-    earned = background.ask({name: term for name, (_, term) in recipe.rewards.items()}, rollout)
-    values = valued(rollout, value)
-    rollout, scalars = rewarded(rollout, background.answers(earned), recipe, cfg)
-    batch = with_advantages(rollout, values, value, cfg)
+    judged = background.answers(asked)
+    here = torch.cat([step.value for step in judged])
+    earned = {name: torch.cat([step.earned[name] for step in judged]) for name in recipe.rewards}
+    rollout, scalars = rewarded(rollout, earned, recipe, cfg)
+    batch = with_advantages(rollout, (here, valued(rollout, here, value)), value, cfg)
     first, *seeds = torch.randint(2**62, (2 + len(recipe.others),), generator=rng).tolist()
     background.begin((recipe.value, *recipe.others), batch, seeds)
     scalars |= recipe.policy.fit(batch, Generator().manual_seed(first))

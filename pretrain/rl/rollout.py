@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -81,34 +82,47 @@ class Rollout:
 
 
 @torch.no_grad()
-def collect(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator) -> Rollout:
-    """`horizon` steps of every world under `policy`, resetting worlds between steps as they end."""
-    steps: list[Step] = []
-    observed: list[Batch] = []
-    taken: list[tuple[Tensor, Tensor]] = []
-    ended: list[Tensor] = []
+def steps(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator) -> Iterator[Rollout]:
+    """`horizon` steps of every world under `policy`, a rollout each, resetting worlds between them as they end."""
     obs = env.observe()
     for _ in range(horizon):
         action, logp = policy.act(obs, noise.draw(rng))
         step = env.step(action)
-        observed.append(obs)
-        taken.append((action, logp))
-        steps.append(step)
         over = step.terminated | step.truncated
-        ended.append(over if step.goes_on is None else over & ~step.goes_on)
-        env.reset(ended[-1].nonzero()[:, 0])
+        ended = over if step.goes_on is None else over & ~step.goes_on
+        yield Rollout(
+            obs=_one(obs),
+            next_obs=_one(step.next_obs),
+            action=action[None],
+            logp=logp[None],
+            reward=step.reward[None],
+            terminated=step.terminated[None],
+            truncated=step.truncated[None],
+            ended=ended[None],
+            extras=_one(step.extras),
+        )
+        env.reset(ended.nonzero()[:, 0])
         obs = _anew(env, over.nonzero()[:, 0], step.next_obs)
+
+
+def joined(parts: Sequence[Rollout]) -> Rollout:
+    """One rollout of `parts` that follow one another."""
     return Rollout(
-        obs=_stack(observed),
-        next_obs=_stack([step.next_obs for step in steps]),
-        action=torch.stack([action for action, _ in taken]),
-        logp=torch.stack([logp for _, logp in taken]),
-        reward=torch.stack([step.reward for step in steps]),
-        terminated=torch.stack([step.terminated for step in steps]),
-        truncated=torch.stack([step.truncated for step in steps]),
-        ended=torch.stack(ended),
-        extras=_stack([step.extras for step in steps]),
+        obs=_cat([part.obs for part in parts]),
+        next_obs=_cat([part.next_obs for part in parts]),
+        action=torch.cat([part.action for part in parts]),
+        logp=torch.cat([part.logp for part in parts]),
+        reward=torch.cat([part.reward for part in parts]),
+        terminated=torch.cat([part.terminated for part in parts]),
+        truncated=torch.cat([part.truncated for part in parts]),
+        ended=torch.cat([part.ended for part in parts]),
+        extras=_cat([part.extras for part in parts]),
     )
+
+
+def collect(env: Env, policy: Policy, noise: Noise, horizon: int, rng: Generator) -> Rollout:
+    """`horizon` steps, as one rollout."""
+    return joined(list(steps(env, policy, noise, horizon, rng)))
 
 
 def _anew(env: Env, ids: Tensor, seen: Batch) -> Batch:
@@ -119,5 +133,9 @@ def _anew(env: Env, ids: Tensor, seen: Batch) -> Batch:
     return {name: x.index_copy(0, ids, now[name]) for name, x in seen.items()}
 
 
-def _stack(batches: list[Batch]) -> Batch:
-    return {name: torch.stack([batch[name] for batch in batches]) for name in batches[0]}
+def _one(batch: Batch) -> Batch:
+    return {name: x[None] for name, x in batch.items()}
+
+
+def _cat(batches: list[Batch]) -> Batch:
+    return {name: torch.cat([batch[name] for batch in batches]) for name in batches[0]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import pytest
 import torch
@@ -49,34 +48,43 @@ def test_who_waits_for_answers_takes_those_upon_itself_that_nobody_has_begun():
     begun, quick_is_done = threading.Event(), threading.Event()
     found: dict[str, str] = {}
 
-    def slow(rollout: Any) -> torch.Tensor:
+    def slow() -> int:
         begun.set()
         assert quick_is_done.wait(30), "nobody else has done it"
         found["slow"] = threading.current_thread().name
-        return rollout + 1
+        return 1
 
-    def quick(rollout: Any) -> torch.Tensor:
+    def quick() -> int:
         found["quick"] = threading.current_thread().name
         quick_is_done.set()
-        return rollout + 2
+        return 2
 
-    background, rollout = Background(), torch.zeros(2)
-    asked = background.ask({"slow": slow, "quick": quick}, rollout)  # pyright: ignore[reportArgumentType]
+    background = Background()
+    asked = [background.ask(slow), background.ask(quick)]
     assert begun.wait(30)
-    answers = background.answers(asked)
-    assert list(answers) == ["slow", "quick"]
-    assert [float(x[0]) for x in answers.values()] == [1.0, 2.0]
+    assert background.answers(asked) == [1, 2]
     assert found["quick"] == threading.current_thread().name != found["slow"]
 
 
+def test_who_asks_is_answered_by_what_has_learned(rng):
+    background, (net, learner) = Background(), fitting("one", rng)
+    batch = {"x": torch.randn(20_000, 3, generator=rng)}
+    before = net.weight.detach().clone()
+    background.begin([learner], batch, [0])
+    asked = [background.ask(lambda: net.weight.detach().clone()) for _ in range(3)]
+    answers = background.answers(asked)
+    assert all(torch.equal(answer, net.weight) for answer in answers)
+    assert not torch.equal(before, net.weight)
+
+
 def test_a_question_that_fails_fails_where_its_answer_is_waited_for():
-    def impossible(rollout: Any) -> torch.Tensor:
+    def impossible() -> torch.Tensor:
         raise ValueError("no such reward")
 
     background = Background()
-    asked = background.ask({"one": impossible}, torch.zeros(1))  # pyright: ignore[reportArgumentType]
+    asked = background.ask(impossible)
     with pytest.raises(ValueError, match="no such reward"):
-        background.answers(asked)
+        background.answers([asked])
 
 
 def test_what_is_learned_before_a_report_is_kept_for_it(rng):

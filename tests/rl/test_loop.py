@@ -91,8 +91,7 @@ def test_values_of_where_steps_led_are_those_of_the_true_next_observations():
     rollout = collect(Track(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
     assert rollout.truncated.any()
     assert rollout.terminated.any()
-    here, there = valued(rollout, value)
-    torch.testing.assert_close(here, value.unscaled(rollout.obs))
+    there = valued(rollout, value.unscaled(rollout.obs), value)
     counts = ~rollout.terminated
     torch.testing.assert_close(there[counts], value.unscaled(rollout.next_obs)[counts])
 
