@@ -29,6 +29,7 @@ class LatentConfig(Frozen):
     near_prob: Share = 0.0  # where an episode begins, share of the others that are nearest to the clip it begins in
     # until the hand has let go of that clip and more steps than this lie between losses; then the way to others is practised
     near_steps: Positive | None = None  # null: always
+    near_after: Share = 0.0  # of near_prob, what is left from then on
     # a skill's return ends with it, as in ASE; otherwise it goes on under the next, and to be slow when that comes, pays
     own_return: bool = False
 

@@ -101,6 +101,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         cfg.latent.clip_latent_prob,
         cfg.latent.near_prob,
         cfg.latent.near_steps or math.inf,
+        cfg.latent.near_after,
         cfg.latent.own_return,
     )
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)

@@ -43,6 +43,7 @@ class LatentSchedule:
     clip_prob: float  # share of latents that are a clip's own; when an episode begins, those of the clip it begins in
     near_prob: float = 0.0  # then, of the others, share that are nearest to that clip's, not anywhere
     near_steps: float = math.inf  # while the hand holds that clip, or so few steps lie between losses
+    near_after: float = 0.0  # and this share of near_prob from then on
     own_return: bool = False  # a latent's return ends with it, in what its state is worth under it
 
     def lifetimes(self, n: int, rng: Generator) -> Tensor:
@@ -81,7 +82,8 @@ class SkillEnv:
         self.env.reset(ids)
         self.grace[ids] = 0
         clips = self.env.clip[ids]
-        near = self.schedule.near_prob * ~self.env.curriculum.firm(self.schedule.near_steps)
+        firm = self.env.curriculum.firm(self.schedule.near_steps)
+        near = self.schedule.near_prob * torch.where(firm, self.schedule.near_after, 1.0)
         self._draw(ids, clips, clips, near[clips])
 
     def _draw(self, ids: Tensor, clips: Tensor, moving: Tensor, near: Tensor | None = None) -> None:

@@ -122,6 +122,16 @@ def test_latents_lie_near_a_clip_until_it_stays_up_for_so_long_without_the_hand(
     assert torch.equal(astray(), others)
 
 
+@pytest.mark.parametrize(("left", "least", "most"), [(0.0, 0.38, 0.55), (0.5, 0.15, 0.31), (1.0, 0.0, 0.0)])
+def test_a_share_of_latents_stays_near_a_clip_that_stays_up(material, humanoid, demos, left, least, most):
+    skills = make(material, humanoid, demos)
+    skills.schedule = replace(skills.schedule, near_prob=1.0, near_steps=150, near_after=left)
+    skills.env.curriculum.steps[:], skills.env.curriculum.falls[:], skills.env.curriculum.assist[:] = 1000, 5, 0
+    skills.reset(torch.arange(256))
+    # half of the latents are a clip's own; of the others that lie anywhere, one in 14 is near by chance
+    assert least <= (skills.z_clip != skills.env.clip).float().mean() <= most
+
+
 def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
     scale = window_normalizer(demos).std
     leash = Leash(demos, scale, 1.0, GRACE, lag=GRACE)
