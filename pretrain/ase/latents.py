@@ -142,7 +142,7 @@ class SkillEnv:
             reward=torch.zeros(self.num_envs),
             terminated=failed,
             truncated=outcome.timed_out if own is None else outcome.timed_out | changed & ~failed,
-            extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken, **timed},
+            extras={"window": after.clone(), "z_clip": judged, "nearer": nearer * ~outcome.broken, **timed},
             goes_on=~(over | outcome.timed_out),
         )
 
