@@ -135,14 +135,14 @@ class SkillEnv:
         self._report(held, outcome.fell, strayed)
         own = self.observe() if self.schedule.own_return else None
         changed = self._renew(held)
-        after, judged = self.env.windows(), self._judged(held)
+        after, judged = self.env.windows().clone(), self._judged(held)  # a reset writes into the env's own
         nearer = self.leash.from_mean(before, judged) - self.leash.from_mean(after, judged)
         return Step(
             next_obs=own or self.observe(),
             reward=torch.zeros(self.num_envs),
             terminated=failed,
             truncated=outcome.timed_out if own is None else outcome.timed_out | changed & ~failed,
-            extras={"window": after.clone(), "z_clip": judged, "nearer": nearer * ~outcome.broken, **timed},
+            extras={"window": after, "z_clip": judged, "nearer": nearer * ~outcome.broken, **timed},
             goes_on=~(over | outcome.timed_out),
         )
 

@@ -52,6 +52,7 @@ class Judged:
 
 
 def judge(rollout: Rollout, value: Value, recipe: Recipe) -> Judged:
+    """By all that has been learned from the rollout before: nobody may be learning meanwhile."""
     return Judged(value.unscaled(rollout.obs), {name: term(rollout) for name, (_, term) in recipe.rewards.items()})
 
 
@@ -102,9 +103,8 @@ def iterate(
     started = time.perf_counter()
     taken: list[Rollout] = []
     asked: list[Asked[Judged]] = []
-    for step in steps(
-        env, untied(deepcopy(policy)), noise, cfg.horizon, rng
-    ):  # its weights tied once, not at each step
+    acting = untied(deepcopy(policy))  # its weights tied once, not at each step
+    for step in steps(env, acting, noise, cfg.horizon, rng):
         taken.append(step)
         asked.append(background.ask(partial(judge, step, value, recipe)))
     rollout = joined(taken)

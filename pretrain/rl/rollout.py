@@ -14,7 +14,7 @@ Batch = dict[str, Tensor]  # named tensors with the same leading axes
 
 @dataclass(frozen=True)
 class Step:
-    """What one action led to, before any reset."""
+    """What one action led to, before any reset. Nothing writes into its tensors later: another thread reads them meanwhile."""
 
     next_obs: Batch  # s_{t+1} as the policy would see it, also where the episode ended
     reward: Tensor  # (N,) the environment's own

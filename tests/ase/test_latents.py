@@ -132,6 +132,16 @@ def test_a_share_of_latents_stays_near_a_clip_that_stays_up(material, humanoid, 
     assert least <= (skills.z_clip != skills.env.clip).float().mean() <= most
 
 
+def test_a_reset_writes_into_nothing_that_a_step_has_said(material, humanoid, demos):
+    skills = make(material, humanoid, demos)
+    step = skills.step(torch.zeros(256, 28))
+    said = {**step.extras, **{f"next {name}": x for name, x in step.next_obs.items()}}
+    before = {name: x.clone() for name, x in said.items()}
+    skills.reset(torch.arange(256))
+    assert not torch.equal(skills.env.windows(), before["window"])
+    assert [name for name in said if not torch.equal(said[name], before[name])] == []
+
+
 def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
     scale = window_normalizer(demos).std
     leash = Leash(demos, scale, 1.0, GRACE, lag=GRACE)
