@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -52,6 +52,25 @@ def beside(*mirrors: Mirror) -> Mirror:
     return Mirror(torch.cat(sources), torch.cat([mirror.sign for mirror in mirrors]))
 
 
+class Tie(torch.autograd.Function):
+    """A weight (out, in) and a bias (out), each with its image under two reflections: (x + image) / sqrt 2.
+
+    It is its own adjoint, so the way back is the way there. Autograd's own adds up row by row what a selection has spread: with
+    it, a layer of 256 on 512 rows takes a fifth longer.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, bias: Tensor, out: Mirror, into: Mirror) -> tuple[Tensor, Tensor]:
+        ctx.mirrors = out, into
+        image = weight.index_select(0, out.source).index_select(1, into.source)
+        image.mul_(out.sign[:, None]).mul_(into.sign).add_(weight).mul_(0.5**0.5)
+        return image, bias.index_select(0, out.source).mul_(out.sign).add_(bias).mul_(0.5**0.5)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        return *Tie.apply(*gradients, *ctx.mirrors), None, None
+
+
 class MirrorLinear(nn.Linear):
     """A linear layer with f(mirror(x)) = mirror(f(x)): every weight counts on both sides of the body.
 
@@ -61,12 +80,10 @@ class MirrorLinear(nn.Linear):
     def __init__(self, into: Mirror, out: Mirror):
         super().__init__(len(into), len(out))
         self.into, self.out = into, out
-        self._signs = out.sign[:, None] * into.sign
 
     def tied(self) -> tuple[Tensor, Tensor]:
         """The weight and bias of the plain layer that computes the same. Both of the spread that the free ones have."""
-        image = self.weight.index_select(0, self.out.source).index_select(1, self.into.source)
-        return (self.weight + self._signs * image) / 2**0.5, (self.bias + self.out(self.bias)) / 2**0.5
+        return Tie.apply(self.weight, self.bias, self.out, self.into)
 
     def forward(self, input: Tensor) -> Tensor:
         return nn.functional.linear(input, *self.tied())

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from pretrain.rl.mirror import Mirror, beside, halves, unmoved, untied
+from pretrain.rl.mirror import Mirror, Tie, beside, halves, unmoved, untied
 from pretrain.rl.nets import mlp
 
 FLIP = Mirror(torch.arange(3), torch.tensor([1.0, -1.0, 1.0]))
@@ -34,6 +34,14 @@ def test_a_net_commutes_with_its_reflections_and_learns_to_still(rng):
         optimizer.step()
     assert all(layer.bias.any() for layer in net if isinstance(layer, nn.Linear))
     torch.testing.assert_close(net(into(x)), SWAP(net(x)))
+
+
+def test_the_way_back_is_the_adjoint_of_the_way_there(rng):
+    """Also once more: a gradient penalty asks for the slope of a slope."""
+    into, out = (Mirror(mirror.source, mirror.sign.double()) for mirror in (beside(FLIP, SWAP), SWAP))
+    weight, bias = (torch.randn(n, generator=rng, dtype=torch.double, requires_grad=True) for n in ((3, 6), (3,)))
+    assert torch.autograd.gradcheck(lambda w, b: Tie.apply(w, b, out, into), (weight, bias))
+    assert torch.autograd.gradgradcheck(lambda w, b: Tie.apply(w, b, out, into), (weight, bias))
 
 
 def test_it_starts_as_wide_as_a_plain_one(rng):
