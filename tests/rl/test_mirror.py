@@ -37,7 +37,7 @@ def test_a_net_commutes_with_its_reflections_and_learns_to_still(rng):
 
 
 def test_the_way_back_is_the_adjoint_of_the_way_there(rng):
-    """Also once more: a gradient penalty asks for the slope of a slope."""
+    """And so is the way back of that."""
     into, out = (Mirror(mirror.source, mirror.sign.double()) for mirror in (beside(FLIP, SWAP), SWAP))
     weight, bias = (torch.randn(n, generator=rng, dtype=torch.double, requires_grad=True) for n in ((3, 6), (3,)))
     assert torch.autograd.gradcheck(lambda w, b: Tie.apply(w, b, out, into), (weight, bias))
