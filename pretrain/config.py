@@ -165,7 +165,8 @@ class PretrainConfig(Frozen):
     motions: str = "locomotion"  # a bundled recipe, or a path to one
     engine: str = "mujoco"
     threads: Annotated[int, Field(ge=0)] = 0  # 0: every core
-    bfloat16: bool | None = None  # layers multiply in it while they learn; null: where the processor does
+    # layers multiply in bfloat16 while they learn, acting included; 8 bits are coarser than what a narrow policy moves by
+    bfloat16: bool = False
     seed: int = 0
     num_envs: Count = 1024
     episode_length: Positive = 10.0  # s

@@ -37,7 +37,6 @@ from pretrain.rl.background import one_thread
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.loop import LoopConfig, Recipe
 from pretrain.rl.mirror import untied
-from pretrain.rl.nets import multiplies_bfloat16
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Noise
@@ -81,7 +80,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     both_sides = symmetry(skeleton, material.library.names, cfg.latent.latent_dim, cfg.num_disc_obs_steps, privileged)
     nets = make_nets(sizes, material.library, material.demos, skeleton.num_hinges, both_sides, rng)
     for net in (nets.policy, nets.value, nets.discriminator, nets.encoder):
-        net.body.mixed = multiplies_bfloat16() if cfg.bfloat16 is None else cfg.bfloat16
+        net.body.mixed = cfg.bfloat16
     env = CharacterEnv(
         make_backend(cfg.engine, material.character, cfg.num_envs, cfg.threads),
         skeleton,

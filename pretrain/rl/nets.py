@@ -63,8 +63,8 @@ class Inputs(nn.Module):
 class Layers(nn.Sequential):
     """Layers one after the other; if `mixed`, and until `eval()`, they multiply in bfloat16. Weights and sums stay float32.
 
-    On a processor that has it, a run takes 40 % more samples a second (docs/training.md). A policy acts under it as it learns
-    under it, so that both see the same probabilities; what is exported is exact.
+    A policy acts under it as it learns under it, so that both see the same probabilities; what is exported is exact. Means have
+    8 bits, though, and a policy with a small std moves by less in a turn (docs/training.md, "What bfloat16 costs").
     """
 
     mixed = False
@@ -72,12 +72,6 @@ class Layers(nn.Sequential):
     def forward(self, input: Tensor) -> Tensor:
         with torch.autocast("cpu", torch.bfloat16, enabled=self.mixed and self.training):
             return super().forward(input).float()
-
-
-def multiplies_bfloat16() -> bool:
-    """Whether this processor multiplies bfloat16 itself; one that does not is slower with it than with float32."""
-    can = torch.cpu.get_capabilities()
-    return bool(can.get("avx512_bf16") or can.get("amx_bf16"))
 
 
 def mlp(
