@@ -53,6 +53,7 @@ class PPOConfig(Frozen):
     value_epochs: Count = 2
     value_minibatch: Count = 1024
     hidden: Layers = (256, 256)
+    value_hidden: Layers = (256, 256)
     action_std: Positive = 0.1  # in units of the action scale; wider noise is told from mocap at once
     action_std_final: Positive = 0.05  # reached, by a constant factor a sample, after `action_std_samples`
     action_std_samples: Count = 8_000_000
@@ -165,8 +166,6 @@ class PretrainConfig(Frozen):
     motions: str = "locomotion"  # a bundled recipe, or a path to one
     engine: str = "mujoco"
     threads: Annotated[int, Field(ge=0)] = 0  # 0: every core
-    # layers multiply in bfloat16 while they learn, acting included; 8 bits are coarser than what a narrow policy moves by
-    bfloat16: bool = False
     seed: int = 0
     num_envs: Count = 1024
     episode_length: Positive = 10.0  # s

@@ -71,6 +71,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     sizes = Sizes(
         cfg.latent.latent_dim,
         cfg.ppo.hidden,
+        cfg.ppo.value_hidden,
         cfg.disc.hidden,
         cfg.enc.hidden,
         cfg.ppo.action_std,
@@ -79,8 +80,6 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     )
     both_sides = symmetry(skeleton, material.library.names, cfg.latent.latent_dim, cfg.num_disc_obs_steps, privileged)
     nets = make_nets(sizes, material.library, material.demos, skeleton.num_hinges, both_sides, rng)
-    for net in (nets.policy, nets.value, nets.discriminator, nets.encoder):
-        net.body.mixed = cfg.bfloat16
     env = CharacterEnv(
         make_backend(cfg.engine, material.character, cfg.num_envs, cfg.threads),
         skeleton,
@@ -254,7 +253,7 @@ def refinement(cfg: PretrainConfig, material: Material, training: SkillTraining)
     legs = torch.from_numpy(material.character.skeleton.legs)
     return Refinement(
         env,
-        Corrected(untied(deepcopy(policy)).eval(), env.env.guide.moments, legs),
+        Corrected(untied(deepcopy(policy)), env.env.guide.moments, legs),
         policy,
         Noise(cfg.ppo.noise_color, torch.zeros_like(training.noise.value)),
         torch.Generator().manual_seed(cfg.seed),

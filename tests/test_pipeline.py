@@ -217,7 +217,7 @@ def test_poses_are_met_from_so_many_samples_on(tmp_path):
 SMALL = (
     *("num_envs=64", "warm.encoder_steps=20", "warm.clone_steps=20", "warm.batch=64", "disc.disc_buffer_size=2_000"),
     *(f"{part}.{size}" for part in ("disc", "enc") for size in ("rows=256", "minibatch=256")),
-    *(f"{part}.hidden=[32]" for part in ("ppo", "disc", "enc")),
+    *(f"{part}=[32]" for part in ("ppo.hidden", "ppo.value_hidden", "disc.hidden", "enc.hidden")),
 )
 
 

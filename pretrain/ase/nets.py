@@ -45,6 +45,7 @@ class SkillNets:
 class Sizes:
     latent_dim: int
     policy: tuple[int, ...]
+    value: tuple[int, ...]
     disc: tuple[int, ...]
     enc: tuple[int, ...]
     action_std: float
@@ -72,7 +73,7 @@ def make_nets(
     body = mlp([inputs_size, *sizes.policy, num_hinges], last_scale=0.1, rng=rng, mirrored=symmetry.policy)
     policy = GaussianPolicy(inputs(), body, sizes.action_std)
     told = {"privileged": nn.Identity()} if sizes.privileged else {}
-    judge = mlp([inputs_size + sizes.privileged, *sizes.policy, 1], rng=rng, mirrored=symmetry.value)
+    judge = mlp([inputs_size + sizes.privileged, *sizes.value, 1], rng=rng, mirrored=symmetry.value)
     return SkillNets(
         policy=policy,
         average=AveragedModel(policy, multi_avg_fn=get_ema_multi_avg_fn(sizes.average_decay)),

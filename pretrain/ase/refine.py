@@ -120,7 +120,7 @@ class Refinement:
         return scalars
 
     def _learned(self) -> Scalars:
-        batch, scalars = self._played(untied(deepcopy(self.policy)).eval())
+        batch, scalars = self._played(untied(deepcopy(self.policy)))
         with torch.no_grad():
             batch["wanted"] = self.teacher.mean(batch)
         self.memory.add(**{name: batch[name] for name in self.memory.rows})

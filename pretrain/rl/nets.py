@@ -60,27 +60,13 @@ class Inputs(nn.Module):
         return torch.cat([part(batch[name]) for name, part in self.parts.items()], -1)
 
 
-class Layers(nn.Sequential):
-    """Layers one after the other; if `mixed`, and until `eval()`, they multiply in bfloat16. Weights and sums stay float32.
-
-    A policy acts under it as it learns under it, so that both see the same probabilities; what is exported is exact. Means have
-    8 bits, though, and a policy with a small std moves by less in a turn (docs/training.md, "What bfloat16 costs").
-    """
-
-    mixed = False
-
-    def forward(self, input: Tensor) -> Tensor:
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.mixed and self.training):
-            return super().forward(input).float()
-
-
 def mlp(
     sizes: Sequence[int],
     *,
     last_scale: float = 1.0,
     rng: Generator,
     mirrored: Reflection | None = None,
-) -> Layers:
+) -> nn.Sequential:
     """Linear and ReLU layers. He-initialised; the last layer is scaled by `last_scale`; biases start at 0.
 
     With `mirrored`, the net commutes with these reflections of its input and output: f(M x) = M f(x). In between, the
@@ -99,13 +85,13 @@ def mlp(
             layer.weight.uniform_(-bound, bound, generator=rng)
             layer.bias.zero_()
         layers += [layer] if last else [layer, nn.ReLU()]
-    return Layers(*layers)
+    return nn.Sequential(*layers)
 
 
 class GaussianPolicy(nn.Module):
     """a ~ N(mu(inputs), std), std fixed."""
 
-    def __init__(self, inputs: Inputs, body: Layers, std: float):
+    def __init__(self, inputs: Inputs, body: nn.Sequential, std: float):
         super().__init__()
         self.inputs, self.body, self.std = inputs, body, std
 
@@ -128,7 +114,7 @@ class GaussianPolicy(nn.Module):
 class Value(nn.Module):
     """V(inputs), in units of the running spread of returns."""
 
-    def __init__(self, inputs: Inputs, body: Layers):
+    def __init__(self, inputs: Inputs, body: nn.Sequential):
         super().__init__()
         self.inputs, self.body, self.scale = inputs, body, standard(1)
 

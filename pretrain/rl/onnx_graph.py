@@ -36,7 +36,7 @@ def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> by
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's own deprecations
         program = torch.onnx.export(
-            untied(deepcopy(module.eval())),
+            untied(deepcopy(module)),
             kwargs=dict(examples),
             input_names=list(examples),
             output_names=[output],

@@ -12,7 +12,7 @@ from pretrain.sim.features import proprioception
 from pretrain.sim.ground import ground_of
 from pretrain.sim.guide import aim
 
-SIZES = Sizes(latent_dim=8, policy=(128,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
+SIZES = Sizes(latent_dim=8, policy=(128,), value=(128,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
 
 
 def test_who_lies_aims_along_a_clip_that_rises_and_who_stands_along_its_own(every_clip, skeleton, rng):

@@ -13,7 +13,7 @@ from pretrain.ase.symmetry import Symmetry
 from pretrain.rl.ppo import clipped_surrogate
 from pretrain.rl.rollout import Rollout
 
-SIZES = Sizes(latent_dim=8, policy=(32,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
+SIZES = Sizes(latent_dim=8, policy=(32,), value=(32,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
 
 
 @pytest.fixture

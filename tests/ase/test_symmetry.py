@@ -22,7 +22,7 @@ from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.guide import Guide
 from pretrain.sim.starts import clip_starts
 
-SIZES = Sizes(latent_dim=8, policy=(32,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
+SIZES = Sizes(latent_dim=8, policy=(32,), value=(32,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
 
 
 @pytest.fixture
