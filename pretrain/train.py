@@ -70,13 +70,13 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     privileged = privileged_mirror(skeleton) if clocks else None
     sizes = Sizes(
         cfg.latent.latent_dim,
-        cfg.ppo.hidden,
-        cfg.ppo.value_hidden,
-        cfg.disc.hidden,
-        cfg.enc.hidden,
-        cfg.ppo.action_std,
-        cfg.ppo.average_decay,
-        len(privileged) if privileged else 0,
+        policy=cfg.ppo.hidden,
+        value=cfg.ppo.value_hidden,
+        disc=cfg.disc.hidden,
+        enc=cfg.enc.hidden,
+        action_std=cfg.ppo.action_std,
+        average_decay=cfg.ppo.average_decay,
+        privileged=len(privileged) if privileged else 0,
     )
     both_sides = symmetry(skeleton, material.library.names, cfg.latent.latent_dim, cfg.num_disc_obs_steps, privileged)
     nets = make_nets(sizes, material.library, material.demos, skeleton.num_hinges, both_sides, rng)

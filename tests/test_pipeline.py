@@ -221,6 +221,14 @@ SMALL = (
 )
 
 
+def test_each_network_is_as_wide_as_its_own_setting_says():
+    widths = {"ppo.hidden": 8, "ppo.value_hidden": 12, "disc.hidden": 16, "enc.hidden": 20}
+    cfg = toy(*(f"{name}=[{width}]" for name, width in widths.items()))
+    nets = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)).nets
+    bodies = (nets.policy.body, nets.value.body, nets.discriminator.body, nets.encoder.body)
+    assert [body[0].out_features for body in bodies] == list(widths.values())
+
+
 @pytest.mark.parametrize("preset", ["locomotion", "all"])
 def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_out(preset, tmp_path):
     turn = 64 * 8
