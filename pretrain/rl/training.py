@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -142,6 +143,8 @@ def go_on(
     label -> logged name. Diverged leaves the last checkpoint as it is.
     """
     log, progress = Log(folder, training.iteration), Progress(samples, training.samples, label)
+    gc.collect()
+    gc.freeze()  # no walk over what lives as long as the process, neither between turns nor, for seconds, on its way out
     saved = time.monotonic()
     with closing(log), closing(progress), one_thread(), _last_words(training, folder), Interrupt() as interrupt:
         while training.samples < samples and not interrupt.asked:
