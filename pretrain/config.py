@@ -14,7 +14,8 @@ from skills_store.manifest import Name
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(gt=0)]
-Layers = Annotated[tuple[Count, ...], Field(min_length=1)]
+Even = Annotated[int, Field(gt=0, multiple_of=2)]  # units that the body's reflection swaps, half with half
+Layers = Annotated[tuple[Even, ...], Field(min_length=1)]
 
 
 class Frozen(BaseModel):
@@ -156,7 +157,7 @@ class RefineConfig(Frozen):
 
 
 class EvalConfig(Frozen):
-    episodes: Count = 1024
+    episodes: Annotated[int, Field(ge=2)] = 1024  # of one alone there is no interval
     seed: int = 1234
 
 

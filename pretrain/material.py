@@ -46,6 +46,9 @@ def _material(body: Character, motions: str, window: int) -> Material:
     if dataset.character != body.name:
         raise ValueError(f"recipe {dataset.name!r} is for {dataset.character!r}, not for {body.name!r}")
     library = pack(dataset.clips, dataset.weights)
+    for name, length in zip(library.names, library.lengths.tolist(), strict=True):
+        if length < window:
+            raise ValueError(f"recipe {dataset.name!r}: {name} has {length} frames; a style window needs {window}")
     return Material(body, dataset, library, demonstrations(library, body.skeleton, window))
 
 

@@ -49,6 +49,7 @@ from pretrain.sim.falls import NOBODY, Protection
 from pretrain.sim.ground import Ground, ground_of
 from pretrain.sim.lift import Lift
 from skills_store import receipt
+from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest
 from skills_store.opening import open_store
@@ -389,6 +390,7 @@ def run(cfg: PretrainConfig) -> int:
             print(f"warning: {warning}", file=sys.stderr)
     folder = Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, NOT_LEARNING, material.dataset.digest)}"
     folder.mkdir(parents=True, exist_ok=True)
+    store = open_store(cfg.store) if cfg.publish else None  # what is wrong with it is said before an hour of training
     (folder / "config.json").write_text(cfg.model_dump_json(indent=2))
     training = build(cfg, material)
     if training.resume(folder):
@@ -400,9 +402,8 @@ def run(cfg: PretrainConfig) -> int:
     if not train_and_refine(cfg, material, training, folder):
         print(f"stopped after {training.samples:,} samples; the same command goes on from {folder}", flush=True)
         return 130
-    if not cfg.publish:
+    if store is None:
         return 0
-    store = open_store(cfg.store)
     if version := receipt.noted(folder, store, training.samples):
         print(f"{version.ref} ({version.digest[:19]}) is this run's already; samples=N with a larger N goes on from it")
         return 0
@@ -415,7 +416,7 @@ def run(cfg: PretrainConfig) -> int:
 def main(arguments: list[str]) -> int:
     try:
         return run(load_config(PretrainConfig, "pretrain.conf", arguments))
-    except (ConfigError, KeyError, FileNotFoundError, ValueError, RuntimeError, OSError) as error:
+    except (ConfigError, StoreError, KeyError, ValueError, RuntimeError, OSError) as error:
         message = error.args[0] if isinstance(error, KeyError) else error
         print(f"{type(error).__name__}: {message}", file=sys.stderr)
         return 2

@@ -23,6 +23,7 @@ from pretrain.evaluate import (
     world,
 )
 from pretrain.material import material_of
+from pretrain.motion.library import pack
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
@@ -52,6 +53,17 @@ def test_one_clip_played_covers_itself_more_than_another_kind_of_motion(material
     shares = coverage.per_clip()
     assert shares["walk"] == 1.0
     assert shares["run"] < 0.2
+
+
+def test_a_clip_at_20_metres_a_second_changes_no_measure_of_the_others(material):
+    clips = material.dataset.clips
+    along = np.arange(len(clips[0]))[:, None] * np.array([20 / 30, 0, 0])
+    fast = replace(clips[0], name="fast", root_pos=clips[0].root_pos + along)
+    alone, scale = coverage_targets(clips, material.library, WINDOW)
+    beside, same = coverage_targets((*clips, fast), pack((*clips, fast), (1.0,) * (len(clips) + 1)), WINDOW)
+    assert torch.allclose(same, scale)
+    assert [target.tau for target in beside[:-1]] == pytest.approx([target.tau for target in alone])
+    assert beside[-1].name == "fast"
 
 
 def test_seeing_nothing_covers_nothing(material):

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import torch
 
@@ -29,10 +30,13 @@ def save(path: Path, tree: dict[str, Any]) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The tree that `save` wrote."""
+    """The tree that `save` wrote. ValueError of anything else, a flipped bit included: torch itself looks at no checksum."""
     try:
+        with ZipFile(path) as archive:
+            if damaged := archive.testzip():
+                raise BadZipFile(f"{damaged} is not what was written")
         return torch.load(path, weights_only=True)
-    except (RuntimeError, EOFError, UnpicklingError) as error:
+    except (BadZipFile, RuntimeError, EOFError, UnpicklingError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         text = f"{path} is no checkpoint that can be read ({reason}); without it, its run begins anew"
         raise ValueError(text) from error

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,8 +98,19 @@ def fingerprint(config: BaseModel, exclude: set[str], data: str = "") -> str:
 
 
 def logged(folder: Path) -> list[dict[str, float]]:
-    """The rows that a run's Log has written."""
-    return [json.loads(row) for row in (folder / METRICS).read_text().splitlines()]
+    """The rows that a run's Log has written. ValueError names the file and the line that is none."""
+    path = folder / METRICS
+    return [_row(path, i, line) for i, line in enumerate(path.read_text(errors="replace").splitlines(), 1)]
+
+
+def _row(path: Path, i: int, line: str) -> dict[str, float]:
+    try:
+        row = json.loads(line)
+        row["iteration"]
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        text = f"{path}, line {i}, is no row of a log; mend or remove it, the checkpoint beside it is as it was"
+        raise ValueError(text) from error
+    return row
 
 
 class Log:
@@ -109,8 +121,10 @@ class Log:
 
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / METRICS
-        rows = path.read_text().splitlines() if path.exists() else []
-        kept = [row for row in rows if row.endswith("}") and json.loads(row)["iteration"] <= resume_at]
+        rows = path.read_text(errors="replace").splitlines() if path.exists() else []
+        if rows and not rows[-1].endswith("}"):
+            rows.pop()  # a kill cut it off
+        kept = [row for i, row in enumerate(rows, 1) if _row(path, i, row)["iteration"] <= resume_at]
         path.write_text("".join(f"{row}\n" for row in kept))
         self._file = path.open("a", buffering=1)
         self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=resume_at + 1)
@@ -126,8 +140,10 @@ class Log:
             self._board.add_scalar(key, value, iteration)
 
     def close(self) -> None:
-        self._file.close()
-        self._board.close()
+        """Of what can't be written `write` has said so, in better words than closing would."""
+        for each in (self._file, self._board):
+            with suppress(OSError):
+                each.close()
 
 
 class Progress:

@@ -137,7 +137,8 @@ def go_on(
     checkpoint_interval: float,
     after: Callable[[Scalars], Scalars] = lambda scalars: {},
 ) -> bool:
-    """Turn after turn, up to `samples`. Returns whether it got there; Ctrl-C and SIGTERM save and leave.
+    """Turn after turn, up to `samples`. Returns whether it got there and nobody asked it to leave: Ctrl-C and SIGTERM save,
+    and are heard in the last turn as well.
 
     `after` is called once a turn with what it measured, and may add to the log. `shown` is the progress note:
     label -> logged name. Diverged leaves the last checkpoint as it is.
@@ -155,7 +156,7 @@ def go_on(
                 checkpoint.save(folder / CHECKPOINT, training.snapshot())
                 saved = time.monotonic()
         checkpoint.save(folder / CHECKPOINT, training.snapshot())
-    return training.samples >= samples
+        return training.samples >= samples and not interrupt.asked
 
 
 @contextmanager

@@ -1,0 +1,38 @@
+"""A checkpoint or a log that is not what was written is named, and nothing is learned from it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+from pretrain.config import PretrainConfig
+from pretrain.rl import checkpoint
+from pretrain.rl.run import ConfigError, Log, load_config, logged
+
+
+def test_a_flipped_byte_is_no_checkpoint(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    checkpoint.save(path, {"x": torch.arange(4096.0)})
+    assert torch.equal(checkpoint.load(path)["x"], torch.arange(4096.0))
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(ValueError, match=r"checkpoint\.pt is no checkpoint"):
+        checkpoint.load(path)
+
+
+def test_a_row_that_is_none_is_named_with_its_line(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    for row in ('{"iteration": 2, garb}', "{}"):
+        path.write_text(f'{{"iteration": 1}}\n{row}\n')
+        for read in (lambda: logged(tmp_path), lambda: Log(tmp_path, 2)):
+            with pytest.raises(ValueError, match=r"metrics\.jsonl, line 2"):
+                read()
+
+
+@pytest.mark.parametrize("wrong", ["ppo.hidden=[255]", "eval.episodes=1"])
+def test_what_could_not_be_published_is_refused_at_once(wrong):
+    with pytest.raises(ConfigError, match=re.escape(wrong.split("=")[0])):
+        load_config(PretrainConfig, "pretrain.conf", [wrong])
