@@ -27,7 +27,7 @@ def coverage_targets(
 ) -> tuple[list[ClipWindows], Tensor]:
     """Per clip (mirrors left out) its windows and tau; and the scale (W * F) that features are divided by.
 
-    The scale is how far the clips' windows spread, less those that nobody can perform: one at 20 m/s would make all paces equal.
+    The scale is how far the clips' windows spread, less clips nobody can perform: one at 20 m/s would make all paces equal.
 
     tau is the 95th percentile, over the clip's windows, of the distance to the nearest window of the same clip that
     does not overlap it in time, or of its mirror image: how far apart two instances of one motion lie.
