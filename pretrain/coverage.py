@@ -34,8 +34,8 @@ def coverage_targets(
     """
     skeleton = clips[0].skeleton
     demos = demonstrations(library, skeleton, window)
-    sound = torch.tensor([not too_fast(clip) for clip in clips])
-    scale = demos.windows[sound[demos.clip] if sound.any() else ...].std(0).clamp_min(0.03)
+    sound = torch.tensor([not too_fast(clip) for clip in clips])[demos.clip]
+    scale = (demos.windows[sound] if sound.any() else demos.windows).std(0).clamp_min(0.03)
     targets = []
     for clip in clips:
         if clip.name.endswith("_mirror"):

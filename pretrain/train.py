@@ -376,7 +376,7 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
     try:
         page = write_card(folder / "card", version.ref, text, card, latents, logged(folder))
         print(f"its card, with plots: {page}", flush=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         undrawn = f"{version.ref} is published, but its card is not drawn: {error}"
         print(f"{undrawn}. python -m pretrain.evaluate {version.ref} out=card/ draws it", file=sys.stderr)
     return version
@@ -384,13 +384,13 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
 
 def run(cfg: PretrainConfig) -> int:
     began = time.monotonic()
+    store = open_store(cfg.store) if cfg.publish else None  # what is wrong with it is said before an hour of training
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     for clip in material.dataset.originals:
         for warning in doubts(clip):
             print(f"warning: {warning}", file=sys.stderr)
     folder = Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, NOT_LEARNING, material.dataset.digest)}"
     folder.mkdir(parents=True, exist_ok=True)
-    store = open_store(cfg.store) if cfg.publish else None  # what is wrong with it is said before an hour of training
     (folder / "config.json").write_text(cfg.model_dump_json(indent=2))
     training = build(cfg, material)
     if training.resume(folder):

@@ -55,7 +55,7 @@ def test_one_clip_played_covers_itself_more_than_another_kind_of_motion(material
     assert shares["run"] < 0.2
 
 
-def test_a_clip_at_20_metres_a_second_changes_no_measure_of_the_others(material):
+def test_a_clip_at_20_metres_a_second_changes_how_no_other_is_covered(material):
     clips = material.dataset.clips
     along = np.arange(len(clips[0]))[:, None] * np.array([20 / 30, 0, 0])
     fast = replace(clips[0], name="fast", root_pos=clips[0].root_pos + along)

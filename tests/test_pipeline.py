@@ -22,6 +22,7 @@ from pretrain.motion.fetch import fetched
 from pretrain.motion.recipe import CACHE
 from pretrain.rl import checkpoint
 from pretrain.rl.run import load_config
+from pretrain.rl.training import go_on
 from pretrain.sim.features import proprioception
 from pretrain.train import SkillTraining, adapt, build, main, train, train_and_refine, warm_up
 from serving.client import Client
@@ -197,6 +198,31 @@ def test_the_leash_is_timed_from_so_many_samples_on(timed_from, timed):
     for training.samples, expected in zip((511, 512), timed, strict=True):
         adapt(cfg, training)
         assert training.env.leash.timed is expected
+
+
+def test_a_store_that_cannot_be_opened_is_told_before_anything_is_learned(tmp_path, capsys):
+    assert main(["preset=toy", "store=ftp://x/y", f"runs={tmp_path}"]) == 2
+    assert "ftp://x/y" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_clip_shorter_than_a_window_is_named():
+    with pytest.raises(ValueError, match=r"walk\w* has \d+ frames; a style window needs 9999"):
+        load_material("humanoid", "locomotion", 9999)
+
+
+def test_a_signal_in_the_last_turn_is_heard(tmp_path):
+    cfg = toy("samples=512")
+    training = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
+
+    def interrupted(scalars):
+        signal.raise_signal(signal.SIGTERM)
+        return {}
+
+    how = {"label": "pretrain", "shown": {}, "checkpoint_interval": 1e9}
+    assert not go_on(training, 512, tmp_path, **how, after=interrupted)
+    assert checkpoint.load(tmp_path / "checkpoint.pt")["samples"] == training.samples == 512
+    assert go_on(training, 512, tmp_path, **how)
 
 
 @pytest.mark.parametrize(("asked", "steps"), [("150", 150.0), ("null", math.inf)])

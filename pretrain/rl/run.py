@@ -104,6 +104,7 @@ def logged(folder: Path) -> list[dict[str, float]]:
 
 
 def _row(path: Path, i: int, line: str) -> dict[str, float]:
+    """Line `i` of the log at `path`."""
     try:
         row = json.loads(line)
         row["iteration"]
