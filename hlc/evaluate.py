@@ -10,13 +10,13 @@ import sys
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from hlc.config import HlcConfig
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide, Episodes, RandomSkills, distance_curve, episodes, final_distances, returns, survival
+from pretrain.measures import interval
 from pretrain.motion.clip import CONTROL_RATE
-from pretrain.rl.run import options, whole
+from pretrain.rl.run import flag, options, whole
 from skills_store.errors import StoreError, WrongKind
 from skills_store.library import Controller
 from skills_store.manifest import Manifest
@@ -93,14 +93,6 @@ def summary(played: Episodes, llc_steps: int) -> dict[str, Any]:
     }
 
 
-def interval(x: Tensor) -> dict[str, Any]:
-    """n, mean and the 95 % interval of the mean, by the normal approximation; null where there is nothing."""
-    if not len(x):
-        return {"n": 0, "mean": None, "interval": None}
-    mean, half = float(x.mean()), 1.96 * float(x.std(correction=min(1, len(x) - 1))) / len(x) ** 0.5
-    return {"n": len(x), "mean": mean, "interval": [mean - half, mean + half]}
-
-
 def table(card: dict[str, Any]) -> str:
     """The card for people."""
     rows = [
@@ -131,6 +123,7 @@ def main(arguments: list[str]) -> int:
     defaults = {"controller": "reach@latest", "store": "", "episodes": "512", "seed": "4321", "json": "false"}
     try:
         asked = options(arguments, defaults)
+        as_json = flag(asked, "json")
         store = open_store(asked["store"])
         version = store.resolve(asked["controller"])
         if version.manifest.kind != "controller":
@@ -144,7 +137,7 @@ def main(arguments: list[str]) -> int:
     except (StoreError, ValueError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(card, indent=2) if asked["json"] == "true" else f"{version.ref}\n{table(card)}")
+    print(json.dumps(card, indent=2) if as_json else f"{version.ref}\n{table(card)}")
     return 0
 
 

@@ -24,7 +24,7 @@ from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.loop import LoopConfig, Recipe
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
-from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config
+from pretrain.rl.run import NOT_LEARNING, ConfigError, claimed, fingerprint, load_config
 from pretrain.rl.training import Training, go_on
 from skills_store import receipt
 from skills_store.errors import StoreError
@@ -134,8 +134,12 @@ def run(cfg: HlcConfig) -> int:
     # `latest` may move while this trains, and a resumed run must stand on the bytes that it began with
     cfg = cfg.model_copy(update={"skill": parent.version.pinned})
     folder = Path(cfg.runs) / f"{cfg.task}-{fingerprint(cfg, NOT_LEARNING)}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(cfg.model_dump_json(indent=2))
+    with claimed(folder, cfg):
+        return follow_through(cfg, parent, folder, store, began)
+
+
+def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, began: float) -> int:
+    """From where the run in `folder` is to a published controller."""
     training = build(cfg, parent)
     if training.resume(folder):
         print(f"{folder}: going on after {training.samples:,} of {cfg.samples:,} decisions", flush=True)

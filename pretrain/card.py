@@ -18,6 +18,14 @@ from pretrain.rl.learner import Scalars
 
 Card = dict[str, Any]
 CURVES = ("episode/length", "reward/style", "reward/skill", "assist")
+POINTS = 100  # of a curve
+
+
+def learning(rows: Sequence[Scalars]) -> dict[str, list[float]]:
+    """The rows of a run's log as `samples`, `seconds` and CURVES, each a list of means over as many rows: the same for all."""
+    names = [name for name in ("samples", "seconds", *CURVES) if rows and name in rows[-1]]
+    parts = np.array_split(np.arange(len(rows)), min(POINTS, max(len(rows), 1)))
+    return {name: [float(f"{np.mean([rows[i][name] for i in part]):.5g}") for part in parts] for name in names}
 
 
 def write_card(
@@ -26,9 +34,8 @@ def write_card(
     text: str,
     card: Card,
     latents: Mapping[str, Sequence[float]],
-    curves: Sequence[Scalars] = (),
 ) -> Path:
-    """`text` is the table for people, `latents` the clips' embeddings, `curves` the rows of a run's metrics. -> CARD.md."""
+    """`text` is the table for people, `latents` the clips' embeddings. -> CARD.md."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "card.json").write_text(json.dumps(card, indent=2) + "\n")
     pictures = {
@@ -36,8 +43,8 @@ def write_card(
         "latents.png": ("The clips' embeddings, on their two widest axes", _map(latents)),
         "falls.png": ("When episodes under random skills fall", _falls(card)),
     }
-    if curves:
-        pictures["learning.png"] = ("Learning", _learning(curves))
+    if card.get("learning"):
+        pictures["learning.png"] = ("Learning", _learning(card["learning"]))
     lines = [f"# {ref}", "", "```", text, "```", ""]
     lines += ["## What is thin", "", *(f"- {line}" for line in card["caveats"]), ""] if card["caveats"] else []
     for file, (caption, figure) in pictures.items():
@@ -87,15 +94,11 @@ def _falls(card: Card) -> Figure:
     return figure
 
 
-def _learning(rows: Sequence[Scalars]) -> Figure:
-    shown = [name for name in CURVES if name in rows[-1]]
-    samples = np.array([row["samples"] for row in rows]) / 1e6
+def _learning(curves: Mapping[str, Sequence[float]]) -> Figure:
+    shown, samples = [name for name in CURVES if name in curves], np.array(curves["samples"]) / 1e6
     figure, panels = plt.subplots(len(shown), 1, figsize=(7, 1.6 * len(shown)), sharex=True, squeeze=False)
     for axes, name in zip(panels[:, 0], shown, strict=True):
-        values = np.array([row[name] for row in rows])
-        width = max(1, len(values) // 200)
-        smooth = np.convolve(values, np.ones(width) / width, "valid")
-        axes.plot(samples[width - 1 :], smooth, lw=1, color="#4878a8")
+        axes.plot(samples, curves[name], lw=1, color="#4878a8")
         axes.set_ylabel(name, fontsize=8)
-    panels[-1, 0].set_xlabel("million samples")
+    panels[-1, 0].set_xlabel(f"million samples, in {curves['seconds'][-1] / 60:.0f} min")
     return figure

@@ -15,6 +15,8 @@ Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(gt=0)]
 Even = Annotated[int, Field(gt=0, multiple_of=2)]  # units that the body's reflection swaps, half with half
+Seconds = Annotated[float, Field(ge=1 / 30)]  # a control step at least
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Layers = Annotated[tuple[Even, ...], Field(min_length=1)]
 
 
@@ -25,7 +27,7 @@ class Frozen(BaseModel):
 class LatentConfig(Frozen):
     latent_dim: Annotated[int, Field(ge=2)] = 64
     latent_time_min: Annotated[float, Field(ge=0)] = 0.0  # s
-    latent_time_max: Positive = 5.0  # s
+    latent_time_max: Seconds = 5.0
     clip_latent_prob: Share = 0.5  # share of latents that are a clip's own, not drawn from the sphere
     near_prob: Share = 0.0  # where an episode begins, share of the others that are nearest to the clip it begins in
     # until the hand has let go of that clip and more steps than this lie between losses; then the way to others is practised
@@ -158,7 +160,7 @@ class RefineConfig(Frozen):
 
 class EvalConfig(Frozen):
     episodes: Annotated[int, Field(ge=2)] = 1024  # of one alone there is no interval
-    seed: int = 1234
+    seed: Seed = 1234
 
 
 class PretrainConfig(Frozen):
@@ -167,9 +169,9 @@ class PretrainConfig(Frozen):
     motions: str = "locomotion"  # a bundled recipe, or a path to one
     engine: str = "mujoco"
     threads: Annotated[int, Field(ge=0)] = 0  # 0: every core
-    seed: int = 0
+    seed: Seed = 0
     num_envs: Count = 1024
-    episode_length: Positive = 10.0  # s
+    episode_length: Seconds = 10.0
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
     samples: Count = 16_000_000
     checkpoint_interval: Positive = 60.0  # s

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from pretrain.ase.style import demonstrations
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
-from pretrain.motion.doubts import too_fast
 from pretrain.motion.library import MotionLibrary, pack
 
 
@@ -27,15 +26,11 @@ def coverage_targets(
 ) -> tuple[list[ClipWindows], Tensor]:
     """Per clip (mirrors left out) its windows and tau; and the scale (W * F) that features are divided by.
 
-    The scale is how far the clips' windows spread, less clips nobody can perform: one at 20 m/s would make all paces equal.
-
     tau is the 95th percentile, over the clip's windows, of the distance to the nearest window of the same clip that
     does not overlap it in time, or of its mirror image: how far apart two instances of one motion lie.
     """
     skeleton = clips[0].skeleton
-    demos = demonstrations(library, skeleton, window)
-    sound = torch.tensor([not too_fast(clip) for clip in clips])[demos.clip]
-    scale = (demos.windows[sound] if sound.any() else demos.windows).std(0).clamp_min(0.03)
+    scale = demonstrations(library, skeleton, window).windows.std(0).clamp_min(0.03)
     targets = []
     for clip in clips:
         if clip.name.endswith("_mirror"):

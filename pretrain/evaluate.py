@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,11 +23,11 @@ from pretrain.card import Card, write_card
 from pretrain.characters.state import CharacterState, unflat
 from pretrain.coverage import Coverage, coverage_targets
 from pretrain.material import Material, control_steps, material_of
-from pretrain.measures import frechet, jerk
+from pretrain.measures import frechet, interval, jerk, mean
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
-from pretrain.motion.doubts import doubts
 from pretrain.motion.library import MotionLibrary
-from pretrain.rl.run import options, whole
+from pretrain.motion.recipe import Dataset
+from pretrain.rl.run import flag, options, whole
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
@@ -37,7 +36,6 @@ from pretrain.trials import PATIENCE, Like, anyone, diversity, performance, reco
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
 from skills_store.opening import open_store
-from skills_store.store import Store
 from skills_store.version import Version
 
 # A rollout begins in a clip's state: its first second would cover that clip for nothing.
@@ -45,6 +43,7 @@ BURN_IN = control_steps(1.0)
 FALLEN = 512  # worlds that are pushed, and laid down
 MISSED = 0.1  # coverage below which a clip is named as not performed
 ENOUGH = 1000  # episodes
+OF_THE_RUN = ("cost", "learning")  # what a card says of the training, and no trial can tell again
 SAMPLED = 10  # every so many steps, windows are kept for fidelity
 
 
@@ -166,6 +165,10 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
     frame_scale = scale.view(window, -1)[-1]
     pooled = clip_embeddings(skills, tuple(material.dataset.clips[i] for i in own))
     latents = {i: torch.from_numpy(z) for i, z in zip(own, pooled.values(), strict=True)}
+    apart = diversity(skills.act, make_env, own, frame_scale, skills.latent_dim, rng, like)
+    faithful = fidelity(episodes.windows, material.demos, scale)
+    performed = performance(skills.act, make_env, latents, rng)
+    risen = recovery(skills.act, make_env, skills.latent_dim, min(under.episodes, FALLEN), rng, like)
     card = {
         "survival": float(survival.mean()),
         "survival_per_clip": begun_in(episodes.clip, survival, library.names),
@@ -175,10 +178,10 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
         "coverage": float(np.mean(list(episodes.coverage.values()))),
         "coverage_per_clip": episodes.coverage,
         "speed": float(episodes.speed.mean()),
-        "diversity": diversity(skills.act, make_env, own, frame_scale, skills.latent_dim, rng, like),
-        "fidelity": fidelity(episodes.windows, material.demos, scale),
-        "perform": performance(skills.act, make_env, latents, rng),
-        "recovery": recovery(skills.act, make_env, skills.latent_dim, min(under.episodes, FALLEN), rng, like),
+        "diversity": apart.card(),
+        "fidelity": faithful,
+        "perform": {clip: {name: mean(x) for name, x in found.items()} for clip, found in performed.items()},
+        "recovery": {name: mean(x) for name, x in risen.items()},
         "smoothness": float(episodes.jerk.mean()) / clip_jerk(library, own),
         "detail": {
             "survival": interval(survival),
@@ -186,6 +189,9 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
             **({} if episodes.style is None else {"style": interval(episodes.style)}),
             "speed": interval(episodes.speed),
             "jerk": interval(episodes.jerk),
+            "apart": {"different": interval(apart.different), "same": interval(apart.same), "clips": apart.clips},
+            "perform": {clip: {name: interval(x) for name, x in found.items()} for clip, found in performed.items()},
+            "recovery": {name: interval(x) for name, x in risen.items()},
             "falls_per_second": torch.histc(
                 episodes.lengths[episodes.lengths < env.episode_length] / CONTROL_RATE,
                 bins=round(under.seconds),
@@ -197,7 +203,7 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
             "broken_worlds": env.broken,
         },
     }
-    return {**card, "caveats": caveats(card, material.dataset.originals)}
+    return {**card, "caveats": caveats(card, material.dataset)}
 
 
 def nearest_clip(skills: SkillLibrary, env: CharacterEnv) -> Like:
@@ -208,8 +214,9 @@ def nearest_clip(skills: SkillLibrary, env: CharacterEnv) -> Like:
     return lambda z: (z @ own.T).argmax(-1)
 
 
-def caveats(card: Card, clips: tuple[MotionClip, ...]) -> list[str]:
+def caveats(card: Card, dataset: Dataset) -> list[str]:
     """What a reader of the card should know before trusting it, a sentence each."""
+    clips = dataset.originals
     few = [f"{len(clips)} clip(s), {sum(c.duration for c in clips):.1f} s: too little for skills that differ"]
     missed = [
         f"{name} is not performed under random skills"
@@ -220,7 +227,7 @@ def caveats(card: Card, clips: tuple[MotionClip, ...]) -> list[str]:
     return [
         *(few if len(clips) < 3 else []),
         *(short if card["detail"]["survival"]["n"] < ENOUGH else []),
-        *(line for clip in clips for line in doubts(clip)),
+        *dataset.doubts,
         *missed,
     ]
 
@@ -240,12 +247,6 @@ def clip_jerk(library: MotionLibrary, clips: list[int]) -> float:
     return float(np.average([float(jerk(x, CONTROL_RATE)) for x in joints], weights=[len(x) for x in joints]))
 
 
-def interval(x: Tensor) -> dict[str, Any]:
-    """n, mean and the 95 % interval of the mean, by the normal approximation."""
-    mean, half = float(x.mean()), 1.96 * float(x.std()) / len(x) ** 0.5
-    return {"n": len(x), "mean": mean, "interval": [mean - half, mean + half]}
-
-
 def clip_embeddings(skills: SkillLibrary, clips: tuple[MotionClip, ...]) -> dict[str, np.ndarray]:
     """Each clip's pooled z, by the published encoder, {name: (D,)}."""
     return {clip.name: skills.embed(_flat(clip.states())).pooled for clip in clips}
@@ -255,15 +256,31 @@ def _flat(states: CharacterState) -> np.ndarray:
     return states.flat().astype(np.float32)
 
 
+NOTHING = "-"
 Row = tuple[str, Callable[[Card], str]]
 
 
-def rows(card: Card) -> list[Row]:
-    """Label and text of every measure; the clips' names are those of `card`."""
-    steps = card["detail"]["episode_steps"]
+def rows(cards: Sequence[Card]) -> list[Row]:
+    """Label and text of every measure, with the clips of any of `cards`."""
+
+    def clips(measure: str) -> list[str]:
+        return list(dict.fromkeys(name for card in cards for name in card.get(measure, {})))
+
+    def survived(c: Card) -> str:
+        steps = c["detail"]["episode_steps"]
+        return f"{c['survival'] * steps:.0f}/{steps} steps"
+
+    def cost(c: Card) -> str:
+        spent = c.get("cost")
+        return (
+            f"{spent['samples'] / 1e6:.1f} M, {spent['seconds'] / 60:.0f} min x {spent['cores']}" if spent else NOTHING
+        )
 
     def clip_rows(name: str) -> Row:
-        return f"  {name}", lambda c: f"{c['coverage_per_clip'][name]:.2f}" if name in c["coverage_per_clip"] else "-"
+        return (
+            f"  {name}",
+            lambda c: f"{c['coverage_per_clip'][name]:.2f}" if name in c["coverage_per_clip"] else NOTHING,
+        )
 
     def begun(name: str) -> Row:
         return f"  begun in {name}", lambda c: _number(c.get("survival_per_clip", {}).get(name))
@@ -271,18 +288,18 @@ def rows(card: Card) -> list[Row]:
     def performed(name: str) -> Row:
         def text(c: Card) -> str:
             found = c["perform"].get(name)
-            return f"{found['survival']:.2f}  {found['pose_error_m']:.3f} m" if found else "-"
+            return f"{found['survival']:.2f}  {found['pose_error_m']:.3f} m" if found else NOTHING
 
         return f"  {name}", text
 
     return [
-        ("survival", lambda c: f"{c['survival'] * steps:.0f}/{steps} steps"),
-        *(begun(name) for name in card["survival_per_clip"]),
+        ("survival", survived),
+        *(begun(name) for name in clips("survival_per_clip")),
         ("seconds between falls", lambda c: _number(c.get("between_falls"))),
         ("skill recovery", lambda c: f"{c['skill_recovery']:.3f}"),
         ("likeness to the clips", lambda c: _number(c.get("style"))),
         ("coverage", lambda c: f"{c['coverage']:.2f}"),
-        *(clip_rows(name) for name in card["coverage_per_clip"]),
+        *(clip_rows(name) for name in clips("coverage_per_clip")),
         ("speed", lambda c: f"{c['speed']:.2f} m/s"),
         ("diversity over the clips'", lambda c: _number(c["diversity"]["ratio"])),
         ("  over the same z", lambda c: _number(c["diversity"]["over_repeat"])),
@@ -291,26 +308,29 @@ def rows(card: Card) -> list[Row]:
         ("stands after lying", lambda c: _number(c["recovery"]["fall"])),
         ("stands after a push", lambda c: _number(c["recovery"]["push"])),
         ("a clip's own z for 10 s", lambda c: "stands, pose off"),
-        *(performed(name) for name in card["perform"]),
+        *(performed(name) for name in clips("perform")),
+        ("samples, time x cores", cost),
     ]
 
 
 def _number(x: float | None) -> str:
-    return "-" if x is None else f"{x:.2f}"
+    return NOTHING if x is None else f"{x:.2f}"
 
 
 def table(cards: dict[str, Card]) -> str:
     """Cards for people, side by side."""
     columns = list(cards.values())
-    lines = [f"{label:<28}" + "".join(f"{text(card):>20}" for card in columns) for label, text in rows(columns[0])]
-    return "\n".join([" " * 28 + "".join(f"{ref:>20}" for ref in cards), *lines])
+    lines = [f"{label:<28}" + "".join(f"{text(card):>20}" for card in columns) for label, text in rows(columns)]
+    legend = [f"{NOTHING}: nobody got so far as to be measured, or the library has no such clip"]
+    shown = legend if any(line.endswith(f" {NOTHING}") or f" {NOTHING} " in line for line in lines) else []
+    return "\n".join([" " * 28 + "".join(f"{ref:>20}" for ref in cards), *lines, *shown])
 
 
-def evaluate(store: Store, ref: str, under: Conditions) -> tuple[Version, Card]:
-    """The version that `ref` names, and its card."""
-    skills = SkillLibrary.open(store, ref, intra_op_num_threads=torch.get_num_threads())
-    material = material_of(skills.version.manifest, skills.window_length)
-    return skills.version, skill_card(skills, material, under)
+def evaluate(skills: SkillLibrary, under: Conditions) -> Card:
+    """The card of a published library, with what its own says of the run."""
+    manifest = skills.version.manifest
+    card = skill_card(skills, material_of(manifest, skills.window_length), under)
+    return {**card, **{name: manifest.card[name] for name in OF_THE_RUN if name in manifest.card}}
 
 
 def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:
@@ -321,7 +341,7 @@ def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:
     drawn = subprocess.run([*command, f"store={store}"], capture_output=True, text=True, check=False)
     if drawn.returncode:
         reason = (drawn.stderr.strip().splitlines() or ["no reason given"])[-1]
-        return f"; no picture of the clips, for lack of a renderer: {reason}"
+        return f"; no picture of the clips: {reason}"
     with page.open("a") as file:
         file.write(f"## Each clip's latent, held for four seconds: {clips}\n\n![clips](clips.png)\n")
     return f" and {picture}"
@@ -333,18 +353,22 @@ def main(arguments: list[str]) -> int:
         asked = options([a for a in arguments if "=" in a], defaults)
         refs = [a for a in arguments if "=" not in a] or [asked["skill"]]
         under = Conditions(episodes=whole(asked, "episodes", 2), seed=whole(asked, "seed", 0))
-        found = [evaluate(open_store(asked["store"]), ref, under) for ref in refs]
-    except (StoreError, ValueError, OSError) as error:
+        as_json, out, threads = flag(asked, "json"), Path(asked["out"]), torch.get_num_threads()
+        out.mkdir(parents=True, exist_ok=True)  # here, not after minutes of trials
+        store = open_store(asked["store"])
+        libraries = [SkillLibrary.open(store, ref, intra_op_num_threads=threads) for ref in dict.fromkeys(refs)]
+        found = [(skills.version, evaluate(skills, under)) for skills in libraries]
+    except (StoreError, ValueError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     cards = {version.ref: card for version, card in found}
-    if asked["json"] == "true":
+    if as_json:
         print(json.dumps(found[0][1] if len(found) == 1 else cards, indent=2))
     else:
         print(table(cards))
     try:
         for version, card in found if asked["out"] else ():
-            folder = Path(asked["out"]) if len(found) == 1 else Path(asked["out"]) / version.ref
+            folder = out if len(found) == 1 else out / version.ref
             page = write_card(folder, version.ref, table({version.ref: card}), card, version.manifest.latent.clips)
             print(f"wrote {page}{contact_sheet(page, asked['store'], version, card)}", file=sys.stderr)
     except OSError as error:

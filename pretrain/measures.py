@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -42,6 +44,20 @@ def aligned_error(cost: Tensor) -> Tensor:
         above = here
     total, steps = above[-1]
     return torch.from_numpy(total / steps).view(cost.shape[:-2])
+
+
+def mean(x: Tensor) -> float | None:
+    """None of nothing: a card holds no NaN."""
+    return float(x.mean()) if len(x) else None
+
+
+def interval(x: Tensor) -> dict[str, Any]:
+    """n, mean and the 95 % interval of the mean of x (n,), by the normal approximation; None where there is nothing."""
+    middle = mean(x)
+    if middle is None:
+        return {"n": 0, "mean": None, "interval": None}
+    half = 1.96 * float(x.std(correction=min(1, len(x) - 1))) / len(x) ** 0.5
+    return {"n": len(x), "mean": middle, "interval": [middle - half, middle + half]}
 
 
 def jerk(joint_pos: Tensor, rate: float) -> Tensor:

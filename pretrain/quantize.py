@@ -15,11 +15,20 @@ import torch
 
 from pretrain.card import Card
 from pretrain.coverage import Coverage, coverage_targets
-from pretrain.evaluate import Conditions, nearest_clip, random_skill_episodes, redrawn, skill_card, table, world
+from pretrain.evaluate import (
+    OF_THE_RUN,
+    Conditions,
+    nearest_clip,
+    random_skill_episodes,
+    redrawn,
+    skill_card,
+    table,
+    world,
+)
 from pretrain.int8 import in_int8
 from pretrain.material import Material, material_of
 from pretrain.motion.provenance import lineage
-from pretrain.rl.run import options, whole
+from pretrain.rl.run import flag, options, whole
 from pretrain.trials import Act, wander
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
@@ -114,7 +123,7 @@ def described(version: Version, material: Material, made: Quantised, card: Card,
     """The manifest of `version`, but of the int8 policy, with what it was made of and what that cost."""
     old = version.manifest
     policy = old.graphs["policy"].model_copy(update={"parity": made.parity})
-    trained = {"cost": old.card["cost"]} if "cost" in old.card else {}
+    trained = {name: old.card[name] for name in OF_THE_RUN if name in old.card}
     rounding = {"before": made.before, "after": made.after, "lost": made.lost}
     how = {"of": version.pinned, "weights": "int8", "inputs": "uint8", "rows": made.rows, "seed": seed}
     new = {
@@ -158,7 +167,7 @@ def main(arguments: list[str]) -> int:
         if len(refs) != 1:
             raise Refused(f"give one library, as humanoid@1; got {', '.join(refs) or 'none'}")
         under = Conditions(episodes=whole(asked, "episodes", 2), seed=whole(asked, "seed", 0))
-        published = run(open_store(asked["store"]), refs[0], under, asked["force"] == "true")
+        published = run(open_store(asked["store"]), refs[0], under, flag(asked, "force"))
     except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

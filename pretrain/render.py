@@ -16,7 +16,7 @@ os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco is imported; a displa
 import mujoco
 import numpy as np
 import torch
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from pretrain.characters.character import Character
 from pretrain.characters.state import CharacterState
@@ -81,7 +81,10 @@ def main(arguments: list[str]) -> int:
         if asked["clips"]:
             clips = asked["clips"].split(",")
         rows = [strip(material.character, rollout(skills, material, clip)) for clip in clips]
-        Image.fromarray(np.concatenate(rows)).save(asked["out"])
+        picture = Image.fromarray(np.concatenate(rows))
+        for i, clip in enumerate(clips):
+            ImageDraw.Draw(picture).text((10, i * HEIGHT + 8), clip, fill="white")
+        picture.save(asked["out"])
     except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

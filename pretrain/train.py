@@ -24,14 +24,13 @@ from pretrain.ase.rise import rise_reward
 from pretrain.ase.skill import diverse_loss, encoder_loss, skill_reward, warm_encoder
 from pretrain.ase.style import demonstrations, remembered, style_loss, style_reward
 from pretrain.ase.symmetry import privileged_mirror, symmetry
-from pretrain.card import write_card
+from pretrain.card import learning, write_card
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PPOConfig, PretrainConfig
 from pretrain.evaluate import Conditions, skill_card, table
 from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material, control_steps, load_material
 from pretrain.motion.clip import CONTROL_RATE
-from pretrain.motion.doubts import doubts
 from pretrain.rl import checkpoint
 from pretrain.rl.background import one_thread
 from pretrain.rl.learner import Learner, Scalars
@@ -40,7 +39,7 @@ from pretrain.rl.mirror import untied
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Noise
-from pretrain.rl.run import NOT_LEARNING, ConfigError, fingerprint, load_config, logged
+from pretrain.rl.run import NOT_LEARNING, ConfigError, claimed, fingerprint, load_config, logged
 from pretrain.rl.training import CHECKPOINT, Training, go_on
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
@@ -367,14 +366,14 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
     made = draft(cfg, material, training, Store(folder / "draft"))
     print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
     under = Conditions(cfg.eval.episodes, cfg.eval.seed, engine=cfg.engine, threads=cfg.threads)
-    card = {**skill_card(made.skills, material, under), "cost": made.manifest.card["cost"]}
+    card = {**skill_card(made.skills, material, under), **made.manifest.card, "learning": learning(logged(folder))}
     print(table({cfg.name: card}), flush=True)
     version = store.publish(made.manifest.model_copy(update={"card": card}), made.files)
     # before anything else can fail: what is published is not published twice
     receipt.note(folder, version, training.samples)
     text, latents = table({version.ref: card}), made.manifest.latent.clips
     try:
-        page = write_card(folder / "card", version.ref, text, card, latents, logged(folder))
+        page = write_card(folder / "card", version.ref, text, card, latents)
         print(f"its card, with plots: {page}", flush=True)
     except (OSError, ValueError) as error:
         undrawn = f"{version.ref} is published, but its card is not drawn: {error}"
@@ -386,12 +385,15 @@ def run(cfg: PretrainConfig) -> int:
     began = time.monotonic()
     store = open_store(cfg.store) if cfg.publish else None  # what is wrong with it is said before an hour of training
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    for clip in material.dataset.originals:
-        for warning in doubts(clip):
-            print(f"warning: {warning}", file=sys.stderr)
+    for warning in material.dataset.doubts:
+        print(f"warning: {warning}", file=sys.stderr)
     folder = Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, NOT_LEARNING, material.dataset.digest)}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(cfg.model_dump_json(indent=2))
+    with claimed(folder, cfg):
+        return follow_through(cfg, material, folder, store, began)
+
+
+def follow_through(cfg: PretrainConfig, material: Material, folder: Path, store: Store | None, began: float) -> int:
+    """From where the run in `folder` is to a published library; without a store, to its last sample."""
     training = build(cfg, material)
     if training.resume(folder):
         print(f"{folder}: going on after {training.samples:,} of {cfg.samples:,} samples", flush=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +19,7 @@ from pretrain.characters.rotations import facing, into_heading, up_axis
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.material import control_steps
-from pretrain.measures import aligned_error, spread
+from pretrain.measures import aligned_error, mean, spread
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.env import CharacterEnv, Outcome
 from pretrain.sim.falls import lying
@@ -29,7 +28,7 @@ from pretrain.sim.features import style_frame
 Act = Callable[[np.ndarray, np.ndarray], np.ndarray]  # states (N, S), latents (N, D) -> targets (N, J)
 Like = Callable[[Tensor], Tensor | None]  # latents (N, D) -> the clips (N,) they belong to, which say what a fall is
 MakeEnv = Callable[[int], CharacterEnv]
-Measured = dict[str, Any]  # None where no world got so far as to be measured
+Samples = dict[str, Tensor]  # by measure, one number per world that got so far as to be measured
 
 DISTURBANCE = 0.02  # rad on each joint: what makes a deterministic policy's repetitions differ
 REPEATS = 16  # worlds per latent, or latents per state
@@ -48,6 +47,21 @@ class Played:
     frames: Tensor  # (T, N, F) style frames
     bodies: Tensor  # (T, N, B, 3) m, from the root, in the heading frame
     standing: Tensor  # (T, N) no fall so far
+
+
+@dataclass(frozen=True)
+class Apart:
+    """How far rollouts of two seconds from one state are apart, best aligned in time; those that fall are left out."""
+
+    different: Tensor  # (G,) under different z: the mean over the pairs of each state
+    same: Tensor  # (H,) under the same z: the mean over the pairs of each state and z
+    clips: float | None  # between the clips, None of one alone
+
+    def card(self) -> dict[str, float | None]:
+        """Of different z (`ratio`) and of the same (`repeat`), both over the clips'; and one over the other."""
+        different, same = mean(self.different), mean(self.same)
+        over = {"ratio": (different, self.clips), "repeat": (same, self.clips), "over_repeat": (different, same)}
+        return {name: a / b if a is not None and b else None for name, (a, b) in over.items()}
 
 
 def anyone(z: Tensor) -> None:
@@ -117,12 +131,11 @@ def diversity(
     dim: int,
     rng: Generator,
     like: Like = anyone,
-) -> Measured:
-    """Distance between rollouts of two seconds from one state: of different z (`ratio`), and of the same z (`repeat`).
+) -> Apart:
+    """Rollouts from the middle of each of `clips`, under different z and under the same.
 
-    Rollouts are aligned in time. Both distances are over that between the clips; `over_repeat` is one over the other.
-    Falls are left out. The same z is asked for SAME times, of as many z as fill the worlds: how well a motion repeats
-    differs from one z to the next more than anything else here.
+    The same z is asked for SAME times, of as many z as fill the worlds: how well a motion repeats differs from one z to
+    the next more than anything else here.
     """
     env = make_env(2 * REPEATS * len(clips))
     start = torch.tensor(clips).repeat_interleave(2 * REPEATS)
@@ -133,24 +146,14 @@ def diversity(
     played = play(act, env, z, control_steps(2.0), like(z))
     frames, stood = (played.frames / scale).transpose(0, 1), played.standing[-1]
 
-    def apart(groups: Tensor) -> float | None:
-        """Mean distance between the worlds of each of `groups` (G, n) that stood."""
+    def apart(groups: Tensor) -> Tensor:
+        """Mean distance between the worlds that stood, of each of `groups` (G, n) with two of them or more."""
         standing = [group[stood[group]] for group in groups]
-        return _mean([spread(frames[group]) for group in standing if len(group) > 1])
+        return torch.tensor([spread(frames[group]) for group in standing if len(group) > 1])
 
     worlds = torch.arange(env.num_envs).view(len(clips), 2, REPEATS)
-    different, same = apart(worlds[:, 0]), apart(worlds[:, 1].reshape(-1, SAME))
     own = spread(_clip_frames(env, clips, played.frames.shape[0]) / scale) if len(clips) > 1 else None
-    return {"ratio": _over(different, own), "repeat": _over(same, own), "over_repeat": _over(different, same)}
-
-
-def _mean(values: list[float]) -> float | None:
-    """None of nothing: a card holds no NaN."""
-    return float(np.mean(values)) if values else None
-
-
-def _over(a: float | None, b: float | None) -> float | None:
-    return a / b if a is not None and b else None
+    return Apart(apart(worlds[:, 0]), apart(worlds[:, 1].reshape(-1, SAME)), own)
 
 
 def _clip_frames(env: CharacterEnv, clips: list[int], count: int) -> Tensor:
@@ -160,8 +163,8 @@ def _clip_frames(env: CharacterEnv, clips: list[int], count: int) -> Tensor:
     return style_frame(env.skeleton, env.library.at(ids, times))
 
 
-def performance(act: Act, make_env: MakeEnv, latents: dict[int, Tensor], rng: Generator) -> dict[str, dict[str, float]]:
-    """Each clip's own latent held from the clip's first state: share of 10 s that it stands, and pose error in m.
+def performance(act: Act, make_env: MakeEnv, latents: dict[int, Tensor], rng: Generator) -> dict[str, Samples]:
+    """Each clip's own latent held from the clip's first state: share of 10 s that each world stands, and pose error in m.
 
     The error is the mean distance of the bodies, best aligned in time over the clip's duration.
     """
@@ -178,14 +181,14 @@ def performance(act: Act, make_env: MakeEnv, latents: dict[int, Tensor], rng: Ge
         bodies = played.bodies[: len(times), worlds].transpose(0, 1)
         error = aligned_error((bodies[:, :, None] - reference).norm(dim=-1).mean(-1))
         results[env.library.names[clip]] = {
-            "survival": float(played.standing[:, worlds].float().mean()),
-            "pose_error_m": float(error.mean()),
+            "survival": played.standing[:, worlds].float().mean(0),
+            "pose_error_m": error,
         }
     return results
 
 
-def recovery(act: Act, make_env: MakeEnv, dim: int, n: int, rng: Generator, like: Like = anyone) -> Measured:
-    """Share standing within three seconds after lying on the ground (`fall`), and three seconds after a push (`push`).
+def recovery(act: Act, make_env: MakeEnv, dim: int, n: int, rng: Generator, like: Like = anyone) -> Samples:
+    """Who stands within three seconds after lying on the ground (`fall`), and three seconds after a push (`push`).
 
     Asked only of skills whose clip is performed on the feet.
     """
@@ -194,8 +197,8 @@ def recovery(act: Act, make_env: MakeEnv, dim: int, n: int, rng: Generator, like
     on_feet = torch.ones(n, dtype=torch.bool) if clip is None else env.falls.ground.upright[clip]
     pushed, lying = after_push(act, env, z, rng), after_lying(act, env, z, rng)
     return {
-        "fall": _mean(lying[0][lying[1] & on_feet].tolist()),
-        "push": _mean(pushed[0][pushed[1] & on_feet].tolist()),
+        "fall": lying[0][lying[1] & on_feet].float(),
+        "push": pushed[0][pushed[1] & on_feet].float(),
     }
 
 

@@ -19,14 +19,18 @@ def note(folder: Path, version: Version, samples: int) -> None:
 
 
 def noted(folder: Path, store: Store, samples: int) -> Version | None:
-    """The version that this run published after `samples`, if `store` still has it."""
+    """The version that this run published after `samples`, if `store` still has it. ValueError of a damaged note."""
     file = folder / FILE
     if not file.exists():
         return None
-    receipt = json.loads(file.read_text())
-    if receipt["samples"] != samples:
+    try:
+        receipt = json.loads(file.read_text())
+        version, after = receipt["version"], receipt["samples"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{file} is no receipt: {error!r}; without it, the run publishes once more") from None
+    if after != samples:
         return None
     try:
-        return store.resolve(receipt["version"])
+        return store.resolve(version)
     except Unknown:
         return None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from pretrain.card import write_card
+from pretrain.card import POINTS, learning, write_card
 from pretrain.evaluate import caveats
 from skills_store.store import BUNDLED, Store
 
@@ -18,12 +20,13 @@ def manifest():
 
 
 def curves() -> list[dict[str, float]]:
-    return [{"samples": 8192.0 * i, "episode/length": 30.0 + i, "assist": 0.7 / (1 + i)} for i in range(1, 300)]
+    rows = range(1, 300)
+    return [{"samples": 8e3 * i, "seconds": 2.0 * i, "episode/length": 30.0 + i, "assist": 0.7 / (1 + i)} for i in rows]
 
 
 def test_every_picture_on_the_page_is_there(manifest, tmp_path):
-    card = {**manifest.card, "caveats": ["run is not performed under random skills"]}
-    page = write_card(tmp_path, "humanoid@1", "the table", card, manifest.latent.clips, curves())
+    card = {**manifest.card, "caveats": ["run is not performed under random skills"], "learning": learning(curves())}
+    page = write_card(tmp_path, "humanoid@1", "the table", card, manifest.latent.clips)
     text = page.read_text()
     assert "the table" in text
     assert "- run is not performed" in text
@@ -31,6 +34,15 @@ def test_every_picture_on_the_page_is_there(manifest, tmp_path):
     assert set(pictures) == {"coverage.png", "latents.png", "falls.png", "learning.png"}
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
     assert json.loads((tmp_path / "card.json").read_text()) == card
+
+
+def test_curves_are_as_long_as_each_other_and_mean_what_the_log_says():
+    drawn = learning(curves())
+    assert {len(values) for values in drawn.values()} == {POINTS}
+    assert drawn["samples"][0] == pytest.approx(8e3 * 2)  # the first three rows
+    assert np.mean(drawn["episode/length"]) == pytest.approx(30 + 150, rel=0.01)
+    assert learning(curves()[:2])["seconds"] == [2.0, 4.0]
+    assert learning([]) == {}
 
 
 def test_a_card_without_curves_or_with_a_single_clip_is_drawn_too(manifest, tmp_path):
@@ -41,10 +53,10 @@ def test_a_card_without_curves_or_with_a_single_clip_is_drawn_too(manifest, tmp_
 
 
 def test_what_is_thin_is_said(manifest, material):
-    clips = material.dataset.originals
+    clips = material.dataset
     assert any(line.startswith("run is not performed") for line in said(manifest.card, clips, run=0.0))
     assert not any("run" in line for line in said(manifest.card, clips, run=0.9))
-    assert said(manifest.card, clips[:1], run=0.9)[0].startswith("1 clip(s), 1.3 s")
+    assert said(manifest.card, replace(clips, clips=clips.clips[:1]), run=0.9)[0].startswith("1 clip(s), 1.3 s")
     few = {**manifest.card, "detail": {**manifest.card["detail"], "survival": {"n": 32}}}
     assert any(line.startswith("32 episodes") for line in said(few, clips, run=0.9))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.measures import aligned_error, frechet, jerk, spread
+from pretrain.measures import aligned_error, frechet, interval, jerk, spread
 
 
 @pytest.fixture
@@ -79,3 +79,16 @@ def test_spread_is_the_mean_distance_of_pairs():
     assert spread(still) == 0
     apart = still + torch.tensor([0.0, 3.0, 6.0])[:, None, None] * torch.tensor([1.0, 0.0])
     assert spread(apart) == pytest.approx((3 + 3 + 6) / 3)
+
+
+def test_the_interval_of_a_mean_shrinks_with_the_root_of_n():
+    x = torch.tensor([0.0, 1.0]).repeat(50)
+    few, many = interval(x), interval(x.repeat(4))
+    assert few["n"] == 100
+    assert few["interval"][0] < few["mean"] == 0.5 < few["interval"][1]
+    assert (few["interval"][1] - 0.5) / (many["interval"][1] - 0.5) > 1.9
+
+
+def test_nothing_to_average_is_null_and_never_nan():
+    assert interval(torch.zeros(0)) == {"n": 0, "mean": None, "interval": None}
+    assert interval(torch.ones(1))["interval"] == [1.0, 1.0]

@@ -125,6 +125,10 @@ def test_evaluating_the_published_bytes_gives_the_published_card(skills):
     again = json.loads(run.stdout)
     assert again["survival"] == card["survival"]
     assert again["coverage_per_clip"] == card["coverage_per_clip"]
+    # what it took and how it went, no evaluation can tell again
+    assert again["cost"] == card["cost"]
+    assert again["learning"] == card["learning"]
+    assert again["learning"]["samples"][-1] == card["cost"]["samples"]
 
 
 def test_the_learning_curve_ends_at_the_published_card(skills, place):
@@ -411,6 +415,27 @@ def test_sigterm_saves_at_once(tmp_path, label, arguments):
     for file in tmp_path.glob("*/refine/*/checkpoint.pt"):
         assert 0 < checkpoint.load(file)["samples"] < 402_048
     assert bool(list(tmp_path.glob("*/refine"))) == (label == "refine")
+
+
+def test_the_same_run_is_not_trained_twice_at_once(tmp_path):
+    process = begun(tmp_path, "samples=400_000")
+    again = python("-m", "pretrain.train", "preset=toy", "publish=false", f"runs={tmp_path}", "samples=400_000")
+    assert again.returncode == 2
+    assert "another process trains there" in again.stderr
+    assert process.poll() is None
+    process.kill()
+    assert ended(process)[0] != 0
+    assert ended(begun(tmp_path, "samples=1024"))[0] == 0  # the kernel has let go of it
+
+
+def test_a_checkpoint_of_something_else_is_named(tmp_path):
+    checkpoint.save(tmp_path / "checkpoint.pt", {"weights": 1})
+    cfg = toy()
+    training = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
+    with pytest.raises(
+        ValueError, match=r"checkpoint\.pt is no checkpoint of this run: it lacks 'nets', and has weights"
+    ):
+        training.resume(tmp_path)
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion import fetch
 from pretrain.motion.clip import ClipError, MotionClip
+from pretrain.motion.doubts import doubts, impossible
 from pretrain.motion.importers import read_clip
 
 RECIPES = Path(__file__).parent / "recipes"
@@ -43,17 +44,28 @@ class Recipe(BaseModel):
 
 @dataclass(frozen=True)
 class Dataset:
-    """Converted clips with their sampling weights; a mirrored clip shares its original's weight."""
+    """Converted clips with their sampling weights; a mirrored clip shares its original's weight.
+
+    A clip that nobody can perform is left out: one at 20 m/s would make all paces of the others equal, whose spread is the
+    unit of what is learned and measured.
+    """
 
     name: str
     character: str
     clips: tuple[MotionClip, ...]
     weights: tuple[float, ...]
+    left_out: tuple[MotionClip, ...] = ()
 
     @property
     def originals(self) -> tuple[MotionClip, ...]:
         """The clips less their mirror images."""
         return tuple(clip for clip in self.clips if not clip.name.endswith("_mirror"))
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What speaks against its clips, a line each, and which of them are left out."""
+        used = [line for clip in self.originals for line in doubts(clip)]
+        return (*used, *(f"{line}: left out" for clip in self.left_out for line in doubts(clip)))
 
     @property
     def digest(self) -> str:
@@ -83,18 +95,24 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
 
 
 def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
-    """Every clip of a recipe, converted at the control rate, with mirrors if the recipe asks for them."""
+    """Every clip of a recipe that can be performed, converted at the control rate, with mirrors if the recipe asks for them."""
     recipe, folder = load_recipe(reference)
-    clips, weights = [], []
+    clips, weights, left_out = [], [], []
     for motion in recipe.motions:
         clip = _read(motion, folder, skeleton)
+        if impossible(clip):
+            left_out.append(clip)
+            continue
         both = [clip, clip.mirrored()] if recipe.mirror else [clip]
         clips += both
         weights += [motion.weight / len(both)] * len(both)
+    if not clips:
+        why = "; ".join(line for clip in left_out for line in impossible(clip))
+        raise ClipError(f"recipe {recipe.name!r}: none of its clips can be performed: {why}")
     names = [clip.name for clip in clips]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ClipError(f"recipe {recipe.name!r}: clip names must differ; more than one {', '.join(sorted(twice))}")
-    return Dataset(recipe.name, recipe.character, tuple(clips), tuple(weights))
+    return Dataset(recipe.name, recipe.character, tuple(clips), tuple(weights), tuple(left_out))
 
 
 def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:

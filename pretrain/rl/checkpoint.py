@@ -25,7 +25,7 @@ def save(path: Path, tree: dict[str, Any]) -> None:
         temporary.unlink(missing_ok=True)
         first = str(error).partition("\n")[0]
         reason = first if isinstance(error, OSError) else f"the disk may be full ({first})"
-        whole = "the last one there is intact" if path.exists() else "there was none before"
+        whole = "the last one there is intact" if path.exists() else "nothing else is touched"
         raise OSError(f"checkpoint not written to {path}: {reason}; {whole}") from error
 
 

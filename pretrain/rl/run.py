@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,6 +65,13 @@ def whole(asked: dict[str, str], key: str, least: int) -> int:
     return int(asked[key])
 
 
+def flag(asked: dict[str, str], key: str) -> bool:
+    """`asked[key]` as true or false."""
+    if asked[key] not in ("true", "false"):
+        raise ConfigError(f"{key}={asked[key]} is neither true nor false")
+    return asked[key] == "true"
+
+
 def _hint(error: Exception) -> str:
     """What Hydra adds below its first line when a group's option does not exist."""
     lines = str(error).splitlines()
@@ -84,6 +92,7 @@ def _keys(kind: type[BaseModel], prefix: str = "") -> list[str]:
 
 
 METRICS = "metrics.jsonl"
+LOCK = "lock"
 
 # Where things lie on the machine that trains: no one else's business, and in no manifest.
 PLACES = {"runs", "store"}
@@ -95,6 +104,19 @@ def fingerprint(config: BaseModel, exclude: set[str], data: str = "") -> str:
     """Short digest of what a configuration says, without the fields in `exclude`, and of the `data` that it names."""
     text = json.dumps(config.model_dump(mode="json", exclude=exclude), sort_keys=True) + data
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+@contextmanager
+def claimed(folder: Path, config: BaseModel) -> Iterator[None]:
+    """A run's folder, with its resolved configuration, for one process at a time. The kernel lets go of it if that dies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"{folder}: another process trains there, and the same run can't go on twice") from None
+        (folder / "config.json").write_text(config.model_dump_json(indent=2))
+        yield
 
 
 def logged(folder: Path) -> list[dict[str, float]]:
@@ -126,7 +148,9 @@ class Log:
         if rows and not rows[-1].endswith("}"):
             rows.pop()  # a kill cut it off
         kept = [row for i, row in enumerate(rows, 1) if _row(path, i, row)["iteration"] <= resume_at]
-        path.write_text("".join(f"{row}\n" for row in kept))
+        whole = path.with_suffix(".new")  # a kill or a full disk leaves the old log or this one
+        whole.write_text("".join(f"{row}\n" for row in kept))
+        whole.replace(path)
         self._file = path.open("a", buffering=1)
         self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=resume_at + 1)
 
@@ -134,11 +158,11 @@ class Log:
         rounded = {k: x if isinstance(x, int) else float(f"{x:.6g}") for k, x in scalars.items()}
         try:
             self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
+            for key, value in rounded.items():
+                self._board.add_scalar(key, value, iteration)
         except OSError as error:
             where = f"log not written to {self._file.name}: {error.strerror}"
             raise OSError(f"{where}; the last checkpoint beside it is as it was") from error
-        for key, value in rounded.items():
-            self._board.add_scalar(key, value, iteration)
 
     def close(self) -> None:
         """Of what can't be written `write` has said so, in better words than closing would."""

@@ -107,7 +107,13 @@ class Training(Generic[N, E]):
         """Go on from `folder`'s checkpoint, if there is one."""
         file = folder / CHECKPOINT
         if file.exists():
-            self.restore(checkpoint.load(file))
+            tree = checkpoint.load(file)
+            try:
+                self.restore(tree)
+            except KeyError as error:
+                raise ValueError(
+                    f"{file} is no checkpoint of this run: it lacks {error}, and has {', '.join(tree)}"
+                ) from None
         return file.exists()
 
     def turn(self) -> Scalars:

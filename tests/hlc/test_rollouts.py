@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from hlc.config import EvalConfig, HlcConfig
-from hlc.evaluate import interval, task_card
+from hlc.evaluate import task_card
 from hlc.parent import Parent
 from hlc.rollouts import Episodes, RandomSkills, distance_curve, final_distances, returns, survival
 
@@ -30,11 +30,6 @@ def test_measures_by_hand() -> None:
     curve, rows = distance_curve(played)
     torch.testing.assert_close(curve, torch.tensor([0.8 / 3, 1.2 / 3]))
     assert rows.tolist() == [3, 3]
-
-
-def test_nothing_to_average_is_null_and_never_nan() -> None:
-    assert interval(torch.zeros(0)) == {"n": 0, "mean": None, "interval": None}
-    assert interval(torch.ones(1))["interval"] == [1.0, 1.0]
 
 
 def test_random_skills_are_unit_and_held_as_long_as_asked() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.doubts import doubts
+from pretrain.motion.doubts import doubts, impossible
 
 
 def moved(clip: MotionClip, offset: np.ndarray) -> MotionClip:
@@ -24,6 +24,15 @@ def test_what_nobody_can_do_is_named_with_the_frame(material):
     (fast,) = doubts(moved(walk, along))
     assert fast.startswith("walk: the root moves at 2")
     assert "in frame" in fast
+
+
+def test_a_joint_that_turns_as_no_joint_can_is_named_with_the_frame(material):
+    walk = material.dataset.clips[0]
+    turned = walk.joint_rot["head"].copy()
+    turned[7] = [0, 1, 0, 0]  # half a turn, for a frame
+    (turns,) = impossible(replace(walk, joint_rot=walk.joint_rot | {"head": turned}))
+    assert turns.startswith("walk: head turns at 9")
+    assert "in frame 6" in turns or "in frame 7" in turns
 
 
 def test_who_came_out_of_the_ground_is_named_with_the_frame(material):

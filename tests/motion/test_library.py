@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 
 from pretrain.motion.clip import CONTROL_RATE, ClipError
+from pretrain.motion.fetch import fetched
 from pretrain.motion.library import pack
-from pretrain.motion.recipe import load_dataset, load_recipe
+from pretrain.motion.recipe import CACHE, Dataset, load_dataset, load_recipe
 
 
 def test_reading_at_a_frame_is_that_frame(library):
@@ -51,10 +54,30 @@ def test_locomotion_has_seven_clips_and_their_mirrors(material):
     assert all(clip.digest.startswith("sha256:") and clip.licence for clip in material.dataset.clips)
 
 
-def test_own_recipe_by_path(tmp_path, skeleton):
-    from pretrain.motion.fetch import fetched
-    from pretrain.motion.recipe import CACHE
+def test_a_clip_that_nobody_can_perform_is_left_out_and_changes_nothing_of_the_rest(tmp_path, skeleton):
+    """Neither what is learned from nor, since all units are those of the clips, what it is measured by."""
+    for name, speed in (("walk", 0), ("run", 0), ("fast", 20)):
+        motion = json.loads((fetched(CACHE) / f"humanoid3d_{'run' if name == 'run' else 'walk'}.txt").read_text())
+        for i, frame in enumerate(motion["Frames"]):
+            frame[1] += speed * i * motion["Frames"][0][0]
+        (tmp_path / f"{name}.txt").write_text(json.dumps(motion))
 
+    def dataset(*names: str) -> Dataset:
+        recipe = tmp_path / "recipe.yaml"
+        recipe.write_text("name: mine\nmotions:\n" + "".join(f"  - {{file: {name}.txt}}\n" for name in names))
+        return load_dataset(str(recipe), skeleton)
+
+    whole, sound = dataset("walk", "fast", "run"), dataset("walk", "run")
+    assert whole.digest == sound.digest
+    assert [clip.name for clip in whole.left_out] == ["fast"]
+    (said,) = (line for line in whole.doubts if line not in sound.doubts)
+    assert said.startswith("fast: the root moves at 2")
+    assert said.endswith("left out")
+    with pytest.raises(ClipError, match=r"'mine': none of its clips can be performed: fast: the root moves"):
+        dataset("fast")
+
+
+def test_own_recipe_by_path(tmp_path, skeleton):
     (tmp_path / "mine.txt").write_bytes((fetched(CACHE) / "humanoid3d_walk.txt").read_bytes())
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("name: mine\nmirror: false\nmotions: [{file: mine.txt, licence: CC0-1.0}]\n")

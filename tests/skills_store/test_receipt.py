@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from skills_store import receipt
 from skills_store.store import Store
 from tests import tiny
@@ -17,3 +19,10 @@ def test_a_receipt_is_for_its_samples_and_its_store(tmp_path: Path) -> None:
     assert receipt.noted(tmp_path, store, 100) == version
     assert receipt.noted(tmp_path, store, 200) is None
     assert receipt.noted(tmp_path, Store(tmp_path / "elsewhere"), 100) is None
+
+
+@pytest.mark.parametrize("damaged", ["", "[]", '{"version": "humanoid@1"}'])
+def test_a_damaged_receipt_is_named(tmp_path: Path, damaged: str) -> None:
+    (tmp_path / receipt.FILE).write_text(damaged)
+    with pytest.raises(ValueError, match=r"published\.json is no receipt"):
+        receipt.noted(tmp_path, Store(tmp_path / "store"), 100)
