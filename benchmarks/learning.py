@@ -25,6 +25,7 @@ from pretrain.material import load_material
 from pretrain.rl import checkpoint
 from pretrain.rl.run import options, whole
 from pretrain.train import build, draft
+from skills_store.errors import StoreError
 from skills_store.store import Store
 
 MEASURES = (
@@ -115,21 +116,24 @@ def draw(runs: Sequence[Sequence[Row]], file: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    asked = options([a for a in arguments if "=" in a], {"out": "learning", "episodes": "256"})
     folders = [Path(a) for a in arguments if "=" not in a]
     if not folders or not all((folder / "milestones").is_dir() for folder in folders):
         print("name the folders of one or more runs of pretrain.train, as runs/humanoid-1a2b3c4d", file=sys.stderr)
         return 2
     try:
-        runs = [measured(folder, whole(asked, "episodes", 2)) for folder in folders]
+        asked = options([a for a in arguments if "=" in a], {"out": "learning", "episodes": "256"})
+        episodes, out = whole(asked, "episodes", 2), Path(asked["out"])
+        out.mkdir(parents=True, exist_ok=True)
+        runs = [measured(folder, episodes) for folder in folders]
     except ValidationError as error:
         strange = ", ".join(".".join(map(str, e["loc"])) for e in error.errors())
         print(
             f"a run of another version, whose config.json has {strange}: measure it with that version", file=sys.stderr
         )
         return 2
-    out = Path(asked["out"])
-    out.mkdir(parents=True, exist_ok=True)
+    except (StoreError, ValueError, RuntimeError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
     (out / "learning.md").write_text(table(runs) + "\n")
     draw(runs, out / "learning.png")
     print(table(runs))

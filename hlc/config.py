@@ -14,6 +14,8 @@ Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(gt=0)]
+Seconds = Annotated[float, Field(ge=1 / 30)]  # a control step at least
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Layers = Annotated[tuple[Count, ...], Field(min_length=1)]
 
 
@@ -42,7 +44,7 @@ class PPOConfig(Frozen):
 
 class EvalConfig(Frozen):
     episodes: Count = 512
-    seed: int = 4321
+    seed: Seed = 4321
     random_time_min: Positive = 1.0  # s that the patient random baseline holds a skill
     random_time_max: Positive = 5.0  # s
 
@@ -52,9 +54,9 @@ class HlcConfig(Frozen):
     skill: str = "humanoid@latest"  # any reference that the store understands
     engine: str = "mujoco"
     threads: Annotated[int, Field(ge=0)] = 0  # 0: every core
-    seed: int = 0
+    seed: Seed = 0
     num_envs: Count = 512
-    episode_length: Positive = 10.0  # s
+    episode_length: Seconds = 10.0
     samples: Count = 3_000_000  # decisions
     llc_steps: Count = 5  # control steps per decision
     task_reward_weight: NotNegative = 0.9

@@ -134,7 +134,7 @@ def main(arguments: list[str]) -> int:
         changed = {"episodes": whole(asked, "episodes", 1), "seed": whole(asked, "seed", 0)}
         cfg = trained.model_copy(update={"eval": trained.eval.model_copy(update=changed)})
         card = task_card(controller.decide, parent, cfg)
-    except (StoreError, ValueError, OSError) as error:
+    except (StoreError, ValueError, RuntimeError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
     print(json.dumps(card, indent=2) if as_json else f"{version.ref}\n{table(card)}")

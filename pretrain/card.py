@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,18 @@ POINTS = 100  # of a curve
 
 
 def learning(rows: Sequence[Scalars]) -> dict[str, list[float]]:
-    """The rows of a run's log as `samples`, `seconds` and CURVES, each a list of means over as many rows: the same for all."""
-    names = [name for name in ("samples", "seconds", *CURVES) if rows and name in rows[-1]]
+    """The rows of a run's log in at most POINTS parts: `samples` and `seconds` at the end of each, the means of CURVES over it.
+
+    A curve that some row lacks, or that is not finite somewhere, is left out.
+    """
+
+    def finite(name: str) -> bool:
+        return bool(rows) and all(math.isfinite(row.get(name, math.nan)) for row in rows)
+
     parts = np.array_split(np.arange(len(rows)), min(POINTS, max(len(rows), 1)))
-    return {name: [float(f"{np.mean([rows[i][name] for i in part]):.5g}") for part in parts] for name in names}
+    ends = {name: [rows[part[-1]][name] for part in parts] for name in ("samples", "seconds") if finite(name)}
+    means = {name: [float(np.mean([rows[i][name] for i in part])) for part in parts] for name in CURVES if finite(name)}
+    return {name: [float(f"{x:.6g}") for x in values] for name, values in (ends | means).items()}
 
 
 def write_card(
@@ -43,7 +52,7 @@ def write_card(
         "latents.png": ("The clips' embeddings, on their two widest axes", _map(latents)),
         "falls.png": ("When episodes under random skills fall", _falls(card)),
     }
-    if card.get("learning"):
+    if "samples" in card.get("learning", {}):
         pictures["learning.png"] = ("Learning", _learning(card["learning"]))
     lines = [f"# {ref}", "", "```", text, "```", ""]
     lines += ["## What is thin", "", *(f"- {line}" for line in card["caveats"]), ""] if card["caveats"] else []
@@ -98,7 +107,7 @@ def _learning(curves: Mapping[str, Sequence[float]]) -> Figure:
     shown, samples = [name for name in CURVES if name in curves], np.array(curves["samples"]) / 1e6
     figure, panels = plt.subplots(len(shown), 1, figsize=(7, 1.6 * len(shown)), sharex=True, squeeze=False)
     for axes, name in zip(panels[:, 0], shown, strict=True):
-        axes.plot(samples, curves[name], lw=1, color="#4878a8")
+        axes.plot(samples, curves[name], lw=1, marker="." if len(samples) < POINTS else "", color="#4878a8")
         axes.set_ylabel(name, fontsize=8)
-    panels[-1, 0].set_xlabel(f"million samples, in {curves['seconds'][-1] / 60:.0f} min")
+    panels[-1, 0].set_xlabel("million samples")
     return figure

@@ -23,7 +23,7 @@ from pretrain.card import Card, write_card
 from pretrain.characters.state import CharacterState, unflat
 from pretrain.coverage import Coverage, coverage_targets
 from pretrain.material import Material, control_steps, material_of
-from pretrain.measures import frechet, interval, jerk, mean
+from pretrain.measures import frechet, interval, jerk, mean, share_interval
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary
 from pretrain.motion.recipe import Dataset
@@ -43,7 +43,6 @@ BURN_IN = control_steps(1.0)
 FALLEN = 512  # worlds that are pushed, and laid down
 MISSED = 0.1  # coverage below which a clip is named as not performed
 ENOUGH = 1000  # episodes
-OF_THE_RUN = ("cost", "learning")  # what a card says of the training, and no trial can tell again
 SAMPLED = 10  # every so many steps, windows are kept for fidelity
 
 
@@ -191,7 +190,7 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
             "jerk": interval(episodes.jerk),
             "apart": {"different": interval(apart.different), "same": interval(apart.same), "clips": apart.clips},
             "perform": {clip: {name: interval(x) for name, x in found.items()} for clip, found in performed.items()},
-            "recovery": {name: interval(x) for name, x in risen.items()},
+            "recovery": {name: share_interval(x) for name, x in risen.items()},
             "falls_per_second": torch.histc(
                 episodes.lengths[episodes.lengths < env.episode_length] / CONTROL_RATE,
                 bins=round(under.seconds),
@@ -210,7 +209,8 @@ def nearest_clip(skills: SkillLibrary, env: CharacterEnv) -> Like:
     """The clip whose own latent is nearest, as in training, where it matters for what a fall is."""
     if not env.falls.ground.rising.any():
         return anyone
-    own = torch.tensor(list(skills.version.manifest.latent.clips.values()))
+    published = skills.version.manifest.latent.clips  # sorted by name, the library in the order of its recipe
+    own = torch.tensor([published[name] for name in env.library.names])
     return lambda z: (z @ own.T).argmax(-1)
 
 
@@ -320,17 +320,21 @@ def _number(x: float | None) -> str:
 def table(cards: dict[str, Card]) -> str:
     """Cards for people, side by side."""
     columns = list(cards.values())
-    lines = [f"{label:<28}" + "".join(f"{text(card):>20}" for card in columns) for label, text in rows(columns)]
-    legend = [f"{NOTHING}: nobody got so far as to be measured, or the library has no such clip"]
+    lines = [f"{label:<28}" + "".join(f"{text(card):>24}" for card in columns) for label, text in rows(columns)]
+    legend = [f"{NOTHING}: nothing to measure"]
     shown = legend if any(line.endswith(f" {NOTHING}") or f" {NOTHING} " in line for line in lines) else []
-    return "\n".join([" " * 28 + "".join(f"{ref:>20}" for ref in cards), *lines, *shown])
+    return "\n".join([" " * 28 + "".join(f"{ref:>24}" for ref in cards), *lines, *shown])
 
 
 def evaluate(skills: SkillLibrary, under: Conditions) -> Card:
     """The card of a published library, with what its own says of the run."""
     manifest = skills.version.manifest
-    card = skill_card(skills, material_of(manifest, skills.window_length), under)
-    return {**card, **{name: manifest.card[name] for name in OF_THE_RUN if name in manifest.card}}
+    return {**skill_card(skills, material_of(manifest, skills.window_length), under), **of_the_run(manifest.card)}
+
+
+def of_the_run(card: Card) -> Card:
+    """What a card says of the training, and no trial can tell again."""
+    return {name: card[name] for name in ("cost", "learning") if name in card}
 
 
 def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:

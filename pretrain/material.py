@@ -36,9 +36,14 @@ def material_of(manifest: Manifest, window: int) -> Material:
     if changed := sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name)):
         raise ValueError(
             f"{manifest.name} learned from other clips than recipe {manifest.lineage.config['motions']!r} has now: "
-            f"{', '.join(changed)} changed. Its own: {', '.join(then)}"
+            f"{', '.join(changed)} changed. Its own: {', '.join(then)}{_left_out(material.dataset)}"
         )
     return material
+
+
+def _left_out(dataset: Dataset) -> str:
+    names = [clip.name for clip in dataset.left_out]
+    return f". This version leaves out what nobody can perform: {', '.join(names)}" if names else ""
 
 
 def _material(body: Character, motions: str, window: int) -> Material:

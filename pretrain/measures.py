@@ -60,6 +60,18 @@ def interval(x: Tensor) -> dict[str, Any]:
     return {"n": len(x), "mean": middle, "interval": [middle - half, middle + half]}
 
 
+def share_interval(x: Tensor) -> dict[str, Any]:
+    """n, mean and the 95 % interval of the share of ones in x (n,), which stays within 0 and 1 and has a width at its ends.
+
+    (Wilson 1927, "Probable inference, the law of succession, and statistical inference".)
+    """
+    n, share = len(x), mean(x)
+    if share is None:
+        return interval(x)
+    middle, half = share + 1.96**2 / (2 * n), 1.96 * (share * (1 - share) / n + 1.96**2 / (4 * n**2)) ** 0.5
+    return {"n": n, "mean": share, "interval": [(middle + sign * half) / (1 + 1.96**2 / n) for sign in (-1, 1)]}
+
+
 def jerk(joint_pos: Tensor, rate: float) -> Tensor:
     """Mean absolute third derivative of joint angles (T, ..., J) rad at `rate` Hz: (...) rad/s^3."""
     third = joint_pos[3:] - 3 * joint_pos[2:-1] + 3 * joint_pos[1:-2] - joint_pos[:-3]

@@ -16,9 +16,9 @@ import torch
 from pretrain.card import Card
 from pretrain.coverage import Coverage, coverage_targets
 from pretrain.evaluate import (
-    OF_THE_RUN,
     Conditions,
     nearest_clip,
+    of_the_run,
     random_skill_episodes,
     redrawn,
     skill_card,
@@ -123,12 +123,11 @@ def described(version: Version, material: Material, made: Quantised, card: Card,
     """The manifest of `version`, but of the int8 policy, with what it was made of and what that cost."""
     old = version.manifest
     policy = old.graphs["policy"].model_copy(update={"parity": made.parity})
-    trained = {name: old.card[name] for name in OF_THE_RUN if name in old.card}
     rounding = {"before": made.before, "after": made.after, "lost": made.lost}
     how = {"of": version.pinned, "weights": "int8", "inputs": "uint8", "rows": made.rows, "seed": seed}
     new = {
         "graphs": {**old.graphs, "policy": policy},
-        "card": {**card, **trained, "quantised": rounding},
+        "card": {**card, **of_the_run(old.card), "quantised": rounding},
         "lineage": lineage({**old.lineage.config, "quantised": how}, old.lineage.seed, material.dataset),
         "files": {},
     }
@@ -155,7 +154,7 @@ def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
     if not force:
         accept(version.ref, made)
     card = skill_card(made.skills, material, under)
-    print(table({f"{version.ref} in int8": card}), flush=True)
+    print(table({f"{version.ref} in int8": {**card, **of_the_run(version.manifest.card)}}), flush=True)
     return store.publish(described(version, material, made, card, under.seed), files(store, version, made))
 
 
@@ -168,7 +167,7 @@ def main(arguments: list[str]) -> int:
             raise Refused(f"give one library, as humanoid@1; got {', '.join(refs) or 'none'}")
         under = Conditions(episodes=whole(asked, "episodes", 2), seed=whole(asked, "seed", 0))
         published = run(open_store(asked["store"]), refs[0], under, flag(asked, "force"))
-    except (StoreError, ValueError, OSError) as error:
+    except (StoreError, ValueError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     print(f"published {published.ref} ({published.digest[:19]})")

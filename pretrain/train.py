@@ -40,7 +40,7 @@ from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, valu
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Noise
 from pretrain.rl.run import NOT_LEARNING, ConfigError, claimed, fingerprint, load_config, logged
-from pretrain.rl.training import CHECKPOINT, Training, go_on
+from pretrain.rl.training import CHECKPOINT, Training, go_on, restored
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
@@ -268,7 +268,7 @@ def refine(cfg: PretrainConfig, material: Material, training: SkillTraining, fol
     refining = refinement(cfg, material, training)
     place = folder / "refine" / f"{training.samples:012d}"
     if (place / CHECKPOINT).exists():
-        refining.restore(checkpoint.load(place / CHECKPOINT))
+        restored(refining, place / CHECKPOINT)
     shown = {"pose error": "pose_error", "corrections": "corrections", "ends": "terminated"}
     samples, interval = cfg.refine.correct + cfg.refine.learn, cfg.checkpoint_interval
     done = go_on(refining, samples, place, label="refine", shown=shown, checkpoint_interval=interval)
@@ -364,9 +364,10 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
     """Export, evaluate what was exported, and publish it with its card."""
     print("exporting to ONNX and proving parity", flush=True)
     made = draft(cfg, material, training, Store(folder / "draft"))
+    curves = learning(logged(folder))  # a log that can't be read is said before minutes of trials
     print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
     under = Conditions(cfg.eval.episodes, cfg.eval.seed, engine=cfg.engine, threads=cfg.threads)
-    card = {**skill_card(made.skills, material, under), **made.manifest.card, "learning": learning(logged(folder))}
+    card = {**skill_card(made.skills, material, under), **made.manifest.card, "learning": curves}
     print(table({cfg.name: card}), flush=True)
     version = store.publish(made.manifest.model_copy(update={"card": card}), made.files)
     # before anything else can fail: what is published is not published twice

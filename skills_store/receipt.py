@@ -25,7 +25,7 @@ def noted(folder: Path, store: Store, samples: int) -> Version | None:
         return None
     try:
         receipt = json.loads(file.read_text())
-        version, after = receipt["version"], receipt["samples"]
+        version, after = str(receipt["version"]), receipt["samples"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} is no receipt: {error!r}; without it, the run publishes once more") from None
     if after != samples:

@@ -216,7 +216,7 @@ def _tree(values: dict[str, Any], depth: int = 1) -> list[str]:
         if isinstance(value, dict):
             lines += [indent + plain(key), *_tree(value, depth + 1)]
         else:
-            lines.append(indent + plain(f"{key}: {value:.4g}" if isinstance(value, float) else f"{key}: {value}"))
+            lines.append(indent + plain(f"{key}: {_brief(value) if isinstance(value, float | list) else value}"))
     return lines
 
 

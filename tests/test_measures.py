@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.measures import aligned_error, frechet, interval, jerk, spread
+from pretrain.measures import aligned_error, frechet, interval, jerk, share_interval, spread
 
 
 @pytest.fixture
@@ -92,3 +92,10 @@ def test_the_interval_of_a_mean_shrinks_with_the_root_of_n():
 def test_nothing_to_average_is_null_and_never_nan():
     assert interval(torch.zeros(0)) == {"n": 0, "mean": None, "interval": None}
     assert interval(torch.ones(1))["interval"] == [1.0, 1.0]
+
+
+def test_a_share_of_none_or_all_is_not_known_exactly():
+    none, all_ = share_interval(torch.zeros(16)), share_interval(torch.ones(16))
+    assert none["interval"] == pytest.approx([0, 0.194], abs=1e-3)  # Wilson's 95 % of 0 in 16
+    assert all_["interval"] == pytest.approx([0.806, 1], abs=1e-3)
+    assert share_interval(torch.zeros(0))["interval"] is None

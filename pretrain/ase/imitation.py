@@ -7,7 +7,7 @@ Ross et al. 2011; beside a policy gradient, as in Schmitt et al. 2018, "Kickstar
 hand lets go, there is more to do than to follow the clip, and the teacher falls silent.
 
 What is left then is a matter of a few degrees, of which a policy gradient says next to nothing: gradients of two rollouts of
-8,192 samples agree by 0.02 (cosine; docs/training.md). But a joint that is short of its pose is brought there by aiming
+8,192 samples agree by 0.02 (cosine; docs/training-log.md). But a joint that is short of its pose is brought there by aiming
 further, whatever else goes on: of the derivative of pose by aim, the sign of the diagonal is known. (A model of the plant as
 in Fussell, Bergamin and Holden 2021, "SuperTrack", but for the simplest there is.)
 """

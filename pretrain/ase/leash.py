@@ -1,7 +1,7 @@
 """How far from its clip a skill may move. Where it strays further, the episode ends, as in a fall.
 
 A skill that has slowed down, or stopped, is safe; far from its clip the style reward is flat, and nothing leads it back: the
-run braked to walking speed and stayed there (docs/training.md). (Early termination as in DeepMimic, Peng et al. 2018,
+run braked to walking speed and stayed there (docs/training-log.md). (Early termination as in DeepMimic, Peng et al. 2018,
 section 7. What counts is the clip's nearest window; or, as there, the one that the world's clock points at: over 20 clips
 that lie, flip and stand, whoever stands is near to some moment of every clip.)
 """

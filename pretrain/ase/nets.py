@@ -22,7 +22,7 @@ class SkillNets:
     """pi(a|s,z), V(s,z), the discriminator, q(z|window), and what an action means.
 
     What is published is not the policy of the last iteration but the running average of its weights: from one iteration to
-    the next, clips come and go (docs/training.md).
+    the next, clips come and go (docs/training-log.md).
     """
 
     policy: GaussianPolicy

@@ -1,7 +1,7 @@
 """The last stage: what is off each time a moment of a clip comes is put right there, and the policy learns it by heart.
 
 Nine tenths of the squared error between a skill's poses and its clip's are the same each time the same moment comes
-(docs/training.md), and a policy gradient says next to nothing of them (pretrain/ase/imitation.py). Who repeats a movement
+(docs/training-log.md), and a policy gradient says next to nothing of them (pretrain/ase/imitation.py). Who repeats a movement
 corrects the next attempt by what was off in the last: so here, moment by moment, what is added to the actions of a policy
 that stays as it is. (Iterative learning control: Arimoto, Kawamura and Miyazaki 1984, "Bettering operation of robots by
 learning".) What is found so needs a clock, and a published policy has none. Then, in states that it gets into itself, the

@@ -59,9 +59,9 @@ def options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str
 
 
 def whole(asked: dict[str, str], key: str, least: int) -> int:
-    """`asked[key]` as a whole number, `least` or more."""
-    if not asked[key].isdecimal() or int(asked[key]) < least:
-        raise ConfigError(f"{key}={asked[key]} is not a whole number of at least {least}")
+    """`asked[key]` as a whole number, `least` or more, and below 2^63."""
+    if not asked[key].isdecimal() or not least <= int(asked[key]) < 2**63:
+        raise ConfigError(f"{key}={asked[key]} is not a whole number of at least {least} and below 2^63")
     return int(asked[key])
 
 
@@ -115,8 +115,20 @@ def claimed(folder: Path, config: BaseModel) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ConfigError(f"{folder}: another process trains there, and the same run can't go on twice") from None
-        (folder / "config.json").write_text(config.model_dump_json(indent=2))
+        except OSError as error:
+            raise OSError(f"{folder / LOCK}: {error.strerror}; runs= needs a file system with locks") from error
+        _write_whole(folder / "config.json", config.model_dump_json(indent=2))
         yield
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """A kill or a full disk leaves the old file or the new one."""
+    beside = path.with_suffix(".new")
+    try:
+        beside.write_text(text)
+        beside.replace(path)
+    except OSError as error:
+        raise OSError(f"{path} not written: {error.strerror}; it is as it was") from error
 
 
 def logged(folder: Path) -> list[dict[str, float]]:
@@ -148,9 +160,7 @@ class Log:
         if rows and not rows[-1].endswith("}"):
             rows.pop()  # a kill cut it off
         kept = [row for i, row in enumerate(rows, 1) if _row(path, i, row)["iteration"] <= resume_at]
-        whole = path.with_suffix(".new")  # a kill or a full disk leaves the old log or this one
-        whole.write_text("".join(f"{row}\n" for row in kept))
-        whole.replace(path)
+        _write_whole(path, "".join(f"{row}\n" for row in kept))
         self._file = path.open("a", buffering=1)
         self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=resume_at + 1)
 
@@ -161,7 +171,7 @@ class Log:
             for key, value in rounded.items():
                 self._board.add_scalar(key, value, iteration)
         except OSError as error:
-            where = f"log not written to {self._file.name}: {error.strerror}"
+            where = f"log not written to {Path(self._file.name).parent}: {error.strerror or error}"
             raise OSError(f"{where}; the last checkpoint beside it is as it was") from error
 
     def close(self) -> None:

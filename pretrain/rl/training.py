@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from torch import Generator, Tensor, nn
+from torch import Generator, nn
 
 from pretrain.rl import checkpoint
 from pretrain.rl.background import Background, one_thread
@@ -25,8 +25,8 @@ CHECKPOINT = "checkpoint.pt"
 
 
 class Stateful(Protocol):
-    def snapshot(self) -> dict[str, Tensor]: ...
-    def restore(self, snapshot: dict[str, Tensor]) -> None: ...
+    def snapshot(self) -> dict[str, Any]: ...
+    def restore(self, tree: dict[str, Any], /) -> None: ...
 
 
 class StatefulEnv(Env, Stateful, Protocol):
@@ -107,13 +107,7 @@ class Training(Generic[N, E]):
         """Go on from `folder`'s checkpoint, if there is one."""
         file = folder / CHECKPOINT
         if file.exists():
-            tree = checkpoint.load(file)
-            try:
-                self.restore(tree)
-            except KeyError as error:
-                raise ValueError(
-                    f"{file} is no checkpoint of this run: it lacks {error}, and has {', '.join(tree)}"
-                ) from None
+            restored(self, file)
         return file.exists()
 
     def turn(self) -> Scalars:
@@ -131,6 +125,15 @@ class Training(Generic[N, E]):
         self.iteration += 1
         self.samples += self.loop.horizon * self.env.num_envs
         return scalars
+
+
+def restored(part: Stateful, file: Path) -> None:
+    """`part` as its checkpoint has it. ValueError of a file that is none, or that is of something else."""
+    tree = checkpoint.load(file)
+    try:
+        part.restore(tree)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{file} is no checkpoint of this run: {error!r}; without it, the run begins anew") from None
 
 
 def go_on(

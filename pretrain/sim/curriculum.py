@@ -1,6 +1,6 @@
 """What each clip still needs: a hand that holds the character and lets go as it learns, and enough episodes.
 
-Falls teach little: without the hand, 4.8 million samples brought episodes from 33 steps to 40 (docs/training.md). Held
+Falls teach little: without the hand, 4.8 million samples brought episodes from 33 steps to 40 (docs/training-log.md). Held
 upright and led at the clip's pace, the character meets the clips' states from the start, and the hand weakens clip by clip,
 as episodes that begin there stay long. (A virtual assistant as in Yu, Turk and Liu 2018, "Learning symmetric and low-energy
 locomotion", with a rule for letting go.) What falls early is begun more often.
