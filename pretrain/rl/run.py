@@ -128,6 +128,7 @@ def _write_whole(path: Path, text: str) -> None:
         beside.write_text(text)
         beside.replace(path)
     except OSError as error:
+        beside.unlink(missing_ok=True)
         raise OSError(f"{path} not written: {error.strerror}; it is as it was") from error
 
 
