@@ -24,10 +24,9 @@ from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.loop import LoopConfig, Recipe
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
-from pretrain.rl.run import NOT_LEARNING, ConfigError, claimed, fingerprint, load_config
+from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint
 from pretrain.rl.training import Training, go_on
 from skills_store import receipt
-from skills_store.errors import StoreError
 from skills_store.opening import open_store
 from skills_store.session import load_net
 from skills_store.store import Store
@@ -161,15 +160,7 @@ def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, b
 
 
 def main(arguments: list[str]) -> int:
-    try:
-        return run(load_config(HlcConfig, "hlc.conf", arguments))
-    except (ConfigError, StoreError, KeyError, ValueError, RuntimeError, OSError) as error:
-        message = error.args[0] if isinstance(error, KeyError) else error
-        print(f"{type(error).__name__}: {message}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:  # while it learns, it saves and leaves; before and after that, nothing is lost
-        print("stopped; the same command goes on from the last checkpoint, if there is one", file=sys.stderr)
-        return 130
+    return command(run, HlcConfig, "hlc.conf", arguments)
 
 
 if __name__ == "__main__":

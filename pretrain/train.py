@@ -39,7 +39,7 @@ from pretrain.rl.mirror import untied
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Noise
-from pretrain.rl.run import NOT_LEARNING, ConfigError, claimed, fingerprint, load_config, logged
+from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint, logged
 from pretrain.rl.training import CHECKPOINT, Training, go_on, restored
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
@@ -48,7 +48,6 @@ from pretrain.sim.falls import NOBODY, Protection
 from pretrain.sim.ground import Ground, ground_of
 from pretrain.sim.lift import Lift
 from skills_store import receipt
-from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest
 from skills_store.opening import open_store
@@ -417,15 +416,7 @@ def follow_through(cfg: PretrainConfig, material: Material, folder: Path, store:
 
 
 def main(arguments: list[str]) -> int:
-    try:
-        return run(load_config(PretrainConfig, "pretrain.conf", arguments))
-    except (ConfigError, StoreError, KeyError, ValueError, RuntimeError, OSError) as error:
-        message = error.args[0] if isinstance(error, KeyError) else error
-        print(f"{type(error).__name__}: {message}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:  # while it learns, it saves and leaves; before and after that, nothing is lost
-        print("stopped; the same command goes on from the last checkpoint, if there is one", file=sys.stderr)
-        return 130
+    return command(run, PretrainConfig, "pretrain.conf", arguments)
 
 
 if __name__ == "__main__":

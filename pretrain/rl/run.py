@@ -21,6 +21,8 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel, ValidationError
 
+from skills_store.errors import StoreError
+
 Config = TypeVar("Config", bound=BaseModel)
 
 
@@ -48,6 +50,19 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in error.errors())
         raise ConfigError(f"{wrong}. Keys are: {', '.join(keys)}") from None
+
+
+def command(run: Callable[[Config], int], kind: type[Config], module: str, arguments: Sequence[str]) -> int:
+    """The exit status of `run` with the configuration that `arguments` ask for; what is wrong is one line on stderr."""
+    try:
+        return run(load_config(kind, module, arguments))
+    except (StoreError, KeyError, ValueError, RuntimeError, OSError) as error:
+        message = error.args[0] if isinstance(error, KeyError) else error
+        print(f"{type(error).__name__}: {message}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:  # while it learns, it saves and leaves; before and after that, nothing is lost
+        print("stopped; the same command goes on from the last checkpoint, if there is one", file=sys.stderr)
+        return 130
 
 
 def options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str]:
