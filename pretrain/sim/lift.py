@@ -1,6 +1,6 @@
 """How firmly those who are down are led up (guide.py): a hand that lets go as they come to rise by themselves.
 
-Nobody gets up by chance: after 7 million samples one in a hundred did (docs/training-log.md). Led, the character meets the
+Nobody gets up by chance: after 33 million samples 3 of a hundred did (docs/training-log.md). Led, the character meets the
 states on the way up from the start, as those do who are held upright (curriculum.py).
 """
 
