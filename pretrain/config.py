@@ -139,8 +139,8 @@ class RecoveryConfig(Frozen):
     patience: Positive = 4.0  # s; the clips take 3 and 3.8
     protected_prob: Share = 0.05  # of episodes that a fall does not end at once
     lying_prob: Share = 0.05  # of episodes that begin lying
-    lift_start: Share = 0.5  # strength of the hand that leads them up (pretrain/sim/lift.py)
-    lift_rate: Share = 0.0125  # by this share an iteration it weakens
+    lift_start: Share = 0.5  # strength of the hands that lead them up (pretrain/sim/lift.py)
+    lift_rate: Share = 0.0125  # by this share an iteration they weaken
     rise_reward_weight: Annotated[float, Field(ge=0)] = 1.0
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from pretrain.ase.clone import clone
 from pretrain.ase.imitation import FOR_AIMED, FOR_POSED, aimed, imitation_reward, posed
@@ -140,8 +141,8 @@ def make_curriculum(cfg: PretrainConfig, material: Material, ground: Ground) -> 
 
 def make_lift(cfg: PretrainConfig, ground: Ground) -> Lift:
     """Nobody is lifted where no clip shows how to get up."""
-    of = cfg.recovery
-    return Lift(of.lift_start, of.lift_rate) if ground.rising.any() else Lift()
+    of, clips = cfg.recovery, len(ground.rising)
+    return Lift(clips, of.lift_start, of.lift_rate) if ground.rising.any() else Lift(clips)
 
 
 def protection(cfg: PretrainConfig, ground: Ground) -> Protection:
@@ -234,9 +235,9 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
         if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
             keep(folder, cfg, training)
         down = float((env.env.falls.down > 0).float().mean())
-        lifted = {"lift": float(env.env.lift.strength), "rises": env.env.lift.share}
-        more = {"broken": env.env.broken, "down": down, "action_std": policy.std, **lifted}
-        return follow(env.env.curriculum, material.library.names) | more
+        more = {"broken": env.env.broken, "down": down, "action_std": policy.std}
+        names = material.library.names
+        return follow(env.env.curriculum, names) | lifted(env.env.lift, env.env.falls.ground.rising, names) | more
 
     shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}
     interval = cfg.checkpoint_interval
@@ -325,6 +326,14 @@ def follow(curriculum: Curriculum, clips: tuple[str, ...]) -> Scalars:
     scalars = {"assist": float(curriculum.assist.mean())}
     for name, strength, steps in zip(clips, curriculum.assist.tolist(), curriculum.lengths.tolist(), strict=True):
         scalars |= {f"assist/{name}": strength, f"steps/{name}": steps}
+    return scalars
+
+
+def lifted(lift: Lift, rising: Tensor, clips: tuple[str, ...]) -> Scalars:
+    """For the log, of the clips that rise: `lift/CLIP`, the strength of its hand, and `rises/CLIP`, who comes up along it."""
+    scalars: Scalars = {}
+    for i in rising.nonzero()[:, 0].tolist():
+        scalars |= {f"lift/{clips[i]}": float(lift.strength[i]), f"rises/{clips[i]}": float(lift.share[i])}
     return scalars
 
 

@@ -80,7 +80,7 @@ class CharacterEnv:
         )
         self.falls = Falls(ground or ground_of(library, skeleton), self.num_envs, protection)
         self.curriculum = curriculum or Curriculum(library.weights, episode_length=episode_length)
-        self.lift = lift or Lift()
+        self.lift = lift or Lift(len(library.names))
         self.guide = Guide(library, self._starts, self.falls.ground.rising, self.num_envs)
         self._pace = paces(library)
         self._held = False
@@ -143,7 +143,7 @@ class CharacterEnv:
         self.frames = torch.cat([self.frames[:, 1:], style_frame(self.skeleton, state)[:, None]], 1)
         touching = self.backend.touching() & (self.age > 1)[:, None]
         fell = self.falls.see(touching, state.root_pos[:, 2], like)
-        self.lift.saw(self.falls.rose, self.falls.stayed)
+        self.lift.saw(self.guide.clip.clamp_min(0), self.falls.rose, self.falls.stayed)
         timed_out = self.age >= self.episode_length
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
 
@@ -154,7 +154,7 @@ class CharacterEnv:
         Once more after its last hand has let go, so that nothing of it is left behind.
         """
         before, after = self.curriculum.assist[self.clip], self.curriculum.assist[like]
-        holds = bool(self.curriculum.assist.any()) or bool(self.lift.strength)
+        holds = bool(self.curriculum.assist.any()) or bool(self.lift.strength.any())
         if holds or self._held:
             state, down = self.backend.state(), self.falls.down > 0
             force = after[:, None] * leading_force(state, self._pace[like])
@@ -168,7 +168,7 @@ class CharacterEnv:
     def firmness(self, like: Tensor) -> Tensor:
         """How firmly the worlds are led, as in clips `like` (N,) or up, where they are down or asked to rise, (N,)."""
         rises = (self.falls.down > 0) | self.falls.ground.rising[like]
-        return torch.where(rises, self.lift.strength, self.curriculum.assist[like])
+        return torch.where(rises, self.lift.strength[self.guide.clip], self.curriculum.assist[like])
 
     def state(self) -> CharacterState:
         return self.backend.state()

@@ -317,7 +317,7 @@ def test_a_step_says_where_the_clip_goes_next_and_how_firmly_each_is_led(every_c
     skills.env.begin(everyone, clips, torch.zeros(256))
     skills.z_clip[:] = clips
     skills.env.curriculum.assist = torch.linspace(0, 1, len(library.names))
-    skills.env.lift.strength = torch.tensor(0.25)
+    skills.env.lift.strength = torch.full((len(library.names),), 0.25)
     seen = skills.step(torch.zeros(256, 28)).extras
     standing = ~ground.rising[clips]
     assert torch.equal(seen["led"][standing], skills.env.curriculum.assist[clips[standing]])

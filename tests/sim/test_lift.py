@@ -9,40 +9,53 @@ from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import Protection
 from pretrain.sim.lift import Lift
 
+FIRST, SECOND = torch.tensor([0]), torch.tensor([1])
 YES, NO = torch.tensor([True]), torch.tensor([False])
 
 
 def test_it_weakens_while_falls_end_standing_and_firms_while_they_do_not():
-    lift = Lift(start=0.5, rate=0.1)
-    lift.saw(YES.expand(8), NO)
+    lift = Lift(1, start=0.5, rate=0.1)
+    lift.saw(FIRST.expand(8), YES.expand(8), NO.expand(8))
     lift.turn()
     assert lift.strength.item() < 0.5
-    lift.saw(NO, YES.expand(80))
+    lift.saw(FIRST.expand(80), NO.expand(80), YES.expand(80))
     weak = lift.strength.item()
     lift.turn()
     assert weak < lift.strength.item() <= 1
 
 
+def test_who_never_comes_up_along_a_clip_is_held_though_others_come_up_along_theirs():
+    """Two in three lie face down and rise: together they would pass for enough, and who lies face up would be let go of."""
+    lift = Lift(2, start=0.5, rate=0.1)
+    for _ in range(50):
+        lift.saw(FIRST.expand(20), YES.expand(20), NO.expand(20))
+        lift.saw(SECOND.expand(10), NO.expand(10), YES.expand(10))
+        lift.turn()
+    assert lift.strength.tolist() == [0, 1]
+    assert lift.share.tolist() == [1, 0]
+
+
 def test_it_stays_as_it_is_while_nobody_lies():
-    lift = Lift(start=0.5, rate=0.1)
+    lift = Lift(1, start=0.5, rate=0.1)
     lift.turn()
     assert lift.strength == 0.5
 
 
 def test_once_gone_it_does_not_come_back():
-    lift = Lift(start=0.011, rate=0.5)
-    lift.saw(YES, NO)
+    lift = Lift(1, start=0.011, rate=0.5)
+    lift.saw(FIRST, YES, NO)
     lift.turn()
-    lift.saw(NO, YES.expand(99))
+    lift.saw(FIRST.expand(99), NO.expand(99), YES.expand(99))
     lift.turn()
     assert not lift.strength
 
 
 def test_a_snapshot_brings_it_back():
-    first, second = Lift(start=0.5, rate=0.1), Lift()
-    first.saw(YES, YES)
+    first, second = Lift(2, start=0.5, rate=0.1), Lift(2)
+    first.saw(SECOND.expand(2), torch.tensor([True, False]), torch.tensor([False, True]))
     second.restore(first.snapshot())
-    assert (second.strength, second.share) == (0.5, 0.5)
+    assert second.strength.tolist() == [0.5, 0.5]
+    assert second.share.tolist() == [0, 0.5]
 
 
 def lying_env(every_clip, humanoid, strength: float) -> CharacterEnv:
@@ -55,7 +68,7 @@ def lying_env(every_clip, humanoid, strength: float) -> CharacterEnv:
         episode_length=300,
         rng=torch.Generator().manual_seed(0),
         protection=Protection(120, lying=1.0),
-        lift=Lift(start=strength),
+        lift=Lift(len(every_clip.library.names), start=strength),
     )
     env.reset(torch.arange(16))
     return env
@@ -96,3 +109,12 @@ def test_who_is_led_up_begins_where_the_clip_is_most_like_it(every_clip, humanoi
     assert torch.equal(guide.clip, clips)
     torch.testing.assert_close(guide.time, times, atol=0.05, rtol=0)
     torch.testing.assert_close(guide.moved, torch.zeros(16, 3), atol=0.05, rtol=0)
+
+
+def test_what_comes_of_lying_is_put_down_to_the_clip_that_led(every_clip, humanoid):
+    env = lying_env(every_clip, humanoid, 0.5)
+    risen(env, every_clip)
+    rising = env.falls.ground.rising
+    assert (env.lift.rose[rising] > 0).sum() >= 2  # some lie face up, some face down
+    assert not env.lift.rose[~rising].any()
+    assert not env.lift.stayed[~rising].any()
