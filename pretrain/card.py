@@ -52,7 +52,7 @@ def write_card(
         "latents.png": ("The clips' embeddings, on their two widest axes", _map(latents)),
         "falls.png": ("When episodes under random skills fall", _falls(card)),
     }
-    if "samples" in card.get("learning", {}):
+    if "samples" in card.get("learning", {}) and any(name in card["learning"] for name in CURVES):
         pictures["learning.png"] = ("Learning", _learning(card["learning"]))
     lines = [f"# {ref}", "", "```", text, "```", ""]
     lines += ["## What is thin", "", *(f"- {line}" for line in card["caveats"]), ""] if card["caveats"] else []

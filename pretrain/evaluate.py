@@ -321,8 +321,7 @@ def table(cards: dict[str, Card]) -> str:
     """Cards for people, side by side."""
     columns = list(cards.values())
     lines = [f"{label:<28}" + "".join(f"{text(card):>24}" for card in columns) for label, text in rows(columns)]
-    legend = [f"{NOTHING}: nothing to measure"]
-    shown = legend if any(line.endswith(f" {NOTHING}") or f" {NOTHING} " in line for line in lines) else []
+    shown = [f"{NOTHING}: nothing to measure"] if any(NOTHING in line.split() for line in lines) else []
     return "\n".join([" " * 28 + "".join(f"{ref:>24}" for ref in cards), *lines, *shown])
 
 

@@ -50,6 +50,8 @@ def test_a_card_without_curves_or_with_a_single_clip_is_drawn_too(manifest, tmp_
     one = {"walk": manifest.latent.clips["walk"]}
     page = write_card(tmp_path, "humanoid@1", "", {**manifest.card, "caveats": []}, one)
     assert "learning.png" not in page.read_text()
+    bare = {**manifest.card, "caveats": [], "learning": {"samples": [1.0]}}
+    assert "learning.png" not in write_card(tmp_path, "humanoid@1", "", bare, one).read_text()
     assert "thin" not in page.read_text()
 
 

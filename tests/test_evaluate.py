@@ -166,6 +166,7 @@ def test_two_libraries_of_other_clips_are_compared_by_all_of_them():
     assert backflip.split()[1] == NOTHING
     assert float(backflip.split()[2]) == pytest.approx(many.manifest.card["coverage_per_clip"]["backflip"], abs=0.006)
     assert "backflip" not in other
+    assert f"{NOTHING}: nothing to measure" in one.splitlines()
 
 
 def test_what_cannot_be_read_or_written_is_said_before_the_others_are_measured(capsys, monkeypatch):
