@@ -78,10 +78,10 @@ def jerk(joint_pos: Tensor, rate: float) -> Tensor:
     return (third * rate**3).abs().mean(-1).mean(0)
 
 
-def spread(rollouts: Tensor) -> float:
-    """Mean distance between any two of K rollouts (K, T, F), best aligned in time.
+def pair_distances(rollouts: Tensor) -> Tensor:
+    """Between any two of K rollouts (..., K, T, F), best aligned in time: (..., K (K - 1) / 2).
 
     Frame by frame, two walks out of step would be as far apart as a walk and a turn.
     """
-    one, other = torch.triu_indices(len(rollouts), len(rollouts), 1)
-    return float(aligned_error(torch.cdist(rollouts[one], rollouts[other])).mean())
+    one, other = torch.triu_indices(rollouts.shape[-3], rollouts.shape[-3], 1)
+    return aligned_error(torch.cdist(rollouts[..., one, :, :], rollouts[..., other, :, :]))

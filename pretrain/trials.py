@@ -19,7 +19,7 @@ from pretrain.characters.rotations import facing, into_heading, up_axis
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.material import control_steps
-from pretrain.measures import aligned_error, mean, spread
+from pretrain.measures import aligned_error, mean, pair_distances
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.env import CharacterEnv, Outcome
 from pretrain.sim.falls import lying
@@ -31,7 +31,8 @@ MakeEnv = Callable[[int], CharacterEnv]
 Samples = dict[str, Tensor]  # by measure, one number per world that got so far as to be measured
 
 DISTURBANCE = 0.02  # rad on each joint: what makes a deterministic policy's repetitions differ
-REPEATS = 16  # worlds per latent, or latents per state
+REPEATS = 16  # worlds per latent
+LATENTS = 16  # per state
 SAME = 4  # repetitions of one latent from one state
 PUSH = 500.0  # N at the torso
 PUSH_STEPS = control_steps(0.2)
@@ -132,28 +133,29 @@ def diversity(
     rng: Generator,
     like: Like = anyone,
 ) -> Apart:
-    """Rollouts from the middle of each of `clips`, under different z and under the same.
+    """Rollouts of two seconds from the middle of each of `clips`, under LATENTS different z, each of them SAME times.
 
-    The same z is asked for SAME times, of as many z as fill the worlds: how well a motion repeats differs from one z to
-    the next more than anything else here.
+    How well a motion repeats differs from one z to the next more than anything else here.
     """
-    env = make_env(2 * REPEATS * len(clips))
-    start = torch.tensor(clips).repeat_interleave(2 * REPEATS)
+    env = make_env(len(clips) * LATENTS * SAME)
+    start = torch.tensor(clips).repeat_interleave(LATENTS * SAME)
     begin(env, start, env.library.durations[start] / 2, rng)
-    z = sphere(env.num_envs, dim, rng).view(len(clips), 2, REPEATS // SAME, SAME, dim)
-    z[:, 1] = z[:, 1, :, :1]
-    z = z.flatten(0, -2)
+    z = sphere(len(clips) * LATENTS, dim, rng).repeat_interleave(SAME, 0)
     played = play(act, env, z, control_steps(2.0), like(z))
-    frames, stood = (played.frames / scale).transpose(0, 1), played.standing[-1]
+    frames = (played.frames / scale).transpose(0, 1).unflatten(0, (len(clips), LATENTS, SAME))
+    stood = played.standing[-1].view(frames.shape[:3])
+    different = among(frames[:, :, 0], stood[:, :, 0])
+    own = _clip_frames(env, clips, len(played.frames)) / scale
+    same = among(frames.flatten(0, 1), stood.flatten(0, 1))
+    return Apart(different, same, mean(pair_distances(own)))
 
-    def apart(groups: Tensor) -> Tensor:
-        """Mean distance between the worlds that stood, of each of `groups` (G, n) with two of them or more."""
-        standing = [group[stood[group]] for group in groups]
-        return torch.tensor([spread(frames[group]) for group in standing if len(group) > 1])
 
-    worlds = torch.arange(env.num_envs).view(len(clips), 2, REPEATS)
-    own = spread(_clip_frames(env, clips, played.frames.shape[0]) / scale) if len(clips) > 1 else None
-    return Apart(apart(worlds[:, 0]), apart(worlds[:, 1].reshape(-1, SAME)), own)
+def among(frames: Tensor, stood: Tensor) -> Tensor:
+    """Mean distance between those of rollouts (G, K, T, F) that stood (G, K), of each group with two of them or more, (H,)."""
+    one, other = torch.triu_indices(stood.shape[1], stood.shape[1], 1)
+    both = stood[:, one] & stood[:, other]
+    some, apart = both.any(1), pair_distances(frames).where(both, 0.0)
+    return apart.sum(1)[some] / both.sum(1)[some]
 
 
 def _clip_frames(env: CharacterEnv, clips: list[int], count: int) -> Tensor:
