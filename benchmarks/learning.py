@@ -23,7 +23,7 @@ from pretrain.config import PretrainConfig
 from pretrain.evaluate import Conditions, skill_card
 from pretrain.material import load_material
 from pretrain.rl import checkpoint
-from pretrain.rl.run import options, whole
+from pretrain.rl.run import NOT_LEARNING, fingerprint, options, whole, write_whole
 from pretrain.train import build, draft
 from skills_store.errors import StoreError
 from skills_store.store import Store
@@ -64,6 +64,10 @@ def measured(folder: Path, episodes: int) -> list[Row]:
     rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     rows = [row for row in rows if row.keys() >= set(MEASURES)]  # a version that measured less may have written them
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    if not folder.resolve().name.endswith(fingerprint(cfg, NOT_LEARNING, material.dataset.digest)):
+        raise ValueError(
+            f"{folder}: its recipe {cfg.motions!r}, a clip or its config.json is not what it learned from any more"
+        )
     training = build(cfg, material)
     for file in sorted((folder / "milestones").glob("*.pt")):
         then = checkpoint.load(file)
@@ -76,7 +80,7 @@ def measured(folder: Path, episodes: int) -> list[Row]:
             card = skill_card(skills, material, Conditions(episodes, cfg.eval.seed, engine=cfg.engine))
         row = {"samples": then["samples"], "seconds": then["seconds"], **measures(card)}
         rows = sorted([*rows, row], key=lambda row: row["samples"])
-        kept.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_whole(kept, "".join(json.dumps(row) + "\n" for row in rows))
         print(f"{folder.name}: " + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
     return rows
 
@@ -84,14 +88,20 @@ def measured(folder: Path, episodes: int) -> list[Row]:
 def table(runs: Sequence[Sequence[Row]]) -> str:
     """Median (lowest to highest) over the runs, one line a milestone that all of them have."""
     lines = ["| samples | seconds | " + " | ".join(MEASURES) + " |", "|---" * (2 + len(MEASURES)) + "|"]
-    for together in zip(*runs, strict=False):
-        cells = [f"{median(row['samples'] for row in together) / 1e6:.1f} M"]
+    for together in in_common(runs):
+        cells = [f"{together[0]['samples'] / 1e6:.1f} M"]
         for name in ("seconds", *MEASURES):
             values = known(together, name)
             text = f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})" if values else "-"
             cells.append(text)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def in_common(runs: Sequence[Sequence[Row]]) -> list[list[Row]]:
+    """The rows of all runs after as many samples, for each number of samples that all of them have a milestone at."""
+    after = [{row["samples"]: row for row in rows} for rows in runs]
+    return [[rows[samples] for rows in after] for samples in sorted(set.intersection(*(set(rows) for rows in after)))]
 
 
 def known(rows: Sequence[Row], name: str) -> list[float]:
@@ -106,7 +116,7 @@ def draw(runs: Sequence[Sequence[Row]], file: Path) -> None:
         for panel, along in zip(axes, ("samples", "seconds"), strict=True):
             for rows in runs:
                 panel.plot([row[along] for row in rows], [row[name] for row in rows], lw=0.8, color="#4878a8")
-            together = [rows for rows in zip(*runs, strict=False) if known(rows, name)]
+            together = [rows for rows in in_common(runs) if known(rows, name)]
             middle = [median(row[along] for row in rows) for rows in together]
             panel.plot(middle, [median(known(rows, name)) for rows in together], color="black")
         axes[0].set_ylabel(name)
@@ -125,13 +135,15 @@ def main(arguments: list[str]) -> int:
         episodes, out = whole(asked, "episodes", 2), Path(asked["out"])
         out.mkdir(parents=True, exist_ok=True)
         runs = [measured(folder, episodes) for folder in folders]
+        if not in_common(runs):
+            raise ValueError("there is no number of samples at which all of these runs have a milestone")
     except ValidationError as error:
         strange = ", ".join(".".join(map(str, e["loc"])) for e in error.errors())
         print(
             f"a run of another version, whose config.json has {strange}: measure it with that version", file=sys.stderr
         )
         return 2
-    except (StoreError, ValueError, RuntimeError, OSError) as error:
+    except (StoreError, ValueError, KeyError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     (out / "learning.md").write_text(table(runs) + "\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
 from typing import Any
 
@@ -18,7 +19,7 @@ from pretrain.characters.state import CharacterState
 from pretrain.config import PretrainConfig
 from pretrain.material import load_material
 from pretrain.rl.background import one_thread
-from pretrain.rl.run import load_config
+from pretrain.rl.run import command
 from pretrain.sim.backend import Backend
 from pretrain.train import build, warm_up
 
@@ -96,15 +97,22 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("overrides", nargs="*", help="configuration of pretrain.train, as num_envs=512")
     asked = parser.parse_args()
-    result = measure(load_config(PretrainConfig, "pretrain.conf", asked.overrides), asked.rounds)
-    print(json.dumps(result) if asked.json else "\n".join(f"{key:<20}{value:>12}" for key, value in result.items()))
+    if asked.rounds < 1:
+        parser.error(f"--rounds {asked.rounds} is not 1 or more")
+
+    def run(cfg: PretrainConfig) -> int:
+        result = measure(cfg, asked.rounds)
+        print(json.dumps(result) if asked.json else "\n".join(f"{key:<20}{value:>12}" for key, value in result.items()))
+        return 0
+
+    return command(run, PretrainConfig, "pretrain.conf", asked.overrides)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

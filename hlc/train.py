@@ -5,7 +5,6 @@ python -m hlc.train task=reach            or   python -m hlc.train task=reach sk
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -119,7 +118,7 @@ def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, store:
         "samples": training.samples,
         "control_steps": training.samples * cfg.llc_steps,
         "seconds": round(training.seconds),
-        "cores": os.cpu_count(),
+        "cores": cfg.threads or torch.get_num_threads(),
         "accelerator": None,
     }
     print(table(card), flush=True)

@@ -10,6 +10,7 @@ from torch import Tensor
 from pretrain.ase.style import demonstrations
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary, pack
+from pretrain.sim.features import LEAST_SPREAD
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def coverage_targets(
     does not overlap it in time, or of its mirror image: how far apart two instances of one motion lie.
     """
     skeleton = clips[0].skeleton
-    scale = demonstrations(library, skeleton, window).windows.std(0).clamp_min(0.03)
+    scale = demonstrations(library, skeleton, window).windows.std(0).clamp_min(LEAST_SPREAD)
     targets = []
     for clip in clips:
         if clip.name.endswith("_mirror"):

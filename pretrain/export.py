@@ -123,8 +123,13 @@ def build_manifest(
         action=m.Action(offset=_plain(nets.action_scale.offset), scale=_plain(nets.action_scale.scale)),
         card=card,
         lineage=lineage(cfg.model_dump(mode="json", exclude=PLACES), cfg.seed, material.dataset),
-        licence=" AND ".join(sorted({clip.licence for clip in material.dataset.clips})),
+        licence=" AND ".join(sorted({_term(clip.licence) for clip in material.dataset.clips})),
     )
+
+
+def _term(licence: str) -> str:
+    """Of an SPDX expression: AND binds closer than OR."""
+    return f"({licence})" if " OR " in licence else licence
 
 
 def _plain(x: Tensor) -> tuple[float, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from pretrain.ase.style import Demos, demonstrations
 from pretrain.characters.character import Character, load_character
 from pretrain.characters.published import from_manifest
@@ -11,6 +13,9 @@ from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary, pack
 from pretrain.motion.recipe import Dataset, load_dataset
 from skills_store.manifest import Manifest
+
+JERK = 4  # frames that a third derivative takes
+STILL = 1e-6  # rad
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,13 @@ def _material(body: Character, motions: str, window: int) -> Material:
         raise ValueError(f"recipe {dataset.name!r} is for {dataset.character!r}, not for {body.name!r}")
     library = pack(dataset.clips, dataset.weights)
     for name, length in zip(library.names, library.lengths.tolist(), strict=True):
-        if length < window:
-            raise ValueError(f"recipe {dataset.name!r}: {name} has {length} frames; a style window needs {window}")
+        if length < max(window, JERK):
+            needs = f"a style window needs {window}, and its jerk {JERK}"
+            raise ValueError(f"recipe {dataset.name!r}: {name} has {length} frames; {needs}")
+    if not dataset.originals:
+        raise ValueError(f"recipe {dataset.name!r}: every clip is named NAME_mirror, as mirror images are; rename one")
+    if all(np.ptp(clip.joint_pos(), 0).max() < STILL for clip in dataset.clips):
+        raise ValueError(f"recipe {dataset.name!r}: no joint moves in any clip, so that there is nothing to learn")
     return Material(body, dataset, library, demonstrations(library, body.skeleton, window))
 
 

@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw
 
 from pretrain.characters.character import Character
 from pretrain.characters.state import CharacterState
-from pretrain.material import Material, material_of
+from pretrain.material import Material, control_steps, material_of
 from pretrain.rl.run import options
 from pretrain.sim.backend import make_backend
 from pretrain.sim.mujoco_cpu import compile_model
@@ -43,7 +43,7 @@ def rollout(skills: SkillLibrary, material: Material, clip: str) -> list[Charact
     backend.place(torch.zeros(1, dtype=torch.long), library.at(torch.tensor([index]), torch.zeros(1)))
     z = np.array([skills.version.manifest.latent.clips[clip]], dtype=np.float32)
     states = []
-    for _ in range(round(SECONDS * 30)):
+    for _ in range(control_steps(SECONDS)):
         states.append(backend.state())
         backend.advance(torch.from_numpy(skills.act(states[-1].flat().numpy(), z)))
     return states

@@ -141,8 +141,8 @@ def make_curriculum(cfg: PretrainConfig, material: Material, ground: Ground) -> 
 
 def make_lift(cfg: PretrainConfig, ground: Ground) -> Lift:
     """Nobody is lifted where no clip shows how to get up."""
-    of, clips = cfg.recovery, len(ground.rising)
-    return Lift(clips, of.lift_start, of.lift_rate) if ground.rising.any() else Lift(clips)
+    of = cfg.recovery
+    return Lift(of.lift_start * ground.rising, of.lift_rate)
 
 
 def protection(cfg: PretrainConfig, ground: Ground) -> Protection:
@@ -281,6 +281,11 @@ def train_and_refine(cfg: PretrainConfig, material: Material, training: SkillTra
     Returns whether it got there. A policy that has just been refined balances worse, and learns to again.
     """
     turn = cfg.num_envs * cfg.ppo.horizon
+    if training.samples >= cfg.samples + turn:
+        beyond = f"has taken {training.samples:,} samples already"
+        raise ValueError(
+            f"samples={cfg.samples}: {folder} {beyond}; ask for as many or more, or for a run of another name"
+        )
     for until in (*(samples for samples in cfg.refine.after if samples < cfg.samples), cfg.samples):
         if training.samples >= until + turn:
             continue  # it has been, before an interruption
@@ -359,7 +364,7 @@ def draft(cfg: PretrainConfig, material: Material, training: SkillTraining, scra
     cost = {
         "samples": spent(cfg, training.samples),
         "seconds": round(training.seconds),
-        "cores": torch.get_num_threads(),
+        "cores": cfg.threads or torch.get_num_threads(),
         "accelerator": None,
     }
     manifest = build_manifest(cfg, material, training.nets, exported, {"cost": cost})
@@ -392,7 +397,7 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
 
 def run(cfg: PretrainConfig) -> int:
     began = time.monotonic()
-    store = open_store(cfg.store) if cfg.publish else None  # what is wrong with it is said before an hour of training
+    store = open_store(cfg.store) if cfg.publish else None  # a wrong address is said before an hour of training
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     for warning in material.dataset.doubts:
         print(f"warning: {warning}", file=sys.stderr)

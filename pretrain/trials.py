@@ -168,7 +168,7 @@ def _clip_frames(env: CharacterEnv, clips: list[int], count: int) -> Tensor:
 def performance(act: Act, make_env: MakeEnv, latents: dict[int, Tensor], rng: Generator) -> dict[str, Samples]:
     """Each clip's own latent held from the clip's first state: share of 10 s that each world stands, and pose error in m.
 
-    The error is the mean distance of the bodies, best aligned in time over the clip's duration.
+    The error is the mean distance of the bodies, best aligned in time over the clip's duration, or its first 10 s.
     """
     env = make_env(REPEATS * len(latents))
     start = torch.tensor(list(latents)).repeat_interleave(REPEATS)
@@ -178,7 +178,7 @@ def performance(act: Act, make_env: MakeEnv, latents: dict[int, Tensor], rng: Ge
     results = {}
     for i, clip in enumerate(latents):
         worlds = slice(i * REPEATS, (i + 1) * REPEATS)
-        times = torch.arange(int(env.library.lengths[clip])) / CONTROL_RATE
+        times = torch.arange(min(int(env.library.lengths[clip]), env.episode_length)) / CONTROL_RATE
         reference = body_positions(env.skeleton, env.library.at(torch.full(times.shape, clip), times))
         bodies = played.bodies[: len(times), worlds].transpose(0, 1)
         error = aligned_error((bodies[:, :, None] - reference).norm(dim=-1).mean(-1))

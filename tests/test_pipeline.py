@@ -355,6 +355,12 @@ def test_a_run_refined_on_its_way_and_interrupted_after_that_ends_in_the_same_bi
     assert torch.equal(second["nets"]["average"]["module.body.0.weight"], learned["body.0.weight"])
 
 
+def test_fewer_samples_than_a_run_has_taken_are_refused(tmp_path):
+    refined(toy("samples=2048"), tmp_path)
+    with pytest.raises(ValueError, match=r"samples=1024: .* has taken 2,048 samples already"):
+        refined(toy("samples=1024"), tmp_path)
+
+
 def test_a_run_that_is_asked_to_be_refined_later_than_it_ends_is_refined_at_its_end(tmp_path, rising):
     cfg = toy("samples=1024", f"motions={rising}", "refine.correct=512", "refine.learn=512", "refine.after=[4096]")
     refined(cfg, tmp_path)

@@ -8,6 +8,7 @@ from torch.nn.functional import normalize
 
 from pretrain.ase.latents import sphere
 from pretrain.characters.state import CharacterState
+from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.sim.env import ActionScale
@@ -36,7 +37,7 @@ def clone(
     loss = torch.zeros(())
     for _ in range(steps):
         ids, times = library.sample(batch, rng)
-        state, ahead = library.at(ids, times), library.at(ids, times + 1 / 30)
+        state, ahead = library.at(ids, times), library.at(ids, times + 1 / CONTROL_RATE)
         action = scale.action(aim(ahead))
         gets_up = ground.rising[ids] & (state.root_pos[:, 2] < SLACK * ground.standing)
         z = torch.where(gets_up[:, None], sphere(batch, clip_latents.shape[1], rng), _near(clip_latents[ids], rng))

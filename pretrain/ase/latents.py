@@ -180,7 +180,7 @@ class SkillEnv:
         """The clips (N,) that the worlds' motion is compared with: who is down should move like the one that its clock is
         in, which rises."""
         clock = self.env.guide.clip
-        led = (self.env.falls.down > 0) & self.env.falls.ground.rising[clock]
+        led = (self.env.falls.down > 0) & (clock != NONE) & self.env.falls.ground.rising[clock]
         return torch.where(led, clock, clips)
 
     def _late(self, apart: Tensor, clips: Tensor) -> Tensor:

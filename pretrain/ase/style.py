@@ -15,6 +15,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import embedding, one_hot, softplus
 
 from pretrain.characters.skeleton import Skeleton
+from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.loop import Reward
 from pretrain.rl.mirror import Reflection
@@ -22,7 +23,7 @@ from pretrain.rl.nets import Normalizer, mlp
 from pretrain.rl.ppo import Loss, Metrics
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Rollout
-from pretrain.sim.features import style_frame
+from pretrain.sim.features import LEAST_SPREAD, style_frame
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def demonstrations(library: MotionLibrary, skeleton: Skeleton, steps: int, rate:
     clips, ends = [], []
     for c, duration in enumerate(library.durations.tolist()):
         # a clip shorter than one window still gives one, its first frame standing still before it
-        first = min((steps - 1) / 30, duration)
+        first = min((steps - 1) / CONTROL_RATE, duration)
         times = torch.arange(first, duration + 1e-6, 1 / rate)
         clips.append(torch.full((len(times),), c))
         ends.append(times)
@@ -56,7 +57,7 @@ def demonstrations(library: MotionLibrary, skeleton: Skeleton, steps: int, rate:
 
 def window_normalizer(demos: Demos) -> Normalizer:
     """Fixed by the clips: a running one would move under the encoder's feet as the character learns."""
-    return Normalizer(demos.windows.mean(0), demos.windows.std(0).clamp_min(0.03), clip=8.0)
+    return Normalizer(demos.windows.mean(0), demos.windows.std(0).clamp_min(LEAST_SPREAD), clip=8.0)
 
 
 class Discriminator(nn.Module):

@@ -31,20 +31,22 @@ def symmetry(
 ) -> Symmetry:
     """Of networks that learn from `clips`, over windows of `steps` frames; none if the clips lack their mirror images.
 
-    A latent is mirrored by swapping its halves. The encoder commutes with that, and so places the clips accordingly.
+    A latent is mirrored by swapping its halves, an odd number stays as it is. The encoder commutes with that, and so places the
+    clips accordingly.
     `privileged` is what the value net alone is told.
     """
     images = [name.removesuffix("_mirror") if name.endswith("_mirror") else f"{name}_mirror" for name in clips]
-    if latent_dim % 2 or not set(images) <= set(clips):
+    if not set(images) <= set(clips):
         return Symmetry()
-    seen = beside(proprioception_mirror(skeleton), halves(latent_dim))
+    z = beside(halves(latent_dim - latent_dim % 2), unmoved(latent_dim % 2))
+    seen = beside(proprioception_mirror(skeleton), z)
     window = style_mirror(skeleton).repeated(range(steps))
     clip = unmoved(1).repeated([clips.index(image) for image in images])
     return Symmetry(
         policy=(seen, hinge_mirror(skeleton)),
         value=(beside(seen, privileged) if privileged else seen, unmoved(1)),
         discriminator=(beside(window, clip), unmoved(1)),
-        encoder=(window, halves(latent_dim)),
+        encoder=(window, z),
     )
 
 

@@ -98,12 +98,6 @@ def up_axis(q: Array) -> Array:
     return tan_norm(q)[..., 3:]
 
 
-def heading(q: Array) -> Array:
-    """Yaw of the rotated x axis, (..., 4) -> (...)."""
-    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
-    return namespace(q).arctan2(2 * (x * y + w * z), 1 - 2 * (y * y + z * z))
-
-
 def facing(q: Array) -> Array:
     """Unit vector in the ground plane along the rotated x axis, (..., 4) -> (..., 2). No trigonometry, no half angles."""
     xp = namespace(q)

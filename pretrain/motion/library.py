@@ -28,13 +28,10 @@ class MotionLibrary:
         """Seconds from first to last frame, (C,)."""
         return (self.lengths - 1) / CONTROL_RATE
 
-    def sample(
-        self, n: int, rng: Generator, *, margin: float = 0.0, weights: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Clip ids by weight (the library's own, or others (C,)) and times uniform in [margin, duration], (n,) and (n,)."""
-        ids = torch.multinomial(self.weights if weights is None else weights, n, replacement=True, generator=rng)
-        times = margin + torch.rand(n, generator=rng) * (self.durations[ids] - margin).clamp_min(0)
-        return ids, times
+    def sample(self, n: int, rng: Generator) -> tuple[Tensor, Tensor]:
+        """Clip ids by weight, (n,), and times in them, s, (n,)."""
+        ids = torch.multinomial(self.weights, n, replacement=True, generator=rng)
+        return ids, torch.rand(n, generator=rng) * self.durations[ids]
 
     def at(self, ids: Tensor, times: Tensor) -> CharacterState:
         """States of clips `ids` at `times` (s, clamped to the clip), any common shape (...) -> (...)."""

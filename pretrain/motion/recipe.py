@@ -28,7 +28,7 @@ class Motion(BaseModel):
     file: str  # relative to the recipe, or "pybullet:NAME"
     weight: Annotated[float, Field(gt=0)] = 1.0
     source: str = ""
-    licence: str = "unknown"
+    licence: Annotated[str, Field(min_length=1)] = "unknown"
 
 
 class Recipe(BaseModel):

@@ -132,11 +132,11 @@ def claimed(folder: Path, config: BaseModel) -> Iterator[None]:
             raise ConfigError(f"{folder}: another process trains there, and the same run can't go on twice") from None
         except OSError as error:
             raise OSError(f"{folder / LOCK}: {error.strerror}; runs= needs a file system with locks") from error
-        _write_whole(folder / "config.json", config.model_dump_json(indent=2))
+        write_whole(folder / "config.json", config.model_dump_json(indent=2))
         yield
 
 
-def _write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
     """A kill or a full disk leaves the old file or the new one."""
     beside = path.with_suffix(".new")
     try:
@@ -176,7 +176,7 @@ class Log:
         if rows and not rows[-1].endswith("}"):
             rows.pop()  # a kill cut it off
         kept = [row for i, row in enumerate(rows, 1) if _row(path, i, row)["iteration"] <= resume_at]
-        _write_whole(path, "".join(f"{row}\n" for row in kept))
+        write_whole(path, "".join(f"{row}\n" for row in kept))
         self._file = path.open("a", buffering=1)
         self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=resume_at + 1)
 

@@ -132,7 +132,7 @@ def restored(part: Stateful, file: Path) -> None:
     tree = checkpoint.load(file)
     try:
         part.restore(tree)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, RuntimeError) as error:  # the last of other shapes
         raise ValueError(f"{file} is no checkpoint of this run: {error!r}; without it, the run begins anew") from None
 
 

@@ -1,4 +1,4 @@
-"""Backend: the seam between an engine and everything else. Six verbs over CharacterState; tensors in, tensors out."""
+"""Backend: the seam between an engine and everything else. Seven verbs over CharacterState; tensors in, tensors out."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class CharacterEnv:
         )
         self.falls = Falls(ground or ground_of(library, skeleton), self.num_envs, protection)
         self.curriculum = curriculum or Curriculum(library.weights, episode_length=episode_length)
-        self.lift = lift or Lift(len(library.names))
+        self.lift = lift or Lift(torch.zeros(len(library.names)))
         self.guide = Guide(library, self._starts, self.falls.ground.rising, self.num_envs)
         self._pace = paces(library)
         self._held = False

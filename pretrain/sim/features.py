@@ -14,6 +14,8 @@ from pretrain.characters.rotations import facing, into_heading, tan_norm
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 
+LEAST_SPREAD = 0.03  # of a feature of style over the clips: what hardly varies is no finer unit than this
+
 
 def turned_tan_norm(toward: Tensor, root_rot: Tensor) -> Tensor:
     """Root rotation without its heading, as two axes. (..., 2), (..., 4) -> (..., 6)."""

@@ -15,6 +15,7 @@ from pretrain.characters.rotations import conjugate, log, multiply, normalize, r
 from pretrain.characters.state import CharacterState, unflat
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
+from pretrain.sim.features import LEAST_SPREAD
 from pretrain.sim.starts import RATE, Starts
 
 PULL, BRAKE, STRONGEST = 2000.0, 400.0, 1000.0  # N / m, N s / m, N; the body weighs 490 N
@@ -50,14 +51,13 @@ class Guide:
         self._first = torch.cumsum(starts.counts, 0) - starts.counts
         windows = starts.frames.flatten(1)  # (M, W * F)
         frames = starts.frames[:, -1]
-        self._moments = ((frames - frames.mean(0)) / frames.std(0).clamp_min(0.03)).contiguous()  # (M, F)
-        self._scale = windows.std(0).clamp_min(0.03)
+        self._moments = ((frames - frames.mean(0)) / frames.std(0).clamp_min(LEAST_SPREAD)).contiguous()  # (M, F)
+        self._scale = windows.std(0).clamp_min(LEAST_SPREAD)
         self._windows = windows / self._scale
         states = unflat(starts.states[:, -1])
         self._aims, self._poses = aim(states), states.joint_pos.contiguous()  # (M, J)
         self._rows = torch.arange(0, len(windows), SPARSE)
-        steps = (library.durations * CONTROL_RATE).long() + 1
-        self._last, self.moments = torch.cumsum(steps, 0) - 1, int(steps.sum())
+        self._last, self.moments = torch.cumsum(library.lengths, 0) - 1, int(library.lengths.sum())
         self._of = torch.arange(len(starts.counts)).repeat_interleave(starts.counts)[self._rows]
         self._sparse = self._windows[self._rows]
         self.clip = torch.zeros(num_envs, dtype=torch.long)

@@ -20,10 +20,10 @@ GONE = 0.01
 class Lift:
     """A strength for each of C clips that characters may be led up along, and the record it follows from."""
 
-    def __init__(self, clips: int, start: float = 0.0, rate: float = 0.0):
+    def __init__(self, strength: Tensor, rate: float = 0.0):
+        self.strength = strength
         self.rate = rate  # share of its strength that a hand loses in one turn of the loop
-        self.strength = torch.full((clips,), start)
-        self.rose, self.stayed = torch.zeros(clips), torch.zeros(clips)
+        self.rose, self.stayed = torch.zeros_like(strength), torch.zeros_like(strength)
 
     def saw(self, clip: Tensor, rose: Tensor, stayed: Tensor) -> None:
         """One step of worlds led along `clip` (N,): of those who lay, who is up again (N,) bool, and who was down for too

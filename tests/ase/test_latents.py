@@ -266,6 +266,16 @@ def test_who_is_down_is_compared_with_a_clip_that_rises_and_off_the_leash(every_
     assert down.sum() > 32
 
 
+def test_a_world_that_breaks_and_begins_anew_lying_is_compared_with_its_skill(every_clip, humanoid):
+    skills = make(every_clip, humanoid, every_clip.demos, protection=Protection(90, share=0.0, lying=1.0))
+    skills.env.falls.ground.rising[-1] = True  # the clip that no clock, -1, would be taken for
+    everyone, held = torch.arange(256), skills.z_clip.clone()
+    skills.env.backend.place(everyone, skills.env.state().map(lambda x: x * float("nan")))
+    step = skills.step(torch.zeros(256, 28))
+    assert (skills.env.falls.down > 0).any()
+    assert torch.equal(step.extras["z_clip"], held)
+
+
 def test_of_clips_that_lie_only_their_own_skill_counts(every_clip, humanoid):
     skills = make(every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=0.5))
     library, ground = every_clip.library, skills.env.falls.ground

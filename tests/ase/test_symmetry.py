@@ -85,4 +85,10 @@ def test_every_network_treats_both_sides_alike(material, skeleton, rng):
 
 def test_clips_without_their_images_are_learned_plainly(skeleton):
     assert symmetry(skeleton, ("walk", "run"), 8, 3) == Symmetry()
-    assert symmetry(skeleton, ("walk", "walk_mirror"), 7, 3) == Symmetry()
+
+
+def test_an_odd_latent_is_mirrored_too(skeleton):
+    policy = symmetry(skeleton, ("walk", "walk_mirror"), 5, 3).policy
+    assert policy is not None
+    z = policy[0].source[-5:] - (len(policy[0]) - 5)
+    assert z.tolist() == [2, 3, 0, 1, 4]

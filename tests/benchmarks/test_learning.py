@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.learning import MEASURES, Row, draw, known, main, table
+from benchmarks.learning import MEASURES, Row, draw, in_common, known, main, table
 
 
 def row(samples: float, survival: float | None) -> Row:
@@ -18,6 +18,11 @@ def test_a_line_has_the_median_and_the_range_of_runs_that_got_there() -> None:
     header, _, *lines = table(runs).splitlines()
     assert header.split(" | ")[2] == "survival"
     assert [line.split(" | ")[2] for line in lines] == ["20 (10 to 50)"]  # the third run has no second milestone
+
+
+def test_runs_are_compared_after_as_many_samples() -> None:
+    often, seldom = [row(1e6, 1), row(2e6, 2), row(4e6, 4)], [row(2e6, 20), row(4e6, 40)]
+    assert [[r["survival"] for r in rows] for rows in in_common([often, seldom])] == [[2, 20], [4, 40]]
 
 
 def test_a_measure_that_no_run_has_is_a_dash() -> None:

@@ -113,6 +113,11 @@ BAD = {
     "zero quaternion": (damaged, lambda d: d["Frames"][4].__setitem__(slice(4, 8), [0, 0, 0, 0]), "frame 4"),
     "columns": (damaged, lambda d: d["Frames"][9].pop(), "frame 9 has 43 columns, expected 44"),
     "one frame": (damaged, lambda d: d.update(Frames=d["Frames"][:1]), "1 frame"),
+    "no time": (
+        damaged,
+        lambda d: d.update(Frames=[[0.005, *f[1:]] for f in d["Frames"][:3]]),
+        "shorter than a control step",
+    ),
     "loop": (damaged, lambda d: d.update(Loop="maybe"), "maybe"),
     "no frames": (damaged, lambda d: d.pop("Frames"), "Frames"),
 }

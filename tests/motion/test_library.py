@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import torch
 
+from pretrain.material import load_material
 from pretrain.motion.clip import CONTROL_RATE, ClipError
 from pretrain.motion.fetch import fetched
 from pretrain.motion.library import pack
@@ -84,6 +86,32 @@ def test_own_recipe_by_path(tmp_path, skeleton):
     dataset = load_dataset(str(recipe), skeleton)
     assert [clip.name for clip in dataset.clips] == ["mine"]
     assert dataset.clips[0].licence == "CC0-1.0"
+
+
+def short(document: dict[str, Any]) -> None:
+    document["Frames"] = document["Frames"][:4]  # 0.1 s
+
+
+def still(document: dict[str, Any]) -> None:
+    document["Frames"] = document["Frames"][:1] * 30
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("walk", short, "walk has 3 frames; a style window needs 3, and its jerk 4"),
+        ("walk", still, "no joint moves"),
+        ("walk_mirror", lambda document: None, "every clip is named NAME_mirror"),
+    ],
+)
+def test_what_nothing_can_be_learned_from_is_said_before_training(tmp_path, name, change, said):
+    document = json.loads((fetched(CACHE) / "humanoid3d_walk.txt").read_text())
+    change(document)
+    (tmp_path / f"{name}.txt").write_text(json.dumps(document))
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(f"name: mine\nmirror: false\nmotions: [{{file: {name}.txt}}]\n")
+    with pytest.raises(ValueError, match=said):
+        load_material("humanoid", str(recipe), 3)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ YES, NO = torch.tensor([True]), torch.tensor([False])
 
 
 def test_it_weakens_while_falls_end_standing_and_firms_while_they_do_not():
-    lift = Lift(1, start=0.5, rate=0.1)
+    lift = Lift(torch.full((1,), 0.5), rate=0.1)
     lift.saw(FIRST.expand(8), YES.expand(8), NO.expand(8))
     lift.turn()
     assert lift.strength.item() < 0.5
@@ -26,7 +26,7 @@ def test_it_weakens_while_falls_end_standing_and_firms_while_they_do_not():
 
 def test_who_never_comes_up_along_a_clip_is_held_though_others_come_up_along_theirs():
     """Two in three lie face down and rise: together they would pass for enough, and who lies face up would be let go of."""
-    lift = Lift(2, start=0.5, rate=0.1)
+    lift = Lift(torch.full((2,), 0.5), rate=0.1)
     for _ in range(50):
         lift.saw(FIRST.expand(20), YES.expand(20), NO.expand(20))
         lift.saw(SECOND.expand(10), NO.expand(10), YES.expand(10))
@@ -36,13 +36,13 @@ def test_who_never_comes_up_along_a_clip_is_held_though_others_come_up_along_the
 
 
 def test_it_stays_as_it_is_while_nobody_lies():
-    lift = Lift(1, start=0.5, rate=0.1)
+    lift = Lift(torch.full((1,), 0.5), rate=0.1)
     lift.turn()
     assert lift.strength == 0.5
 
 
 def test_once_gone_it_does_not_come_back():
-    lift = Lift(1, start=0.011, rate=0.5)
+    lift = Lift(torch.full((1,), 0.011), rate=0.5)
     lift.saw(FIRST, YES, NO)
     lift.turn()
     lift.saw(FIRST.expand(99), NO.expand(99), YES.expand(99))
@@ -51,7 +51,7 @@ def test_once_gone_it_does_not_come_back():
 
 
 def test_a_snapshot_brings_it_back():
-    first, second = Lift(2, start=0.5, rate=0.1), Lift(2)
+    first, second = Lift(torch.full((2,), 0.5), rate=0.1), Lift(torch.zeros(2))
     first.saw(SECOND.expand(2), torch.tensor([True, False]), torch.tensor([False, True]))
     second.restore(first.snapshot())
     assert second.strength.tolist() == [0.5, 0.5]
@@ -68,7 +68,7 @@ def lying_env(every_clip, humanoid, strength: float) -> CharacterEnv:
         episode_length=300,
         rng=torch.Generator().manual_seed(0),
         protection=Protection(120, lying=1.0),
-        lift=Lift(len(every_clip.library.names), start=strength),
+        lift=Lift(torch.full((len(every_clip.library.names),), strength)),
     )
     env.reset(torch.arange(16))
     return env

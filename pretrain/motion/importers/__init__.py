@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from pretrain.characters.skeleton import Skeleton
-from pretrain.motion.clip import ClipError, MotionClip
+from pretrain.motion.clip import CONTROL_RATE, ClipError, MotionClip
 from pretrain.motion.importers import deepmimic
 
 FORMATS = {".txt": deepmimic.read, ".json": deepmimic.read}
@@ -19,7 +19,11 @@ def read_clip(data: bytes, filename: str, skeleton: Skeleton) -> MotionClip:
     reader = FORMATS.get(path.suffix.lower())
     if reader is None:
         raise ClipError(f"{filename}: no importer for {path.suffix!r} files; there are: {', '.join(FORMATS)}")
-    clip = reader(data, filename, skeleton)
+    clip = reader(data, filename, skeleton).resampled()
+    if len(clip) < 2:
+        raise ClipError(
+            f"{filename}: shorter than a control step of {1 / CONTROL_RATE:.3f} s, so there is no motion in it"
+        )
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     name = path.stem.removeprefix("humanoid3d_")
-    return replace(clip, name=name, digest=digest).resampled().grounded()
+    return replace(clip, name=name, digest=digest).grounded()
