@@ -32,8 +32,9 @@ Samples = dict[str, Tensor]  # by measure, one number per world that got so far 
 
 DISTURBANCE = 0.02  # rad on each joint: what makes a deterministic policy's repetitions differ
 REPEATS = 16  # worlds per latent
-LATENTS = 16  # per state
-SAME = 4  # repetitions of one latent from one state
+MOMENTS = 4  # of each clip, evenly spaced
+LATENTS = 8  # from each
+SAME = 4  # repetitions of one latent from one moment
 PUSH = 500.0  # N at the torso
 PUSH_STEPS = control_steps(0.2)
 PATIENCE = control_steps(3.0)  # steps that a character has to stand again
@@ -133,16 +134,18 @@ def diversity(
     rng: Generator,
     like: Like = anyone,
 ) -> Apart:
-    """Rollouts of two seconds from the middle of each of `clips`, under LATENTS different z, each of them SAME times.
+    """Rollouts of two seconds from MOMENTS of each of `clips`, under LATENTS different z, each of them SAME times.
 
-    How well a motion repeats differs from one z to the next more than anything else here.
+    One moment would not do: the middle of the bundled run is where its halves meet, a meter a second apart, and whoever
+    begins there falls.
     """
-    env = make_env(len(clips) * LATENTS * SAME)
-    start = torch.tensor(clips).repeat_interleave(LATENTS * SAME)
-    begin(env, start, env.library.durations[start] / 2, rng)
-    z = sphere(len(clips) * LATENTS, dim, rng).repeat_interleave(SAME, 0)
+    start = torch.tensor(clips).repeat_interleave(MOMENTS * LATENTS * SAME)
+    env = make_env(len(start))
+    share = ((torch.arange(MOMENTS) + 0.5) / MOMENTS).repeat_interleave(LATENTS * SAME).repeat(len(clips))
+    begin(env, start, share * env.library.durations[start], rng)
+    z = sphere(len(start) // SAME, dim, rng).repeat_interleave(SAME, 0)
     played = play(act, env, z, control_steps(2.0), like(z))
-    frames = (played.frames / scale).transpose(0, 1).unflatten(0, (len(clips), LATENTS, SAME))
+    frames = (played.frames / scale).transpose(0, 1).unflatten(0, (-1, LATENTS, SAME))
     stood = played.standing[-1].view(frames.shape[:3])
     different = among(frames[:, :, 0], stood[:, :, 0])
     own = _clip_frames(env, clips, len(played.frames)) / scale

@@ -19,11 +19,11 @@ def read_clip(data: bytes, filename: str, skeleton: Skeleton) -> MotionClip:
     reader = FORMATS.get(path.suffix.lower())
     if reader is None:
         raise ClipError(f"{filename}: no importer for {path.suffix!r} files; there are: {', '.join(FORMATS)}")
-    clip = reader(data, filename, skeleton).resampled()
-    if len(clip) < 2:
+    clip = reader(data, filename, skeleton)
+    if (len(clip) - 1) / clip.fps < 1 / CONTROL_RATE - 1e-9:
         raise ClipError(
             f"{filename}: shorter than a control step of {1 / CONTROL_RATE:.3f} s, so there is no motion in it"
         )
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     name = path.stem.removeprefix("humanoid3d_")
-    return replace(clip, name=name, digest=digest).grounded()
+    return replace(clip, name=name, digest=digest).resampled().grounded()
