@@ -28,7 +28,7 @@ from pretrain.ase.symmetry import privileged_mirror, symmetry
 from pretrain.card import learning, write_card
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PPOConfig, PretrainConfig
-from pretrain.evaluate import Conditions, skill_card, table
+from pretrain.evaluate import Conditions, skill_card
 from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material, control_steps, load_material
 from pretrain.motion.clip import CONTROL_RATE
@@ -48,6 +48,7 @@ from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
 from pretrain.sim.ground import Ground, ground_of
 from pretrain.sim.lift import Lift
+from pretrain.table import table
 from skills_store import receipt
 from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest

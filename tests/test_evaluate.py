@@ -14,19 +14,18 @@ from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import demonstrations
 from pretrain.coverage import Coverage, coverage_targets
 from pretrain.evaluate import (
-    NOTHING,
     Conditions,
     begun_in,
     main,
     nearest_clip,
     random_skill_episodes,
-    table,
     world,
 )
 from pretrain.material import material_of
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
+from pretrain.table import NOTHING, table
 from pretrain.trials import recovery
 from skills_store.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
