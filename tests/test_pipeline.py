@@ -442,6 +442,22 @@ def test_a_checkpoint_of_something_else_is_named(tmp_path):
         training.resume(tmp_path)
 
 
+def test_a_checkpoint_of_other_layers_is_named(tmp_path):
+    made, asked = (
+        build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
+        for cfg in (toy("disc.hidden=[32,32]"), toy())
+    )
+    checkpoint.save(tmp_path / "checkpoint.pt", made.snapshot())
+    with pytest.raises(ValueError, match=r"checkpoint\.pt is no checkpoint of this run: RuntimeError"):
+        asked.resume(tmp_path)
+
+
+def test_nobody_is_led_up_along_a_clip_that_does_not_rise(rising):
+    cfg = toy(f"motions={rising}")
+    lift = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)).env.env.lift
+    assert set(lift.strength.tolist()) == {0.0, cfg.recovery.lift_start}
+
+
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):
     process = begun(tmp_path, "samples=400_000")
     process.send_signal(signal.SIGINT)

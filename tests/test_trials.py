@@ -12,7 +12,7 @@ from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.mujoco_cpu import MujocoBackend
-from pretrain.trials import REPEATS, diversity, performance, recovery
+from pretrain.trials import REPEATS, among, diversity, performance, recovery
 from skills_store.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 
@@ -64,6 +64,25 @@ def test_a_policy_that_ignores_z_shows_collapse_and_one_that_obeys_does_not(huma
     obedient = diversity(obeying, make, [WALK, 6], frame_scale, DIM, rng)
     assert obedient.different.mean() > 3 * obedient.same.mean()
     assert obedient.different.mean() > 2 * deaf.different.mean()
+
+
+def test_who_fell_is_no_part_of_a_distance():
+    frames = torch.tensor([0.0, 3.0, 100.0])[None, :, None, None].expand(2, 3, 5, 1)
+    stood = torch.tensor([[True, True, False], [True, False, False]])
+    assert among(frames, stood).tolist() == pytest.approx([3.0])  # of the second group one alone is left
+
+
+def test_diversity_begins_at_four_moments_of_each_clip(humanoid, library, frame_scale, rng):
+    begun = []
+
+    def make(n: int) -> CharacterEnv:
+        env = maker(humanoid, library, 1.0)(n)
+        begin = env.begin
+        env.begin = lambda ids, clips, times: (begun.append(times / library.durations[clips]), begin(ids, clips, times))
+        return env
+
+    diversity(standing, make, [WALK, 6], frame_scale, DIM, rng)
+    assert torch.cat(begun).unique().tolist() == pytest.approx([0.125, 0.375, 0.625, 0.875])
 
 
 def test_playing_a_clip_back_performs_it_and_standing_does_not(humanoid, library, rng):

@@ -31,8 +31,8 @@ def symmetry(
 ) -> Symmetry:
     """Of networks that learn from `clips`, over windows of `steps` frames; none if the clips lack their mirror images.
 
-    A latent is mirrored by swapping its halves, an odd number stays as it is. The encoder commutes with that, and so places the
-    clips accordingly.
+    A latent is mirrored by swapping its halves; of an odd number of dimensions the last stays as it is. The encoder commutes
+    with that, and so places the clips accordingly.
     `privileged` is what the value net alone is told.
     """
     images = [name.removesuffix("_mirror") if name.endswith("_mirror") else f"{name}_mirror" for name in clips]

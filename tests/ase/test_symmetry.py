@@ -88,7 +88,9 @@ def test_clips_without_their_images_are_learned_plainly(skeleton):
 
 
 def test_an_odd_latent_is_mirrored_too(skeleton):
-    policy = symmetry(skeleton, ("walk", "walk_mirror"), 5, 3).policy
-    assert policy is not None
-    z = policy[0].source[-5:] - (len(policy[0]) - 5)
-    assert z.tolist() == [2, 3, 0, 1, 4]
+    found = symmetry(skeleton, ("walk", "walk_mirror"), 5, 3)
+    assert found.policy is not None
+    assert found.encoder is not None
+    seen, z = found.policy[0], found.encoder[1]
+    assert z.source.tolist() == [2, 3, 0, 1, 4]
+    assert torch.equal(seen.source[-5:], z.source + len(seen) - 5)

@@ -41,6 +41,14 @@ def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "name the folders of one or more runs" in capsys.readouterr().err
 
 
+def test_a_run_whose_configuration_was_changed_is_refused(tmp_path, capsys):
+    folder = tmp_path / "humanoid-0123abcd"
+    (folder / "milestones").mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    assert main([str(folder)]) == 2
+    assert "is not what it learned from any more" in capsys.readouterr().err
+
+
 def test_a_run_of_another_version_is_named_as_one(tmp_path, capsys):
     (tmp_path / "milestones").mkdir()
     (tmp_path / "config.json").write_text('{"disc": {"strict_from": 7}}')

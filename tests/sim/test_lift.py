@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from pretrain.sim.backend import make_backend
@@ -33,6 +34,14 @@ def test_who_never_comes_up_along_a_clip_is_held_though_others_come_up_along_the
         lift.turn()
     assert lift.strength.tolist() == [0, 1]
     assert lift.share.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(("rise", "strength"), [(65, 0.45), (55, 0.5), (45, 0.55)])
+def test_a_share_that_wavers_about_a_half_does_not_wear_a_hand_down(rise, strength):
+    lift, hundred = Lift(torch.full((1,), 0.5), rate=0.1), torch.arange(100)
+    lift.saw(FIRST.expand(100), hundred < rise, hundred >= rise)
+    lift.turn()
+    assert lift.strength.item() == pytest.approx(strength)
 
 
 def test_it_stays_as_it_is_while_nobody_lies():

@@ -1,0 +1,30 @@
+"""Training against the engine alone: what is asked for wrongly is one line, no traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import pretraining
+from pretrain.config import PretrainConfig
+from pretrain.rl.run import load_config
+
+
+@pytest.mark.parametrize(("asked", "said"), [("--rounds=0", "not 1 or more"), ("--rounds=x", "invalid int")])
+def test_no_rounds_are_refused(asked, said, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["pretraining", asked])
+    with pytest.raises(SystemExit, match="2"):
+        pretraining.main()
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("asked", "said"), [("wat=3", "Could not override 'wat'"), ("motions=swimming", "locomotion")])
+def test_what_there_is_not_is_named(asked, said, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["pretraining", asked])
+    assert pretraining.main() == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_ratio_is_that_of_its_two_rates():
+    found = pretraining.measure(load_config(PretrainConfig, "pretrain.conf", ["preset=toy"]), 1)
+    assert found["engine_steps_per_s"] > 0
+    assert found["ratio"] == pytest.approx(found["samples_per_s"] / found["engine_steps_per_s"], abs=2e-3)
