@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from hlc.tasks import TASKS
 from hlc.tasks.reach import Reach
 from hlc.tasks.task import Task
+from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Seconds, Seed, Share
 
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(gt=0)]
-Seconds = Annotated[float, Field(ge=1 / 30)]  # a control step at least
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Layers = Annotated[tuple[Count, ...], Field(min_length=1)]
-
-
-class Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class PPOConfig(Frozen):

@@ -7,26 +7,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Seconds, Seed, Share
 from skills_store.manifest import Name
 
-Positive = Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(gt=0)]
 Even = Annotated[int, Field(gt=0, multiple_of=2)]  # units that the body's reflection swaps, half with half
-Seconds = Annotated[float, Field(ge=1 / 30)]  # a control step at least
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Layers = Annotated[tuple[Even, ...], Field(min_length=1)]
-
-
-class Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class LatentConfig(Frozen):
     latent_dim: Annotated[int, Field(ge=2)] = 64
-    latent_time_min: Annotated[float, Field(ge=0)] = 0.0  # s
+    latent_time_min: NotNegative = 0.0  # s
     latent_time_max: Seconds = 5.0
     clip_latent_prob: Share = 0.5  # share of latents that are a clip's own, not drawn from the sphere
     near_prob: Share = 0.0  # where an episode begins, share of the others that are nearest to the clip it begins in
@@ -65,7 +57,7 @@ class PPOConfig(Frozen):
     )
     noise_color: Annotated[float, Field(ge=0, lt=1)] = 0.5  # correlation of exploration from step to step
     action_bound: Positive = 2.0
-    action_bound_weight: Annotated[float, Field(ge=0)] = 1.0
+    action_bound_weight: NotNegative = 1.0
 
 
 class DiscConfig(Frozen):
@@ -73,10 +65,10 @@ class DiscConfig(Frozen):
     lr: Positive = 1e-4
     rows: Count = 4096  # of each rollout, in minibatches of `minibatch`
     minibatch: Count = 1024
-    disc_reward_weight: Annotated[float, Field(ge=0)] = 0.5
+    disc_reward_weight: NotNegative = 0.5
     disc_reward_scale: Positive = 2.0
-    disc_grad_penalty: Annotated[float, Field(ge=0)] = 3.0  # at 10, standing still earns as much as walking
-    disc_logit_reg: Annotated[float, Field(ge=0)] = 0.01
+    disc_grad_penalty: NotNegative = 3.0  # at 10, standing still earns as much as walking
+    disc_logit_reg: NotNegative = 0.01
     disc_buffer_size: Count = 100_000
     disc_replay_share: Share = 0.5  # remembered windows per fresh one
 
@@ -86,8 +78,8 @@ class EncConfig(Frozen):
     lr: Positive = 2e-4
     rows: Count = 4096
     minibatch: Count = 1024
-    enc_reward_weight: Annotated[float, Field(ge=0)] = 0.5
-    diversity_weight: Annotated[float, Field(ge=0)] = 0.01
+    enc_reward_weight: NotNegative = 0.5
+    diversity_weight: NotNegative = 0.01
     diversity_tar: Positive = 1.0
 
 
@@ -118,18 +110,18 @@ class LeashConfig(Frozen):
     # samples: from here on to the moment that the world's clock points at, in the clip's own spread; null is never
     timed_from: Annotated[int, Field(ge=0)] | None = None
     liveliest: Positive | None = None  # timed: no clip's own spread counts for more than this; null: as wide as it is
-    grace: Annotated[float, Field(ge=0)] = 2.0  # s to come near, after a change of skill
-    lag: Annotated[float, Field(ge=0)] = 0.5  # s, timed: so long it may be too far at any other time
-    nearer_reward_weight: Annotated[float, Field(ge=0)] = 5.0  # of a unit of the leash that a step brings it nearer
+    grace: NotNegative = 2.0  # s to come near, after a change of skill
+    lag: NotNegative = 0.5  # s, timed: so long it may be too far at any other time
+    nearer_reward_weight: NotNegative = 5.0  # of a unit of the leash that a step brings it nearer
 
 
 class ImitationConfig(Frozen):
     """What being at the clip's moment pays, and aiming at the next costs who does not (pretrain/ase/imitation.py)."""
 
-    reward_weight: Annotated[float, Field(ge=0)] = 0.0
+    reward_weight: NotNegative = 0.0
     reward_scale: Positive = 0.5  # root mean square over window features, in their spread over the clips
-    aim_weight: Annotated[float, Field(ge=0)] = 0.0  # of aiming along the clip, held firmly; none below SILENT
-    pose_weight: Annotated[float, Field(ge=0)] = 0.0  # of aiming further where a joint is short of the clip's pose
+    aim_weight: NotNegative = 0.0  # of aiming along the clip, held firmly; none below SILENT
+    pose_weight: NotNegative = 0.0  # of aiming further where a joint is short of the clip's pose
     pose_from: Annotated[int, Field(ge=0)] = 0  # samples: up to here that weighs nothing
 
 
@@ -141,7 +133,7 @@ class RecoveryConfig(Frozen):
     lying_prob: Share = 0.05  # of episodes that begin lying
     lift_start: Share = 0.5  # strength of the hands that lead them up (pretrain/sim/lift.py)
     lift_rate: Share = 0.0125  # by this share an iteration they weaken
-    rise_reward_weight: Annotated[float, Field(ge=0)] = 1.0
+    rise_reward_weight: NotNegative = 1.0
 
 
 class RefineConfig(Frozen):
