@@ -23,8 +23,8 @@ from pretrain.config import PretrainConfig
 from pretrain.evaluate import Conditions, skill_card
 from pretrain.material import load_material
 from pretrain.rl import checkpoint
-from pretrain.rl.run import NOT_LEARNING, fingerprint, options, whole, write_whole
-from pretrain.train import build, draft
+from pretrain.rl.run import options, whole, write_whole
+from pretrain.train import build, draft, run_folder
 from skills_store.errors import StoreError
 from skills_store.store import Store
 
@@ -64,9 +64,10 @@ def measured(folder: Path, episodes: int) -> list[Row]:
     rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     rows = [row for row in rows if row.keys() >= set(MEASURES)]  # a version that measured less may have written them
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    if not folder.resolve().name.endswith(fingerprint(cfg, NOT_LEARNING, material.dataset.digest)):
+    if folder.resolve().name != run_folder(cfg, material).name:
         raise ValueError(
-            f"{folder}: its recipe {cfg.motions!r}, a clip or its config.json is not what it learned from any more"
+            f"{folder}: its recipe {cfg.motions!r}, a clip, its config.json or its name is not what it learned under any"
+            " more; measure it with those of then"
         )
     training = build(cfg, material)
     for file in sorted((folder / "milestones").glob("*.pt")):

@@ -102,10 +102,9 @@ def random_skill_episodes(
     stood, asked = torch.ones(n, dtype=torch.bool), None
     angles: list[Tensor] = []
     sample: list[Tensor] = []
-    clip = env.clip
+    env.reset(torch.arange(n))
+    begun = env.clip.clone()  # a world that breaks begins anew, in another
     for step, (_, z, standing) in enumerate(wander(skills.act, env, schedule, rng, like)):
-        if step == 0:  # a world that breaks later begins anew, in another
-            clip = env.clip.clone()
         states = env.states.numpy()
         before, asked = asked, like(z)
         # who crawls and is asked to walk is on the ground, but has not fallen
@@ -127,7 +126,7 @@ def random_skill_episodes(
     stood = counted.clamp_min(1)
     smooth = jolts / (counted - 3).clamp_min(1)
     return Episodes(
-        clip=clip,
+        clip=begun,
         lengths=counted,
         falls=falls,
         agreement=agreement / stood,

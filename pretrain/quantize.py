@@ -83,6 +83,7 @@ def visited(skills: SkillLibrary, material: Material, under: Conditions) -> dict
     """What the policy is asked while it stands: state (N, S) and z (N, D), in other episodes than it is measured in."""
     rng = torch.Generator().manual_seed(under.seed + 1)
     env = world(skills, material, WORLDS, under, rng)
+    env.reset(torch.arange(WORLDS))
     steps = list(wander(skills.act, env, redrawn(skills, under), rng, nearest_clip(skills, env)))[::EVERY]
     state, z = (torch.cat([step[i][step[2]] for step in steps]).numpy() for i in (0, 1))
     return {"state": state, "z": z}

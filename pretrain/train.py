@@ -396,13 +396,18 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
     return version
 
 
+def run_folder(cfg: PretrainConfig, material: Material) -> Path:
+    """Where a run lives: another one wherever what is learned, or from what, differs."""
+    return Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, NOT_LEARNING, material.dataset.digest)}"
+
+
 def run(cfg: PretrainConfig) -> int:
     began = time.monotonic()
     store = open_store(cfg.store) if cfg.publish else None  # a wrong address is said before an hour of training
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     for warning in material.dataset.doubts:
         print(f"warning: {warning}", file=sys.stderr)
-    folder = Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, NOT_LEARNING, material.dataset.digest)}"
+    folder = run_folder(cfg, material)
     with claimed(folder, cfg):
         return follow_through(cfg, material, folder, store, began)
 

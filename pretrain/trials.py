@@ -91,12 +91,11 @@ def play(act: Act, env: CharacterEnv, z: Tensor, steps: int, like: Tensor | None
 def wander(
     act: Act, env: CharacterEnv, schedule: LatentSchedule, rng: Generator, like: Like = anyone
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """One episode per world, from a clip state, under random skills redrawn by `schedule`.
+    """One episode per world, from where the worlds are, under random skills redrawn by `schedule`.
 
     After each step: the states before it (N, S), the z that they were under (N, D), and who has not fallen yet (N,).
     """
     n = env.num_envs
-    env.reset(torch.arange(n))
     z, left = sphere(n, schedule.dim, rng), schedule.lifetimes(n, rng)
     standing = torch.ones(n, dtype=torch.bool)
     for _ in range(env.episode_length):
