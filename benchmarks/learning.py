@@ -19,12 +19,14 @@ from pydantic import ValidationError
 mpl.use("Agg")  # a display is rarely at hand
 import matplotlib.pyplot as plt
 
+from pretrain.assembly import build
 from pretrain.config import PretrainConfig
 from pretrain.evaluate import Conditions, skill_card
 from pretrain.material import load_material
+from pretrain.publication import draft
 from pretrain.rl import checkpoint
 from pretrain.rl.run import options, whole, write_whole
-from pretrain.train import build, draft, run_folder
+from pretrain.train import run_folder
 from skills_store.errors import StoreError
 from skills_store.store import Store
 

@@ -139,7 +139,7 @@ def run(cfg: HlcConfig) -> int:
 def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, began: float) -> int:
     """From where the run in `folder` is to a published controller."""
     training = build(cfg, parent)
-    if training.resume(folder):
+    if training.resume(folder, cfg.samples):
         print(f"{folder}: going on after {training.samples:,} of {cfg.samples:,} decisions", flush=True)
     else:
         print(f"{folder}: {cfg.task} on {parent.version.ref}, {cfg.samples:,} decisions", flush=True)

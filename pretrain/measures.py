@@ -78,10 +78,16 @@ def jerk(joint_pos: Tensor, rate: float) -> Tensor:
     return (third * rate**3).abs().mean(-1).mean(0)
 
 
+def pairs(count: int) -> tuple[Tensor, Tensor]:
+    """Indices of the one and of the other of every two of `count`: (P,) each, P = count (count - 1) / 2."""
+    one, other = torch.triu_indices(count, count, 1)
+    return one, other
+
+
 def pair_distances(rollouts: Tensor) -> Tensor:
-    """Between any two of K rollouts (..., K, T, F), best aligned in time: (..., K (K - 1) / 2).
+    """Between every two (`pairs`) of K rollouts (..., K, T, F), best aligned in time: (..., P).
 
     Frame by frame, two walks out of step would be as far apart as a walk and a turn.
     """
-    one, other = torch.triu_indices(rollouts.shape[-3], rollouts.shape[-3], 1)
+    one, other = pairs(rollouts.shape[-3])
     return aligned_error(torch.cdist(rollouts[..., one, :, :], rollouts[..., other, :, :]))

@@ -19,7 +19,7 @@ from pretrain.characters.rotations import facing, into_heading, up_axis
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.material import control_steps
-from pretrain.measures import aligned_error, mean, pair_distances
+from pretrain.measures import aligned_error, mean, pair_distances, pairs
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.env import CharacterEnv, Outcome
 from pretrain.sim.falls import lying
@@ -154,7 +154,7 @@ def diversity(
 
 def among(frames: Tensor, stood: Tensor) -> Tensor:
     """Mean distance between those of rollouts (G, K, T, F) that stood (G, K), of each group with two of them or more, (H,)."""
-    one, other = torch.triu_indices(stood.shape[1], stood.shape[1], 1)
+    one, other = pairs(stood.shape[1])
     both = stood[:, one] & stood[:, other]
     some, apart = both.any(1), pair_distances(frames).where(both, 0.0)
     return apart.sum(1)[some] / both.sum(1)[some]

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+from pretrain.assembly import SkillTraining, adapt, build, warm_up
 from pretrain.characters.state import unflat
 from pretrain.config import PretrainConfig
 from pretrain.material import load_material
@@ -24,7 +25,7 @@ from pretrain.rl import checkpoint
 from pretrain.rl.run import claimed, load_config
 from pretrain.rl.training import go_on
 from pretrain.sim.features import proprioception
-from pretrain.train import SkillTraining, adapt, build, main, train, train_and_refine, warm_up
+from pretrain.train import main, train, train_and_refine
 from serving.client import Client
 from skills_store.library import SkillLibrary
 from skills_store.store import Store
@@ -331,7 +332,7 @@ def refined(cfg: PretrainConfig, folder: Path) -> SkillTraining:
     """A run of `cfg` in `folder`, from its first sample or from where it was."""
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     training = build(cfg, material)
-    if not training.resume(folder):
+    if not training.resume(folder, cfg.samples):
         warm_up(cfg, material, training)
     assert train_and_refine(cfg, material, training, folder)
     return training
@@ -439,7 +440,7 @@ def test_a_checkpoint_of_something_else_is_named(tmp_path):
     cfg = toy()
     training = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
     with pytest.raises(ValueError, match=r"checkpoint\.pt is no checkpoint of this run: KeyError\('nets'\)"):
-        training.resume(tmp_path)
+        training.resume(tmp_path, cfg.samples)
 
 
 def test_a_checkpoint_of_other_layers_is_named(tmp_path):
@@ -449,7 +450,7 @@ def test_a_checkpoint_of_other_layers_is_named(tmp_path):
     )
     checkpoint.save(tmp_path / "checkpoint.pt", made.snapshot())
     with pytest.raises(ValueError, match=r"checkpoint\.pt is no checkpoint of this run: RuntimeError"):
-        asked.resume(tmp_path)
+        asked.resume(tmp_path, 2048)
 
 
 def test_nobody_is_led_up_along_a_clip_that_does_not_rise(rising):

@@ -103,11 +103,16 @@ class Training(Generic[N, E]):
         self.rng.set_state(tree["rng"])
         self.iteration, self.samples, self.seconds = tree["iteration"], tree["samples"], tree["seconds"]
 
-    def resume(self, folder: Path) -> bool:
-        """Go on from `folder`'s checkpoint, if there is one."""
+    def resume(self, folder: Path, samples: int) -> bool:
+        """Go on from `folder`'s checkpoint, if there is one, to `samples`. ValueError if it is beyond them already."""
         file = folder / CHECKPOINT
         if file.exists():
             restored(self, file)
+        if self.samples >= samples + self.loop.horizon * self.env.num_envs:
+            beyond = f"has taken {self.samples:,} samples already"
+            raise ValueError(
+                f"samples={samples}: {folder} {beyond}; ask for as many or more, or for a run of another name"
+            )
         return file.exists()
 
     def turn(self) -> Scalars:

@@ -45,6 +45,13 @@ def test_resumed_training_is_bit_for_bit_the_uninterrupted_one(toy: HlcConfig, p
     assert {"reward/env", "reward/style", "policy/kl", "samples"} <= set(rows[0])
 
 
+def test_fewer_decisions_than_a_run_has_taken_are_refused(toy: HlcConfig) -> None:
+    toy = toy.model_copy(update={"publish": False})
+    assert run(toy) == 0
+    with pytest.raises(ValueError, match=r"samples=16: .* has taken 32 samples already"):
+        run(toy.model_copy(update={"samples": 16}))
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs")

@@ -1,0 +1,78 @@
+"""From trained networks to a published version: export, evaluation of what was exported, the card, the store."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from pretrain.assembly import SkillTraining
+from pretrain.card import learning, write_card
+from pretrain.config import PretrainConfig
+from pretrain.evaluate import Conditions, skill_card
+from pretrain.export import build_manifest, export_nets
+from pretrain.material import Material
+from pretrain.rl.run import logged
+from pretrain.table import table
+from skills_store import receipt
+from skills_store.library import SkillLibrary
+from skills_store.manifest import Manifest
+from skills_store.store import Store
+from skills_store.trust.policy import Trust
+from skills_store.version import Version
+
+
+def spent(cfg: PretrainConfig, samples: int) -> int:
+    """Samples that a run has taken from the engine after `samples` of training: those, and what it was refined on."""
+    turn, refining = cfg.num_envs * cfg.ppo.horizon, cfg.refine.correct + cfg.refine.learn
+    times = sum(samples >= after for after in {*cfg.refine.after, cfg.samples}) if cfg.refine.correct else 0
+    return samples + times * math.ceil(refining / turn) * turn
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a run would publish, opened from a store of its own: a card is of the bytes that are published."""
+
+    manifest: Manifest
+    files: dict[str, bytes]
+    skills: SkillLibrary
+
+
+def draft(cfg: PretrainConfig, material: Material, training: SkillTraining, scratch: Store) -> Draft:
+    """Networks to ONNX, proven on the states that the environment is in."""
+    exported = export_nets(training.nets, material.character.skeleton, training.env.env.states, cfg.seed)
+    cost = {
+        "samples": spent(cfg, training.samples),
+        "seconds": round(training.seconds),
+        "cores": cfg.threads or torch.get_num_threads(),
+        "accelerator": None,
+    }
+    manifest = build_manifest(cfg, material, training.nets, exported, {"cost": cost})
+    version, threads = scratch.publish(manifest, exported.files), torch.get_num_threads()
+    skills = SkillLibrary.open(scratch, version, intra_op_num_threads=threads, trust=Trust())  # nobody signs a draft
+    return Draft(manifest, exported.files, skills)
+
+
+def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path, store: Store) -> Version:
+    """Export, evaluate what was exported, and publish it with its card."""
+    print("exporting to ONNX and proving parity", flush=True)
+    made = draft(cfg, material, training, Store(folder / "draft"))
+    curves = learning(logged(folder))  # a log that can't be read is said before minutes of trials
+    print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
+    under = Conditions(cfg.eval.episodes, cfg.eval.seed, engine=cfg.engine, threads=cfg.threads)
+    card = {**skill_card(made.skills, material, under), **made.manifest.card, "learning": curves}
+    print(table({cfg.name: card}), flush=True)
+    version = store.publish(made.manifest.model_copy(update={"card": card}), made.files)
+    # before anything else can fail: what is published is not published twice
+    receipt.note(folder, version, training.samples)
+    text, latents = table({version.ref: card}), made.manifest.latent.clips
+    try:
+        page = write_card(folder / "card", version.ref, text, card, latents)
+        print(f"its card, with plots: {page}", flush=True)
+    except (OSError, ValueError) as error:
+        undrawn = f"{version.ref} is published, but its card is not drawn: {error}"
+        print(f"{undrawn}. python -m pretrain.evaluate {version.ref} out=card/ draws it", file=sys.stderr)
+    return version
