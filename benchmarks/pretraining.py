@@ -12,6 +12,7 @@ import sys
 import time
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -53,22 +54,28 @@ class Witness:
         self._calls: list[tuple[str, tuple[Any, ...]]] = []
         self._before = self._backend.snapshot()
 
-    def seconds(self) -> float:
-        """What the engine takes to step through all that again, with nothing else at work."""
-        now, simulated = self._backend.snapshot(), 0.0
+    def again(self) -> np.ndarray:
+        """What the engine takes to step through all that again, with nothing else at work (`clocks`)."""
+        now, simulated = self._backend.snapshot(), np.zeros(2)
         self._backend.restore(self._before)
         for name, arguments in self._calls:
-            started = time.perf_counter()
+            started = clocks()
             getattr(self._backend, name)(*arguments)
-            simulated += (time.perf_counter() - started) * (name == "advance")
+            simulated += (clocks() - started) * (name == "advance")
         self._backend.restore(now)
         return simulated
+
+
+def clocks() -> np.ndarray:
+    """Seconds on the wall, and of all cores in this process."""
+    return np.array([time.perf_counter(), time.process_time()])
 
 
 def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
     """Medians over rounds of TURNS turns of the real training loop, the first left out; after each, of the engine alone in the
     same steps of the same worlds. What is still being learned at a round's end is waited for, and counted. The overhead of a
-    rollout is what it takes longer than the engine alone, also for what is learned in the background meanwhile."""
+    rollout is what it takes longer than the engine alone, also for what is learned in the background meanwhile. What a sample
+    costs in the time of all cores, and of that the engine, hardly depends on what else the machine does."""
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     training = build(cfg, material)
     warm_up(cfg.model_copy(update={"warm": cfg.warm.model_copy(update={"clone_steps": 50})}), material, training)
@@ -79,20 +86,24 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
     with one_thread():
         for _ in range(rounds + 1):
             witness.forget()
-            started = time.perf_counter()
+            started = clocks()
             collected = sum(training.turn()["time/collect"] for _ in range(TURNS))
             training.background.finish()
-            whole = time.perf_counter() - started
-            seen.append((witness.seconds(), collected, whole))
-    simulated, collected, whole = (statistics.median(column) for column in zip(*seen[1:], strict=True))
+            whole = clocks() - started
+            seen.append((*witness.again(), collected, *whole))
+    simulated, stepping, collected, whole, working = (
+        statistics.median(column) for column in zip(*seen[1:], strict=True)
+    )
     return {
         "samples_per_s": round(samples / whole),
         "engine_steps_per_s": round(samples / simulated),
-        "ratio": round(statistics.median(simulated / whole for simulated, _, whole in seen[1:]), 3),
+        "ratio": round(statistics.median(row[0] / row[3] for row in seen[1:]), 3),
         "rollout_overhead": round((collected - simulated) / simulated, 3),
+        "cpu_us_per_sample": round(1e6 * working / samples, 1),
+        "engine_cpu_us_per_sample": round(1e6 * stepping / samples, 1),
         "num_envs": cfg.num_envs,
         "horizon": cfg.ppo.horizon,
-        "threads": torch.get_num_threads(),
+        "threads": cfg.threads or torch.get_num_threads(),
         "rounds": rounds,
     }
 

@@ -27,4 +27,5 @@ def test_what_there_is_not_is_named(asked, said, capsys, monkeypatch):
 def test_the_ratio_is_that_of_its_two_rates():
     found = pretraining.measure(load_config(PretrainConfig, "pretrain.conf", ["preset=toy"]), 1)
     assert found["engine_steps_per_s"] > 0
+    assert 0 < found["engine_cpu_us_per_sample"] < found["cpu_us_per_sample"]
     assert found["ratio"] == pytest.approx(found["samples_per_s"] / found["engine_steps_per_s"], abs=2e-3)
