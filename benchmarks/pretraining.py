@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import time
 from typing import Any
@@ -75,7 +74,7 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
     """Medians over rounds of TURNS turns of the real training loop, the first left out; after each, of the engine alone in the
     same steps of the same worlds. What is still being learned at a round's end is waited for, and counted. The overhead of a
     rollout is what it takes longer than the engine alone, also for what is learned in the background meanwhile. What a sample
-    costs in the time of all cores, and of that the engine, hardly depends on what else the machine does."""
+    costs in the time of all cores, and of that the engine, depends less on what else the machine does."""
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     training = build(cfg, material)
     warm_up(cfg.model_copy(update={"warm": cfg.warm.model_copy(update={"clone_steps": 50})}), material, training)
@@ -91,16 +90,14 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
             training.background.finish()
             whole = clocks() - started
             seen.append((*witness.again(), collected, *whole))
-    simulated, stepping, collected, whole, working = (
-        statistics.median(column) for column in zip(*seen[1:], strict=True)
-    )
+    simulated, stepping, collected, whole, working = np.array(seen[1:]).T  # s, by round
     return {
-        "samples_per_s": round(samples / whole),
-        "engine_steps_per_s": round(samples / simulated),
-        "ratio": round(statistics.median(row[0] / row[3] for row in seen[1:]), 3),
-        "rollout_overhead": round((collected - simulated) / simulated, 3),
-        "cpu_us_per_sample": round(1e6 * working / samples, 1),
-        "engine_cpu_us_per_sample": round(1e6 * stepping / samples, 1),
+        "samples_per_s": round(samples / np.median(whole)),
+        "engine_steps_per_s": round(samples / np.median(simulated)),
+        "ratio": round(np.median(simulated / whole), 3),
+        "rollout_overhead": round(np.median(collected) / np.median(simulated) - 1, 3),
+        "cpu_us_per_sample": round(1e6 * np.median(working) / samples, 1),
+        "engine_cpu_us_per_sample": round(1e6 * np.median(stepping) / samples, 1),
         "num_envs": cfg.num_envs,
         "horizon": cfg.ppo.horizon,
         "threads": cfg.threads or torch.get_num_threads(),

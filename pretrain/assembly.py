@@ -1,4 +1,5 @@
-"""A configuration and clips to what is trained: networks, environment, rewards and learners (Peng et al. 2022)."""
+"""A configuration and clips to what is trained: networks, environment, rewards and learners (Peng et al. 2022), their warm
+start, and what changes with the samples seen. The one place that knows both the settings and the rooms they are for."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ Names are the field's (MimicKit's where it has the notion).
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -182,3 +183,9 @@ class PretrainConfig(Frozen):
     recovery: RecoveryConfig = RecoveryConfig()
     refine: RefineConfig = RefineConfig()
     eval: EvalConfig = EvalConfig()
+
+    def spent(self, samples: int) -> int:
+        """Samples that a run has taken from the engine after `samples` of training: those, and what it was refined on."""
+        turn, refining = self.num_envs * self.ppo.horizon, self.refine.correct + self.refine.learn
+        times = sum(samples >= after for after in {*self.refine.after, self.samples}) if self.refine.correct else 0
+        return samples + times * math.ceil(refining / turn) * turn

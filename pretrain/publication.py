@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,13 +24,6 @@ from skills_store.trust.policy import Trust
 from skills_store.version import Version
 
 
-def spent(cfg: PretrainConfig, samples: int) -> int:
-    """Samples that a run has taken from the engine after `samples` of training: those, and what it was refined on."""
-    turn, refining = cfg.num_envs * cfg.ppo.horizon, cfg.refine.correct + cfg.refine.learn
-    times = sum(samples >= after for after in {*cfg.refine.after, cfg.samples}) if cfg.refine.correct else 0
-    return samples + times * math.ceil(refining / turn) * turn
-
-
 @dataclass(frozen=True)
 class Draft:
     """What a run would publish, opened from a store of its own: a card is of the bytes that are published."""
@@ -45,7 +37,7 @@ def draft(cfg: PretrainConfig, material: Material, training: SkillTraining, scra
     """Networks to ONNX, proven on the states that the environment is in."""
     exported = export_nets(training.nets, material.character.skeleton, training.env.env.states, cfg.seed)
     cost = {
-        "samples": spent(cfg, training.samples),
+        "samples": cfg.spent(training.samples),
         "seconds": round(training.seconds),
         "cores": cfg.threads or torch.get_num_threads(),
         "accelerator": None,

@@ -17,7 +17,7 @@ from pretrain.ase.refine import Corrected, Refinement
 from pretrain.assembly import SkillTraining, adapt, build, warm_up
 from pretrain.config import PretrainConfig
 from pretrain.material import Material, load_material
-from pretrain.publication import publish, spent
+from pretrain.publication import publish
 from pretrain.rl import checkpoint
 from pretrain.rl.background import one_thread
 from pretrain.rl.learner import Scalars
@@ -128,7 +128,7 @@ def lifted(lift: Lift, rising: Tensor, clips: tuple[str, ...]) -> Scalars:
 def keep(folder: Path, cfg: PretrainConfig, training: SkillTraining) -> None:
     """The networks as they are now and what they cost, for `python -m benchmarks.learning`."""
     training.background.finish()
-    cost = {"samples": spent(cfg, training.samples), "seconds": training.seconds}
+    cost = {"samples": cfg.spent(training.samples), "seconds": training.seconds}
     checkpoint.save(folder / "milestones" / f"{training.samples:012d}.pt", {**cost, "nets": training.nets.state()})
 
 
