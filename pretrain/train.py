@@ -21,7 +21,6 @@ from pretrain.publication import publish
 from pretrain.rl import checkpoint
 from pretrain.rl.background import one_thread
 from pretrain.rl.learner import Scalars
-from pretrain.rl.mirror import untied
 from pretrain.rl.rollout import Noise
 from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint
 from pretrain.rl.training import CHECKPOINT, go_on, restored
@@ -62,7 +61,7 @@ def refinement(cfg: PretrainConfig, material: Material, training: SkillTraining)
     legs = torch.from_numpy(material.character.skeleton.legs)
     return Refinement(
         env,
-        Corrected(untied(deepcopy(policy)), env.env.guide.moments, legs),
+        Corrected(deepcopy(policy), env.env.guide.moments, legs),
         policy,
         Noise(cfg.ppo.noise_color, torch.zeros_like(training.noise.value)),
         torch.Generator().manual_seed(cfg.seed),

@@ -10,7 +10,6 @@ policy learns to act as it did and as corrected. (DAgger, Ross et al. 2011.) No 
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +18,6 @@ from torch import Generator, Tensor
 
 from pretrain.ase.latents import SkillEnv
 from pretrain.rl.learner import Learner, Scalars
-from pretrain.rl.mirror import untied
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.ppo import Metrics
 from pretrain.rl.replay import Replay
@@ -120,7 +118,7 @@ class Refinement:
         return scalars
 
     def _learned(self) -> Scalars:
-        batch, scalars = self._played(untied(deepcopy(self.policy)))
+        batch, scalars = self._played(self.policy)
         with torch.no_grad():
             batch["wanted"] = self.teacher.mean(batch)
         self.memory.add(**{name: batch[name] for name in self.memory.rows})

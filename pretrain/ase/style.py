@@ -9,6 +9,7 @@ with a few frames of it (docs/training-log.md).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Generator, Tensor, nn
@@ -19,6 +20,7 @@ from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.loop import Reward
 from pretrain.rl.mirror import Reflection
+from pretrain.rl.mirror_net import MirrorLinear
 from pretrain.rl.nets import Normalizer, mlp
 from pretrain.rl.ppo import Loss, Metrics
 from pretrain.rl.replay import Replay
@@ -134,9 +136,9 @@ def style_loss(
         demo_logit = net.logit(demo, asked)
         (slope,) = torch.autograd.grad(demo_logit.sum(), demo, create_graph=True)
         penalty = slope.square().sum(-1).mean()
+        last = cast(nn.Linear | MirrorLinear, net.body[-1])
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-demo_logit).mean())
-        *_, last, _bias = net.body.parameters()
-        total = cross_entropy + grad_penalty * penalty + logit_reg * last.square().sum()
+        total = cross_entropy + grad_penalty * penalty + logit_reg * last.weight.square().sum()
         kept = max(1, n // 16)
         replay.add(windows=fresh[:kept], clips=asked[:kept])
         accuracy = 0.5 * ((agent_logit < 0).float().mean() + (demo_logit > 0).float().mean())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,7 +12,6 @@ from torch import Generator, Tensor
 
 from pretrain.rl.background import Asked, Background
 from pretrain.rl.learner import Learner, Scalars
-from pretrain.rl.mirror import untied
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.returns import gae
 from pretrain.rl.rollout import Batch, Env, Noise, Rollout, joined, steps
@@ -103,8 +101,7 @@ def iterate(
     started = time.perf_counter()
     taken: list[Rollout] = []
     asked: list[Asked[Judged]] = []
-    acting = untied(deepcopy(policy))  # its weights tied once, not at each step
-    for step in steps(env, acting, noise, cfg.horizon, rng):
+    for step in steps(env, policy, noise, cfg.horizon, rng):
         taken.append(step)
         asked.append(background.ask(partial(judge, step, value, recipe)))
     rollout = joined(taken)

@@ -9,7 +9,8 @@ from itertools import pairwise
 import torch
 from torch import Generator, Tensor, nn
 
-from pretrain.rl.mirror import MirrorLinear, Reflection, halves
+from pretrain.rl.mirror import Reflection, halves
+from pretrain.rl.mirror_net import MirrorLinear, MirrorNet, interleaved
 from pretrain.rl.rollout import Batch
 
 
@@ -72,20 +73,25 @@ def mlp(
     With `mirrored`, the net commutes with these reflections of its input and output: f(M x) = M f(x). In between, the
     halves of each layer swap.
     """
-    layers: list[nn.Module] = []
-    for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
-        last = i == len(sizes) - 2
-        if mirrored is None:
-            layer = nn.Linear(fan_in, fan_out)
-        else:
-            into, out = mirrored
-            layer = MirrorLinear(into if i == 0 else halves(fan_in), out if last else halves(fan_out))
-        bound = math.sqrt((3.0 if last else 6.0) / fan_in) * (last_scale if last else 1.0)
-        with torch.no_grad():
-            layer.weight.uniform_(-bound, bound, generator=rng)
-            layer.bias.zero_()
-        layers += [layer] if last else [layer, nn.ReLU()]
-    return nn.Sequential(*layers)
+    if mirrored is None:
+        layers = [nn.Linear(*sides) for sides in pairwise(sizes)]
+    else:
+        into, out = mirrored
+        layers = [MirrorLinear(*sides) for sides in pairwise([into, *map(halves, sizes[1:-1]), out])]
+    for layer, fan_in in zip(layers, sizes, strict=False):
+        last = layer is layers[-1]
+        _draw(layer, math.sqrt((1.0 if last else 2.0) / fan_in) * (last_scale if last else 1.0), rng)
+    return interleaved(layers) if mirrored is None else MirrorNet(*layers)
+
+
+@torch.no_grad()
+def _draw(layer: nn.Linear | MirrorLinear, std: float, rng: Generator) -> None:
+    """Weights of so wide a uniform distribution, also of the plain layer that a mirroring one amounts to; no bias."""
+    plain = isinstance(layer, nn.Linear)
+    bound = (3.0 if plain else 1.5) ** 0.5 * std
+    for weight in (layer.weight,) if plain else (layer.even, layer.odd):
+        weight.uniform_(-bound, bound, generator=rng)
+    layer.bias.zero_()
 
 
 class GaussianPolicy(nn.Module):

@@ -12,7 +12,7 @@ import onnxruntime
 import torch
 from torch import Tensor, nn
 
-from pretrain.rl.mirror import untied
+from pretrain.rl.mirror_net import untied
 from skills_store.manifest import Graph, Parity
 from skills_store.manifest import Tensor as Declared
 
