@@ -51,39 +51,39 @@ def beside(*mirrors: Mirror) -> Mirror:
 
 
 @dataclass(frozen=True)
-class Parts:
+class Axes:
     """Axes along which a reflection is plain: numbers have an even part, which it leaves alone, and an odd one, which it turns
     around. Of those that trade places, their sum and their difference; orthonormal, so that the way back is the transpose."""
 
     order: Tensor  # (n,) long: those that stay, the first of each pair; those that change sign, the second of each pair
     place: Tensor  # (n,) long: of each number in that order
     scale: Tensor  # (n,) what each counts, in that order
-    even: int
-    odd: int
-    pairs: int
+    num_even: int
+    num_odd: int
+    num_pairs: int
 
     @classmethod
-    def of(cls, mirror: Mirror) -> Parts:
-        all = torch.arange(len(mirror))
-        alone = mirror.source == all
-        first = all[all < mirror.source]
-        stays, turns = all[alone & (mirror.sign > 0)], all[alone & (mirror.sign < 0)]
+    def of(cls, mirror: Mirror) -> Axes:
+        index = torch.arange(len(mirror))
+        alone = mirror.source == index
+        first = index[index < mirror.source]
+        stays, turns = index[alone & (mirror.sign > 0)], index[alone & (mirror.sign < 0)]
         scale = torch.ones(len(mirror))
         scale[first], scale[mirror.source[first]] = 0.5**0.5, mirror.sign[first] * 0.5**0.5
         order = torch.cat([stays, first, turns, mirror.source[first]])
         return cls(order, order.argsort(), scale[order], len(stays) + len(first), len(turns) + len(first), len(first))
 
     def split(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """(..., n) -> (..., even), (..., odd)."""
+        """(..., n) -> its even part (..., num_even) and its odd one (..., num_odd)."""
         return _Split.apply(x, self)
 
     def join(self, even: Tensor, odd: Tensor) -> Tensor:
-        """(..., even), (..., odd) -> (..., n)."""
+        """The way back: (..., num_even), (..., num_odd) -> (..., n)."""
         return _Join.apply(even, odd, self)
 
     def cross(self, x: Tensor) -> Tensor:
         """Pairs of `x` (..., n), in order, to their sums and differences, in place."""
-        first, second = x[..., self.even - self.pairs : self.even], x[..., self.even + self.odd - self.pairs :]
+        first, second = x[..., self.num_even - self.num_pairs : self.num_even], x[..., x.shape[-1] - self.num_pairs :]
         total = first + second
         torch.sub(first, second, out=second)
         first.copy_(total)
@@ -94,22 +94,22 @@ class _Split(torch.autograd.Function):
     """Autograd's own way back from a selection adds up number by number; this one selects, too."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, parts: Parts) -> tuple[Tensor, ...]:
-        ctx.parts = parts
-        crossed = parts.cross(x.index_select(-1, parts.order).mul_(parts.scale))
-        return crossed.tensor_split([parts.even], -1)
+    def forward(ctx: Any, x: Tensor, axes: Axes) -> tuple[Tensor, ...]:
+        ctx.axes = axes
+        crossed = axes.cross(x.index_select(-1, axes.order).mul_(axes.scale))
+        return crossed.tensor_split([axes.num_even], -1)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        return _Join.apply(*gradients, ctx.parts), None
+        return _Join.apply(*gradients, ctx.axes), None
 
 
 class _Join(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, even: Tensor, odd: Tensor, parts: Parts) -> Tensor:
-        ctx.parts = parts
-        return parts.cross(torch.cat([even, odd], -1)).mul_(parts.scale).index_select(-1, parts.place)
+    def forward(ctx: Any, even: Tensor, odd: Tensor, axes: Axes) -> Tensor:
+        ctx.axes = axes
+        return axes.cross(torch.cat([even, odd], -1)).mul_(axes.scale).index_select(-1, axes.place)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        return *_Split.apply(*gradients, ctx.parts), None
+        return *_Split.apply(*gradients, ctx.axes), None

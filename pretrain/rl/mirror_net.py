@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from pretrain.rl.mirror import Mirror, Parts
+from pretrain.rl.mirror import Axes, Mirror
 
 M = TypeVar("M", bound=nn.Module)
 
 
 class MirrorLinear(nn.Module):
-    """A linear layer with f(mirror(x)) = mirror(f(x)): what is even makes what is even, what is odd what is odd.
+    """The two blocks of a linear layer with f(mirror(x)) = mirror(f(x)): even makes even, odd makes odd.
 
     (Cohen and Welling 2017, "Steerable CNNs", section 2, for a group of two.) Half the functions of a plain layer, so fewer
     samples, and half its products.
@@ -24,10 +24,10 @@ class MirrorLinear(nn.Module):
     def __init__(self, into: Mirror, out: Mirror):
         super().__init__()
         self.in_features, self.out_features = len(into), len(out)
-        self.into, self.out = Parts.of(into), Parts.of(out)
-        self.even = nn.Parameter(torch.zeros(self.out.even, self.into.even))
-        self.odd = nn.Parameter(torch.zeros(self.out.odd, self.into.odd))
-        self.bias = nn.Parameter(torch.zeros(self.out.even))  # an odd one would tell left from right
+        self.into, self.out = Axes.of(into), Axes.of(out)
+        self.even = nn.Parameter(torch.zeros(self.out.num_even, self.into.num_even))
+        self.odd = nn.Parameter(torch.zeros(self.out.num_odd, self.into.num_odd))
+        self.bias = nn.Parameter(torch.zeros(self.out.num_even))  # an odd one would tell left from right
 
     def forward(self, even: Tensor, odd: Tensor) -> tuple[Tensor, Tensor]:
         """Parts of the input, twice as large as they are, to parts of the output."""
@@ -41,7 +41,7 @@ class MirrorLinear(nn.Module):
 
     def plain(self) -> nn.Linear:
         layer = nn.Linear(self.in_features, self.out_features, device="meta")
-        bias = self.out.join(self.bias, torch.zeros(self.out.odd))
+        bias = self.out.join(self.bias, torch.zeros(self.out.num_odd))
         layer.weight, layer.bias = (nn.Parameter(x.detach().contiguous()) for x in (self.weight, bias))
         return layer
 
@@ -49,8 +49,8 @@ class MirrorLinear(nn.Module):
 class MirrorNet(nn.Sequential):
     """Mirror layers with ReLUs between them, where the halves of a layer swap: a net with f(mirror(x)) = mirror(f(x)).
 
-    Layers are given twice what the parts are, so that a step of Adam in a weight of a part moves the plain layer's weights as
-    far as one in a weight that is tied to its image and divided by sqrt 2, as they were learned first (docs/training-log.md).
+    Layers are given twice what the parts are, so that Adam's steps move the plain layers' weights as far as they did when a
+    weight was a whole matrix, added to its image and divided by sqrt 2 (docs/training-log.md).
     """
 
     def __iter__(self) -> Iterator[MirrorLinear]:
@@ -79,7 +79,7 @@ def fold(even: Tensor, odd: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _Fold(torch.autograd.Function):
-    """join, ReLU, split, without copies, and but half of what autograd would keep."""
+    """Join, ReLU, split, without copies."""
 
     @staticmethod
     def forward(ctx: Any, even: Tensor, odd: Tensor) -> tuple[Tensor, Tensor]:
@@ -98,8 +98,8 @@ class _Cut(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, even: Tensor, odd: Tensor, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(left, right)
-        passed = torch.ops.aten.threshold_backward
-        onto_left, onto_right = passed(even + odd, left, 0), passed(even - odd, right, 0)
+        cut = torch.ops.aten.threshold_backward
+        onto_left, onto_right = cut(even + odd, left, 0), cut(even - odd, right, 0)
         return onto_left + onto_right, onto_left - onto_right
 
     @staticmethod
@@ -107,11 +107,9 @@ class _Cut(torch.autograd.Function):
         return *_Cut.apply(*gradients, *ctx.saved_tensors), None, None
 
 
-def untied(net: M) -> M:
-    """`net` with plain networks in place of mirroring ones, in place: what is exported costs no more than any other."""
+def plainly(net: M) -> M:
+    """`net` with plain networks in place of mirroring ones inside it, in place: what is exported is like any other."""
+    assert not isinstance(net, MirrorNet), "a mirroring net by itself has `plain`"
     for name, child in net.named_children():
-        if isinstance(child, MirrorNet):
-            setattr(net, name, child.plain())
-        else:
-            untied(child)
+        setattr(net, name, child.plain() if isinstance(child, MirrorNet) else plainly(child))
     return net

@@ -86,7 +86,7 @@ def mlp(
 
 @torch.no_grad()
 def _draw(layer: nn.Linear | MirrorLinear, std: float, rng: Generator) -> None:
-    """Weights of so wide a uniform distribution, also of the plain layer that a mirroring one amounts to; no bias."""
+    """Weights with that spread, also of the plain layer that a mirroring one amounts to; no bias."""
     plain = isinstance(layer, nn.Linear)
     bound = (3.0 if plain else 1.5) ** 0.5 * std
     for weight in (layer.weight,) if plain else (layer.even, layer.odd):

@@ -12,7 +12,7 @@ import onnxruntime
 import torch
 from torch import Tensor, nn
 
-from pretrain.rl.mirror_net import untied
+from pretrain.rl.mirror_net import plainly
 from skills_store.manifest import Graph, Parity
 from skills_store.manifest import Tensor as Declared
 
@@ -36,7 +36,7 @@ def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> by
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's own deprecations
         program = torch.onnx.export(
-            untied(deepcopy(module)),
+            plainly(deepcopy(module)),
             kwargs=dict(examples),
             input_names=list(examples),
             output_names=[output],

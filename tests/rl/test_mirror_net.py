@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import nn
 
-from pretrain.rl.mirror import Mirror, Parts, beside, halves
-from pretrain.rl.mirror_net import MirrorNet, fold, untied
+from pretrain.rl.mirror import Axes, Mirror, beside, halves, unmoved
+from pretrain.rl.mirror_net import MirrorNet, fold, plainly
 from pretrain.rl.nets import mlp
 
 FLIP = Mirror(torch.arange(3), torch.tensor([1.0, -1.0, 1.0]))
@@ -30,8 +33,8 @@ def test_a_net_commutes_with_its_reflections_and_learns_to_still(rng):
 
 def test_a_fold_is_a_relu_between_halves(rng):
     x = torch.randn(5, 8, generator=rng)
-    parts = Parts.of(halves(8))
-    torch.testing.assert_close(fold(*parts.split(x)), parts.split(2 * x.relu()))
+    axes = Axes.of(halves(8))
+    torch.testing.assert_close(fold(*axes.split(x)), axes.split(2 * x.relu()))
 
 
 def test_a_fold_s_gradient_is_that_of_the_relu_and_so_is_its_gradient_s(rng):
@@ -41,22 +44,56 @@ def test_a_fold_s_gradient_is_that_of_the_relu_and_so_is_its_gradient_s(rng):
 
 
 def test_it_starts_as_wide_as_a_plain_one(rng):
-    x = torch.randn(512, 64, generator=rng)
-    plain = mlp([64, 256, 256, 128], rng=rng)
-    mirrored = mlp([64, 256, 256, 128], rng=rng, mirrored=(halves(64), halves(128)))
+    x = torch.randn(512, 66, generator=rng)
+    plain = mlp([66, 256, 256, 128], rng=rng)
+    mirrored = mirror_net([66, 256, 256, 128], BOTH.repeated(range(11)), halves(128), rng)
+    for ours, theirs in zip(linears(mirrored.plain()), linears(plain), strict=True):
+        assert float(ours.weight.detach().std()) == pytest.approx(float(theirs.weight.detach().std()), rel=0.05)
     with torch.no_grad():
         assert float(mirrored(x).std()) == pytest.approx(float(plain(x).std()), rel=0.1)
 
 
-@pytest.mark.parametrize("out", [SWAP, halves(4)])
-def test_untied_it_is_plain_and_computes_the_same(out, rng):
-    net = mlp([6, 16, 8, len(out)], rng=rng, mirrored=(BOTH, out))
-    assert isinstance(net, MirrorNet)
+@pytest.mark.parametrize("out", [SWAP, halves(4), unmoved(1)])
+def test_plain_nets_inside_it_compute_the_same(out, rng):
+    net, x = mirror_net([6, 16, 8, len(out)], BOTH, out, rng), torch.randn(9, 6, generator=rng)
     with torch.no_grad():
         for layer in net:
             layer.bias.normal_(generator=rng)
-    x = torch.randn(9, 6, generator=rng)
-    expected = net(x)
-    plain = untied(nn.ModuleDict({"body": net}))["body"]
+    plain = plainly(nn.ModuleDict({"body": net}))["body"]
     assert [type(layer) for layer in plain.children()] == [nn.Linear, nn.ReLU, nn.Linear, nn.ReLU, nn.Linear]
-    torch.testing.assert_close(plain(x), expected)
+    torch.testing.assert_close(plain(x), net(x))
+
+
+def test_a_penalty_on_its_slopes_pulls_as_on_a_plain_one_s(rng):
+    """The discriminator's goes through its layers twice. Weights that move alike are pulled alike."""
+    net, x = mirror_net([6, 16, 8, 1], BOTH, unmoved(1), rng), torch.randn(9, 6, generator=rng)
+
+    def penalty(body: nn.Module) -> torch.Tensor:
+        at = x.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(body(at).sum(), at, create_graph=True)
+        return slope.square().sum()
+
+    plain, moves = net.plain(), deepcopy(net)
+    blocks = [block for layer in net for block in (layer.even, layer.odd)]
+    ours = torch.autograd.grad(penalty(net), blocks)
+    theirs = torch.autograd.grad(penalty(plain), [layer.weight for layer in linears(plain)])
+    with torch.no_grad():
+        for parameter in moves.parameters():
+            parameter.normal_(generator=rng)
+    along = [block.detach() for layer in moves for block in (layer.even, layer.odd)]
+    along_plain = [layer.weight.detach() for layer in linears(moves.plain())]
+    torch.testing.assert_close(dot(ours, along), dot(theirs, along_plain))
+
+
+def mirror_net(sizes: list[int], into: Mirror, out: Mirror, rng: torch.Generator) -> MirrorNet:
+    net = mlp(sizes, rng=rng, mirrored=(into, out))
+    assert isinstance(net, MirrorNet)
+    return net
+
+
+def linears(net: nn.Sequential) -> list[nn.Linear]:
+    return [layer for layer in net if isinstance(layer, nn.Linear)]
+
+
+def dot(a: Sequence[torch.Tensor], b: Sequence[torch.Tensor]) -> torch.Tensor:
+    return torch.stack([(x * y).sum() for x, y in zip(a, b, strict=True)]).sum()
