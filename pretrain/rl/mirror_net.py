@@ -40,6 +40,7 @@ class MirrorLinear(nn.Module):
         return self.out.join(linear(even, self.even), linear(odd, self.odd)).T
 
     def plain(self) -> nn.Linear:
+        """The plain layer that computes the same."""
         layer = nn.Linear(self.in_features, self.out_features, device="meta")
         bias = self.out.join(self.bias, torch.zeros(self.out.num_odd))
         layer.weight, layer.bias = (nn.Parameter(x.detach().contiguous()) for x in (self.weight, bias))
@@ -49,8 +50,8 @@ class MirrorLinear(nn.Module):
 class MirrorNet(nn.Sequential):
     """Mirror layers with ReLUs between them, where the halves of a layer swap: a net with f(mirror(x)) = mirror(f(x)).
 
-    Layers are given twice what the parts are, so that Adam's steps move the plain layers' weights as far as they did when a
-    weight was a whole matrix, added to its image and divided by sqrt 2 (docs/training-log.md).
+    Layers are given twice what the parts are: a step of Adam at a rate r moves the plain layers' weights by r sqrt 2, in the
+    root mean square, and it is for such steps that the presets' rates were found.
     """
 
     def __iter__(self) -> Iterator[MirrorLinear]:

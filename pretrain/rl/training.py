@@ -137,8 +137,10 @@ def restored(part: Stateful, file: Path) -> None:
     tree = checkpoint.load(file)
     try:
         part.restore(tree)
-    except (KeyError, TypeError, RuntimeError) as error:  # the last of other shapes
-        raise ValueError(f"{file} is no checkpoint of this run: {error!r}; without it, the run begins anew") from None
+    except (KeyError, TypeError, RuntimeError) as error:
+        other = "its layers or worlds are not the ones of now: an older version of this program may have written it"
+        reason = other if isinstance(error, RuntimeError) else repr(error)  # torch's own words are a page of names
+        raise ValueError(f"{file} is no checkpoint of this run: {reason}; without it, the run begins anew") from None
 
 
 def go_on(

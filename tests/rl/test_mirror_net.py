@@ -53,6 +53,18 @@ def test_it_starts_as_wide_as_a_plain_one(rng):
         assert float(mirrored(x).std()) == pytest.approx(float(plain(x).std()), rel=0.1)
 
 
+def test_a_step_of_adam_moves_the_plain_layers_weights_by_root_two_of_its_rate(rng):
+    net, x = (
+        mirror_net([66, 256, 256, 128], BOTH.repeated(range(11)), halves(128), rng),
+        torch.randn(64, 66, generator=rng),
+    )
+    before = [layer.weight.detach() for layer in net]
+    net(x).square().sum().backward()
+    torch.optim.Adam(net.parameters(), 1e-3).step()
+    for layer, old in zip(net, before, strict=True):
+        assert float((layer.weight.detach() - old).square().mean().sqrt()) == pytest.approx(1e-3 * 2**0.5, rel=0.05)
+
+
 @pytest.mark.parametrize("out", [SWAP, halves(4), unmoved(1)])
 def test_plain_nets_inside_it_compute_the_same(out, rng):
     net, x = mirror_net([6, 16, 8, len(out)], BOTH, out, rng), torch.randn(9, 6, generator=rng)
