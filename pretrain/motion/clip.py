@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -33,7 +34,7 @@ class MotionClip:
     loops: bool = False
     source: str = ""
     licence: str = ""
-    digest: str = ""  # of the file it came from
+    digest: str = ""  # of the file it came from, and of what its recipe did to it
     warnings: tuple[str, ...] = field(default=())
 
     def __len__(self) -> int:
@@ -61,6 +62,27 @@ class MotionClip:
         )
         warnings = self.warnings + (raised if -offset > RAISED else ())
         return replace(self, root_pos=self.root_pos - np.array([0, 0, offset]), warnings=warnings)
+
+    def low_passed(self, cutoff: float) -> MotionClip:
+        """Its changes above `cutoff` (Hz, at half power) taken out by a Gaussian in time; its first and last frames stay.
+
+        One of its `warnings` says so, and by how much that moved a body.
+        """
+
+        def smooth(x: np.ndarray) -> np.ndarray:
+            return _gaussian(x, np.sqrt(np.log(2)) / (2 * np.pi * cutoff) * self.fps)
+
+        def turned(q: np.ndarray) -> np.ndarray:
+            mean = smooth(q)
+            return mean / np.linalg.norm(mean, axis=-1, keepdims=True)
+
+        joint_rot = {body: turned(q) for body, q in self.joint_rot.items()}
+        clip = replace(self, root_pos=smooth(self.root_pos), root_rot=turned(self.root_rot), joint_rot=joint_rot)
+        moved = np.linalg.norm(clip.body_positions() - self.body_positions(), axis=-1).max(-1)
+        most = f"a body by up to {moved.max():.2f} m (frame {moved.argmax()})"
+        note = f"{self.name}: low-passed at {cutoff:g} Hz, which moves {most}"
+        digest = f"sha256:{hashlib.sha256(f'{self.digest} low_pass {cutoff!r}'.encode()).hexdigest()}"
+        return replace(clip, warnings=(*self.warnings, note), digest=digest)
 
     def mirrored(self) -> MotionClip:
         """Left and right exchanged, by reflection at the x-z plane."""
@@ -128,6 +150,14 @@ def continuous(q: np.ndarray) -> np.ndarray:
     """Signs chosen so that each quaternion lies in the half-sphere of the one before, (T, 4)."""
     steps = np.where((q[1:] * q[:-1]).sum(-1) < 0, -1.0, 1.0)
     return q * np.concatenate([[1.0], np.cumprod(steps)])[:, None]
+
+
+def _gaussian(x: np.ndarray, sigma: float) -> np.ndarray:
+    """Means over time with weights of a Gaussian, `sigma` in frames, (T, D); beyond its ends x is point-reflected."""
+    reach = int(np.ceil(4 * sigma))
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
+    padded = np.pad(x, ((reach, reach), (0, 0)), mode="reflect", reflect_type="odd")
+    return np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=0) @ (weights / weights.sum())
 
 
 def _angular_velocity(q: np.ndarray, fps: float) -> np.ndarray:

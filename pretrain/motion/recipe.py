@@ -27,6 +27,7 @@ class Motion(BaseModel):
 
     file: str  # relative to the recipe, or "pybullet:NAME"
     weight: Annotated[float, Field(gt=0)] = 1.0
+    low_pass: Annotated[float, Field(ge=0.5)] | None = None  # Hz, at half power; None leaves the clip as it is
     source: str = ""
     licence: Annotated[str, Field(min_length=1)] = "unknown"
 
@@ -122,5 +123,7 @@ def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
         there = ", ".join(sorted(p.name for p in path.parent.glob("*.txt"))) or "no clips"
         raise ClipError(f"{path}: no such clip; in that folder: {there}")
     clip = read_clip(path.read_bytes(), path.name, skeleton)
+    if motion.low_pass is not None:
+        clip = clip.low_passed(motion.low_pass).grounded()
     source, licence = (fetch.SOURCE, fetch.LICENCE) if bundled else (motion.source, motion.licence)
     return replace(clip, source=source, licence=licence)

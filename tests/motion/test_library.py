@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -88,6 +89,22 @@ def test_own_recipe_by_path(tmp_path, skeleton):
     assert dataset.clips[0].licence == "CC0-1.0"
 
 
+def test_a_recipe_smooths_a_clip_and_says_so(tmp_path, skeleton):
+    (tmp_path / "mine.txt").write_bytes((fetched(CACHE) / "humanoid3d_run.txt").read_bytes())
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("name: mine\nmotions: [{file: mine.txt}]\n")
+    raw = load_dataset(str(recipe), skeleton)
+    recipe.write_text("name: mine\nmotions: [{file: mine.txt, low_pass: 4}]\n")
+    smooth = load_dataset(str(recipe), skeleton)
+    assert smooth.digest != raw.digest
+    assert raw.doubts == ()
+    (said,) = smooth.doubts
+    assert said.startswith("mine: low-passed at 4 Hz")
+    steepest = [np.diff(d.clips[0].root_pos[:, 2], 2).min() * 30**2 for d in (raw, smooth)]
+    assert steepest[0] < -30  # m/s^2, in the air, where its halves meet: more than three times what falls
+    assert steepest[1] > -20
+
+
 def short(document: dict[str, Any]) -> None:
     document["Frames"] = document["Frames"][:3]
 
@@ -120,6 +137,7 @@ def test_what_nothing_can_be_learned_from_is_said_before_training(tmp_path, name
         ("name: x\nmotions: []", "motions"),
         ("name: x\nmotions: [{file: a.txt, wait: 2}]", "wait"),
         ("name: x\nmotions: [{file: a.txt, weight: -1}]", "weight"),
+        ("name: x\nmotions: [{file: a.txt, low_pass: 0}]", "low_pass"),
         ("name: [", "recipe.yaml"),
     ],
 )
