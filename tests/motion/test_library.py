@@ -105,6 +105,18 @@ def test_a_recipe_smooths_a_clip_and_says_so(tmp_path, skeleton):
     assert steepest[1] > -20
 
 
+@pytest.mark.parametrize("name", ["locomotion", "all"])
+def test_a_smooth_recipe_is_the_plain_one_but_for_the_run(skeleton, name):
+    raw, smooth = load_dataset(name, skeleton), load_dataset(f"{name}_smooth", skeleton)
+    assert [clip.name for clip in smooth.originals] == [clip.name for clip in raw.originals]
+    assert smooth.weights == raw.weights
+    changed = [a.name for a, b in zip(raw.originals, smooth.originals, strict=True) if a.digest != b.digest]
+    assert changed == ["run"]
+    for a, b in zip(raw.originals, smooth.originals, strict=True):
+        far = np.linalg.norm(a.body_positions() - b.body_positions(), axis=-1).max()
+        assert far < (0.09 if a.name == "run" else 1e-9)
+
+
 def short(document: dict[str, Any]) -> None:
     document["Frames"] = document["Frames"][:3]
 
