@@ -64,7 +64,8 @@ class MotionClip:
         return replace(self, root_pos=self.root_pos - np.array([0, 0, offset]), warnings=warnings)
 
     def low_passed(self, cutoff: float) -> MotionClip:
-        """Its changes above `cutoff` (Hz, at half power) taken out by a Gaussian in time; its first and last frames stay.
+        """Averaged over time by a Gaussian that leaves half the power at `cutoff` (Hz, at most a quarter of the rate), less
+        above it and more below; its first and last frames stay.
 
         One of its `warnings` says so, and by how much that moved a body.
         """
@@ -81,6 +82,7 @@ class MotionClip:
         moved = np.linalg.norm(clip.body_positions() - self.body_positions(), axis=-1).max(-1)
         most = f"a body by up to {moved.max():.2f} m (frame {moved.argmax()})"
         note = f"{self.name}: low-passed at {cutoff:g} Hz, which moves {most}"
+        # whoever changes how it is smoothed changes this text, too: a library is measured by the clips that it learned from
         digest = f"sha256:{hashlib.sha256(f'{self.digest} low_pass {cutoff!r}'.encode()).hexdigest()}"
         return replace(clip, warnings=(*self.warnings, note), digest=digest)
 

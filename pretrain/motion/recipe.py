@@ -27,13 +27,15 @@ class Motion(BaseModel):
 
     file: str  # relative to the recipe, or "pybullet:NAME"
     weight: Annotated[float, Field(gt=0)] = 1.0
-    low_pass: Annotated[float, Field(ge=0.5)] | None = None  # Hz, at half power; None leaves the clip as it is
+    # Hz, at half power: what changes faster is weakened. Above 7, at 30 frames a second, a Gaussian leaves more than half
+    low_pass: Annotated[float, Field(ge=2, le=7, strict=True)] | None = None
     source: str = ""
     licence: Annotated[str, Field(min_length=1)] = "unknown"
 
 
 class Recipe(BaseModel):
-    """`motions:` of {file, weight}, as in MimicKit's dataset files; `mirror` adds each clip's reflection."""
+    """`motions:` of {file, weight}, as in MimicKit's dataset files, and what is done to them; `mirror` adds each clip's
+    reflection."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -66,11 +68,12 @@ class Dataset:
     def doubts(self) -> tuple[str, ...]:
         """What speaks against its clips, a line each, and which of them are left out."""
         used = [line for clip in self.originals for line in doubts(clip)]
-        return (*used, *(f"{line}: left out" for clip in self.left_out for line in doubts(clip)))
+        noted = [line for clip in self.left_out for line in clip.warnings]
+        return (*used, *noted, *(f"{line}: left out" for clip in self.left_out for line in impossible(clip)))
 
     @property
     def digest(self) -> str:
-        """Of what can be learned from it: which clips, out of which files, how often."""
+        """Of what can be learned from it: which clips, out of which files, how smoothed, how often."""
         rows = [(clip.name, clip.digest, weight) for clip, weight in zip(self.clips, self.weights, strict=True)]
         return f"sha256:{hashlib.sha256(json.dumps(rows).encode()).hexdigest()}"
 
@@ -122,8 +125,11 @@ def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
     if not path.is_file():
         there = ", ".join(sorted(p.name for p in path.parent.glob("*.txt"))) or "no clips"
         raise ClipError(f"{path}: no such clip; in that folder: {there}")
-    clip = read_clip(path.read_bytes(), path.name, skeleton)
-    if motion.low_pass is not None:
-        clip = clip.low_passed(motion.low_pass).grounded()
+    data = path.read_bytes()
+    clip = read_clip(data, path.name, skeleton, motion.low_pass)
     source, licence = (fetch.SOURCE, fetch.LICENCE) if bundled else (motion.source, motion.licence)
+    if motion.low_pass is not None:
+        source = f"{source}, low-passed at {motion.low_pass:g} Hz from sha256:{hashlib.sha256(data).hexdigest()}".removeprefix(
+            ", "
+        )
     return replace(clip, source=source, licence=licence)

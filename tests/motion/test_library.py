@@ -101,8 +101,10 @@ def test_a_recipe_smooths_a_clip_and_says_so(tmp_path, skeleton):
     (said,) = smooth.doubts
     assert said.startswith("mine: low-passed at 4 Hz")
     steepest = [np.diff(d.clips[0].root_pos[:, 2], 2).min() * 30**2 for d in (raw, smooth)]
-    assert steepest[0] < -30  # m/s^2, in the air, where its halves meet: more than three times what falls
+    assert steepest[0] < -30  # m/s^2, in the air: more than three times what anything falls at
     assert steepest[1] > -20
+    assert smooth.clips[0].source.startswith("low-passed at 4 Hz from sha256:")
+    assert raw.clips[0].digest in smooth.clips[0].source
 
 
 @pytest.mark.parametrize("name", ["locomotion", "all"])
@@ -114,7 +116,8 @@ def test_a_smooth_recipe_is_the_plain_one_but_for_the_run(skeleton, name):
     assert changed == ["run"]
     for a, b in zip(raw.originals, smooth.originals, strict=True):
         far = np.linalg.norm(a.body_positions() - b.body_positions(), axis=-1).max()
-        assert far < (0.09 if a.name == "run" else 1e-9)
+        # the root alone is moved by 0.015 m, with its turns by 0.043: a foot at full swing is moved most
+        assert (0.06 < far < 0.09) if a.name == "run" else far < 1e-9
 
 
 def short(document: dict[str, Any]) -> None:
@@ -149,7 +152,10 @@ def test_what_nothing_can_be_learned_from_is_said_before_training(tmp_path, name
         ("name: x\nmotions: []", "motions"),
         ("name: x\nmotions: [{file: a.txt, wait: 2}]", "wait"),
         ("name: x\nmotions: [{file: a.txt, weight: -1}]", "weight"),
-        ("name: x\nmotions: [{file: a.txt, low_pass: 0}]", "low_pass"),
+        *(
+            (f"name: x\nmotions: [{{file: a.txt, low_pass: {hz}}}]", "low_pass")
+            for hz in ("0", ".inf", ".nan", "true", "100")
+        ),
         ("name: [", "recipe.yaml"),
     ],
 )

@@ -13,8 +13,9 @@ from pretrain.motion.importers import deepmimic
 FORMATS = {".txt": deepmimic.read, ".json": deepmimic.read}
 
 
-def read_clip(data: bytes, filename: str, skeleton: Skeleton) -> MotionClip:
-    """A clip at the control rate, standing on the ground, from a file's bytes; the suffix tells the format."""
+def read_clip(data: bytes, filename: str, skeleton: Skeleton, low_pass: float | None = None) -> MotionClip:
+    """A clip at the control rate, smoothed above `low_pass` (Hz) if it is given, standing on the ground, from a file's bytes;
+    the suffix tells the format."""
     path = PurePath(filename)
     reader = FORMATS.get(path.suffix.lower())
     if reader is None:
@@ -26,4 +27,5 @@ def read_clip(data: bytes, filename: str, skeleton: Skeleton) -> MotionClip:
         )
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     name = path.stem.removeprefix("humanoid3d_")
-    return replace(clip, name=name, digest=digest).resampled().grounded()
+    clip = replace(clip, name=name, digest=digest).resampled()
+    return (clip if low_pass is None else clip.low_passed(low_pass)).grounded()
