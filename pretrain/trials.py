@@ -135,7 +135,7 @@ def diversity(
 ) -> Apart:
     """Rollouts of two seconds from MOMENTS of each of `clips`, under LATENTS different z, each of them SAME times.
 
-    One moment would not do: the middle of the bundled run is where its halves meet, a metre a second apart, and whoever
+    One moment would not do: the middle of the default run is where its halves meet, a metre a second apart, and whoever
     begins there falls.
     """
     start = torch.tensor(clips).repeat_interleave(MOMENTS * LATENTS * SAME)
