@@ -129,7 +129,6 @@ def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
     clip = read_clip(data, path.name, skeleton, motion.low_pass)
     source, licence = (fetch.SOURCE, fetch.LICENCE) if bundled else (motion.source, motion.licence)
     if motion.low_pass is not None:
-        source = f"{source}, low-passed at {motion.low_pass:g} Hz from sha256:{hashlib.sha256(data).hexdigest()}".removeprefix(
-            ", "
-        )
+        smoothed = f"low-passed at {motion.low_pass:g} Hz from sha256:{hashlib.sha256(data).hexdigest()}"
+        source = f"{source}, {smoothed}" if source else smoothed
     return replace(clip, source=source, licence=licence)
