@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion import fetch
@@ -35,14 +37,29 @@ class Motion(BaseModel):
 
 class Recipe(BaseModel):
     """`motions:` of {file, weight}, as in MimicKit's dataset files, and what is done to them; `mirror` adds each clip's
-    reflection."""
+    reflection. Of `base`, a recipe of ours by name, all stays that is not said anew."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
+    base: Annotated[str, Field(pattern=r"^\w+$")] | None = None
     character: str = "humanoid"
     mirror: bool = True
     motions: Annotated[tuple[Motion, ...], Field(min_length=1)]
+
+    @field_validator("motions")
+    @classmethod
+    def _each_once(cls, motions: tuple[Motion, ...]) -> tuple[Motion, ...]:
+        if twice := sorted(file for file, n in Counter(motion.file for motion in motions).items() if n > 1):
+            raise PydanticCustomError("twice", "each file once; more than once: {twice}", {"twice": ", ".join(twice)})
+        return motions
+
+    def over(self, base: Recipe) -> Recipe:
+        """`base` with what is said here: of a file that it has, those fields; any other file comes after its own."""
+        motions = {motion.file: motion for motion in base.motions}
+        for motion in self.motions:
+            motions[motion.file] = motions.get(motion.file, motion).model_copy(update=_said(motion))
+        return base.model_copy(update={**_said(self), "motions": tuple(motions.values())})
 
 
 @dataclass(frozen=True)
@@ -87,7 +104,7 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         known = ", ".join(sorted(p.stem for p in RECIPES.glob("*.yaml")))
         raise FileNotFoundError(f"no dataset recipe {reference!r}; there are: {known}, or give a path to a .yaml file")
     try:
-        return Recipe.model_validate(yaml.safe_load(path.read_text())), path.parent
+        recipe = Recipe.model_validate(yaml.safe_load(path.read_text()))
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: {error}") from None
     except ValidationError as error:
@@ -96,6 +113,12 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         found = [e for e in errors if e["type"] != "too_short"] or errors
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in found)
         raise ValueError(f"{path}: {wrong}. A motion has: {', '.join(Motion.model_fields)}") from None
+    return (recipe.over(load_recipe(recipe.base)[0]) if recipe.base else recipe), path.parent
+
+
+def _said(model: BaseModel) -> dict[str, Any]:
+    """Those of its fields that were given, not left at their defaults."""
+    return {name: getattr(model, name) for name in model.model_fields_set}
 
 
 def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:

@@ -107,8 +107,10 @@ def test_a_recipe_smooths_a_clip_and_says_so(tmp_path, skeleton):
     assert raw.clips[0].digest in smooth.clips[0].source
 
 
-def test_locomotion_smooth_is_locomotion_but_for_the_run(skeleton):
-    raw, smooth = load_dataset("locomotion", skeleton), load_dataset("locomotion_smooth", skeleton)
+@pytest.mark.parametrize("recipe", ["locomotion", "all"])
+def test_a_preset_s_clips_are_those_of_its_base_but_for_the_run(skeleton, recipe):
+    raw, smooth = load_dataset(recipe, skeleton), load_dataset(f"{recipe}_smooth", skeleton)
+    assert smooth.name == f"{recipe}_smooth"
     assert [clip.name for clip in smooth.originals] == [clip.name for clip in raw.originals]
     assert smooth.weights == raw.weights
     changed = [a.name for a, b in zip(raw.originals, smooth.originals, strict=True) if a.digest != b.digest]
@@ -117,6 +119,54 @@ def test_locomotion_smooth_is_locomotion_but_for_the_run(skeleton):
         far = np.linalg.norm(a.body_positions() - b.body_positions(), axis=-1).max()
         # the root alone is moved by 0.015 m, with its turns by 0.043: a foot at full swing is moved most
         assert (0.06 < far < 0.09) if a.name == "run" else far < 1e-9
+
+
+def test_a_recipe_may_build_on_another(tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        """name: mine
+base: all
+motions:
+  - {file: "pybullet:humanoid3d_run.txt", weight: 3}
+  - {file: mine.txt, weight: 2}
+"""
+    )
+    mine, folder = load_recipe(str(recipe))
+    ours, _ = load_recipe("all")
+    assert folder == tmp_path
+    assert (mine.name, mine.mirror, mine.character) == ("mine", ours.mirror, ours.character)
+    assert [motion.file for motion in mine.motions] == [*(motion.file for motion in ours.motions), "mine.txt"]
+    changed = {a.file: b.weight for a, b in zip(ours.motions, mine.motions, strict=False) if a != b}
+    assert changed == {"pybullet:humanoid3d_run.txt": 3}
+
+
+def test_what_a_recipe_says_of_its_base_need_not_be_what_is_the_default(tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        'name: mine\nbase: locomotion_smooth\nmirror: false\nmotions: [{file: "pybullet:humanoid3d_run.txt", low_pass: null}]'
+    )
+    mine, _ = load_recipe(str(recipe))
+    assert not mine.mirror
+    assert [motion.low_pass for motion in mine.motions] == [None] * 7
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (
+            "base: nothing\nmotions: [{file: a.txt}]",
+            "no dataset recipe 'nothing'; there are: all, all_smooth, locomotion",
+        ),
+        ("base: ../all\nmotions: [{file: a.txt}]", "base: String should match pattern"),
+        ("base: all\nmotions: []", "motions: Tuple should have at least 1 item"),
+        ("motions: [{file: a.txt}, {file: b.txt}, {file: a.txt}]", "motions: each file once; more than once: a.txt"),
+    ],
+)
+def test_what_a_recipe_cannot_be_is_said(tmp_path, document, said):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(f"name: mine\n{document}\n")
+    with pytest.raises((ValueError, FileNotFoundError), match=said):
+        load_recipe(str(recipe))
 
 
 def short(document: dict[str, Any]) -> None:
