@@ -2,6 +2,7 @@
 
 python -m pretrain.evaluate skill=humanoid@latest out=card/
 python -m pretrain.evaluate humanoid@1 humanoid@2      side by side
+python -m pretrain.evaluate humanoid@1 motions=all      by other clips than those it learned from
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pretrain.ase.style import Demos
 from pretrain.card import Card, write_card
 from pretrain.characters.state import CharacterState, unflat
 from pretrain.coverage import Coverage, coverage_targets
-from pretrain.material import Material, control_steps, material_of
+from pretrain.material import Material, control_steps, material_of, other_material
 from pretrain.measures import frechet, interval, jerk, mean, share_interval
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary
@@ -209,10 +210,12 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
 
 def nearest_clip(skills: SkillLibrary, env: CharacterEnv) -> Like:
     """The clip whose own latent is nearest, as in training, where it matters for what a fall is."""
+    library = env.library
     if not env.falls.ground.rising.any():
         return anyone
-    published = skills.version.manifest.latent.clips  # sorted by name, the library in the order of its recipe
-    own = torch.tensor([published[name] for name in env.library.names])
+    clips = library.frames.numpy()
+    spans = zip(library.starts.tolist(), library.lengths.tolist(), strict=True)
+    own = torch.from_numpy(np.stack([skills.embed(clips[start : start + length]).pooled for start, length in spans]))
     return lambda z: (z @ own.T).argmax(-1)
 
 
@@ -258,10 +261,13 @@ def _flat(states: CharacterState) -> np.ndarray:
     return states.flat().astype(np.float32)
 
 
-def evaluate(skills: SkillLibrary, under: Conditions) -> Card:
-    """The card of a published library, with what its own says of the run."""
-    manifest = skills.version.manifest
-    return {**skill_card(skills, material_of(manifest, skills.window_length), under), **of_the_run(manifest.card)}
+def evaluate(skills: SkillLibrary, under: Conditions, motions: str = "") -> Card:
+    """The card of a published library, with what its own says of the run; by the clips of recipe `motions`, if one is named."""
+    manifest, window = skills.version.manifest, skills.window_length
+    material = other_material(manifest, motions, window) if motions else material_of(manifest, window)
+    card = {**skill_card(skills, material, under), **of_the_run(manifest.card)}
+    by = [f"measured by the clips of {motions!r}, whatever it learned from"] if motions else []
+    return {**card, "caveats": [*by, *card["caveats"]]}
 
 
 def of_the_run(card: Card) -> Card:
@@ -284,7 +290,8 @@ def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    defaults = {"skill": "humanoid@latest", "store": "", "episodes": "1024", "seed": "1234", "json": "false", "out": ""}
+    conditions = {"motions": "", "episodes": "1024", "seed": "1234"}
+    defaults = {"skill": "humanoid@latest", "store": "", **conditions, "json": "false", "out": ""}
     try:
         asked = options([a for a in arguments if "=" in a], defaults)
         refs = [a for a in arguments if "=" not in a] or [asked["skill"]]
@@ -293,7 +300,7 @@ def main(arguments: list[str]) -> int:
         out.mkdir(parents=True, exist_ok=True)  # here, not after minutes of trials
         store = open_store(asked["store"])
         libraries = [SkillLibrary.open(store, ref, intra_op_num_threads=threads) for ref in dict.fromkeys(refs)]
-        found = [(skills.version, evaluate(skills, under)) for skills in libraries]
+        found = [(skills.version, evaluate(skills, under, asked["motions"])) for skills in libraries]
     except (StoreError, ValueError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

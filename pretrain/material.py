@@ -46,6 +46,11 @@ def material_of(manifest: Manifest, window: int) -> Material:
     return material
 
 
+def other_material(manifest: Manifest, motions: str, window: int) -> Material:
+    """The clips of recipe `motions`, whatever the library learned from, on the body that it carries."""
+    return _material(from_manifest(manifest.character), motions, window)
+
+
 def _left_out(dataset: Dataset) -> str:
     names = [clip.name for clip in dataset.left_out]
     return f". This version leaves out what nobody can perform: {', '.join(names)}" if names else ""

@@ -16,6 +16,8 @@ from pretrain.coverage import Coverage, coverage_targets
 from pretrain.evaluate import (
     Conditions,
     begun_in,
+    clip_embeddings,
+    evaluate,
     main,
     nearest_clip,
     random_skill_episodes,
@@ -102,13 +104,11 @@ def test_who_goes_limp_falls_once_whether_it_has_time_to_get_up_or_not(every_cli
     )
     upright = clips.library.names.index("walk")
     env.reset = lambda ids: env.begin(ids, torch.full_like(ids, upright), torch.zeros(len(ids)))  # pyright: ignore
-    own = torch.nn.functional.normalize(torch.eye(len(clips.library.names), 8) + 1e-3, dim=-1)
-    latents = SimpleNamespace(clips=dict(zip(clips.library.names, own.tolist(), strict=True)))
     limp: Any = SimpleNamespace(
         act=lambda state, z: state[:, 13:41],
         encode=lambda states: np.zeros((len(states), 8), np.float32),
+        embed=lambda states: SimpleNamespace(pooled=np.eye(8, dtype=np.float32)[len(states) % 8]),
         discriminator=None,
-        version=SimpleNamespace(manifest=SimpleNamespace(latent=latents)),
     )
     coverage = Coverage(*coverage_targets(clips.dataset.clips, clips.library, WINDOW))
     held = LatentSchedule(8, 100, 100, 0.0)
@@ -150,12 +150,34 @@ def test_what_can_be_learned_from_a_dataset_is_in_its_digest(material):
         ("episodes=many", "episodes=many"),
         ("episodes=1", "at least 2"),
         ("seed=-1", "at least 0"),
+        ("motions=nosuch", "no dataset recipe 'nosuch'; there are: all,"),
         ("json=yes", "json=yes is neither true nor false"),
     ],
 )
 def test_a_wrong_argument_is_one_line_that_says_what_is_wanted(argument, said, capsys):
     assert main([argument, f"store={BUNDLED}"]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_library_may_be_measured_by_other_clips_and_its_card_says_so():
+    """Jerk is told against the clips' own, of which the smoothed run has less."""
+    skills = SkillLibrary.open(Store(BUNDLED), "humanoid@1")
+    own = skills.version.manifest.card
+    card = evaluate(skills, Conditions(episodes=16, seconds=2.0, threads=1), "locomotion_smooth")
+    assert card["caveats"][0] == "measured by the clips of 'locomotion_smooth', whatever it learned from"
+    assert card["smoothness"] > 1.1 * own["smoothness"]
+    assert card["cost"] == own["cost"]
+
+
+def test_clips_that_a_library_never_saw_have_latents_too(every_clip):
+    skills = SkillLibrary.open(Store(BUNDLED), "humanoid@1")
+    assert "backflip" not in skills.version.manifest.latent.clips
+    env = world(skills, every_clip, 1, Conditions(threads=1), torch.Generator().manual_seed(0))
+    names = every_clip.library.names
+    latents = clip_embeddings(skills, every_clip.dataset.clips)
+    found = nearest_clip(skills, env)(torch.tensor(np.stack([latents[name] for name in names])))
+    assert found is not None
+    assert sum(names[i] == name for i, name in zip(found.tolist(), names, strict=True)) >= len(names) - 4
 
 
 def test_two_libraries_of_other_clips_are_compared_by_all_of_them():
