@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 from hlc.tasks import TASKS
 from hlc.tasks.reach import Reach
 from hlc.tasks.task import Task
-from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Seconds, Seed, Share
+from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Rate, Seconds, Seed, Share
 
 Layers = Annotated[tuple[Count, ...], Field(min_length=1)]
 
@@ -17,11 +17,11 @@ Layers = Annotated[tuple[Count, ...], Field(min_length=1)]
 class PPOConfig(Frozen):
     """Steps are decisions, of `llc_steps` control steps each."""
 
-    horizon: Count = 8
+    horizon: Count = 8  # decisions of each world between two fits
     gamma: Share = 0.95  # per decision
     lam: Share = 0.95
     clip: Positive = 0.2
-    lr: Positive = 3e-4  # first value; steered towards target_kl
+    lr: Rate = 3e-4  # first value; steered towards target_kl
     target_kl: Positive = 0.04
     value_lr: Positive = 5e-4
     epochs: Count = 5

@@ -1,6 +1,6 @@
 """SkillEnv: an action is a skill. Each decision runs the frozen, published policy for `llc_steps` control steps.
 
-It trains on the very bytes that are served (ONNX, float32), and `step` never resets.
+It trains on the very bytes that are served (ONNX, float32). `step` resets a world only where its state is no longer finite.
 """
 
 from __future__ import annotations

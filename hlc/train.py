@@ -20,7 +20,7 @@ from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
 from pretrain.rl.learner import Learner, Scalars
-from pretrain.rl.loop import LoopConfig, Recipe
+from pretrain.rl.loop import LoopConfig, Objective
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
 from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint
@@ -52,10 +52,10 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
     nets = make_nets(cfg.ppo, task, parent.clips, parent.skills.latent_dim, rng)
     noise = Noise(cfg.ppo.noise_color, torch.randn(cfg.num_envs, parent.skills.latent_dim, generator=rng))
     loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam, env_reward_weight=cfg.task_reward_weight)
-    return Training(nets, env, controller_recipe(cfg, nets), loop, noise, rng)
+    return Training(nets, env, controller_objective(cfg, nets), loop, noise, rng)
 
 
-def controller_recipe(cfg: HlcConfig, nets: ControllerNets) -> Recipe:
+def controller_objective(cfg: HlcConfig, nets: ControllerNets) -> Objective:
     """PPO on what the task pays, and on moving like the clips."""
     ppo = cfg.ppo
     surrogate = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
@@ -66,7 +66,7 @@ def controller_recipe(cfg: HlcConfig, nets: ControllerNets) -> Recipe:
     acting, valuing = (*nets.policy.inputs.names, *FOR_POLICY), (*nets.value.inputs.names, *FOR_VALUE)
     policy = adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch
     value = adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch
-    return Recipe(
+    return Objective(
         rewards={
             "style": (cfg.disc_reward_weight, _style),
             "progress": (cfg.progress_reward_weight, _progress),

@@ -22,7 +22,7 @@ from pretrain.config import PPOConfig, PretrainConfig
 from pretrain.material import Material, control_steps
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.rl.learner import Learner
-from pretrain.rl.loop import LoopConfig, Recipe
+from pretrain.rl.loop import LoopConfig, Objective
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Noise
@@ -38,7 +38,7 @@ SkillTraining = Training[SkillNets, SkillEnv]
 
 
 def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
-    """Fresh networks, an environment and the ASE recipe: style and skill rewards, four learners. Not yet warm."""
+    """Fresh networks, an environment and the ASE objective: style and skill rewards, four learners. Not yet warm."""
     seeds = torch.Generator().manual_seed(cfg.seed)
     streams = [torch.Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)]
     rng, env_rng, skill_rng = streams
@@ -87,8 +87,8 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     replay = remembered(cfg.disc.disc_buffer_size, material.demos)
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
     loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam)
-    recipe = ase_recipe(cfg, nets, material, replay, ground)
-    training = Training(nets, skills, recipe, loop, noise, rng, memory={"replay": replay})
+    objective = ase_objective(cfg, nets, material, replay, ground)
+    training = Training(nets, skills, objective, loop, noise, rng, memory={"replay": replay})
     adapt(cfg, training)
     return training
 
@@ -129,7 +129,9 @@ def protection(cfg: PretrainConfig, ground: Ground) -> Protection:
     return Protection(control_steps(of.patience), of.protected_prob, of.lying_prob) if ground.rising.any() else NOBODY
 
 
-def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay: Replay, ground: Ground) -> Recipe:
+def ase_objective(
+    cfg: PretrainConfig, nets: SkillNets, material: Material, replay: Replay, ground: Ground
+) -> Objective:
     """Peng et al. 2022: move in style, stay tellable apart, differ when z differs."""
     ppo, disc, enc = cfg.ppo, cfg.disc, cfg.enc
     acting, valuing = (*nets.policy.inputs.names, *FOR_POLICY), (*nets.value.inputs.names, *FOR_VALUE)
@@ -153,7 +155,7 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
     rise = {"rise": (cfg.recovery.rise_reward_weight, rise_reward(ground))} if ground.rising.any() else {}
     at_moment = imitation_reward(cfg.imitation.reward_scale)
     imitation = {"imitation": (cfg.imitation.reward_weight, at_moment)} if cfg.imitation.reward_weight else {}
-    return Recipe(
+    return Objective(
         rewards={
             "style": (disc.disc_reward_weight, style_reward(nets.discriminator, disc.disc_reward_scale)),
             "skill": (enc.enc_reward_weight, skill_reward(nets.encoder)),
@@ -162,7 +164,11 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
             **imitation,
         },
         policy=Learner(
-            "policy", acting, policy_loss(cfg, nets, material.character.skeleton, 0), *policy, target_kl=ppo.target_kl
+            "policy",
+            acting,
+            skill_policy_loss(cfg, nets, material.character.skeleton, 0),
+            *policy,
+            target_kl=ppo.target_kl,
         ),
         value=Learner("value", valuing, value_loss(nets.value), *value),
         others=(
@@ -172,7 +178,7 @@ def ase_recipe(cfg: PretrainConfig, nets: SkillNets, material: Material, replay:
     )
 
 
-def policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, samples: int) -> Loss:
+def skill_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, samples: int) -> Loss:
     """Of a policy that has seen so many samples: earn, aim as the clip where it is held, meet its poses, differ when z does."""
     ppo, of = cfg.ppo, cfg.imitation
     surrogate = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
@@ -185,11 +191,11 @@ def policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, sample
 
 def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:
     """What depends on how many samples were seen: the width of exploration, the leash, and what is asked of the policy."""
-    recipe, nets, samples = training.recipe, training.nets, training.samples
+    objective, nets, samples = training.objective, training.nets, training.samples
     nets.policy.std = exploration(cfg.ppo, samples)
     training.env.leash.timed = cfg.leash.timed_from is not None and samples >= cfg.leash.timed_from
-    policy = replace(recipe.policy, loss=policy_loss(cfg, nets, training.env.env.skeleton, samples))
-    training.recipe = replace(recipe, policy=policy)
+    policy = replace(objective.policy, loss=skill_policy_loss(cfg, nets, training.env.env.skeleton, samples))
+    training.objective = replace(objective, policy=policy)
 
 
 def exploration(ppo: PPOConfig, samples: int) -> float:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Seconds, Seed, Share
+from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Rate, Seconds, Seed, Share
 from skills_store.manifest import Name
 
 Even = Annotated[int, Field(gt=0, multiple_of=2)]  # units that the body's reflection swaps, half with half
@@ -18,14 +18,16 @@ Layers = Annotated[tuple[Even, ...], Field(min_length=1)]
 
 
 class LatentConfig(Frozen):
-    latent_dim: Annotated[int, Field(ge=2)] = 64
-    latent_time_min: NotNegative = 0.0  # s
+    """Which skill a world is asked for, and for how long (pretrain/ase/latents.py)."""
+
+    latent_dim: Annotated[int, Field(ge=2)] = 64  # numbers of z, a point on the unit sphere
+    latent_time_min: NotNegative = 0.0  # s between two changes of skill, uniform up to latent_time_max
     latent_time_max: Seconds = 5.0
     clip_latent_prob: Share = 0.5  # share of latents that are a clip's own, not drawn from the sphere
-    near_prob: Share = 0.0  # where an episode begins, share of the others that are nearest to the clip it begins in
-    # until the hand has let go of that clip and more steps than this lie between losses; then the way to others is practised
-    near_steps: Positive | None = None  # null: always
-    near_after: Share = 0.0  # of near_prob, what is left from then on
+    near_prob: Share = 0.0  # of an episode's first latents that are not a clip's own: share drawn around its clip's
+    # control steps: that holds until the clip's hand has let go and losses lie further apart than this; null: always
+    near_steps: Positive | None = None
+    near_after: Share = 0.0  # of near_prob, what is left from then on: the way to other clips is practised
     # a skill's return ends with it, as in ASE; otherwise it goes on under the next, and to be slow when that comes, pays
     own_return: bool = False
 
@@ -37,14 +39,16 @@ class LatentConfig(Frozen):
 
 
 class PPOConfig(Frozen):
-    horizon: Count = 8
-    gamma: Share = 0.97
-    lam: Share = 0.95
-    clip: Positive = 0.2
-    lr: Positive = 5e-5  # first value; steered towards target_kl. 3e-4 takes the warm start apart
-    target_kl: Positive = 0.04
-    epochs: Count = 2
-    minibatch: Count = 1024
+    """The policy, its value net, and how they learn from a rollout (pretrain/rl/ppo.py)."""
+
+    horizon: Count = 8  # control steps of each world between two fits
+    gamma: Share = 0.97  # per control step
+    lam: Share = 0.95  # of GAE
+    clip: Positive = 0.2  # of the probability ratio, PPO's epsilon
+    lr: Rate = 5e-5  # first value; steered towards target_kl. 3e-4 takes the warm start apart
+    target_kl: Positive = 0.04  # nats, mean over the minibatches of one fit
+    epochs: Count = 2  # times through a rollout
+    minibatch: Count = 1024  # rows
     value_lr: Positive = 5e-4
     value_epochs: Count = 2
     value_minibatch: Count = 1024
@@ -53,42 +57,44 @@ class PPOConfig(Frozen):
     action_std: Positive = 0.1  # in units of the action scale; wider noise is told from mocap at once
     action_std_final: Positive = 0.05  # reached, by a constant factor a sample, after `action_std_samples`
     action_std_samples: Count = 8_000_000
-    average_decay: Annotated[float, Field(ge=0, lt=1)] = (
-        0.99  # an iteration, of the averaged weights that are published
-    )
+    average_decay: Annotated[float, Field(ge=0, lt=1)] = 0.99  # a turn, of the averaged weights that are published
     noise_color: Annotated[float, Field(ge=0, lt=1)] = 0.5  # correlation of exploration from step to step
-    action_bound: Positive = 2.0
+    action_bound: Positive = 2.0  # in units of the action scale: means beyond it are pulled back
     action_bound_weight: NotNegative = 1.0
 
 
 class DiscConfig(Frozen):
+    """The style prior: its net, its loss and what it pays (pretrain/ase/style.py)."""
+
     hidden: Layers = (256, 256)
     lr: Positive = 1e-4
     rows: Count = 4096  # of each rollout, in minibatches of `minibatch`
     minibatch: Count = 1024
     disc_reward_weight: NotNegative = 0.5
-    disc_reward_scale: Positive = 2.0
+    disc_reward_scale: Positive = 2.0  # of -log(1 - D)
     disc_grad_penalty: NotNegative = 3.0  # at 10, standing still earns as much as walking
-    disc_logit_reg: NotNegative = 0.01
-    disc_buffer_size: Count = 100_000
+    disc_logit_reg: NotNegative = 0.01  # of the last layer's squared weights
+    disc_buffer_size: Count = 100_000  # windows remembered
     disc_replay_share: Share = 0.5  # remembered windows per fresh one
 
 
 class EncConfig(Frozen):
+    """The encoder, what being told apart pays, and how far skills are to differ (pretrain/ase/skill.py)."""
+
     hidden: Layers = (256, 256)
     lr: Positive = 2e-4
-    rows: Count = 4096
+    rows: Count = 4096  # of each rollout
     minibatch: Count = 1024
     enc_reward_weight: NotNegative = 0.5
     diversity_weight: NotNegative = 0.01
-    diversity_tar: Positive = 1.0
+    diversity_tar: Positive = 1.0  # mean squared difference of actions over 0.5 (1 - cosine) of their latents
 
 
 class WarmConfig(Frozen):
     """Before any simulation: the encoder learns to tell the clips apart, the policy to aim along them."""
 
-    encoder_steps: Annotated[int, Field(ge=0)] = 500
-    clone_steps: Annotated[int, Field(ge=0)] = 1500
+    encoder_steps: Annotated[int, Field(ge=0)] = 500  # gradient steps
+    clone_steps: Annotated[int, Field(ge=0)] = 1500  # gradient steps
     batch: Count = 1024
     lr: Positive = 1e-3
 
@@ -96,9 +102,9 @@ class WarmConfig(Frozen):
 class CurriculumConfig(Frozen):
     """The hand that holds the character upright and lets go, and where episodes begin (pretrain/sim/curriculum.py)."""
 
-    assist_start: Share = 0.7
+    assist_start: Share = 0.7  # strength of the hand, 1 is full
     assist_steps: Positive = 60.0  # the hand weakens while a clip's episodes last longer than this
-    assist_rate: Share = 0.0125  # by this share an iteration
+    assist_rate: Share = 0.0125  # by this share a turn
     # whose root's up axis stays above this, and who moves on evenly, is held upright; others are led to their moments
     steady_above: Share = 0.5
     focus: Annotated[float, Field(ge=1)] = 3.0  # how much more or less often than its weight says a clip is begun in
@@ -133,7 +139,7 @@ class RecoveryConfig(Frozen):
     protected_prob: Share = 0.05  # of episodes that a fall does not end at once
     lying_prob: Share = 0.05  # of episodes that begin lying
     lift_start: Share = 0.5  # strength of the hands that lead them up (pretrain/sim/lift.py)
-    lift_rate: Share = 0.0125  # by this share an iteration they weaken
+    lift_rate: Share = 0.0125  # by this share a turn they weaken
     rise_reward_weight: NotNegative = 1.0
 
 
@@ -152,21 +158,25 @@ class RefineConfig(Frozen):
 
 
 class EvalConfig(Frozen):
+    """Of the card that is published with the library (pretrain/evaluate.py)."""
+
     episodes: Annotated[int, Field(ge=2)] = 1024  # of one alone there is no interval
     seed: Seed = 1234
 
 
 class PretrainConfig(Frozen):
+    """A run. One turn of it is a rollout of `num_envs` worlds over `ppo.horizon` control steps, and the fits on it."""
+
     name: Name = "humanoid"  # of the published library
-    character: str = "humanoid"
+    character: str = "humanoid"  # of pretrain/characters/character.py
     motions: str = "locomotion"  # a bundled recipe, or a path to one
-    engine: str = "mujoco"
+    engine: str = "mujoco"  # of pretrain/sim/backend.py
     threads: Annotated[int, Field(ge=0)] = 0  # 0: every core
     seed: Seed = 0
-    num_envs: Count = 1024
+    num_envs: Count = 1024  # worlds simulated at once
     episode_length: Seconds = 10.0
-    num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3
-    samples: Count = 16_000_000
+    num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3  # frames of a style window, a control step apart
+    samples: Count = 16_000_000  # control steps, summed over the worlds; refining comes on top (`spent`)
     checkpoint_interval: Positive = 60.0  # s
     milestone_interval: Count = 2_000_000  # samples; what is kept there, benchmarks.learning measures
     runs: str = "runs"  # folder that holds the runs

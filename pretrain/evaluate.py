@@ -1,8 +1,9 @@
 """The skill card of a published library: what it can do, measured on the very graphs that are served.
 
 python -m pretrain.evaluate skill=humanoid@latest out=card/
-python -m pretrain.evaluate humanoid@1 humanoid@2      side by side
+python -m pretrain.evaluate humanoid@1 humanoid@2       side by side
 python -m pretrain.evaluate humanoid@1 motions=all      by other clips than those it learned from
+store= episodes= seed= json=true                        where from, under what, and as what
 """
 
 from __future__ import annotations
@@ -59,6 +60,9 @@ class Conditions:
     threads: int = 0
 
 
+COMMON = Conditions()
+
+
 @dataclass(frozen=True)
 class Episodes:
     """Random-skill rollouts of E worlds over T steps; rows after a fall are not counted."""
@@ -100,7 +104,7 @@ def random_skill_episodes(
     n, like = env.num_envs, nearest_clip(skills, env)
     counted, agreement, likeness = torch.zeros(n), torch.zeros(n), torch.zeros(n)
     speed, jolts, falls = torch.zeros(n), torch.zeros(n), torch.zeros(n)
-    stood, asked = torch.ones(n, dtype=torch.bool), None
+    up_before, asked = torch.ones(n, dtype=torch.bool), None
     angles: list[Tensor] = []
     sample: list[Tensor] = []
     env.reset(torch.arange(n))
@@ -110,8 +114,8 @@ def random_skill_episodes(
         before, asked = asked, like(z)
         # who crawls and is asked to walk is on the ground, but has not fallen
         same = torch.ones(n, dtype=torch.bool) if before is None or asked is None else before == asked
-        falls += stood & same & (env.falls.down == 1)
-        stood = standing
+        falls += up_before & same & (env.falls.down == 1)
+        up_before = standing
         agreement += standing * (torch.from_numpy(skills.encode(states)) * z).sum(-1)
         if skills.discriminator is not None:
             likeness += standing * torch.from_numpy(skills.style(states))
@@ -124,15 +128,15 @@ def random_skill_episodes(
             coverage.see(env.windows()[standing])
             if step % SAMPLED == 0:
                 sample.append(env.windows()[standing])
-    stood = counted.clamp_min(1)
+    steps_up = counted.clamp_min(1)
     smooth = jolts / (counted - 3).clamp_min(1)
     return Episodes(
         clip=begun,
         lengths=counted,
         falls=falls,
-        agreement=agreement / stood,
-        style=likeness / stood if skills.discriminator is not None else None,
-        speed=speed / stood,
+        agreement=agreement / steps_up,
+        style=likeness / steps_up if skills.discriminator is not None else None,
+        speed=speed / steps_up,
         coverage=coverage.per_clip(),
         jerk=smooth,
         windows=torch.cat([*sample, env.windows()[:0]]),
@@ -143,9 +147,8 @@ def fidelity(windows: Tensor, demos: Demos, scale: Tensor) -> float | None:
     """Frechet distance of `windows` to the clips', over that of the clips' first halves to their second; None of nothing."""
     if len(windows) < 2:
         return None
-    ends = torch.cumsum(torch.bincount(demos.clip), 0)
-    position = torch.arange(len(demos.clip)) - (ends - torch.bincount(demos.clip))[demos.clip]
-    early = position < torch.bincount(demos.clip)[demos.clip] / 2
+    first = torch.cumsum(demos.counts, 0) - demos.counts
+    early = torch.arange(len(demos.clip)) - first[demos.clip] < demos.counts[demos.clip] / 2
     clips = demos.windows / scale
     return frechet(windows / scale, clips) / frechet(clips[early], clips[~early])
 
@@ -186,26 +189,31 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
         "recovery": {name: mean(x) for name, x in risen.items()},
         "smoothness": float(episodes.jerk.mean()) / clip_jerk(library, own),
         "detail": {
-            "survival": interval(survival),
-            "skill_recovery": interval(episodes.agreement),
-            **({} if episodes.style is None else {"style": interval(episodes.style)}),
-            "speed": interval(episodes.speed),
-            "jerk": interval(episodes.jerk),
+            **of_episodes(episodes, under),
             "apart": {"different": interval(apart.different), "same": interval(apart.same), "clips": apart.clips},
             "perform": {clip: {name: interval(x) for name, x in found.items()} for clip, found in performed.items()},
             "recovery": {name: share_interval(x) for name, x in risen.items()},
-            "falls_per_second": torch.histc(
-                episodes.lengths[episodes.lengths < env.episode_length] / CONTROL_RATE,
-                bins=round(under.seconds),
-                max=under.seconds,
-            ).tolist(),
             "tau": {target.name: target.tau for target in targets},
-            "episode_steps": env.episode_length,
             "burn_in_steps": BURN_IN,
             "broken_worlds": env.broken,
         },
     }
     return {**card, "caveats": caveats(card, material.dataset)}
+
+
+def of_episodes(episodes: Episodes, under: Conditions) -> Card:
+    """n and a 95 % interval of each mean over random-skill episodes, and how many fell in each second."""
+    steps = control_steps(under.seconds)
+    fell = episodes.lengths[episodes.lengths < steps] / CONTROL_RATE
+    return {
+        "survival": interval(episodes.lengths / steps),
+        "skill_recovery": interval(episodes.agreement),
+        **({} if episodes.style is None else {"style": interval(episodes.style)}),
+        "speed": interval(episodes.speed),
+        "jerk": interval(episodes.jerk),
+        "falls_per_second": torch.histc(fell, bins=round(under.seconds), max=under.seconds).tolist(),
+        "episode_steps": steps,
+    }
 
 
 def nearest_clip(skills: SkillLibrary, env: CharacterEnv) -> Like:
@@ -290,7 +298,7 @@ def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    conditions = {"motions": "", "episodes": "1024", "seed": "1234"}
+    conditions = {"motions": "", "episodes": str(COMMON.episodes), "seed": str(COMMON.seed)}
     defaults = {"skill": "humanoid@latest", "store": "", **conditions, "json": "false", "out": ""}
     try:
         asked = options([a for a in arguments if "=" in a], defaults)

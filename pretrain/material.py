@@ -16,6 +16,7 @@ from skills_store.manifest import Manifest
 
 JERK = 4  # frames that a third derivative takes
 STILL = 1e-6  # rad
+SAME_RATE = 1e-6  # that two rates may differ by, relatively
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ def _material(body: Character, motions: str, window: int) -> Material:
     dataset = load_dataset(motions, body.skeleton)
     if dataset.character != body.name:
         raise ValueError(f"recipe {dataset.name!r} is for {dataset.character!r}, not for {body.name!r}")
+    if abs(body.control_dt * CONTROL_RATE - 1) > SAME_RATE:
+        raise ValueError(f"{body.name}: its control_dt is {body.control_dt:g} s; clips are read at {CONTROL_RATE:g} Hz")
     library = pack(dataset.clips, dataset.weights)
     for name, length in zip(library.names, library.lengths.tolist(), strict=True):
         if length < max(window, JERK):

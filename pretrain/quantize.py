@@ -16,19 +16,20 @@ import torch
 from pretrain.card import Card
 from pretrain.coverage import Coverage, coverage_targets
 from pretrain.evaluate import (
+    COMMON,
     Conditions,
     nearest_clip,
     of_the_run,
     random_skill_episodes,
     redrawn,
     skill_card,
-    table,
     world,
 )
 from pretrain.int8 import in_int8
 from pretrain.material import Material, material_of
 from pretrain.motion.provenance import lineage
 from pretrain.rl.run import flag, options, whole
+from pretrain.table import table
 from pretrain.trials import Act, wander
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
@@ -160,7 +161,7 @@ def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
 
 
 def main(arguments: list[str]) -> int:
-    defaults = {"store": "", "episodes": "1024", "seed": "1234", "force": "false"}
+    defaults = {"store": "", "episodes": str(COMMON.episodes), "seed": str(COMMON.seed), "force": "false"}
     try:
         asked = options([a for a in arguments if "=" in a], defaults)
         refs = [a for a in arguments if "=" not in a]

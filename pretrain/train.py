@@ -1,4 +1,4 @@
-"""Stage 1, clips to published skills: warm start, the loop, refining, evaluation, export, publication.
+"""Stage 1, clips to published skills: warm start, the loop, refining, export, evaluation of what is exported, publication.
 
 make pretrain            or   python -m pretrain.train preset=locomotion seed=1 ppo.target_kl=0.02
 """
@@ -39,13 +39,15 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
     def after(scalars: Scalars) -> Scalars:
         training.nets.average.update_parameters(policy)
         adapt(cfg, training)
+        env.env.curriculum.turn()
         env.env.lift.turn()
         if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
             keep(folder, cfg, training)
         down = float((env.env.falls.down > 0).float().mean())
         more = {"broken": env.env.broken, "down": down, "action_std": policy.std}
         names = material.library.names
-        return follow(env.env.curriculum, names) | lifted(env.env.lift, env.env.falls.ground.rising, names) | more
+        held, lifted = assisted(env.env.curriculum, names), raised(env.env.lift, env.env.falls.ground.rising, names)
+        return held | lifted | more
 
     shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}
     interval = cfg.checkpoint_interval
@@ -107,16 +109,15 @@ def train_and_refine(cfg: PretrainConfig, material: Material, training: SkillTra
     return True
 
 
-def follow(curriculum: Curriculum, clips: tuple[str, ...]) -> Scalars:
-    """One turn of the curriculum, and its state for the log: `assist/CLIP` and `steps/CLIP` (between falls)."""
-    curriculum.turn()
+def assisted(curriculum: Curriculum, clips: tuple[str, ...]) -> Scalars:
+    """For the log: `assist/CLIP`, the strength of its hand, and `steps/CLIP`, control steps between falls."""
     scalars = {"assist": float(curriculum.assist.mean())}
     for name, strength, steps in zip(clips, curriculum.assist.tolist(), curriculum.lengths.tolist(), strict=True):
         scalars |= {f"assist/{name}": strength, f"steps/{name}": steps}
     return scalars
 
 
-def lifted(lift: Lift, rising: Tensor, clips: tuple[str, ...]) -> Scalars:
+def raised(lift: Lift, rising: Tensor, clips: tuple[str, ...]) -> Scalars:
     """For the log, of the clips that rise: `lift/CLIP`, the strength of its hand, and `rises/CLIP`, who comes up along it."""
     scalars: Scalars = {}
     for i in rising.nonzero()[:, 0].tolist():

@@ -56,13 +56,15 @@ class ServedSkill:
 
     @cached_property
     def sigma(self) -> np.ndarray | None:
-        """(J,) rad: how far the policy's own noise moves each target; None where the version does not say."""
-        ppo = self.manifest.lineage.config.get("ppo", {})
-        action, noise = (
-            self.manifest.action,
-            ppo.get("action_std_final", ppo.get("action_std")),
-        )  # it narrows in training
-        return None if action is None or noise is None else np.array(action.scale, np.float32) * np.float32(noise)
+        """(J,) rad: how far noise moved each target when training ended; None where the version does not say."""
+        config, action = self.manifest.lineage.config, self.manifest.action
+        ppo = config.get("ppo", {})
+        if action is None or "action_std" not in ppo:
+            return None
+        first = ppo["action_std"]
+        last = ppo.get("action_std_final", first)
+        narrowed = min(config["samples"] / ppo["action_std_samples"], 1.0) if "action_std_samples" in ppo else 0.0
+        return np.array(action.scale, np.float32) * np.float32(first * (last / first) ** narrowed)  # as it was narrowed
 
 
 @dataclass(frozen=True)

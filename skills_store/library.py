@@ -69,21 +69,31 @@ class SkillLibrary:
         return length
 
     def act(self, state: ArrayLike, z: ArrayLike) -> Array:
-        """(B, S), (B, D) -> joint targets in rad (B, J)."""
+        """Joint targets (B, J), rad, as the manifest's character lists its joints, for states (B, S) and skills z (B, D).
+
+        The policy's `state` names the slices of S: root position, m, rotation, wxyz, and velocities, joint angles and rates.
+        z need not be of unit length. InvalidInput says which shape was expected.
+        """
         return self.policy.run(state=state, z=z)
 
     def encode(self, window: ArrayLike) -> Array:
-        """(B, W, S) -> z (B, D)."""
+        """z (B, D) of unit length, for windows (B, W, S) of W states, oldest first, one control step apart."""
         return self.encoder.run(window=window)
 
     def style(self, window: ArrayLike) -> Array:
-        """(B, W, S) -> (B,): how much like the training clips each window moves."""
+        """How much each window (B, W, S) moves like the clip that it is most like, (B,) in (0, 1).
+
+        UnknownGraph where the version has no such graph.
+        """
         if self.discriminator is None:
             raise UnknownGraph("style", self.version.manifest.graphs, self.version.ref)
         return self.discriminator.run(window=window)
 
     def embed(self, states: ArrayLike, stride: int = 1) -> Embedding:
-        """A whole motion, states (T, S) one control step apart: the z of every `stride`-th window, and one for all."""
+        """A whole motion, states (T, S) one control step apart: the z of every `stride`-th window, and one for all.
+
+        InvalidInput for another shape or too few states; WrongKind for an imported library that sees a body otherwise.
+        """
         if (found := self.version.manifest.observations) != OWN_OBSERVATIONS:
             raise WrongKind(self.version.ref, f"{found} observations", f"{OWN_OBSERVATIONS} observations")
         motion, length = np.asarray(states, dtype=np.float32), self.window_length

@@ -56,15 +56,15 @@ def _disturbed(state: CharacterState, rng: Generator) -> CharacterState:
         return x + size * torch.randn(x.shape, generator=rng)
 
     return CharacterState(
-        root_pos=noisy(state.root_pos, 0.02),
+        root_pos=noisy(state.root_pos, 0.02),  # m
         root_rot=normalize(noisy(state.root_rot, 0.03), dim=-1),
-        root_vel=noisy(state.root_vel, 0.2),
-        root_ang_vel=noisy(state.root_ang_vel, 0.5),
-        joint_pos=noisy(state.joint_pos, 0.1),
-        joint_vel=noisy(state.joint_vel, 1.0),
+        root_vel=noisy(state.root_vel, 0.2),  # m/s
+        root_ang_vel=noisy(state.root_ang_vel, 0.5),  # rad/s
+        joint_pos=noisy(state.joint_pos, 0.1),  # rad
+        joint_vel=noisy(state.joint_vel, 1.0),  # rad/s
     )
 
 
 def _near(z: Tensor, rng: Generator) -> Tensor:
-    """A latent within about 45 degrees of z."""
+    """Half way from z to a random direction: 45 degrees off on average."""
     return normalize(z + sphere(len(z), z.shape[-1], rng), dim=-1)

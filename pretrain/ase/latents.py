@@ -38,7 +38,7 @@ class LatentSchedule:
     """How long a world keeps its latent, uniform in control steps, and how often it gets a clip's own."""
 
     dim: int
-    shortest: int
+    shortest: int  # control steps
     longest: int
     clip_prob: float  # share of latents that are a clip's own; when an episode begins, those of the clip it begins in
     near_prob: float = 0.0  # then, of the others, share that are nearest to that clip's, not anywhere
@@ -123,6 +123,14 @@ class SkillEnv:
         return is_set[:, None] * torch.cat([guide.moment(ids), told], -1)
 
     def step(self, action: Tensor) -> Step:
+        """Actions (N, J), in units of the action scale, held for one control step.
+
+        `terminated` fell for good, broke, strayed from its clip, or has just gone down; the last of these is not reset, for
+        getting up is to be learned. `truncated` is out of time, or under another skill now, with `own_return`.
+
+        `extras`: `window` (N, W * F); `z_clip` (N,), the clip that it is judged by; `nearer` (N,), leash units that it came
+        nearer to that; with clocks, `aim` and `pose_error` (N, J), in units of actions, `led` (N,) and `apart` (N,).
+        """
         held, before = self.z_clip.clone(), self.env.windows()
         timed = self._led(held) if self.clocks else {}
         outcome = self.env.step(self.action_scale.target(action), held)

@@ -15,15 +15,17 @@ from torch.linalg import vector_norm
 from pretrain.ase.style import Demos
 from pretrain.rl.rollout import Rollout
 
-LEAST = 0.7  # of the spread over all clips: so lively is every clip taken to be; under noise, a walk (0.36) is 0.5 off
+# In units of the spread over all clips: a clip that varies less (a walk: 0.36) is taken to vary this much, for the noise of
+# exploration alone puts a walk 0.5 away from its clip.
+LEAST = 0.7
 
 
 class Leash:
     """`length` is a root mean square over the features of a window, in units of their spread over all clips.
 
-    A skill that has changed has `grace` steps to come near. Once `timed`, what counts is the moment that the clock points at
-    (pretrain/sim/guide.py), not the nearest, in units of the clip's own spread, from LEAST to `liveliest` (to hold the mean
-    pose of a lively clip is 1 away from it), and who is too far has `lag` steps to come back.
+    A skill that has changed has `grace` control steps to come near. Once `timed`, what counts is the moment that the clock
+    points at (pretrain/sim/guide.py), not the nearest, in units of the clip's own spread, from LEAST to `liveliest` (to hold
+    the mean pose of a lively clip is 1 away from it), and who is too far has `lag` control steps to come back.
     """
 
     def __init__(

@@ -80,5 +80,5 @@ def make_nets(
         value=Value(inputs(**told), judge),
         discriminator=Discriminator(demos, sizes.disc, rng, symmetry.discriminator),
         encoder=Encoder(window, sizes.enc, sizes.latent_dim, clips, rng, symmetry.encoder),
-        action_scale=ActionScale.of(library, num_hinges),
+        action_scale=ActionScale.of(library),
     )

@@ -18,6 +18,9 @@ from pretrain.rl.ppo import Loss, Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
 DIVERSE = 8  # one row in so many is looked at under another latent, too
+VIEWS = 4  # windows of each clip on either side of the contrast
+JITTER = 0.1  # of the spread of each feature
+TEMPERATURE = 0.2
 
 
 class Encoder(nn.Module):
@@ -87,25 +90,25 @@ def diverse_loss(policy: GaussianPolicy, surrogate: Surrogate, weight: float, ta
     return loss
 
 
-def warm_encoder(net: Encoder, demos: Demos, steps: int, lr: float, rng: Generator, temperature: float = 0.2) -> float:
+def warm_encoder(net: Encoder, demos: Demos, steps: int, lr: float, rng: Generator) -> float:
     """Spread the clips over the sphere before any simulation: windows of one clip together, of others apart.
 
     Contrastive: two windows of a clip are each other's answer among those of a batch (InfoNCE, van den Oord et al. 2018),
     so clips that look alike stay neighbours. Where they have come to lie is noted in `clip_latents`. Returns the last loss.
     """
     optimizer = torch.optim.Adam(net.parameters(), lr)
-    clips = int(demos.clip.max()) + 1
+    clips = len(demos.counts)
     members = [(demos.clip == c).nonzero()[:, 0] for c in range(clips)]
     loss = torch.zeros(())
     for _ in range(steps):
-        pairs = torch.stack([m[torch.randint(len(m), (8,), generator=rng)] for m in members])  # (C, 8)
+        pairs = torch.stack([m[torch.randint(len(m), (2 * VIEWS,), generator=rng)] for m in members])  # (C, 2 VIEWS)
         windows = demos.windows[pairs.flatten()]
-        noise = 0.1 * net.norm.std * torch.randn(windows.shape, generator=rng)
-        code = net(windows + noise).view(clips, 2, 4, -1)
+        noise = JITTER * net.norm.std * torch.randn(windows.shape, generator=rng)
+        code = net(windows + noise).view(clips, 2, VIEWS, -1)
         first, second = code[:, 0].flatten(0, 1), code[:, 1].flatten(0, 1)
         loss = nn.functional.cross_entropy(
-            first @ second.T / temperature,
-            torch.arange(len(first)) // 4 * 4 + torch.randint(4, (len(first),), generator=rng),
+            first @ second.T / TEMPERATURE,
+            torch.arange(len(first)) // VIEWS * VIEWS + torch.randint(VIEWS, (len(first),), generator=rng),
         )
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -118,5 +121,4 @@ def warm_encoder(net: Encoder, demos: Demos, steps: int, lr: float, rng: Generat
 def embed_clips(net: Encoder, demos: Demos) -> Tensor:
     """Each clip's pooled embedding: the direction of its windows' mean encoding, (C, D)."""
     codes = net(demos.windows)
-    clips = int(demos.clip.max()) + 1
-    return normalize(torch.zeros(clips, codes.shape[-1]).index_add(0, demos.clip, codes), dim=-1)
+    return normalize(torch.zeros(len(demos.counts), codes.shape[-1]).index_add(0, demos.clip, codes), dim=-1)

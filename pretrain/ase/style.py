@@ -26,6 +26,10 @@ from pretrain.rl.ppo import Loss, Metrics
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Rollout
 from pretrain.sim.features import LEAST_SPREAD, style_frame
+from pretrain.sim.starts import RATE, draw_rows
+
+MOST = 9.21  # -log(1e-4): no window earns more
+REMEMBERED = 16  # one fresh window in so many is kept
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,10 @@ class Demos:
 
     def sample(self, clips: Tensor, rng: Generator) -> Tensor:
         """A random window of each of `clips` (n,), (n, W * F)."""
-        first = torch.cumsum(self.counts, 0) - self.counts
-        rows = first[clips] + (torch.rand(len(clips), generator=rng) * self.counts[clips]).long()
-        return self.windows.index_select(0, rows)
+        return self.windows.index_select(0, draw_rows(self.counts, clips, rng))
 
 
-def demonstrations(library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float = 120.0) -> Demos:
+def demonstrations(library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float = RATE) -> Demos:
     """Every window of `steps` frames that ends on a grid of 1/rate s and lies wholly inside its clip."""
     clips, ends = [], []
     for c, duration in enumerate(library.durations.tolist()):
@@ -99,11 +101,11 @@ class Discriminator(nn.Module):
 
 
 def style_reward(net: Discriminator, scale: float) -> Reward:
-    """-log(1 - sigmoid(D)) * scale, at most 9.2 * scale. (ASE eq. 13 as published in code.)"""
+    """-log(1 - sigmoid(D)) * scale, at most MOST * scale. (ASE eq. 13 as published in code.)"""
 
     def reward(rollout: Rollout) -> Tensor:
         with torch.no_grad():
-            return scale * softplus(net(rollout.extras["window"], rollout.extras["z_clip"])).clamp_max(9.21)
+            return scale * softplus(net(rollout.extras["window"], rollout.extras["z_clip"])).clamp_max(MOST)
 
     return reward
 
@@ -124,7 +126,7 @@ def style_loss(
 ) -> Loss:
     """Binary cross-entropy, clips against the character's new and remembered windows, with a gradient penalty on the clips.
 
-    (AMP eq. 8.) Gradients are taken at normalised inputs.
+    (AMP eq. 8.) Gradients are taken at normalised inputs. To ask for it adds windows to `replay`.
     """
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
@@ -139,7 +141,7 @@ def style_loss(
         last = cast(nn.Linear | MirrorLinear, net.body[-1])
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-demo_logit).mean())
         total = cross_entropy + grad_penalty * penalty + logit_reg * last.weight.square().sum()
-        kept = max(1, n // 16)
+        kept = max(1, n // REMEMBERED)
         replay.add(windows=fresh[:kept], clips=asked[:kept])
         accuracy = 0.5 * ((agent_logit < 0).float().mean() + (demo_logit > 0).float().mean())
         return total, {

@@ -27,7 +27,7 @@ class Character:
     kd: tuple[float, ...]  # N m s / rad, per hinge, of the drive
     damping: tuple[float, ...]  # N m s / rad, per hinge, passive
     torque_limit: tuple[float, ...]  # N m, per hinge
-    control_dt: float = 1 / 30  # s
+    control_dt: float = 1 / 30  # s, a whole number of the MJCF's timesteps
 
 
 CHARACTERS = {

@@ -121,11 +121,6 @@ def out_of_heading(facing: Array, v: Array) -> Array:
     return namespace(v).stack([c * x - s * y, s * x + c * y, v[..., 2]], -1)
 
 
-def turn(yaw: Array) -> Array:
-    """Turn by `yaw` (...) about z -> (..., 4)."""
-    return from_axis_angle("z", yaw)
-
-
 def log(q: Array) -> Array:
     """Rotation vector of the shorter way round, (..., 4) -> (..., 3) rad."""
     xp = namespace(q)

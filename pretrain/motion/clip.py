@@ -31,7 +31,6 @@ class MotionClip:
     root_rot: np.ndarray  # (T, 4) wxyz, world, sign-continuous
     joint_rot: dict[str, np.ndarray]  # body -> (T, 4) against the parent
     skeleton: Skeleton
-    loops: bool = False
     source: str = ""
     licence: str = ""
     digest: str = ""  # of the file it came from, and of what its recipe did to it

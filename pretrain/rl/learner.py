@@ -11,6 +11,8 @@ from torch.optim import Optimizer
 from pretrain.rl.ppo import Loss
 from pretrain.rl.rollout import Batch
 
+SLOWEST, FASTEST = 1e-5, 1e-3  # learning rates of a learner that is steered
+
 Scalars = dict[str, float]
 
 
@@ -64,7 +66,7 @@ class Learner:
         """Slower after a change twice the target, faster after one below half. (The rule of rsl_rl, per fit.)"""
         factor = 1 / 1.5 if excess > 2 else 1.5 if excess < 0.5 else 1.0
         for group in self.optimizer.param_groups:
-            group["lr"] = min(max(group["lr"] * factor, 1e-5), 1e-3)
+            group["lr"] = min(max(group["lr"] * factor, SLOWEST), FASTEST)
 
     def _descend(self, loss: Tensor) -> bool:
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]

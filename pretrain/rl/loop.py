@@ -20,7 +20,7 @@ Reward = Callable[[Rollout], Tensor]  # -> (T, N); computed on another thread, s
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Objective:
     """What to learn: reward terms as name -> (weight, term), and learners. The name is the term's name in the logs."""
 
     rewards: dict[str, tuple[float, Reward]]
@@ -49,16 +49,18 @@ class Judged:
     earned: dict[str, Tensor]  # by each reward term
 
 
-def judge(rollout: Rollout, value: Value, recipe: Recipe) -> Judged:
+def judge(rollout: Rollout, value: Value, objective: Objective) -> Judged:
     """By all that has been learned from the rollout before: nobody may be learning meanwhile."""
-    return Judged(value.unscaled(rollout.obs), {name: term(rollout) for name, (_, term) in recipe.rewards.items()})
+    return Judged(value.unscaled(rollout.obs), {name: term(rollout) for name, (_, term) in objective.rewards.items()})
 
 
-def rewarded(rollout: Rollout, earned: dict[str, Tensor], recipe: Recipe, cfg: LoopConfig) -> tuple[Rollout, Scalars]:
+def rewarded(
+    rollout: Rollout, earned: dict[str, Tensor], objective: Objective, cfg: LoopConfig
+) -> tuple[Rollout, Scalars]:
     """Total reward = weighted environment reward + weighted terms `earned` (T, N); every term's mean is logged unweighted."""
     total = cfg.env_reward_weight * rollout.reward
     scalars = {"reward/env": float(rollout.reward.mean())}
-    for name, (weight, _) in recipe.rewards.items():
+    for name, (weight, _) in objective.rewards.items():
         total = total + weight * earned[name]
         scalars[f"reward/{name}"] = float(earned[name].mean())
     return replace(rollout, reward=total), scalars
@@ -76,7 +78,8 @@ def valued(rollout: Rollout, here: Tensor, value: Value) -> Tensor:
 
 @torch.no_grad()
 def with_advantages(rollout: Rollout, values: tuple[Tensor, Tensor], value: Value, cfg: LoopConfig) -> Batch:
-    """The flat batch with `advantage` (zero mean, unit spread, within +-4) and `return` (in the value's units)."""
+    """The flat batch with `advantage` (zero mean, unit spread, within +-4) and `return` (in the value's units, which take
+    these returns in first)."""
     args = (rollout.reward, *values, rollout.terminated, rollout.truncated, cfg.gamma, cfg.lam)
     advantage = gae(*args)
     returns = (advantage + values[0]).flatten()
@@ -90,7 +93,7 @@ def iterate(
     env: Env,
     policy: GaussianPolicy,
     value: Value,
-    recipe: Recipe,
+    objective: Objective,
     cfg: LoopConfig,
     noise: Noise,
     rng: Generator,
@@ -103,18 +106,18 @@ def iterate(
     asked: list[Asked[Judged]] = []
     for step in steps(env, policy, noise, cfg.horizon, rng):
         taken.append(step)
-        asked.append(background.ask(partial(judge, step, value, recipe)))
+        asked.append(background.ask(partial(judge, step, value, objective)))
     rollout = joined(taken)
     collected = time.perf_counter()
     learned = background.report()
     judged = background.answers(asked)
     here = torch.cat([step.value for step in judged])
-    earned = {name: torch.cat([step.earned[name] for step in judged]) for name in recipe.rewards}
-    rollout, scalars = rewarded(rollout, earned, recipe, cfg)
+    earned = {name: torch.cat([step.earned[name] for step in judged]) for name in objective.rewards}
+    rollout, scalars = rewarded(rollout, earned, objective, cfg)
     batch = with_advantages(rollout, (here, valued(rollout, here, value)), value, cfg)
-    first, *seeds = torch.randint(2**62, (2 + len(recipe.others),), generator=rng).tolist()
-    background.begin((recipe.value, *recipe.others), batch, seeds)
-    scalars |= recipe.policy.fit(batch, Generator().manual_seed(first))
+    first, *seeds = torch.randint(2**62, (2 + len(objective.others),), generator=rng).tolist()
+    background.begin((objective.value, *objective.others), batch, seeds)
+    scalars |= objective.policy.fit(batch, Generator().manual_seed(first))
     finished = time.perf_counter()
     return {
         **scalars,

@@ -95,7 +95,7 @@ def _draw(layer: nn.Linear | MirrorLinear, std: float, rng: Generator) -> None:
 
 
 class GaussianPolicy(nn.Module):
-    """a ~ N(mu(inputs), std), std fixed."""
+    """a ~ N(mu(inputs), std): one std for all, no weight of the net; whoever trains it sets it."""
 
     def __init__(self, inputs: Inputs, body: nn.Sequential, std: float):
         super().__init__()

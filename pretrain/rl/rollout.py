@@ -16,12 +16,13 @@ Batch = dict[str, Tensor]  # named tensors with the same leading axes
 class Step:
     """What one action led to, before any reset. Nothing writes into its tensors later: another thread reads them meanwhile."""
 
-    next_obs: Batch  # s_{t+1} as the policy would see it, also where the episode ended
+    next_obs: Batch  # s_{t+1} as the policy would see it, also where the episode ended; of a world that broke, where it is now
     reward: Tensor  # (N,) the environment's own
     terminated: Tensor  # (N,) bool: it failed, the future is worth nothing
     truncated: Tensor  # (N,) bool: it was stopped, the future is worth V(s_{t+1})
     extras: Batch = field(default_factory=dict)  # further tensors (N, ...) for reward terms and losses
-    goes_on: Tensor | None = None  # (N,) bool: what comes is worth learning from all the same: it is not reset
+    # (N,) bool: not reset, although its return ends here, for what comes is worth learning from; None: all that ended are reset
+    goes_on: Tensor | None = None
 
 
 class Env(Protocol):

@@ -6,8 +6,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pretrain.rl.learner import FASTEST, SLOWEST
+
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+Rate = Annotated[float, Field(ge=SLOWEST, le=FASTEST)]  # of a learner that is steered by its KL
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(ge=1 / 30)]  # a control step at least

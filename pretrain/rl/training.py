@@ -16,7 +16,7 @@ from torch import Generator, nn
 from pretrain.rl import checkpoint
 from pretrain.rl.background import Background, one_thread
 from pretrain.rl.learner import Diverged, Scalars
-from pretrain.rl.loop import LoopConfig, Recipe, iterate
+from pretrain.rl.loop import LoopConfig, Objective, iterate
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.rollout import Env, Noise
 from pretrain.rl.run import Interrupt, Log, Progress
@@ -64,7 +64,7 @@ class Training(Generic[N, E]):
 
     nets: N
     env: E
-    recipe: Recipe
+    objective: Objective
     loop: LoopConfig
     noise: Noise
     rng: Generator
@@ -78,7 +78,7 @@ class Training(Generic[N, E]):
         self.background.finish()
         return {
             "nets": {name: net.state_dict() for name, net in self.nets.modules().items()},
-            "optimizers": {learner.name: learner.optimizer.state_dict() for learner in self.recipe.learners},
+            "optimizers": {learner.name: learner.optimizer.state_dict() for learner in self.objective.learners},
             "env": self.env.snapshot(),
             "memory": {name: part.snapshot() for name, part in self.memory.items()},
             "learned": self.background.learned,
@@ -93,7 +93,7 @@ class Training(Generic[N, E]):
         self.background.finish()
         for name, net in self.nets.modules().items():
             net.load_state_dict(tree["nets"][name])
-        for learner in self.recipe.learners:
+        for learner in self.objective.learners:
             learner.optimizer.load_state_dict(tree["optimizers"][learner.name])
         self.env.restore(tree["env"])
         for name, part in self.memory.items():
@@ -121,7 +121,7 @@ class Training(Generic[N, E]):
             self.env,
             self.nets.policy,
             self.nets.value,
-            self.recipe,
+            self.objective,
             self.loop,
             self.noise,
             self.rng,

@@ -25,7 +25,7 @@ class Backend(Protocol):
         ...
 
     def place(self, ids: Tensor, state: CharacterState) -> None:
-        """Put worlds `ids` (n,) into `state` (n, ...), at rest relative to nothing but that state."""
+        """Put worlds `ids` (n,) into `state` (n, ...), velocities included; nothing pushes them then."""
         ...
 
     def advance(self, targets: Tensor) -> Tensor:

@@ -22,6 +22,8 @@ DAMPING = 60.0  # N m s / rad
 PULL = 150.0  # N s / m
 STRONGEST = 400.0  # N
 MEMORY = 0.9  # share of a clip's record that one turn of the loop leaves
+GONE = 0.01  # strength below which a hand is gone for good
+MUCH_SHORTER = 0.6  # of the steps that an episode must last for the hand to weaken
 
 
 def upright_torque(state: CharacterState) -> Tensor:
@@ -48,7 +50,7 @@ def paces(library: MotionLibrary) -> Tensor:
 
 @dataclass(frozen=True)
 class LettingGo:
-    """The rule: weaker while episodes are longer than `steps`, stronger again if they get much shorter."""
+    """The rule: weaker while episodes are longer than `steps` control steps, stronger again if they get MUCH_SHORTER."""
 
     start: float  # strength in the beginning
     steps: float
@@ -58,8 +60,8 @@ class LettingGo:
         """Strengths and mean episode lengths (C,) -> strengths (C,)."""
         weaker, stronger = strength * (1 - self.rate), (strength * (1 + self.rate)).clamp_max(1.0)
         following = torch.where(episode_length > self.steps, weaker, strength)
-        following = torch.where(episode_length < 0.6 * self.steps, stronger, following)
-        return torch.where(strength < 0.01, 0.0, following)  # then gone for good
+        following = torch.where(episode_length < MUCH_SHORTER * self.steps, stronger, following)
+        return torch.where(strength < GONE, 0.0, following)
 
 
 NO_HAND = LettingGo(start=0.0, steps=1.0, rate=0.0)

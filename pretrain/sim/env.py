@@ -1,6 +1,7 @@
 """CharacterEnv: a body under control, episodes that start from motion clips and end in a fall or in time.
 
-It knows nothing of rewards, skills or tasks, and `step` never resets.
+It knows nothing of rewards, skills or tasks. `step` resets only worlds whose state is no longer finite, which nobody may read;
+all others are the caller's to reset.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pretrain.sim.guide import ALL, NONE, Guide, Rows
 from pretrain.sim.lift import Lift
 from pretrain.sim.starts import Starts, clip_starts, looked_at, still_starts
 
+REACH, LEAST_REACH = 2.0, 0.25  # of an action: spreads of the clips' joint angles, and rad, for hinges that hardly move
 ENGINE, CURRICULUM, FALLS, LIFT, GUIDE = "engine/", "curriculum/", "falls/", "lift/", "guide/"  # parts of a snapshot
 
 
@@ -33,9 +35,9 @@ class ActionScale:
     scale: Tensor  # (J,)
 
     @staticmethod
-    def of(library: MotionLibrary, num_hinges: int) -> ActionScale:
-        poses = library.frames[:, 13 : 13 + num_hinges]
-        return ActionScale(poses.mean(0), 2 * poses.std(0) + 0.25)
+    def of(library: MotionLibrary) -> ActionScale:
+        poses = unflat(library.frames).joint_pos
+        return ActionScale(poses.mean(0), REACH * poses.std(0) + LEAST_REACH)
 
     def target(self, action: Tensor) -> Tensor:
         return self.offset + self.scale * action
@@ -46,15 +48,16 @@ class ActionScale:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one control step led to, (N,) each; a world that is neither goes on."""
+    """What one control step led to, (N,) bool each; a world that is none of these goes on."""
 
     fell: Tensor
     timed_out: Tensor
-    broken: Tensor  # the state was no longer finite
+    broken: Tensor  # the state was no longer finite: it is in a clip's state again
 
 
 class CharacterEnv:
-    """N characters, each with the last W style frames it passed through."""
+    """N characters, each with the last `window` style frames (W) it passed through; an episode lasts `episode_length` control
+    steps."""
 
     def __init__(
         self,
@@ -125,7 +128,7 @@ class CharacterEnv:
 
     def follow(self, like: Tensor) -> None:
         """The clocks of the next step, in clips `like` (N,): for hands that lead, and for who asks how far off worlds are."""
-        self.guide.turn(like, self.falls.down > 0, self.windows(), self.backend.state())
+        self.guide.advance(like, self.falls.down > 0, self.windows(), self.backend.state())
 
     def step(self, targets: Tensor, like: Tensor | None = None) -> Outcome:
         """One control step of every world towards joint targets (N, J) rad.
@@ -148,10 +151,10 @@ class CharacterEnv:
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
 
     def _hold(self, like: Tensor) -> None:
-        """Push as the curriculum says: upright and along as in clips `like` (N,) that move on steadily, and in others, and for
-        who is down, to where the clock points.
+        """Push every root as the curriculum says. Who stands and is to move `like` a steady clip (N,) is held upright and
+        driven at the clip's pace; everyone else is led to the moment that its clock points at.
 
-        Once more after its last hand has let go, so that nothing of it is left behind.
+        Once more after the last hand has let go, so that nothing of it is left behind.
         """
         before, after = self.curriculum.assist[self.clip], self.curriculum.assist[like]
         holds = bool(self.curriculum.assist.any()) or bool(self.lift.strength.any())

@@ -71,7 +71,7 @@ class Guide:
         self.turned[ids] = torch.tensor([1.0, 0.0, 0.0, 0.0])
         self.moved[ids] = 0.0
 
-    def turn(self, like: Tensor, down: Tensor, windows: Tensor, state: CharacterState) -> None:
+    def advance(self, like: Tensor, down: Tensor, windows: Tensor, state: CharacterState) -> None:
         """One control step on, along clips `like` (N,), or one that rises for who is `down` (N,).
 
         `windows` (N, W * F) and `state` (N,) are where the characters are now.

@@ -11,10 +11,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.sim.curriculum import MEMORY
+from pretrain.sim.curriculum import GONE, MEMORY
 
 OFTEN, SELDOM = 0.6, 0.5  # share of those who lay that come up: above, a hand weakens, and below it firms
-GONE = 0.01
 
 
 class Lift:

@@ -14,9 +14,6 @@ from pretrain.characters.character import Character
 from pretrain.characters.rotations import conjugate, rotate
 from pretrain.characters.state import CharacterState
 
-SUBSTEPS = (
-    2  # of 1/60 s: the passive part of its damping keeps the body stable there, three times as fast as at 1/240 s
-)
 FLOOR = "floor"
 # What a world needs to go on bit for bit: the engine's integration state.
 INTEGRATION = ("time", "qpos", "qvel", "qacc_warmstart", "ctrl", "xfrc_applied")
@@ -29,7 +26,10 @@ class MujocoBackend:
     def __init__(self, character: Character, num_envs: int, threads: int = 0):
         self.num_envs = num_envs
         self.skeleton = character.skeleton
-        self._batch = mujoco.batch.Batch(compile_model(character), num_envs, threads)
+        model = compile_model(character)
+        # of 1/60 s, ours: the passive part of its damping keeps the body stable there, three times as fast as at 1/240 s
+        self._substeps = round(character.control_dt / model.opt.timestep)
+        self._batch = mujoco.batch.Batch(model, num_envs, threads)
         self._views = {name: self._batch.bind(name) for name in INTEGRATION}
         self._contacts = self._batch.bind("sensordata")
         self._batch.reset()
@@ -70,7 +70,7 @@ class MujocoBackend:
 
     def advance(self, targets: Tensor) -> Tensor:
         self._views["ctrl"][:] = targets.numpy()
-        self._batch.step(nstep=SUBSTEPS)
+        self._batch.step(nstep=self._substeps)
         self._state = None
         fastest = np.abs(self._views["qvel"]).max(-1)
         # NaN compares false with everything: asking for "sane" finds it, asking for "too fast" would not

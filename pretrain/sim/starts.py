@@ -12,7 +12,13 @@ from pretrain.characters.state import CharacterState
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.features import style_frame
 
-RATE = 120.0  # Hz
+RATE = 120.0  # Hz, at which clips are read
+
+
+def draw_rows(counts: Tensor, clips: Tensor, rng: Generator) -> Tensor:
+    """Of `counts` (C,) rows of each clip, one clip after the other: one for each of `clips` (n,), (n,)."""
+    first = torch.cumsum(counts, 0) - counts
+    return first[clips] + (torch.rand(len(clips), generator=rng) * counts[clips]).long()
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,7 @@ class Starts:
 
     def draw(self, clips: Tensor, rng: Generator) -> Tensor:
         """A row for each of `clips` (n,), any of its moments as likely as another, (n,)."""
-        first = torch.cumsum(self.counts, 0) - self.counts
-        return first[clips] + (torch.rand(len(clips), generator=rng) * self.counts[clips]).long()
+        return draw_rows(self.counts, clips, rng)
 
 
 def clip_starts(library: MotionLibrary, skeleton: Skeleton, window: int) -> Starts:

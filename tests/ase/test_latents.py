@@ -39,7 +39,7 @@ def make(
     latents = sphere(len(material.library.names), 8, rng)
     schedule = LatentSchedule(8, longest, longest, 0.5)
     held = Leash(demos, window_normalizer(demos).std, leash, GRACE, lag=GRACE)
-    return SkillEnv(env, ActionScale.of(material.library, 28), schedule, latents, held, rng)
+    return SkillEnv(env, ActionScale.of(material.library), schedule, latents, held, rng)
 
 
 def test_latents_are_unit_and_lifetimes_in_range(rng):

@@ -89,7 +89,7 @@ def test_slerp_hits_both_ends_at_constant_speed(kind):
 
 def test_heading_frame_is_where_the_character_faces():
     yaw = np.array([0.3, np.pi, -2.0])
-    lean = r.multiply(r.turn(yaw), r.from_axis_angle("y", np.full(3, 0.4)))
+    lean = r.multiply(r.from_axis_angle("z", yaw), r.from_axis_angle("y", np.full(3, 0.4)))
     forward = np.stack([np.cos(yaw), np.sin(yaw), np.full(3, 0.7)], -1)
     np.testing.assert_allclose(r.into_heading(r.facing(lean), forward), [[1, 0, 0.7]] * 3, atol=1e-9)
 

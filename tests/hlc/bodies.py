@@ -8,7 +8,7 @@ from torch import Tensor
 from hlc.parent import Parent, open_parent
 from pretrain.characters.character import load_character
 from pretrain.characters.published import to_manifest
-from pretrain.characters.rotations import multiply, rotate, turn
+from pretrain.characters.rotations import from_axis_angle, multiply, rotate
 from pretrain.characters.state import CharacterState
 from skills_store.store import Store
 from tests import tiny
@@ -29,7 +29,7 @@ def publish_skills(store: Store, seed: int = 0, policy: bytes | None = None) -> 
 
 def moved(state: CharacterState, goal: Tensor, yaw: float, shift: Tensor) -> tuple[CharacterState, Tensor]:
     """The whole scene turned by `yaw` about the world's z axis, then shifted."""
-    q = turn(torch.full(state.shape, yaw))
+    q = from_axis_angle("z", torch.full(state.shape, yaw))
     scene = CharacterState(
         root_pos=rotate(q, state.root_pos) + shift,
         root_rot=multiply(q, state.root_rot),

@@ -14,7 +14,7 @@ from onnx import helper
 from torch import Tensor
 
 from pretrain.characters.character import Character
-from pretrain.characters.rotations import facing, multiply, turn
+from pretrain.characters.rotations import facing, from_axis_angle, multiply
 from pretrain.characters.state import CharacterState, unflat
 from tests import tiny
 
@@ -57,7 +57,7 @@ class PuppetEngine:
         ahead = facing(state.root_rot)
         self._state.root_pos[ids] = state.root_pos
         self._state.root_pos[ids, 2] = HEIGHT
-        self._state.root_rot[ids] = turn(torch.atan2(ahead[:, 1], ahead[:, 0]))
+        self._state.root_rot[ids] = from_axis_angle("z", torch.atan2(ahead[:, 1], ahead[:, 0]))
         for still in (self._state.root_vel, self._state.root_ang_vel, self._state.joint_pos, self._state.joint_vel):
             still[ids] = 0.0
 
@@ -67,7 +67,7 @@ class PuppetEngine:
         self._state.root_vel[:, :2] = speed[:, None] * ahead
         self._state.root_pos[:] += DT * self._state.root_vel
         self._state.root_ang_vel[:, 2] = rate
-        self._state.root_rot[:] = multiply(turn(DT * rate), self._state.root_rot)
+        self._state.root_rot[:] = multiply(from_axis_angle("z", DT * rate), self._state.root_rot)
         angles = torch.minimum(torch.maximum(targets, self._lower), self._upper)
         self._state.joint_vel[:] = ((angles - self._state.joint_pos) / DT).clamp(-math.tau, math.tau)
         self._state.joint_pos[:] = angles

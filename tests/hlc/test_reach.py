@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hlc.parent import Parent
 from hlc.tasks.reach import Reach, hand_position, near, target_in_heading
-from pretrain.characters.rotations import facing, into_heading, turn
+from pretrain.characters.rotations import facing, from_axis_angle, into_heading
 from tests.hlc.bodies import clip_states
 
 
@@ -24,7 +24,7 @@ def test_target_ahead_is_ahead_whichever_way_the_character_faces(parent: Parent)
     state = clip_states(parent, 4)
     yaw = torch.tensor([0.0, 1.0, math.pi, -2.0])
     upright = state.map(lambda x: x.clone())
-    upright.root_rot[:] = turn(yaw)
+    upright.root_rot[:] = from_axis_angle("z", yaw)
     ahead = torch.stack([yaw.cos(), yaw.sin(), torch.zeros(4)], -1)
     seen = target_in_heading(upright, upright.root_pos + 2 * ahead)
     torch.testing.assert_close(seen, torch.tensor([[2.0, 0.0, 0.0]] * 4), atol=1e-5, rtol=0)

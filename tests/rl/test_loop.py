@@ -13,7 +13,7 @@ import torch
 from pretrain.rl import checkpoint
 from pretrain.rl.background import Background
 from pretrain.rl.learner import Diverged, Learner
-from pretrain.rl.loop import LoopConfig, Recipe, iterate, valued
+from pretrain.rl.loop import LoopConfig, Objective, iterate, valued
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Batch, Noise, Step, collect
@@ -47,11 +47,11 @@ class Track:
         return Step(self.observe(), reward, fell, ~fell & (self.age >= 40), {"seen": self.x.clone()})
 
 
-def parts(seed: int = 0) -> tuple[GaussianPolicy, Value, Recipe, torch.Generator]:
+def parts(seed: int = 0) -> tuple[GaussianPolicy, Value, Objective, torch.Generator]:
     rng = torch.Generator().manual_seed(seed)
     policy = GaussianPolicy(Inputs({"obs": standard(1)}), mlp([1, 32, 1], last_scale=0.1, rng=rng), 0.3)
     value = Value(Inputs({"obs": standard(1)}), mlp([1, 32, 1], rng=rng))
-    recipe = Recipe(
+    objective = Objective(
         {},
         Learner(
             "policy",
@@ -63,15 +63,15 @@ def parts(seed: int = 0) -> tuple[GaussianPolicy, Value, Recipe, torch.Generator
         ),
         Learner("value", ("obs", *FOR_VALUE), value_loss(value), torch.optim.Adam(value.parameters(), 3e-3), 4, 256),
     )
-    return policy, value, recipe, rng
+    return policy, value, objective, rng
 
 
 def test_it_learns_to_stay_near_zero():
-    policy, value, recipe, rng = parts()
+    policy, value, objective, rng = parts()
     env, noise = Track(), Noise(0.0, torch.zeros(64, 1))
     cfg = LoopConfig(16, 0.95, 0.95, env_reward_weight=1.0)
     background = Background()
-    earned = [iterate(env, policy, value, recipe, cfg, noise, rng, background)["reward/env"] for _ in range(30)]
+    earned = [iterate(env, policy, value, objective, cfg, noise, rng, background)["reward/env"] for _ in range(30)]
     assert earned[0] < 0.6
     assert earned[-1] > 0.8
 
@@ -109,12 +109,12 @@ def test_a_world_that_failed_and_goes_on_is_not_reset():
 
 
 def test_reward_terms_are_weighted_added_and_logged_by_name():
-    policy, value, recipe, rng = parts()
+    policy, value, objective, rng = parts()
     terms = {
         "two": (0.5, lambda r: torch.full_like(r.reward, 2.0)),
         "ten": (0.1, lambda r: torch.full_like(r.reward, 10)),
     }
-    with_terms = Recipe(terms, recipe.policy, recipe.value)
+    with_terms = Objective(terms, objective.policy, objective.value)
     cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0, torch.zeros(64, 1))
     scalars = iterate(Track(), policy, value, with_terms, cfg, noise, rng, Background())
     assert scalars["reward/two"] == 2.0
@@ -122,9 +122,9 @@ def test_reward_terms_are_weighted_added_and_logged_by_name():
 
 
 def test_a_run_that_diverges_says_after_how_much_and_leaves_the_last_checkpoint(tmp_path):
-    policy, value, recipe, rng = parts()
+    policy, value, objective, rng = parts()
     nan = lambda rollout: torch.full_like(rollout.reward, float("nan"))  # noqa: E731
-    spoiled = replace(recipe, rewards={"bad": (1.0, nan)})
+    spoiled = replace(objective, rewards={"bad": (1.0, nan)})
     cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0.0, torch.zeros(64, 1))
     training: Any = Training(SimpleNamespace(policy=policy, value=value), Track(), spoiled, cfg, noise, rng)  # pyright: ignore
     how: Any = {"label": "x", "shown": {}, "checkpoint_interval": 1e9}
@@ -137,12 +137,12 @@ def test_a_run_that_diverges_says_after_how_much_and_leaves_the_last_checkpoint(
 
 
 def test_a_learner_that_diverges_in_the_last_turn_leaves_the_last_checkpoint(tmp_path):
-    policy, value, recipe, rng = parts()
+    policy, value, objective, rng = parts()
 
     def nowhere(batch: Batch, rng: torch.Generator):
         return value(batch).mean() * torch.nan, {}
 
-    lost = replace(recipe, value=replace(recipe.value, loss=nowhere))
+    lost = replace(objective, value=replace(objective.value, loss=nowhere))
     cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0.0, torch.zeros(64, 1))
     nets: Any = SimpleNamespace(policy=policy, value=value)
     training: Any = Training(nets, Track(), lost, cfg, noise, rng)  # pyright: ignore

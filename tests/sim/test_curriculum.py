@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.characters.rotations import from_axis_angle, multiply, rotate, turn
+from pretrain.characters.rotations import from_axis_angle, multiply, rotate
 from pretrain.characters.state import unflat
 from pretrain.sim.curriculum import (
     DAMPING,
@@ -36,7 +36,7 @@ def test_it_turns_back_against_the_lean():
 
 
 def test_standing_straight_is_left_alone_whatever_the_heading():
-    upright = replace(unflat(torch.zeros(3, 69)), root_rot=turn(torch.tensor([0.0, 1.0, 3.0])))
+    upright = replace(unflat(torch.zeros(3, 69)), root_rot=from_axis_angle("z", torch.tensor([0.0, 1.0, 3.0])))
     torch.testing.assert_close(upright_torque(upright), torch.zeros(3, 3), atol=1e-3, rtol=0)
 
 
@@ -46,7 +46,7 @@ def test_it_brakes_tumbling_but_not_turning():
 
 
 def test_the_torque_does_not_depend_on_where_the_scene_faces():
-    lean, yaw = leaning("x", 0.2), turn(torch.tensor([1.3]))
+    lean, yaw = leaning("x", 0.2), from_axis_angle("z", torch.tensor([1.3]))
     turned = replace(lean, root_rot=multiply(yaw, lean.root_rot))
     torch.testing.assert_close(upright_torque(turned), rotate(yaw, upright_torque(lean)), atol=1e-3, rtol=0)
 
@@ -68,7 +68,7 @@ def test_it_is_never_stronger_than_it_may_be():
 
 def test_it_leads_along_the_heading():
     for yaw in (0.0, 1.3, 3.0):
-        rot = turn(torch.tensor([yaw]))
+        rot = from_axis_angle("z", torch.tensor([yaw]))
         led = leading_force(replace(leaning("z", 0.0), root_rot=rot), FORWARD)
         torch.testing.assert_close(led / led.norm(), rotate(rot, torch.tensor([[1.0, 0.0, 0.0]])), atol=1e-4, rtol=0)
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.characters.rotations import multiply, rotate, turn
+from pretrain.characters.rotations import from_axis_angle, multiply, rotate
 from pretrain.characters.state import CharacterState
 from pretrain.sim.features import proprioception, style_frame
 
 
 def moved(state: CharacterState, yaw: float, shift: tuple[float, float]) -> CharacterState:
     """The whole scene turned about z and shifted on the ground."""
-    q = turn(torch.full(state.shape, yaw))
+    q = from_axis_angle("z", torch.full(state.shape, yaw))
     offset = torch.tensor([*shift, 0.0])
     return replace(
         state,

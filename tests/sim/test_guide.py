@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from pretrain.characters.rotations import conjugate, log, multiply, rotate, turn
+from pretrain.characters.rotations import conjugate, from_axis_angle, log, multiply, rotate
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
@@ -55,7 +55,7 @@ def test_a_body_that_aims_along_a_clip_gets_over_with_a_hand_and_not_without(eve
 
 def elsewhere(there):
     """A state turned about z and moved along the ground, and by how much."""
-    turned, moved = turn(torch.tensor([2.0])), torch.tensor([[3.0, -4.0, 0.0]])
+    turned, moved = from_axis_angle("z", torch.tensor([2.0])), torch.tensor([[3.0, -4.0, 0.0]])
     state = there.map(torch.clone)
     state.root_pos[:] = rotate(turned, there.root_pos) + moved
     state.root_rot[:] = multiply(turned, there.root_rot)
@@ -77,7 +77,7 @@ def test_a_clip_that_has_come_to_its_end_begins_again_where_the_character_is(eve
     guide.begin(ONE, kick, library.durations[kick])
     state, moved = elsewhere(library.at(kick, torch.zeros(1)))
     ending = library.windows(kick, library.durations[kick], 3)
-    guide.turn(kick, STANDS, style_frame(skeleton, ending).flatten(1), state)
+    guide.advance(kick, STANDS, style_frame(skeleton, ending).flatten(1), state)
     assert guide.time == 0
     assert guide.wrench(ONE, state).norm() < 0.1
     torch.testing.assert_close(guide.moved, moved, atol=1e-4, rtol=0)
@@ -90,7 +90,7 @@ def test_who_has_risen_is_to_stand_and_not_to_lie_down_again(every_clip, skeleto
     window, state = style_frame(skeleton, standing).flatten(1), standing.map(lambda x: x[:, -1])
     guide.begin(ONE, rise, library.durations[rise] - 0.1)
     for _ in range(30):
-        guide.turn(rise, STANDS, window, state)
+        guide.advance(rise, STANDS, window, state)
     assert guide.apart(window) < 0.1
     assert guide.wrench(ONE, state).norm() < 30  # N and N m; lying down again takes hundreds
 
@@ -114,7 +114,7 @@ def test_a_clip_that_is_asked_for_begins_at_its_most_alike_moment(every_clip, sk
     guide.begin(ONE, walk, torch.zeros(1))
     time = torch.tensor([1.0])  # upside down
     window = library.windows(roll, time, 3)
-    guide.turn(roll, STANDS, style_frame(skeleton, window).flatten(1), window.map(lambda x: x[:, -1]))
+    guide.advance(roll, STANDS, style_frame(skeleton, window).flatten(1), window.map(lambda x: x[:, -1]))
     assert guide.clip == roll
     torch.testing.assert_close(guide.time, time, atol=0.02, rtol=0)
     assert guide.apart(style_frame(skeleton, window).flatten(1)) < 0.3
@@ -129,7 +129,7 @@ def test_the_clock_keeps_to_who_is_a_little_slow_and_not_to_who_stands_still(eve
         guide.begin(ONE, walk, torch.tensor([0.1]))
         for k in range(steps):
             window = library.windows(walk, torch.tensor([0.1 + k * pace / 30]), 3)
-            guide.turn(walk, STANDS, style_frame(skeleton, window).flatten(1), window.map(lambda x: x[:, -1]))
+            guide.advance(walk, STANDS, style_frame(skeleton, window).flatten(1), window.map(lambda x: x[:, -1]))
         late[pace] = guide.time.item() - (0.1 + steps * pace / 30)
     assert abs(late[1.0]) < 0.04
     assert abs(late[0.8]) < 0.06

@@ -114,7 +114,7 @@ def test_who_is_led_up_begins_where_the_clip_is_most_like_it(every_clip, humanoi
     env.begin(everyone, clips, times)
     walk = torch.full((16,), library.names.index("walk"))
     guide.clip[:] = walk
-    guide.turn(walk, torch.ones(16, dtype=torch.bool), env.windows(), env.state())
+    guide.advance(walk, torch.ones(16, dtype=torch.bool), env.windows(), env.state())
     assert torch.equal(guide.clip, clips)
     torch.testing.assert_close(guide.time, times, atol=0.05, rtol=0)
     torch.testing.assert_close(guide.moved, torch.zeros(16, 3), atol=0.05, rtol=0)

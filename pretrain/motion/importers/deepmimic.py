@@ -46,7 +46,7 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
         raise ClipError(
             f"{name}: DeepMimic clips need a humanoid; {skeleton.name!r} lacks {', '.join(sorted(missing))}"
         )
-    frames, loops = _parse(data, name)
+    frames = _parse(data, name)
     stamps = _stamps(frames, name)
     warnings: list[str] = []
 
@@ -69,13 +69,12 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
         root_rot=continuous(_z_up(quaternion(ROOT_ROT.start, "root"))),
         joint_rot=joint_rot,
         skeleton=skeleton,
-        loops=loops,
         warnings=tuple(warnings),
     )
     return at_rate(clip, stamps, CONTROL_RATE)
 
 
-def _parse(data: bytes, name: str) -> tuple[np.ndarray, bool]:
+def _parse(data: bytes, name: str) -> np.ndarray:
     try:
         document = json.loads(data)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
@@ -95,7 +94,7 @@ def _parse(data: bytes, name: str) -> tuple[np.ndarray, bool]:
         for c, value in enumerate(row):
             if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 1e6:
                 raise ClipError(f"{name}: frame {i} column {c} is {value!r}, expected a finite number below 1e6")
-    return np.array(rows, dtype=np.float64), loop == "wrap"
+    return np.array(rows, dtype=np.float64)
 
 
 def _stamps(frames: np.ndarray, name: str) -> np.ndarray:
