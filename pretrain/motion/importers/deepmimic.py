@@ -48,10 +48,12 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
         )
     frames = _parse(data, name)
     stamps = _stamps(frames, name)
-    warnings: list[str] = []
+    lengths: dict[str, np.ndarray] = {}  # of the file's quaternions, by body
 
     def quaternion(column: int, label: str) -> np.ndarray:
-        return _unit(frames[:, column : column + 4], f"{name}: {label}", warnings)
+        q = frames[:, column : column + 4]
+        lengths[label] = _lengths(q, f"{name}: {label}")
+        return q / lengths[label][:, None]
 
     joint_rot = {}
     for body, column in BALLS.items():
@@ -61,15 +63,16 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
         joint_rot[body] = continuous(q)
     for body, (column, axis, sign) in HINGES.items():
         joint_rot[body] = rotations.from_axis_angle(axis, sign * frames[:, column])
+    root_rot = continuous(_z_up(quaternion(ROOT_ROT.start, "root")))
     x, y, z = frames[:, 1], frames[:, 2], frames[:, 3]
     clip = MotionClip(
         name=name,
         fps=CONTROL_RATE,
         root_pos=np.stack([x, -z, y], -1),
-        root_rot=continuous(_z_up(quaternion(ROOT_ROT.start, "root"))),
+        root_rot=root_rot,
         joint_rot=joint_rot,
         skeleton=skeleton,
-        warnings=tuple(warnings),
+        warnings=_not_unit(lengths, name),
     )
     return at_rate(clip, stamps, CONTROL_RATE)
 
@@ -106,18 +109,25 @@ def _stamps(frames: np.ndarray, name: str) -> np.ndarray:
     return np.concatenate([[0.0], np.cumsum(durations)])
 
 
-def _unit(q: np.ndarray, label: str, warnings: list[str]) -> np.ndarray:
-    """Quaternions made unit; a length that is off is noted, a length of zero refused."""
+def _lengths(q: np.ndarray, label: str) -> np.ndarray:
+    """Of quaternions (T, 4), (T,); one of zero is refused."""
     length = np.linalg.norm(q, axis=-1)
     if (dead := np.flatnonzero(length < 1e-3)).size:
         raise ClipError(f"{label}: quaternion of frame {dead[0]} is zero, expected a unit quaternion wxyz")
-    off = np.abs(length - 1)
-    if off.max() > UNIT_TOLERANCE:
-        worst = int(off.argmax())
-        count = (off > UNIT_TOLERANCE).sum()
-        worst_case = f"worst |q| = {length[worst]:.3f} in frame {worst}"
-        warnings.append(f"{label}: {count} non-unit quaternions normalised, {worst_case}")
-    return q / length[:, None]
+    return length
+
+
+def _not_unit(lengths: dict[str, np.ndarray], name: str) -> tuple[str, ...]:
+    """One line on all quaternions that had to be normalised, if there were any."""
+    off = {body: np.abs(length - 1) for body, length in lengths.items()}
+    several = {body: int((x > UNIT_TOLERANCE).sum()) for body, x in off.items()}
+    if not any(several.values()):
+        return ()
+    body = max(off, key=lambda body: off[body].max())
+    frame = int(off[body].argmax())
+    worst = f"worst |q| = {lengths[body][frame]:.3f}, {body} in frame {frame}"
+    bodies = ", ".join(f"{body} {n}" for body, n in several.items() if n)
+    return (f"{name}: {sum(several.values())} non-unit quaternions normalised, {worst} ({bodies})",)
 
 
 def _z_up(q: np.ndarray) -> np.ndarray:
