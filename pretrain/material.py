@@ -62,7 +62,8 @@ def _material(body: Character, motions: str, window: int) -> Material:
     if dataset.character != body.name:
         raise ValueError(f"recipe {dataset.name!r} is for {dataset.character!r}, not for {body.name!r}")
     if abs(body.control_dt * CONTROL_RATE - 1) > SAME_RATE:
-        raise ValueError(f"{body.name}: its control_dt is {body.control_dt:g} s; clips are read at {CONTROL_RATE:g} Hz")
+        expected = f"expected {1 / CONTROL_RATE:g}, for clips are read at {CONTROL_RATE:g} Hz"
+        raise ValueError(f"character {body.name!r}: control_dt is {body.control_dt:g} s, {expected}")
     library = pack(dataset.clips, dataset.weights)
     for name, length in zip(library.names, library.lengths.tolist(), strict=True):
         if length < max(window, JERK):

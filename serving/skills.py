@@ -61,10 +61,10 @@ class ServedSkill:
         ppo = config.get("ppo", {})
         if action is None or "action_std" not in ppo:
             return None
-        first = ppo["action_std"]
+        first, samples, over = ppo["action_std"], config.get("samples"), ppo.get("action_std_samples")
         last = ppo.get("action_std_final", first)
-        narrowed = min(config["samples"] / ppo["action_std_samples"], 1.0) if "action_std_samples" in ppo else 0.0
-        return np.array(action.scale, np.float32) * np.float32(first * (last / first) ** narrowed)  # as it was narrowed
+        narrowed = min(samples / over, 1.0) if samples and over else 1.0  # by the rule of pretrain.assembly.exploration
+        return np.array(action.scale, np.float32) * np.float32(first * (last / first) ** narrowed)
 
 
 @dataclass(frozen=True)

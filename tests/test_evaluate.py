@@ -78,6 +78,13 @@ def test_a_library_is_measured_on_the_body_that_it_carries(material):
     assert material_of(manifest, WINDOW).character.skeleton == material.character.skeleton
 
 
+def test_a_body_of_another_control_rate_is_refused_not_measured_at_ours():
+    manifest = Store(BUNDLED).resolve("humanoid@1").manifest
+    faster = manifest.model_copy(update={"character": manifest.character.model_copy(update={"control_dt": 1 / 60})})
+    with pytest.raises(ValueError, match=r"'humanoid': control_dt is 0\.0166667 s, expected 0\.0333333"):
+        material_of(faster, WINDOW)
+
+
 def test_who_lies_stands_again_in_the_bundled_library_of_all_clips():
     skills = SkillLibrary.open(Store(BUNDLED), "humanoid-all")
     material = material_of(skills.version.manifest, skills.window_length)

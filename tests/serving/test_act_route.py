@@ -88,6 +88,7 @@ def test_a_decision_is_the_controllers_z_and_its_own_skills_targets(service, sta
     [
         ({"ppo": {"action_std": 0.1}}, 0.05),
         ({"samples": 10, "ppo": {"action_std": 0.1, "action_std_final": 0.025, "action_std_samples": 20}}, 0.025),
+        ({"ppo": {"action_std": 0.1, "action_std_final": 0.025}}, 0.0125),
         ({"samples": 30, "ppo": {"action_std": 0.1, "action_std_final": 0.025, "action_std_samples": 20}}, 0.0125),
     ],
 )
