@@ -165,6 +165,7 @@ def test_everything_answers_over_http(controller):
     [
         (["preset=huge"], "Available options in 'preset': all locomotion toy"),
         (["ppo.learning_rate=1"], "ppo.lr"),
+        (["ppo.lr=0.01"], "ppo.lr: Input should be less than or equal to 0.001, got 0.01"),
         (["motions=swimming"], "locomotion"),
         (["character=dragon"], "humanoid"),
         (["engine=bullet"], "mujoco"),

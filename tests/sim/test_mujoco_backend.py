@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -34,6 +36,16 @@ def test_no_world_explodes_under_random_targets(humanoid, library):
         broken = backend.advance(lower + (upper - lower) * torch.rand(WORLDS, len(lower), generator=rng))
         assert not broken.any()
         assert backend.state().joint_vel.abs().max() < 60  # rad/s
+
+
+def test_a_control_step_lasts_as_long_as_the_body_says(humanoid, library):
+    slow, targets = standing(humanoid, library)
+    fast, _ = standing(replace(humanoid, control_dt=humanoid.control_dt / 2), library)
+    slow.advance(targets)
+    fast.advance(targets)
+    assert not torch.equal(slow.state().flat(), fast.state().flat())
+    fast.advance(targets)
+    assert torch.equal(slow.state().flat(), fast.state().flat())
 
 
 @pytest.mark.parametrize("threads", [2, 3])
