@@ -23,6 +23,7 @@ from serving.settings import Settings
 from serving.supervisor import Supervisor
 from skills_store.errors import StoreError
 from skills_store.opening import open_store
+from skills_store.store import BUNDLED
 
 
 def main() -> int:
@@ -87,6 +88,8 @@ def _skills(settings: Settings) -> str:
         names = open_store(settings.store).names()
     except (StoreError, OSError) as error:
         return f"nothing: {error}"
+    if settings.store == BUNDLED:
+        return f"what comes with the project, {', '.join(names)}; what you publish, once it is started again"
     return ", ".join(names) or f"nothing yet: {settings.store} has no skills (make pretrain publishes one)"
 
 

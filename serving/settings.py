@@ -10,14 +10,25 @@ from typing import Self
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from skills_store.errors import StoreError
 from skills_store.session import Device
-from skills_store.store import default_root
+from skills_store.store import BUNDLED, Store, default_root
+
+
+def stocked_root() -> Path:
+    """The folder that everything else uses; while nothing is published there, the one that comes with the project."""
+    root = default_root()
+    try:
+        empty = not root.exists() or not Store(root).names()
+    except (StoreError, OSError):
+        empty = False  # what is wrong with it, the service says
+    return BUNDLED if empty and not os.environ.get("REPERTOIRE_STORE") else root
 
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="REPERTOIRE_", env_ignore_empty=True, frozen=True)
 
-    store: str | Path = Field(default_factory=default_root)  # a folder or s3://...; what `python -m skills_store` shows
+    store: str | Path = Field(default_factory=stocked_root)  # a folder, or s3://...
     skill: str = "humanoid@latest"  # answers requests that name none; its presence is readiness
     device: Device = "cpu"
 

@@ -1,0 +1,45 @@
+"""What is served where nobody says which store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from serving.__main__ import _skills
+from serving.settings import Settings
+from skills_store.store import BUNDLED, Store
+from tests import tiny
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that everything publishes to."""
+    monkeypatch.delenv("REPERTOIRE_STORE", raising=False)
+    monkeypatch.setattr("serving.settings.default_root", lambda: tmp_path / "data")
+    return tmp_path / "data"
+
+
+def test_until_something_is_published_what_comes_with_the_project_is_served(data: Path) -> None:
+    assert Settings().store == BUNDLED
+    data.mkdir()
+    assert Settings().store == BUNDLED
+    assert _skills(Settings()).startswith("what comes with the project, humanoid, ")
+    Store(data).publish(tiny.skills_manifest(), tiny.skills_files(0))
+    assert Settings().store == data
+    assert _skills(Settings()) == "humanoid"
+
+
+def test_a_folder_that_is_no_store_is_not_passed_over(data: Path) -> None:
+    data.mkdir()
+    (data / "thesis.txt").touch()
+    assert Settings().store == data
+    assert "thesis.txt" in _skills(Settings())
+
+
+def test_a_store_that_is_named_is_served_empty_as_it_is(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPERTOIRE_STORE", str(tmp_path / "named"))
+    assert Settings().store == str(tmp_path / "named")
+    assert "has no skills" in _skills(Settings())
