@@ -11,7 +11,11 @@ from skills_store.errors import Regression
 from skills_store.manifest import Manifest
 from skills_store.version import Version
 
-MEASURES = {"skills": ("survival", "skill_recovery", "coverage"), "controller": ("return_ratio",)}
+MEASURES = {
+    # the last is how many episodes the card is of: what a few show by luck beats nothing
+    "skills": ("survival", "skill_recovery", "coverage", "recovery.fall", "detail.survival.n"),
+    "controller": ("return_ratio",),
+}
 
 
 def worse(target: Manifest, current: Manifest) -> tuple[str, ...]:
@@ -31,7 +35,10 @@ def worse(target: Manifest, current: Manifest) -> tuple[str, ...]:
 
 
 def _number(card: Mapping[str, Any], name: str) -> float | None:
-    value = card.get(name)
+    """The number at `name`, whose dots lead into groups of the card; None where there is none."""
+    value: Any = card
+    for key in name.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if math.isfinite(value) else None

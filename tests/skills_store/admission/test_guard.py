@@ -45,6 +45,25 @@ def test_prod_stays_where_it_is(store: Store, measure: str, value: float | None)
     assert store.alias("humanoid", "prod", 2, "we know", force=True).number == 2
 
 
+@pytest.mark.parametrize(
+    ("measure", "better", "worse"),
+    [
+        ("recovery.fall", {"recovery": {"fall": 0.96}}, {"recovery": {"fall": 0.5}}),
+        ("recovery.fall", {"recovery": {"fall": 0.96}}, {"recovery": None}),
+        ("detail.survival.n", {"detail": {"survival": {"n": 1024}}}, {"detail": {"survival": {"n": 2}}}),
+    ],
+)
+def test_who_no_longer_gets_up_or_was_hardly_looked_at_does_not_follow(
+    store: Store, measure: str, better: dict[str, Any], worse: dict[str, Any]
+) -> None:
+    publish(store, 0, {**GOOD, **better})
+    publish(store, 1, {**GOOD, **worse})
+    store.alias("humanoid", "prod", 1)
+    with pytest.raises(Regression, match=measure) as refused:
+        store.alias("humanoid", "prod", 2)
+    assert len(refused.value.worse) == 1
+
+
 @pytest.mark.parametrize("value", ["0.95", True, None, [1]])
 def test_a_measure_that_is_no_number_is_none(store: Store, value: object) -> None:
     publish(store, 0, GOOD)
