@@ -28,8 +28,16 @@ def lineage(config: dict[str, Any], seed: int, dataset: Dataset) -> Lineage:
         git_commit=commit,
         git_dirty=bool(_git("status", "--porcelain")) if commit else None,
         packages={name: metadata.version(name) for name in PACKAGES},
-        hardware=f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        hardware=f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
     )
+
+
+def _processor() -> str:
+    """Its model where the system tells (Linux), its architecture elsewhere."""
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text().splitlines() if told.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return ", ".join([*models[:1], platform.machine()])
 
 
 def _git(*args: str) -> str | None:
