@@ -51,7 +51,10 @@ def write_card(
     pictures = {
         "coverage.png": ("Coverage of each clip under random skills", _coverage(card)),
         "latents.png": ("The clips' embeddings, on their two widest axes", _map(latents)),
-        "falls.png": ("When episodes under random skills fall", _falls(card)),
+        "falls.png": (
+            "When episodes under random skills end in a fall (who is up again in time has not fallen)",
+            _falls(card),
+        ),
     }
     if "samples" in card.get("learning", {}) and any(name in card["learning"] for name in CURVES):
         pictures["learning.png"] = ("Learning", _learning(card["learning"]))
@@ -100,7 +103,7 @@ def _falls(card: Card) -> Figure:
     figure, axes = plt.subplots(figsize=(7, 2.5))
     axes.bar(np.arange(len(counts)) + 0.5, counts, width=0.9, color="#4878a8")
     axes.set_xlabel("s after the start")
-    axes.set_ylabel(f"falls in {card['detail']['survival']['n']} episodes")
+    axes.set_ylabel(f"ends of {card['detail']['survival']['n']} episodes")
     return figure
 
 

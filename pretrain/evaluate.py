@@ -20,7 +20,7 @@ from torch import Generator, Tensor
 
 from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import Demos
-from pretrain.card import Card, write_card
+from pretrain.card import COVERED, Card, write_card
 from pretrain.characters.state import CharacterState, unflat
 from pretrain.coverage import Coverage, coverage_targets
 from pretrain.material import Material, control_steps, material_of, other_material
@@ -44,6 +44,7 @@ from skills_store.version import Version
 BURN_IN = control_steps(1.0)
 FALLEN = 512  # worlds that are pushed, and laid down
 MISSED = 0.1  # coverage below which a clip is named as not performed
+DIFFER = 1.2  # diversity below which skills are named as alike: who ignores z has 1
 ENOUGH = 1000  # episodes
 SAMPLED = 10  # every so many steps, windows are kept for fidelity
 
@@ -70,6 +71,7 @@ class Episodes:
     clip: Tensor  # (E,) index of the clip each began in
     lengths: Tensor  # (E,) steps before a fall
     falls: Tensor  # (E,) times that one began to fall, got up from or not
+    rose: Tensor  # (F,) of those who fell and lay: whether they were up again in time
     agreement: Tensor  # (E,) mean <z, enc(window)> while standing
     style: Tensor | None  # (E,) mean likeness to the clips while standing, where the library can tell
     speed: Tensor  # (E,) mean horizontal speed while standing, m/s
@@ -107,6 +109,7 @@ def random_skill_episodes(
     up_before, asked = torch.ones(n, dtype=torch.bool), None
     angles: list[Tensor] = []
     sample: list[Tensor] = []
+    rose: list[Tensor] = []
     env.reset(torch.arange(n))
     begun = env.clip.clone()  # a world that breaks begins anew, in another
     for step, (_, z, standing) in enumerate(wander(skills.act, env, schedule, rng, like)):
@@ -115,6 +118,8 @@ def random_skill_episodes(
         # who crawls and is asked to walk is on the ground, but has not fallen
         same = torch.ones(n, dtype=torch.bool) if before is None or asked is None else before == asked
         falls += up_before & same & (env.falls.down == 1)
+        lay = up_before & (falls > 0) & (env.falls.rose | env.falls.stayed)
+        rose.append(env.falls.rose[lay].float())
         up_before = standing
         agreement += standing * (torch.from_numpy(skills.encode(states)) * z).sum(-1)
         if skills.discriminator is not None:
@@ -134,6 +139,7 @@ def random_skill_episodes(
         clip=begun,
         lengths=counted,
         falls=falls,
+        rose=torch.cat(rose),
         agreement=agreement / steps_up,
         style=likeness / steps_up if skills.discriminator is not None else None,
         speed=speed / steps_up,
@@ -166,6 +172,7 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
     targets, scale = coverage_targets(material.dataset.clips, library, window)
     episodes = random_skill_episodes(skills, env, redrawn(skills, under), Coverage(targets, scale), rng)
     survival, falls = episodes.lengths / env.episode_length, float(episodes.falls.sum())
+    begun = begun_in(episodes.clip, survival, library.names)
     own = [library.names.index(target.name) for target in targets]  # mirrors left out
     frame_scale = scale.view(window, -1)[-1]
     pooled = clip_embeddings(skills, tuple(material.dataset.clips[i] for i in own))
@@ -173,10 +180,11 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
     apart = diversity(skills.act, make_env, own, frame_scale, skills.latent_dim, rng, like)
     faithful = fidelity(episodes.windows, material.demos, scale)
     performed = performance(skills.act, make_env, latents, rng)
-    risen = recovery(skills.act, make_env, skills.latent_dim, min(under.episodes, FALLEN), rng, like)
+    trials = recovery(skills.act, make_env, skills.latent_dim, min(under.episodes, FALLEN), rng, like)
+    risen = {**trials, "in_play": episodes.rose}
     card = {
         "survival": float(survival.mean()),
-        "survival_per_clip": begun_in(episodes.clip, survival, library.names),
+        "survival_per_clip": {name: mean(x) for name, x in begun.items()},
         "between_falls": float(episodes.lengths.sum()) / CONTROL_RATE / falls if falls else None,
         "skill_recovery": float(episodes.agreement.mean()),
         "style": None if episodes.style is None else float(episodes.style.mean()),
@@ -190,6 +198,7 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
         "smoothness": float(episodes.jerk.mean()) / clip_jerk(library, own),
         "detail": {
             **of_episodes(episodes, under),
+            "survival_per_clip": {name: interval(x) for name, x in begun.items()},
             "apart": {"different": interval(apart.different), "same": interval(apart.same), "clips": apart.clips},
             "perform": {clip: {name: interval(x) for name, x in found.items()} for clip, found in performed.items()},
             "recovery": {name: share_interval(x) for name, x in risen.items()},
@@ -231,27 +240,31 @@ def caveats(card: Card, dataset: Dataset) -> list[str]:
     """What a reader of the card should know before trusting it, a sentence each."""
     clips = dataset.originals
     few = [f"{len(clips)} clip(s), {sum(c.duration for c in clips):.1f} s: too little for skills that differ"]
-    missed = [
-        f"{name} is not performed under random skills"
-        for name, share in card["coverage_per_clip"].items()
-        if share < MISSED
-    ]
+    shares = card["coverage_per_clip"].items()
+    missed = [f"{name} is not performed under random skills" for name, share in shares if share < MISSED]
+    partly = [f"{name} is covered to {share:.2f} only" for name, share in shares if MISSED <= share < COVERED]
+    apart = card["diversity"]["over_repeat"]
+    alike = (
+        f"skills hardly differ: under different z rollouts are {apart or 0:.2f} times as far apart as under the same"
+    )
     short = [f"{card['detail']['survival']['n']} episodes, fewer than {ENOUGH}"]
     return [
         *(few if len(clips) < 3 else []),
         *(short if card["detail"]["survival"]["n"] < ENOUGH else []),
         *dataset.doubts,
+        *([alike] if apart is not None and apart < DIFFER else []),
         *missed,
+        *partly,
     ]
 
 
-def begun_in(clip: Tensor, survival: Tensor, names: tuple[str, ...]) -> dict[str, float]:
-    """Mean survival of the episodes (E,) that began in each clip or in its mirror image; clips nobody began in are left out."""
+def begun_in(clip: Tensor, survival: Tensor, names: tuple[str, ...]) -> dict[str, Tensor]:
+    """Survival of the episodes (E,) that began in each clip or in its mirror image; clips nobody began in are left out."""
     groups: dict[str, list[int]] = {}
     for index, name in enumerate(names):
         groups.setdefault(name.removesuffix("_mirror"), []).append(index)
     members = {name: torch.isin(clip, torch.tensor(indices)) for name, indices in groups.items()}
-    return {name: float(survival[those].mean()) for name, those in members.items() if those.any()}
+    return {name: survival[those] for name, those in members.items() if those.any()}
 
 
 def clip_jerk(library: MotionLibrary, clips: list[int]) -> float:

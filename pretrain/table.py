@@ -56,6 +56,7 @@ def rows(cards: Sequence[Card]) -> list[Row]:
         ("fidelity, 0 is best", lambda c: _number(c["fidelity"])),
         ("jerk over the clips'", lambda c: _number(c["smoothness"])),
         ("stands after lying", lambda c: _number(c["recovery"]["fall"])),
+        ("up again after a fall", lambda c: _number(c["recovery"].get("in_play"))),
         ("stands after a push", lambda c: _number(c["recovery"]["push"])),
         ("a clip's own z for 10 s", lambda c: "stands, pose off"),
         *(performed(name) for name in clips("perform")),

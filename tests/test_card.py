@@ -60,6 +60,10 @@ def test_what_is_thin_is_said(manifest, material):
     assert any(line.startswith("run is not performed") for line in said(manifest.card, clips, run=0.0))
     assert not any("run" in line for line in said(manifest.card, clips, run=0.9))
     assert said(manifest.card, replace(clips, clips=clips.clips[:1]), run=0.9)[0].startswith("1 clip(s), 1.3 s")
+    assert "run is covered to 0.40 only" in said(manifest.card, clips, run=0.4)
+    alike = {**manifest.card, "diversity": {**manifest.card["diversity"], "over_repeat": 1.02}}
+    assert any("1.02 times as far apart" in line for line in said(alike, clips, run=0.9))
+    assert not any("times as far apart" in line for line in said(manifest.card, clips, run=0.9))
     few = {**manifest.card, "detail": {**manifest.card["detail"], "survival": {"n": 32}}}
     assert any(line.startswith("32 episodes") for line in said(few, clips, run=0.9))
 

@@ -12,9 +12,11 @@ import torch
 
 from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import demonstrations
+from pretrain.characters.character import Character
 from pretrain.coverage import Coverage, coverage_targets
 from pretrain.evaluate import (
     Conditions,
+    Episodes,
     begun_in,
     clip_embeddings,
     evaluate,
@@ -23,7 +25,7 @@ from pretrain.evaluate import (
     random_skill_episodes,
     world,
 )
-from pretrain.material import material_of
+from pretrain.material import Material, material_of
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
@@ -65,7 +67,8 @@ def test_seeing_nothing_covers_nothing(material):
 def test_survival_is_told_by_the_clip_an_episode_began_in_mirrored_or_not():
     names = ("walk", "walk_mirror", "run", "run_mirror")
     clip, survival = torch.tensor([0, 1, 0, 2]), torch.tensor([1.0, 0.4, 0.4, 0.25])
-    assert begun_in(clip, survival, names) == pytest.approx({"walk": 0.6, "run": 0.25})
+    begun = {name: float(shares.mean()) for name, shares in begun_in(clip, survival, names).items()}
+    assert begun == pytest.approx({"walk": 0.6, "run": 0.25})
     assert "run" not in begun_in(clip[:3], survival[:3], names)
 
 
@@ -97,9 +100,8 @@ def test_who_lies_stands_again_in_the_bundled_library_of_all_clips():
     assert recovery(skills.act, make_env, skills.latent_dim, 48, rng, like)["fall"].mean() > 0.7
 
 
-@pytest.mark.parametrize("protected", [False, True])
-def test_who_goes_limp_falls_once_whether_it_has_time_to_get_up_or_not(every_clip, material, humanoid, protected):
-    clips = every_clip if protected else material
+def limp_episodes(clips: Material, humanoid: Character, protection: Protection) -> Episodes:
+    """Of 64 worlds that begin upright and hang loose for two seconds."""
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 64, 1),
         humanoid.skeleton,
@@ -107,7 +109,7 @@ def test_who_goes_limp_falls_once_whether_it_has_time_to_get_up_or_not(every_cli
         window=WINDOW,
         episode_length=60,
         rng=torch.Generator().manual_seed(0),
-        protection=Protection(90, share=1.0) if protected else NOBODY,
+        protection=protection,
     )
     upright = clips.library.names.index("walk")
     env.reset = lambda ids: env.begin(ids, torch.full_like(ids, upright), torch.zeros(len(ids)))  # pyright: ignore
@@ -119,10 +121,23 @@ def test_who_goes_limp_falls_once_whether_it_has_time_to_get_up_or_not(every_cli
     )
     coverage = Coverage(*coverage_targets(clips.dataset.clips, clips.library, WINDOW))
     held = LatentSchedule(8, 100, 100, 0.0)
-    episodes = random_skill_episodes(limp, env, held, coverage, torch.Generator().manual_seed(0))
+    return random_skill_episodes(limp, env, held, coverage, torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("protected", [False, True])
+def test_who_goes_limp_falls_once_whether_it_has_time_to_get_up_or_not(every_clip, material, humanoid, protected):
+    protection = Protection(90, share=1.0) if protected else NOBODY
+    episodes = limp_episodes(every_clip if protected else material, humanoid, protection)
     assert (episodes.lengths == 60).all() == protected
+    assert len(episodes.rose) == 0  # nobody has come up, and nobody's time to is over
     assert (episodes.falls <= 2).all()  # it may bounce
     assert (episodes.falls == 1).float().mean() > 0.8
+
+
+def test_who_goes_limp_is_never_up_again(every_clip, humanoid):
+    episodes = limp_episodes(every_clip, humanoid, Protection(20, share=1.0))
+    assert 0.8 * 64 < len(episodes.rose) <= 64
+    assert not episodes.rose.any()
 
 
 def test_a_library_that_does_not_say_what_it_learned_from_is_not_measured():
