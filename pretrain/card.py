@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from pretrain.rl.learner import Scalars
 
 Card = dict[str, Any]
+ENDS = {"samples": (1e6, "million samples"), "seconds": (60, "minutes")}  # drawn along, unit, label
 CURVES = ("episode/length", "reward/style", "reward/skill", "assist")
 POINTS = 100  # of a curve
 COVERED = 0.6  # from here on PRESET=all counts a clip as covered
@@ -33,7 +34,7 @@ def learning(rows: Sequence[Scalars]) -> dict[str, list[float]]:
         return bool(rows) and all(math.isfinite(row.get(name, math.nan)) for row in rows)
 
     parts = np.array_split(np.arange(len(rows)), min(POINTS, max(len(rows), 1)))
-    ends = {name: [rows[part[-1]][name] for part in parts] for name in ("samples", "seconds") if finite(name)}
+    ends = {name: [rows[part[-1]][name] for part in parts] for name in ENDS if finite(name)}
     means = {name: [float(np.mean([rows[i][name] for i in part])) for part in parts] for name in CURVES if finite(name)}
     return {name: [float(f"{x:.6g}") for x in values] for name, values in (ends | means).items()}
 
@@ -108,10 +109,17 @@ def _falls(card: Card) -> Figure:
 
 
 def _learning(curves: Mapping[str, Sequence[float]]) -> Figure:
-    shown, samples = [name for name in CURVES if name in curves], np.array(curves["samples"]) / 1e6
-    figure, panels = plt.subplots(len(shown), 1, figsize=(7, 1.6 * len(shown)), sharex=True, squeeze=False)
+    shown, along = [name for name in CURVES if name in curves], [name for name in ENDS if name in curves]
+    size = (4.5 * len(along), 1.6 * len(shown))
+    figure, panels = plt.subplots(
+        len(shown), len(along), figsize=size, sharex="col", sharey="row", squeeze=False, layout="constrained"
+    )
+    for column, end in zip(panels.T, along, strict=True):
+        unit, text = ENDS[end]
+        for axes, name in zip(column, shown, strict=True):
+            few = len(curves[name]) < POINTS
+            axes.plot(np.array(curves[end]) / unit, curves[name], lw=1, marker="." if few else "", color="#4878a8")
+        column[-1].set_xlabel(text)
     for axes, name in zip(panels[:, 0], shown, strict=True):
-        axes.plot(samples, curves[name], lw=1, marker="." if len(samples) < POINTS else "", color="#4878a8")
         axes.set_ylabel(name, fontsize=8)
-    panels[-1, 0].set_xlabel("million samples")
     return figure
