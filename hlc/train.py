@@ -106,7 +106,7 @@ def train(cfg: HlcConfig, training: ControllerTraining, folder: Path) -> bool:
     return go_on(training, cfg.samples, folder, label=cfg.task, shown=shown, checkpoint_interval=interval, after=after)
 
 
-def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, store: Store) -> Version:
+def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, folder: Path, store: Store) -> Version:
     """Export, evaluate the exported bytes, and publish them with their card under the task's name."""
     print("exporting to ONNX and proving parity", flush=True)
     recorded = training.env.env.states.flatten(0, 1)
@@ -122,7 +122,8 @@ def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, store:
         "accelerator": None,
     }
     print(table(card), flush=True)
-    return store.publish(build_manifest(cfg, parent, exported.graph, card), {FILE: exported.data})
+    manifest = build_manifest(cfg, parent, exported.graph, card)
+    return receipt.publish(folder, store, manifest, {FILE: exported.data}, training.samples)
 
 
 def run(cfg: HlcConfig) -> int:
@@ -151,8 +152,7 @@ def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, b
     if version := receipt.noted(folder, store, training.samples):
         print(f"{version.ref} ({version.digest[:19]}) is this run's already; samples=N with a larger N goes on from it")
         return 0
-    version = publish(cfg, parent, training, store)
-    receipt.note(folder, version, training.samples)
+    version = publish(cfg, parent, training, folder, store)
     print(f"published {version.ref} ({version.digest[:19]}), bound to {parent.version.ref}", flush=True)
     print(f"{(time.monotonic() - began) / 60:.1f} min in all", flush=True)
     return 0

@@ -57,9 +57,8 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
     under = Conditions(cfg.eval.episodes, cfg.eval.seed, engine=cfg.engine, threads=cfg.threads)
     card = {**skill_card(made.skills, material, under), **made.manifest.card, "learning": curves}
     print(table({cfg.name: card}), flush=True)
-    version = store.publish(made.manifest.model_copy(update={"card": card}), made.files)
-    # before anything else can fail: what is published is not published twice
-    receipt.note(folder, version, training.samples)
+    manifest = made.manifest.model_copy(update={"card": card})
+    version = receipt.publish(folder, store, manifest, made.files, training.samples)
     text, latents = table({version.ref: card}), made.manifest.latent.clips
     try:
         page = write_card(folder / "card", version.ref, text, card, latents)

@@ -1,21 +1,38 @@
-"""What a training run published, noted beside its checkpoint: the same command, typed again, publishes nothing twice."""
+"""What a training run published, noted beside its checkpoint: the same command, typed again, publishes nothing twice.
+
+The note names the version by its digest and is written before that exists. So whenever a run is killed, the next one finds
+its version in the store, or a note of what never came to be.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from skills_store.errors import Unknown
-from skills_store.store import Store
+from skills_store.manifest import Manifest
+from skills_store.store import Store, pinned
 from skills_store.version import Version
 
 FILE = "published.json"
 
 
-def note(folder: Path, version: Version, samples: int) -> None:
+def publish(folder: Path, store: Store, manifest: Manifest, files: Mapping[str, bytes], samples: int) -> Version:
+    """Publish what a run has made after `samples`, noted in `folder`. OSError if either can't be written; `store`'s own
+    otherwise."""
     whole = folder / f"{FILE}.new"  # a crash leaves the old receipt or the new, never half of one
-    whole.write_text(json.dumps({"version": version.pinned, "samples": samples}))
-    whole.replace(folder / FILE)
+    try:
+        with whole.open("w") as file:
+            json.dump({"version": pinned(manifest, files), "samples": samples}, file)
+            file.flush()
+            os.fsync(file.fileno())  # as the store does: after a power cut no version is there without it
+        whole.replace(folder / FILE)
+    except OSError as error:
+        whole.unlink(missing_ok=True)
+        raise OSError(f"{folder / FILE} not written: {error.strerror}; nothing is published") from error
+    return store.publish(manifest, files)
 
 
 def noted(folder: Path, store: Store, samples: int) -> Version | None:

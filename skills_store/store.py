@@ -152,8 +152,7 @@ class Store:
     def publish(self, manifest: Manifest, files: Mapping[str, bytes]) -> Version:
         """All or nothing: gate, blobs, manifest, and only then the record. Returns what `resolve` will return."""
         admission.admit(manifest, files, self._bound(manifest))
-        described = {file: describe(data) for file, data in files.items()}
-        data, published = admission.canonical(manifest.model_copy(update={"files": described}))
+        data, published = _written(manifest, files)
         with self._entering(published, data, files) as shelf:
             return _noted(shelf, _taken(shelf, describe(data), None), published)
 
@@ -300,6 +299,17 @@ class Store:
 
     def _bound(self, manifest: Manifest) -> Manifest | None:
         return self.parent(manifest).manifest if manifest.task else None
+
+
+def pinned(manifest: Manifest, files: Mapping[str, bytes]) -> str:
+    """`name@sha256:...` of the version that they will be once published. GateRefused if they can't be written as JSON."""
+    return f"{manifest.name}@{describe(_written(manifest, files)[0]).digest}"
+
+
+def _written(manifest: Manifest, files: Mapping[str, bytes]) -> tuple[bytes, Manifest]:
+    """What is published of a manifest: its bytes, and what a reader makes of them."""
+    described = {file: describe(data) for file, data in files.items()}
+    return admission.canonical(manifest.model_copy(update={"files": described}))
 
 
 def _taken(shelf: Shelf, manifest: Blob, original: Version | None) -> Record:

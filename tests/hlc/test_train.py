@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from hlc.parent import Parent
 from hlc.train import ControllerTraining, build, run, train
 from pretrain.rl import checkpoint
 from skills_store.library import Controller, SkillLibrary
+from skills_store.manifest import Manifest
 from skills_store.store import Store
 from tests.hlc.bodies import clip_states, publish_skills
 
@@ -50,6 +52,27 @@ def test_fewer_decisions_than_a_run_has_taken_are_refused(toy: HlcConfig) -> Non
     assert run(toy) == 0
     with pytest.raises(ValueError, match=r"samples=16: .* has taken 32 samples already"):
         run(toy.model_copy(update={"samples": 16}))
+
+
+def test_a_controller_whose_run_was_killed_as_it_was_published_is_not_published_twice(
+    toy: HlcConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(tmp_path / "store")
+    skills = publish_skills(store).version.pinned
+    whole_publish = Store.publish
+
+    def killed(self: Store, manifest: Manifest, files: Mapping[str, bytes]) -> None:
+        whole_publish(self, manifest, files)
+        raise KeyboardInterrupt
+
+    cfg = toy.model_copy(update={"store": str(store.root), "skill": skills, "eval": EvalConfig(episodes=4)})
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "publish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(cfg)
+    assert run(cfg) == 0
+    assert "reach@1" in capsys.readouterr().out
+    assert store.latest("reach") == 1
 
 
 @pytest.fixture(scope="module")
