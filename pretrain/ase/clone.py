@@ -10,6 +10,7 @@ from pretrain.ase.latents import sphere
 from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
+from pretrain.rl.learner import finite
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.sim.env import ActionScale
 from pretrain.sim.features import proprioception
@@ -31,7 +32,7 @@ def clone(
 ) -> float:
     """Fit `policy`'s mean to (clip state + noise, the clip's latent + noise) -> target. Returns the last loss.
 
-    Who lies gets up under any latent.
+    Who lies gets up under any latent. Diverged if that loss is not finite.
     """
     optimizer = torch.optim.Adam(policy.parameters(), lr)
     loss = torch.zeros(())
@@ -46,7 +47,7 @@ def clone(
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-    return float(loss.detach())
+    return finite("the policy's warm start", loss.detach())
 
 
 def _disturbed(state: CharacterState, rng: Generator) -> CharacterState:

@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 
 from pretrain.ase.latents import sphere
 from pretrain.ase.style import Demos
+from pretrain.rl.learner import finite
 from pretrain.rl.loop import Reward
 from pretrain.rl.mirror import Reflection
 from pretrain.rl.nets import GaussianPolicy, Normalizer, mlp
@@ -94,7 +95,8 @@ def warm_encoder(net: Encoder, demos: Demos, steps: int, lr: float, rng: Generat
     """Spread the clips over the sphere before any simulation: windows of one clip together, of others apart.
 
     Contrastive: two windows of a clip are each other's answer among those of a batch (InfoNCE, van den Oord et al. 2018),
-    so clips that look alike stay neighbours. Where they have come to lie is noted in `clip_latents`. Returns the last loss.
+    so clips that look alike stay neighbours. Where they have come to lie is noted in `clip_latents`. Returns the last loss;
+    Diverged if it is not finite.
     """
     optimizer = torch.optim.Adam(net.parameters(), lr)
     clips = len(demos.counts)
@@ -113,8 +115,9 @@ def warm_encoder(net: Encoder, demos: Demos, steps: int, lr: float, rng: Generat
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
+    warmed = finite("the encoder's warm start", loss.detach())
     net.clip_latents.copy_(embed_clips(net, demos))
-    return float(loss.detach())
+    return warmed
 
 
 @torch.no_grad()

@@ -20,6 +20,13 @@ class Diverged(RuntimeError):
     """A learner has nothing left to go by; the message names it."""
 
 
+def finite(name: str, loss: Tensor) -> float:
+    """`loss` as a number. Diverged, which says that it is `name`'s, if it is infinite or none."""
+    if not torch.isfinite(loss):
+        raise Diverged(f"{name}: its loss is {float(loss)}")
+    return float(loss)
+
+
 @dataclass(frozen=True)
 class Learner:
     """One loss and the optimiser that follows it, `epochs` times through the batch in minibatches of `minibatch` rows."""
@@ -37,7 +44,7 @@ class Learner:
     def fit(self, batch: Batch, rng: Generator) -> Scalars:
         """Metrics are means over the minibatches. A step whose gradient is not finite is skipped and counted.
 
-        Diverged if there was no other.
+        Diverged if most of them were: it may go on so for ever, and what a few steps teach is worth nothing.
         """
         rows = len(batch[self.keys[0]])
         totals: dict[str, Tensor] = {}
@@ -51,8 +58,8 @@ class Learner:
                 steps += 1
                 for key, value in {"loss": loss, **metrics}.items():
                     totals[key] = totals.get(key, torch.zeros(())) + value.detach()
-        if skipped == steps:
-            raise Diverged(f"{self.name}: none of its {steps} gradient steps was finite")
+        if 2 * skipped > steps:
+            raise Diverged(f"{self.name}: {skipped} of its {steps} gradient steps were not finite")
         means = {f"{self.name}/{key}": float(total) / steps for key, total in totals.items()}
         if self.target_kl is not None:
             self._steer(means[f"{self.name}/kl"] / self.target_kl)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from pretrain.ase.clone import clone
 from pretrain.ase.latents import sphere
 from pretrain.ase.nets import Sizes, make_nets
+from pretrain.ase.skill import warm_encoder
 from pretrain.ase.symmetry import symmetry
+from pretrain.rl.learner import Diverged
 from pretrain.sim.features import proprioception
 from pretrain.sim.ground import ground_of
 from pretrain.sim.guide import aim
 
 SIZES = Sizes(latent_dim=8, policy=(128,), value=(128,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
+
+
+def test_a_warm_start_that_leaves_the_finite_numbers_says_whose_it_was(material, skeleton, rng):
+    library = material.library
+    nets = make_nets(SIZES, library, material.demos, skeleton.num_hinges, symmetry(skeleton, library.names, 8, 3), rng)
+    latents = nets.encoder.clip_latents.clone()
+    with pytest.raises(Diverged, match="the encoder's warm start: its loss is nan"):
+        warm_encoder(nets.encoder, material.demos, steps=5, lr=1e30, rng=rng)
+    assert torch.equal(nets.encoder.clip_latents, latents)
+    ground = ground_of(library, skeleton)
+    with pytest.raises(Diverged, match=r"the policy's warm start: its loss is (nan|inf)"):
+        clone(nets.policy, library, nets.action_scale, latents, ground, steps=5, lr=1e30, batch=64, rng=rng)
 
 
 def test_who_lies_aims_along_a_clip_that_rises_and_who_stands_along_its_own(every_clip, skeleton, rng):

@@ -98,5 +98,5 @@ def test_what_is_learned_before_a_report_is_kept_for_it(rng):
 def test_what_goes_wrong_beside_the_loop_is_raised_where_it_is_waited_for(rng):
     background = Background()
     background.begin([fitting("bad", rng, wrong=torch.nan)[1]], {"x": torch.ones(64, 3)}, [0])
-    with pytest.raises(Diverged, match="bad: none of its 6 gradient steps was finite"):
+    with pytest.raises(Diverged, match="bad: 6 of its 6 gradient steps were not finite"):
         background.finish()

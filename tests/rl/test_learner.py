@@ -28,9 +28,20 @@ def test_a_step_with_a_gradient_that_is_not_finite_is_skipped_and_counted():
     assert not torch.equal(net.weight, before)
 
 
-def test_a_learner_without_any_finite_gradient_says_so_and_is_left_alone():
+def test_half_of_the_steps_may_be_skipped():
+    _, learner = poisoned(0.5)
+    assert learner.fit({"x": torch.ones(10, 1)}, torch.Generator())["bad/skipped"] == 5
+
+
+def test_a_learner_that_skips_most_of_its_steps_says_so():
+    _, learner = poisoned(0.6)
+    with pytest.raises(Diverged, match="bad: 6 of its 10 gradient steps were not finite"):
+        learner.fit({"x": torch.ones(10, 1)}, torch.Generator())
+
+
+def test_a_learner_without_any_finite_gradient_is_left_alone():
     net, learner = poisoned(1.0)
     before = net.weight.clone()
-    with pytest.raises(Diverged, match="bad: none of its 10 gradient steps was finite"):
+    with pytest.raises(Diverged, match="bad: 10 of its 10 gradient steps were not finite"):
         learner.fit({"x": torch.ones(10, 1)}, torch.Generator())
     assert torch.equal(net.weight, before)

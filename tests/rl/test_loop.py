@@ -147,9 +147,30 @@ def test_a_learner_that_diverges_in_the_last_turn_leaves_the_last_checkpoint(tmp
     nets: Any = SimpleNamespace(policy=policy, value=value)
     training: Any = Training(nets, Track(), lost, cfg, noise, rng)  # pyright: ignore
     (tmp_path / "checkpoint.pt").write_bytes(b"good")
-    with pytest.raises(Diverged, match=r"value: none of .* after 512 samples: the run stops; .*as it was before"):
+    with pytest.raises(
+        Diverged,
+        match=r"value: 8 of its 8 gradient steps were not finite after 512 samples: the run stops; .*as it was before",
+    ):
         go_on(training, 512, tmp_path, label="x", shown={}, checkpoint_interval=1e9)
     assert (tmp_path / "checkpoint.pt").read_bytes() == b"good"
+
+
+def test_a_learner_that_skips_a_step_is_named_on_stderr(tmp_path, capsys):
+    policy, value, objective, rng = parts()
+    whole, turns = objective.value.loss, iter(range(100))
+
+    def once_nowhere(batch: Batch, rng: torch.Generator):
+        loss, metrics = whole(batch, rng)
+        return loss * (torch.nan if next(turns) == 9 else 1.0), metrics  # in the second turn, of 8 steps
+
+    value_learner = replace(objective.value, loss=once_nowhere)
+    cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0.0, torch.zeros(64, 1))
+    nets: Any = SimpleNamespace(policy=policy, value=value, modules=dict)
+    env: Any = Track()
+    env.snapshot = dict  # its state is no part of this
+    training: Any = Training(nets, env, replace(objective, value=value_learner), cfg, noise, rng)
+    assert go_on(training, 3 * 512, tmp_path, label="x", shown={}, checkpoint_interval=1e9)
+    assert capsys.readouterr().err == "after 1,024 samples: value/skipped 1, gradient not finite\n"
 
 
 def test_colored_noise_keeps_its_spread_and_its_memory(rng):
