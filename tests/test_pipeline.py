@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -424,6 +426,30 @@ def test_sigterm_saves_at_once(tmp_path, label, arguments):
     for file in tmp_path.glob("*/refine/*/checkpoint.pt"):
         assert 0 < checkpoint.load(file)["samples"] < 402_048
     assert bool(list(tmp_path.glob("*/refine"))) == (label == "refine")
+
+
+@pytest.mark.parametrize(
+    ("most", "unwritten"), [(1000, r"config\.json"), (4000, r"metrics\.jsonl"), (100_000, r"checkpoint\.pt")]
+)
+def test_a_full_disk_is_one_line_that_names_the_file_and_the_same_command_goes_on(tmp_path, most, unwritten):
+    """A real short write: the kernel takes `most` bytes of a file, and then no more."""
+    warm = ("warm.encoder_steps=1", "warm.clone_steps=1")
+    how = ["preset=toy", "publish=false", "samples=2048", *warm, f"runs={tmp_path}", "threads=1"]
+    filled = subprocess.run(
+        [sys.executable, "-m", "pretrain.train", *how],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+    )
+    assert filled.returncode == 2
+    (line,) = filled.stderr.splitlines()
+    assert re.match(rf"OSError: .*{unwritten}\b.*(File too large|the disk may be full)", line)
+    (folder,) = tmp_path.iterdir()
+    assert {file.name for file in folder.iterdir()} <= {"config.json", "lock", "metrics.jsonl", "tensorboard"}
+    assert main(how) == 0
+    assert [row["iteration"] for row in learned(folder)] == [1, 2, 3, 4]
 
 
 def test_the_same_run_is_not_trained_twice_at_once(tmp_path, capsys):

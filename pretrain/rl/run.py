@@ -21,6 +21,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel, ValidationError
 
+from pretrain.rl.board import Board
 from skills_store.errors import StoreError
 
 Config = TypeVar("Config", bound=BaseModel)
@@ -168,8 +169,6 @@ class Log:
     """metrics.jsonl is the truth; TensorBoard reads along. A resumed run cuts what it will write again."""
 
     def __init__(self, folder: Path, resume_at: int):
-        from torch.utils.tensorboard import SummaryWriter
-
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / METRICS
         rows = path.read_text(errors="replace").splitlines() if path.exists() else []
@@ -177,24 +176,30 @@ class Log:
             rows.pop()  # a kill cut it off
         kept = [row for i, row in enumerate(rows, 1) if _row(path, i, row)["iteration"] <= resume_at]
         write_whole(path, "".join(f"{row}\n" for row in kept))
-        self._file = path.open("a", buffering=1)
-        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=resume_at + 1)
+        self._path, self._file = path, path.open("a", buffering=1)
+        self._board = Board(folder / "tensorboard", resume_at + 1)
 
     def write(self, iteration: int, scalars: dict[str, float]) -> None:
         rounded = {k: x if isinstance(x, int) else float(f"{x:.6g}") for k, x in scalars.items()}
-        try:
+        with _logging(self._path):
             self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
-            for key, value in rounded.items():
-                self._board.add_scalar(key, value, iteration)
-        except OSError as error:
-            where = f"log not written to {Path(self._file.name).parent}: {error.strerror or error}"
-            raise OSError(f"{where}; the last checkpoint beside it is as it was") from error
+        with _logging(self._board.path):
+            self._board.write(iteration, rounded)
 
     def close(self) -> None:
         """Of what can't be written `write` has said so, in better words than closing would."""
         for each in (self._file, self._board):
             with suppress(OSError):
                 each.close()
+
+
+@contextmanager
+def _logging(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        where = f"log not written to {path}: {error.strerror or error}"
+        raise OSError(f"{where}; the last checkpoint beside it is as it was") from error
 
 
 class Progress:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from pretrain.rl import checkpoint
 from pretrain.rl.background import Background
@@ -19,6 +21,7 @@ from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_los
 from pretrain.rl.rollout import Batch, Noise, Step, collect
 from pretrain.rl.run import Log
 from pretrain.rl.training import Training, go_on
+from tests.skills_store.full import files_of_at_most
 
 
 class Track:
@@ -240,3 +243,20 @@ def test_a_resumed_log_has_no_row_twice(tmp_path):
     rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [row["iteration"] for row in rows] == [1, 2, 3, 4]
     assert rows[-1]["x"] == 40.0
+
+
+@pytest.mark.parametrize(("most", "unwritten"), [(20, r"metrics\.jsonl"), (100, r"events\.out\S*")])
+def test_whichever_file_of_a_log_the_disk_has_no_room_for_is_named(tmp_path, capfd, most, unwritten):
+    said = rf"log not written to .*{unwritten}: File too large; the last checkpoint beside it is as it was"
+    with files_of_at_most(most), closing(Log(tmp_path, 0)) as log, pytest.raises(OSError, match=said):
+        log.write(1, {"x": 1.0})
+    assert capfd.readouterr().err == ""
+
+
+def test_tensorboard_reads_what_a_resumed_log_says(tmp_path):
+    for resume_at, written in ((0, {1: 1.0, 2: 2.0, 3: 3.0}), (1, {2: 20.0, 3: 30.0})):
+        with closing(Log(tmp_path, resume_at)) as log:
+            for i, x in written.items():
+                log.write(i, {"x": x})
+    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert [(event.step, event.value) for event in events.Scalars("x")] == [(1, 1.0), (2, 20.0), (3, 30.0)]

@@ -1,0 +1,36 @@
+"""What TensorBoard reads: a run's numbers, written where they are made. Its own writer has a thread, whose error when a disk
+is full is a traceback beside the run's own line."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # pyright: ignore[reportAttributeAccessIssue]
+from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+
+class Board:
+    """A new event file in `folder`. From `purge_step` on it replaces what others there have said."""
+
+    def __init__(self, folder: Path, purge_step: int):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
+        start = SessionLog(status=SessionLog.START)
+        # before the first numbers
+        self._head = [Event(step=purge_step, file_version="brain.Event:2"), Event(step=purge_step, session_log=start)]
+        self._records = RecordWriter(self.path.open("xb"))
+
+    def write(self, step: int, scalars: dict[str, float]) -> None:
+        values = (Summary.Value(tag=key, simple_value=x) for key, x in scalars.items())
+        head, self._head = self._head, []
+        for event in (*head, Event(step=step, summary=Summary(value=values))):
+            event.wall_time = time.time()
+            self._records.write(event.SerializeToString())
+        self._records.flush()
+
+    def close(self) -> None:
+        self._records.close()
