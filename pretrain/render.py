@@ -11,14 +11,15 @@ import os
 import sys
 from collections.abc import Iterable
 
-os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco is imported; a display is rarely at hand
+if sys.platform == "linux":
+    os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco is imported; a display is rarely at hand
 
-import mujoco
 import numpy as np
 import torch
 from PIL import Image, ImageDraw
 
-from pretrain.characters.character import Character
+from pretrain.characters.character import Character, mujoco
+from pretrain.characters.kinematics import forward
 from pretrain.characters.state import CharacterState
 from pretrain.material import Material, control_steps, material_of
 from pretrain.rl.run import options
@@ -29,6 +30,8 @@ from skills_store.library import SkillLibrary
 from skills_store.opening import open_store
 
 HEIGHT, WIDTH = 240, 900
+VIEW, ELEVATION = 20, -10  # degrees: from the lower edge of a row to the upper, and of the camera's axis
+MARGIN = 0.25  # m around the joints: a head's, a hand's, and a little
 SECONDS, EVERY = 4.0, 12  # of motion shown, and control steps between two figures
 SHOWN = 4  # clips, where none are named
 
@@ -49,26 +52,45 @@ def rollout(skills: SkillLibrary, material: Material, clip: str) -> list[Charact
     return states
 
 
+def side_view(points: np.ndarray) -> mujoco.MjvCamera:
+    """A camera that looks along y, a little down, from as near as shows all of `points` (P, 3) m with MARGIN around them."""
+    camera, down, slope = mujoco.MjvCamera(), np.radians(ELEVATION), np.tan(np.radians(VIEW / 2))
+    middle = (points.min(0) + points.max(0)) / 2
+    aside, deep, high = (points - middle).T
+    ahead, up = deep * np.cos(down) + high * np.sin(down), high * np.cos(down) - deep * np.sin(down)
+    least = np.maximum(np.abs(up) + MARGIN, (np.abs(aside) + MARGIN) * HEIGHT / WIDTH) / slope - ahead
+    camera.lookat[:], camera.distance, camera.elevation, camera.azimuth = middle, least.max(), ELEVATION, 90
+    return camera
+
+
+def renderer(model: mujoco.MjModel) -> mujoco.Renderer:
+    """OSError, in a line, where this machine can't draw, which MuJoCo tells in a way of its own for each MUJOCO_GL."""
+    try:
+        return mujoco.Renderer(model, HEIGHT, WIDTH)
+    except (AttributeError, ImportError, RuntimeError, mujoco.FatalError) as error:
+        reason = "nothing to draw with" if isinstance(error, AttributeError) else " ".join(str(error).split())
+        where = f"no rendering here (MUJOCO_GL={os.environ.get('MUJOCO_GL', '')}: {reason})"
+        raise OSError(f"{where}; install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa") from error
+
+
 def strip(character: Character, states: Iterable[CharacterState]) -> np.ndarray:
     """One picture (HEIGHT, WIDTH, 3): the character at several moments, a translucent copy each, seen from the side."""
     shown = list(states)[::EVERY]
     model = compile_model(character)
-    model.vis.global_.offwidth, model.vis.global_.offheight = WIDTH, HEIGHT
+    model.vis.global_.offwidth, model.vis.global_.offheight, model.vis.global_.fovy = WIDTH, HEIGHT, VIEW
     data, option = mujoco.MjData(model), mujoco.MjvOption()
-    path = np.stack([state.root_pos[0].numpy() for state in shown])
-    camera = mujoco.MjvCamera()
-    camera.lookat[:] = [*(path[:, :2].min(0) + path[:, :2].max(0)) / 2, 0.8]
-    camera.distance, camera.elevation, camera.azimuth = 2.2 + 0.45 * np.ptp(path, axis=0).max(), -10, 90
-    with mujoco.Renderer(model, HEIGHT, WIDTH) as renderer:
+    bodies = [forward(character.skeleton, s.root_pos, s.root_rot, s.joint_pos)[0].flatten(0, -2) for s in shown]
+    camera = side_view(torch.cat(bodies).numpy())
+    with renderer(model) as drawing:
         for i, state in enumerate(shown):
             data.qpos[:] = torch.cat([state.root_pos[0], state.root_rot[0], state.joint_pos[0]]).numpy()
             mujoco.mj_forward(model, data)
             if i == 0:
-                renderer.update_scene(data, camera, option)
+                drawing.update_scene(data, camera, option)
             else:
                 dynamic = int(mujoco.mjtCatBit.mjCAT_DYNAMIC)
-                mujoco.mjv_addGeoms(model, data, option, mujoco.MjvPerturb(), dynamic, renderer.scene)
-        return renderer.render()
+                mujoco.mjv_addGeoms(model, data, option, mujoco.MjvPerturb(), dynamic, drawing.scene)
+        return drawing.render()
 
 
 def main(arguments: list[str]) -> int:
@@ -83,8 +105,8 @@ def main(arguments: list[str]) -> int:
         rows = [strip(material.character, rollout(skills, material, clip)) for clip in clips]
         picture = Image.fromarray(np.concatenate(rows))
         for i, clip in enumerate(clips):
-            ImageDraw.Draw(picture).text((10, i * HEIGHT + 8), clip, fill="white")
-        picture.save(asked["out"])
+            ImageDraw.Draw(picture).text((10, i * HEIGHT + 8), clip, fill="black")
+        picture.quantize(dither=Image.Dither.NONE).save(asked["out"], optimize=True)  # a third of the bytes
     except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -4,14 +4,22 @@
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import mujoco
 import numpy as np
 
 from pretrain.characters.skeleton import Joint, Skeleton
+
+try:
+    import mujoco
+except (AttributeError, RuntimeError):  # what MUJOCO_GL names is not here, which is no reason not to simulate
+    _asked, os.environ["MUJOCO_GL"] = os.environ.get("MUJOCO_GL", ""), "disabled"
+    import mujoco
+
+    os.environ["MUJOCO_GL"] = _asked
 
 ASSETS = Path(__file__).parent / "assets"
 
