@@ -36,7 +36,7 @@ pretrain: $(STAMP) ## clips -> published skill library (PRESET=locomotion|all|to
 hlc: $(STAMP) ## published skills -> published controller (TASK=reach)
 	$(BIN)/python -m hlc.train task=$(TASK) $(ARGS)
 
-evaluate: $(STAMP) ## the skill card of a published library (ARGS="skill=humanoid@latest")
+evaluate: $(STAMP) ## the skill card of a published library, shown and in cards/NAME@N (ARGS="skill=humanoid@latest")
 	$(BIN)/python -m pretrain.evaluate $(ARGS)
 
 serve: $(STAMP) ## HTTP service over the store, http://127.0.0.1:8000/docs
@@ -67,6 +67,6 @@ bench-store: $(STAMP) ## measure the skill store
 bench-serve: $(STAMP) ## measure the service beside a plain FastAPI endpoint
 	$(BIN)/python -m benchmarks.serving $(ARGS)
 
-clean: ## remove environment, caches and runs; the store stays
-	rm -rf .venv .cache runs build *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+clean: ## remove environment, caches, runs and cards; the store stays
+	rm -rf .venv .cache runs cards build *.egg-info .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

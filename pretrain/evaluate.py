@@ -1,9 +1,10 @@
 """The skill card of a published library: what it can do, measured on the very graphs that are served.
 
-python -m pretrain.evaluate skill=humanoid@latest out=card/
-python -m pretrain.evaluate humanoid@1 humanoid@2       side by side
+python -m pretrain.evaluate skill=humanoid@latest       printed, and as card.json, CARD.md and pictures in cards/humanoid@1
+python -m pretrain.evaluate humanoid@1 humanoid@2       side by side, a folder each
 python -m pretrain.evaluate humanoid@1 motions=all      by other clips than those it learned from
 store= episodes= seed= json=true                        where from, under what, and as what
+out=FOLDER                                              written there; nowhere by an empty out=
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ MISSED = 0.1  # coverage below which a clip is named as not performed
 DIFFER = 1.2  # diversity below which skills are named as alike: who ignores z has 1
 ENOUGH = 1000  # episodes
 SAMPLED = 10  # every so many steps, windows are kept for fidelity
+CARDS = "cards"  # where a folder for each library is, if none is asked for
 
 
 @dataclass(frozen=True)
@@ -297,8 +299,11 @@ def of_the_run(card: Card) -> Card:
 
 
 def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:
-    """Draw every clip's skill below the card, where this machine can draw. -> what to tell the user."""
-    picture, clips = page.parent / "clips.png", ",".join(card["perform"])
+    """Draw the skill of every clip that the library knows below the card, where this machine can. -> what to tell the user."""
+    known = [clip for clip in card["perform"] if clip in version.manifest.latent.clips]
+    if not known:
+        return f"; no picture of the clips: {version.ref} learned from none of them"
+    picture, clips = page.parent / "clips.png", ",".join(known)
     # in a process of its own: how MuJoCo draws is settled before its first import
     command = [sys.executable, "-m", "pretrain.render", f"skill={version.pinned}", f"clips={clips}", f"out={picture}"]
     drawn = subprocess.run([*command, f"store={store}"], capture_output=True, text=True, check=False)
@@ -312,15 +317,15 @@ def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:
 
 def main(arguments: list[str]) -> int:
     conditions = {"motions": "", "episodes": str(COMMON.episodes), "seed": str(COMMON.seed)}
-    defaults = {"skill": "humanoid@latest", "store": "", **conditions, "json": "false", "out": ""}
+    defaults = {"skill": "humanoid@latest", "store": "", **conditions, "json": "false", "out": CARDS}
     try:
         asked = options([a for a in arguments if "=" in a], defaults)
         refs = [a for a in arguments if "=" not in a] or [asked["skill"]]
         under = Conditions(episodes=whole(asked, "episodes", 2), seed=whole(asked, "seed", 0))
         as_json, out, threads = flag(asked, "json"), Path(asked["out"]), torch.get_num_threads()
-        out.mkdir(parents=True, exist_ok=True)  # here, not after minutes of trials
         store = open_store(asked["store"])
         libraries = [SkillLibrary.open(store, ref, intra_op_num_threads=threads) for ref in dict.fromkeys(refs)]
+        out.mkdir(parents=True, exist_ok=True)  # here, not after minutes of trials
         found = [(skills.version, evaluate(skills, under, asked["motions"])) for skills in libraries]
     except (StoreError, ValueError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
@@ -332,7 +337,7 @@ def main(arguments: list[str]) -> int:
         print(table(cards))
     try:
         for version, card in found if asked["out"] else ():
-            folder = out if len(found) == 1 else out / version.ref
+            folder = out if len(found) == 1 and asked["out"] != CARDS else out / version.ref
             page = write_card(folder, version.ref, table({version.ref: card}), card, version.manifest.latent.clips)
             print(f"wrote {page}{contact_sheet(page, asked['store'], version, card)}", file=sys.stderr)
     except OSError as error:

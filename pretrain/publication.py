@@ -65,5 +65,5 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
         print(f"its card, with plots: {page}", flush=True)
     except (OSError, ValueError) as error:
         undrawn = f"{version.ref} is published, but its card is not drawn: {error}"
-        print(f"{undrawn}. python -m pretrain.evaluate {version.ref} out=card/ draws it", file=sys.stderr)
+        print(f"{undrawn}. python -m pretrain.evaluate {version.ref} draws it", file=sys.stderr)
     return version

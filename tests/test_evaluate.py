@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import re
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import demonstrations
@@ -177,7 +183,7 @@ def test_what_can_be_learned_from_a_dataset_is_in_its_digest(material):
     ],
 )
 def test_a_wrong_argument_is_one_line_that_says_what_is_wanted(argument, said, capsys):
-    assert main([argument, f"store={BUNDLED}"]) == 2
+    assert main([argument, f"store={BUNDLED}", "out="]) == 2
     assert said in capsys.readouterr().err
 
 
@@ -218,6 +224,104 @@ def test_what_cannot_be_read_or_written_is_said_before_the_others_are_measured(c
     assert "nosuch" in capsys.readouterr().err
     assert main(["humanoid@1", f"store={BUNDLED}", "out=pyproject.toml"]) == 2
     assert "pyproject.toml" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def two_clips(tmp_path_factory) -> str:
+    """A recipe of a clip that humanoid@1 has learned from and of one that it has never seen."""
+    recipe = tmp_path_factory.mktemp("recipe") / "two.yaml"
+    files = "".join(f'  - {{file: "pybullet:humanoid3d_{name}.txt"}}\n' for name in ("walk", "backflip"))
+    recipe.write_text(f"name: two\nmirror: false\nmotions:\n{files}")
+    return str(recipe)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command has written to `folder`, and said."""
+
+    folder: Path
+    out: str
+    err: str
+
+    @property
+    def refs(self) -> list[str]:
+        """The libraries of the table."""
+        return self.out.splitlines()[0].split()
+
+
+@pytest.fixture(scope="module")
+def side_by_side(tmp_path_factory, two_clips) -> Said:
+    """Two libraries, measured in little time, as typed in an empty folder."""
+    folder, out, err = tmp_path_factory.mktemp("side_by_side"), StringIO(), StringIO()
+    asked = [f"store={Path(BUNDLED).resolve()}", f"motions={two_clips}", "episodes=2"]
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setenv("PYTHONPATH", str(Path.cwd()))
+        patch.chdir(folder)
+        assert main(["humanoid@1", "humanoid-all@1", *asked]) == 0, err.getvalue()
+    return Said(folder, out.getvalue(), err.getvalue())
+
+
+def test_two_libraries_are_two_columns_of_a_table_and_a_folder_each(side_by_side):
+    refs = ["humanoid@1", "humanoid-all@1"]
+    cards = [json.loads((side_by_side.folder / "cards" / ref / "card.json").read_text()) for ref in refs]
+    assert side_by_side.refs == refs
+    assert {path.name for path in (side_by_side.folder / "cards").iterdir()} == set(refs)
+    (line,) = (line for line in side_by_side.out.splitlines() if line.startswith("coverage"))
+    assert [float(x) for x in line.split()[1:]] == pytest.approx([card["coverage"] for card in cards], abs=0.006)
+    assert cards[0]["coverage"] != cards[1]["coverage"]
+
+
+def test_a_card_is_a_page_with_the_table_and_every_picture_that_it_shows(side_by_side):
+    for ref in side_by_side.refs:
+        folder = side_by_side.folder / "cards" / ref
+        text = (folder / "CARD.md").read_text()
+        assert text.startswith(f"# {ref}\n")
+        assert "skill recovery" in text
+        pictures = re.findall(r"\]\((.+?\.png)\)", text)
+        assert {"coverage.png", "latents.png", "falls.png"} <= set(pictures)
+        assert all((folder / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
+        assert f"wrote cards/{ref}/CARD.md" in side_by_side.err
+
+
+def test_the_clips_that_a_library_has_learned_from_are_drawn_and_no_others(side_by_side):
+    if "no rendering here" in side_by_side.err:
+        pytest.skip(side_by_side.err)
+    for ref, drawn in (("humanoid@1", "walk"), ("humanoid-all@1", "walk,backflip")):
+        folder = side_by_side.folder / "cards" / ref
+        assert f"held for four seconds: {drawn}\n" in (folder / "CARD.md").read_text()
+        with Image.open(folder / "clips.png") as picture:
+            assert picture.size == (900, 240 * len(drawn.split(",")))
+            assert len(picture.convert("RGB").getcolors(1 << 20) or ()) > 50
+
+
+@pytest.fixture
+def measured(monkeypatch) -> None:
+    """A library's card is the published one, at once."""
+    monkeypatch.setattr(
+        "pretrain.evaluate.evaluate", lambda skills, *_: {**skills.version.manifest.card, "caveats": []}
+    )
+
+
+@pytest.mark.usefixtures("measured")
+def test_where_nothing_can_be_drawn_a_line_says_so_and_the_card_is_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MUJOCO_GL", "disabled")
+    assert main(["humanoid@1", f"store={BUNDLED}", f"out={tmp_path}/card"]) == 0
+    (said,) = capsys.readouterr().err.splitlines()
+    page = tmp_path / "card" / "CARD.md"
+    assert said.startswith(f"wrote {page}; no picture of the clips: no rendering here (MUJOCO_GL=disabled: ")
+    assert said.endswith("; install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa")
+    assert json.loads((tmp_path / "card" / "card.json").read_text())["survival"] > 0.9
+    assert {path.name for path in page.parent.glob("*.png")} >= {"coverage.png", "latents.png", "falls.png"}
+    assert "clips.png" not in page.read_text()
+
+
+@pytest.mark.usefixtures("measured")
+def test_nothing_is_written_where_nowhere_is_asked_for(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["humanoid@1", f"store={BUNDLED}", "out="]) == 0
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().out.split()[0] == "humanoid@1"
 
 
 def test_a_clips_own_latent_belongs_to_it(every_clip):

@@ -125,7 +125,7 @@ def test_acting_is_invariant_to_place_and_scale_of_z(skills):
 
 
 def test_evaluating_the_published_bytes_gives_the_published_card(skills):
-    run = python("-m", "pretrain.evaluate", "skill=toy", f"store={skills.root}", "episodes=32", "json=true")
+    run = python("-m", "pretrain.evaluate", "skill=toy", f"store={skills.root}", "episodes=32", "json=true", "out=")
     assert run.returncode == 0, run.stderr
     card = skills.resolve("toy").manifest.card
     again = json.loads(run.stdout)
