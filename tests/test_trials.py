@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
+from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import Demos, demonstrations
-from pretrain.evaluate import Conditions, clip_jerk, fidelity, nearest_clip, world
+from pretrain.coverage import Coverage, coverage_targets
+from pretrain.evaluate import Conditions, Episodes, clip_jerk, fidelity, nearest_clip, random_skill_episodes, world
+from pretrain.material import Material
+from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
@@ -17,7 +24,7 @@ from skills_store.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 
 DIM = 4
-WALK, RUN = 0, 2
+WALK, RUN, FORWARD = 0, 2, 4
 
 
 @pytest.fixture
@@ -85,20 +92,21 @@ def test_diversity_begins_at_four_moments_of_each_clip(humanoid, library, frame_
     assert torch.cat(begun).unique().tolist() == pytest.approx([0.125, 0.375, 0.625, 0.875])
 
 
+class Player:
+    """Aims along each world's clip. It keeps time itself, which no skill can."""
+
+    def __init__(self, library: MotionLibrary, clips: torch.Tensor):
+        self.library, self.clips, self.steps = library, clips, 0
+
+    def __call__(self, state: np.ndarray, z: np.ndarray) -> np.ndarray:
+        self.steps += 1
+        ahead = self.library.at(self.clips, torch.full(self.clips.shape, (self.steps + 2) / 30))
+        return ahead.joint_pos.numpy()
+
+
 def test_playing_a_clip_back_performs_it_and_standing_does_not(humanoid, library, rng):
-    class Player:
-        """Aims along each world's clip. It keeps time itself, which no skill can."""
-
-        def __init__(self, clips: list[int]):
-            self.clips, self.steps = torch.tensor(clips).repeat_interleave(REPEATS), 0
-
-        def __call__(self, state: np.ndarray, z: np.ndarray) -> np.ndarray:
-            self.steps += 1
-            ahead = library.at(self.clips, torch.full(self.clips.shape, (self.steps + 2) / 30))
-            return ahead.joint_pos.numpy()
-
     make, latents = maker(humanoid, library, 1.0), {WALK: torch.ones(DIM), 6: torch.ones(DIM)}
-    played = performance(Player([WALK, 6]), make, latents, rng)
+    played = performance(Player(library, torch.tensor([WALK, 6]).repeat_interleave(REPEATS)), make, latents, rng)
     stood = performance(standing, make, latents, rng)
     assert set(played) == {library.names[WALK], library.names[6]}
     for clip, result in played.items():
@@ -177,6 +185,59 @@ def test_clips_are_as_faithful_as_it_gets_and_noise_is_not(material, skeleton, r
     noisy = demos.windows + scale * torch.randn(demos.windows.shape, generator=rng)
     assert frechet_ratio(noisy, demos, scale) > 1
     assert frechet_ratio(demos.windows[demos.clip == WALK], demos, scale) > 0.5
+
+
+def under_random_skills(make, material: Material, act, encode) -> Episodes:
+    """16 worlds from the first frame of the forward walk to its last, of a library of `act` and `encode`."""
+    library, env, rng = material.library, make(16), torch.Generator().manual_seed(0)
+    env.episode_length = int(library.lengths[FORWARD])
+    env.reset = lambda ids: env.begin(ids, torch.full_like(ids, FORWARD), torch.zeros(len(ids)))
+    pooled = np.eye(DIM, dtype=np.float32)[0]
+    skills: Any = SimpleNamespace(
+        act=act, encode=encode, embed=lambda states: SimpleNamespace(pooled=pooled), discriminator=None
+    )
+    coverage = Coverage(*coverage_targets(material.dataset.clips, library, 3))
+    return random_skill_episodes(skills, env, LatentSchedule(DIM, 5, 30, 0.0), coverage, rng)
+
+
+class Asked:
+    """A policy that keeps what it was asked for, and an encoder that answers with it, or at a right angle to it."""
+
+    z = np.zeros((0, DIM), np.float32)
+
+    def act(self, state: np.ndarray, z: np.ndarray) -> np.ndarray:
+        self.z = z
+        return standing(state, z)
+
+    def same(self, states: np.ndarray) -> np.ndarray:
+        return self.z
+
+    def orthogonal(self, states: np.ndarray) -> np.ndarray:
+        return self.z[:, [1, 0, 3, 2]] * np.array([1, -1, 1, -1], np.float32)
+
+
+def test_skill_recovery_is_one_where_the_encoder_tells_z_and_none_where_it_tells_another(humanoid, material):
+    make, asked = maker(humanoid, material.library, 1.0), Asked()
+    told = under_random_skills(make, material, asked.act, asked.same)
+    torch.testing.assert_close(told.agreement, torch.ones(16))
+    astray = under_random_skills(make, material, asked.act, asked.orthogonal)
+    torch.testing.assert_close(astray.agreement, torch.zeros(16))
+
+
+def test_a_clip_played_back_is_about_as_smooth_as_it_is_and_noise_is_far_rougher(humanoid, material):
+    make, library = maker(humanoid, material.library, 1.0), material.library
+    noise = np.random.default_rng(0)
+
+    def jitter(state: np.ndarray, z: np.ndarray) -> np.ndarray:
+        return noise.normal(size=(len(state), 28)).astype(np.float32)
+
+    def smoothness(act) -> float:
+        episodes = under_random_skills(make, material, act, lambda states: np.zeros((16, DIM), np.float32))
+        return float(episodes.jerk.mean()) / clip_jerk(library, [FORWARD])
+
+    played = smoothness(Player(library, torch.full((16,), FORWARD)))
+    assert played == pytest.approx(1, abs=0.25)  # the other walk jerks 1.7 times as much as this one
+    assert smoothness(jitter) > 20 * played
 
 
 def test_the_run_is_the_jerkiest(library):
