@@ -307,6 +307,24 @@ def test_getting_up_is_trained_where_a_clip_shows_it_and_is_on_the_card(rising, 
     card = Store(tmp_path / "store").resolve("toy").manifest.card
     assert card["survival"] * card["detail"]["episode_steps"] >= 90  # who falls at once still has three seconds
     assert set(card["survival_per_clip"]) == {"walk", "getup_faceup"}
+    assert any(THIN in line for line in card["caveats"])
+    assert any(line.startswith("16 episodes, fewer than ") for line in card["caveats"])
+
+
+THIN = "too little for skills that differ"
+
+
+def test_one_clip_is_a_library_too_whose_card_says_how_little_it_is(tmp_path, capsys):
+    recipe, where = tmp_path / "one.yaml", (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
+    recipe.write_text('name: one\nmirror: false\nmotions:\n  - {file: "pybullet:humanoid3d_walk.txt"}\n')
+    little = ("samples=512", "eval.episodes=8", "threads=1", *SMALL)
+    assert main(["preset=toy", f"motions={recipe}", *little, *where]) == 0, capsys.readouterr().err
+    manifest = Store(tmp_path / "store").resolve("toy").manifest
+    assert [clip.name for clip in manifest.lineage.clips] == list(manifest.latent.clips) == ["walk"]
+    (said,) = (line for line in manifest.card["caveats"] if THIN in line)
+    assert said.startswith("1 clip(s), 1.3 s")
+    assert set(manifest.card["perform"]) == {"walk"}
+    assert manifest.card["diversity"]["ratio"] is None  # of one clip, over what lies between two
 
 
 def learned(folder: Path) -> list[dict[str, float]]:
