@@ -165,9 +165,9 @@ def test_the_log_tells_moves_and_deletions_in_their_order(store: Store) -> None:
 
 
 def test_a_receipt_for_a_deleted_version_counts_for_nothing(store: Store, tmp_path: Path) -> None:
-    version = store.resolve("humanoid@1")
-    receipt.note(tmp_path, version, 100)
-    store.delete("humanoid@1", "old")
+    version = receipt.publish(tmp_path, store, tiny.skills_manifest(), tiny.skills_files(9), 100)
+    assert receipt.noted(tmp_path, store, 100) == version
+    store.delete(version.ref, "old")
     assert receipt.noted(tmp_path, store, 100) is None
 
 
