@@ -52,8 +52,8 @@ format: $(STAMP) ## rewrite to the project's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-test: $(STAMP) ## all tests but the slow ones
-	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+test: $(STAMP) ## all tests but the slow ones, on two cores
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile $(ARGS)
 
 test-slow: $(STAMP) ## long evidence
 	$(BIN)/python -m pytest -m slow $(ARGS)
