@@ -21,7 +21,8 @@ import matplotlib.pyplot as plt
 
 from pretrain.assembly import build
 from pretrain.config import PretrainConfig
-from pretrain.evaluate import Conditions, skill_card
+from pretrain.episodes import Conditions
+from pretrain.evaluate import skill_card
 from pretrain.material import load_material
 from pretrain.publication import draft
 from pretrain.rl import checkpoint

@@ -12,143 +12,46 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
-from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import Demos
 from pretrain.card import COVERED, Card, write_card
 from pretrain.characters.state import CharacterState, unflat
 from pretrain.coverage import Coverage, coverage_targets
-from pretrain.material import Material, control_steps, material_of, other_material
+from pretrain.episodes import (
+    BURN_IN,
+    COMMON,
+    Conditions,
+    begun_in,
+    nearest_clip,
+    of_episodes,
+    random_skill_episodes,
+    redrawn,
+    world,
+)
+from pretrain.material import Material, material_of, other_material
 from pretrain.measures import frechet, interval, jerk, mean, share_interval
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary
 from pretrain.motion.recipe import Dataset
 from pretrain.rl.run import flag, options, whole
-from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
-from pretrain.sim.falls import NOBODY, Protection
-from pretrain.sim.ground import ground_of
 from pretrain.table import table
-from pretrain.trials import PATIENCE, Like, anyone, diversity, performance, recovery, wander
+from pretrain.trials import diversity, performance, recovery
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
 from skills_store.opening import open_store
 from skills_store.version import Version
 
-# A rollout begins in a clip's state: its first second would cover that clip for nothing.
-BURN_IN = control_steps(1.0)
 FALLEN = 512  # worlds that are pushed, and laid down
 MISSED = 0.1  # coverage below which a clip is named as not performed
 DIFFER = 1.2  # diversity below which skills are named as alike: who ignores z has 1
 ENOUGH = 1000  # episodes
-SAMPLED = 10  # every so many steps, windows are kept for fidelity
 CARDS = "cards"  # where a folder for each library is, if none is asked for
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """What a card is measured under. All cards share the defaults, or they could not be compared."""
-
-    episodes: int = 1024
-    seed: int = 1234
-    seconds: float = 10.0  # of an episode
-    longest_skill: float = 5.0  # s between two random skills, at most
-    engine: str = "mujoco"
-    threads: int = 0
-
-
-COMMON = Conditions()
-
-
-@dataclass(frozen=True)
-class Episodes:
-    """Random-skill rollouts of E worlds over T steps; rows after a fall are not counted."""
-
-    clip: Tensor  # (E,) index of the clip each began in
-    lengths: Tensor  # (E,) steps before a fall
-    falls: Tensor  # (E,) times that one began to fall, got up from or not
-    rose: Tensor  # (F,) of those who fell and lay: whether they were up again in time
-    agreement: Tensor  # (E,) mean <z, enc(window)> while standing
-    style: Tensor | None  # (E,) mean likeness to the clips while standing, where the library can tell
-    speed: Tensor  # (E,) mean horizontal speed while standing, m/s
-    coverage: dict[str, float]
-    jerk: Tensor  # (E,) mean absolute jerk of the joints while standing, rad/s^3
-    windows: Tensor  # (M, W * F) a sample of the style windows while standing
-
-
-def world(skills: SkillLibrary, material: Material, n: int, under: Conditions, rng: Generator) -> CharacterEnv:
-    """`n` characters that begin in the clips; where some of these rise, they all have time to."""
-    rising = ground_of(material.library, material.character.skeleton).rising.any()
-    return CharacterEnv(
-        make_backend(under.engine, material.character, n, under.threads),
-        material.character.skeleton,
-        material.library,
-        window=skills.window_length,
-        episode_length=control_steps(under.seconds),
-        rng=rng,
-        protection=Protection(PATIENCE, share=1.0) if rising else NOBODY,
-    )
-
-
-def redrawn(skills: SkillLibrary, under: Conditions) -> LatentSchedule:
-    """Random skills, each for a random while."""
-    return LatentSchedule(skills.latent_dim, 1, control_steps(under.longest_skill), 0.0)
-
-
-def random_skill_episodes(
-    skills: SkillLibrary, env: CharacterEnv, schedule: LatentSchedule, coverage: Coverage, rng: Generator
-) -> Episodes:
-    """What `wander` shows of the policy, which is deterministic."""
-    n, like = env.num_envs, nearest_clip(skills, env)
-    counted, agreement, likeness = torch.zeros(n), torch.zeros(n), torch.zeros(n)
-    speed, jolts, falls = torch.zeros(n), torch.zeros(n), torch.zeros(n)
-    up_before, asked = torch.ones(n, dtype=torch.bool), None
-    angles: list[Tensor] = []
-    sample: list[Tensor] = []
-    rose: list[Tensor] = []
-    env.reset(torch.arange(n))
-    begun = env.clip.clone()  # a world that breaks begins anew, in another
-    for step, (_, z, standing) in enumerate(wander(skills.act, env, schedule, rng, like)):
-        states = env.states.numpy()
-        before, asked = asked, like(z)
-        # who crawls and is asked to walk is on the ground, but has not fallen
-        same = torch.ones(n, dtype=torch.bool) if before is None or asked is None else before == asked
-        falls += up_before & same & (env.falls.down == 1)
-        lay = up_before & (falls > 0) & (env.falls.rose | env.falls.stayed)
-        rose.append(env.falls.rose[lay].float())
-        up_before = standing
-        agreement += standing * (torch.from_numpy(skills.encode(states)) * z).sum(-1)
-        if skills.discriminator is not None:
-            likeness += standing * torch.from_numpy(skills.style(states))
-        speed += standing * env.state().root_vel[:, :2].norm(dim=-1)
-        counted += standing
-        angles = [*angles[-3:], env.state().joint_pos.clone()]
-        if len(angles) == 4:
-            jolts += standing * jerk(torch.stack(angles), CONTROL_RATE)
-        if step >= BURN_IN:
-            coverage.see(env.windows()[standing])
-            if step % SAMPLED == 0:
-                sample.append(env.windows()[standing])
-    steps_up = counted.clamp_min(1)
-    smooth = jolts / (counted - 3).clamp_min(1)
-    return Episodes(
-        clip=begun,
-        lengths=counted,
-        falls=falls,
-        rose=torch.cat(rose),
-        agreement=agreement / steps_up,
-        style=likeness / steps_up if skills.discriminator is not None else None,
-        speed=speed / steps_up,
-        coverage=coverage.per_clip(),
-        jerk=smooth,
-        windows=torch.cat([*sample, env.windows()[:0]]),
-    )
 
 
 def fidelity(windows: Tensor, demos: Demos, scale: Tensor) -> float | None:
@@ -212,32 +115,6 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
     return {**card, "caveats": caveats(card, material.dataset)}
 
 
-def of_episodes(episodes: Episodes, under: Conditions) -> Card:
-    """n and a 95 % interval of each mean over random-skill episodes, and how many fell in each second."""
-    steps = control_steps(under.seconds)
-    fell = episodes.lengths[episodes.lengths < steps] / CONTROL_RATE
-    return {
-        "survival": interval(episodes.lengths / steps),
-        "skill_recovery": interval(episodes.agreement),
-        **({} if episodes.style is None else {"style": interval(episodes.style)}),
-        "speed": interval(episodes.speed),
-        "jerk": interval(episodes.jerk),
-        "falls_per_second": torch.histc(fell, bins=round(under.seconds), max=under.seconds).tolist(),
-        "episode_steps": steps,
-    }
-
-
-def nearest_clip(skills: SkillLibrary, env: CharacterEnv) -> Like:
-    """The clip whose own latent is nearest, as in training, where it matters for what a fall is."""
-    library = env.library
-    if not env.falls.ground.rising.any():
-        return anyone
-    clips = library.frames.numpy()
-    spans = zip(library.starts.tolist(), library.lengths.tolist(), strict=True)
-    own = torch.from_numpy(np.stack([skills.embed(clips[start : start + length]).pooled for start, length in spans]))
-    return lambda z: (z @ own.T).argmax(-1)
-
-
 def caveats(card: Card, dataset: Dataset) -> list[str]:
     """What a reader of the card should know before trusting it, a sentence each."""
     clips = dataset.originals
@@ -258,15 +135,6 @@ def caveats(card: Card, dataset: Dataset) -> list[str]:
         *missed,
         *partly,
     ]
-
-
-def begun_in(clip: Tensor, survival: Tensor, names: tuple[str, ...]) -> dict[str, Tensor]:
-    """Survival of the episodes (E,) that began in each clip or in its mirror image; clips nobody began in are left out."""
-    groups: dict[str, list[int]] = {}
-    for index, name in enumerate(names):
-        groups.setdefault(name.removesuffix("_mirror"), []).append(index)
-    members = {name: torch.isin(clip, torch.tensor(indices)) for name, indices in groups.items()}
-    return {name: survival[those] for name, those in members.items() if those.any()}
 
 
 def clip_jerk(library: MotionLibrary, clips: list[int]) -> float:

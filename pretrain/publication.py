@@ -11,7 +11,8 @@ import torch
 from pretrain.assembly import SkillTraining
 from pretrain.card import learning, write_card
 from pretrain.config import PretrainConfig
-from pretrain.evaluate import Conditions, skill_card
+from pretrain.episodes import Conditions
+from pretrain.evaluate import skill_card
 from pretrain.export import build_manifest, export_nets
 from pretrain.material import Material
 from pretrain.rl.run import logged

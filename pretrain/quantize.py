@@ -15,16 +15,8 @@ import torch
 
 from pretrain.card import Card
 from pretrain.coverage import Coverage, coverage_targets
-from pretrain.evaluate import (
-    COMMON,
-    Conditions,
-    nearest_clip,
-    of_the_run,
-    random_skill_episodes,
-    redrawn,
-    skill_card,
-    world,
-)
+from pretrain.episodes import COMMON, Conditions, nearest_clip, random_skill_episodes, redrawn, world
+from pretrain.evaluate import of_the_run, skill_card
 from pretrain.int8 import in_int8
 from pretrain.material import Material, material_of
 from pretrain.motion.provenance import lineage

@@ -20,17 +20,8 @@ from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import demonstrations
 from pretrain.characters.character import Character
 from pretrain.coverage import Coverage, coverage_targets
-from pretrain.evaluate import (
-    Conditions,
-    Episodes,
-    begun_in,
-    clip_embeddings,
-    evaluate,
-    main,
-    nearest_clip,
-    random_skill_episodes,
-    world,
-)
+from pretrain.episodes import Conditions, Episodes, begun_in, nearest_clip, random_skill_episodes, world
+from pretrain.evaluate import clip_embeddings, evaluate, main
 from pretrain.material import Material, material_of
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv

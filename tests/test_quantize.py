@@ -8,7 +8,8 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from pretrain.evaluate import Conditions, of_the_run
+from pretrain.episodes import Conditions
+from pretrain.evaluate import of_the_run
 from pretrain.int8 import in_int8
 from pretrain.quantize import Quantised, accept, described, files, main, quantised
 from skills_store.admission import gate

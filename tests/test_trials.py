@@ -12,7 +12,8 @@ import torch
 from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import Demos, demonstrations
 from pretrain.coverage import Coverage, coverage_targets
-from pretrain.evaluate import Conditions, Episodes, clip_jerk, fidelity, nearest_clip, random_skill_episodes, world
+from pretrain.episodes import Conditions, Episodes, nearest_clip, random_skill_episodes, world
+from pretrain.evaluate import clip_jerk, fidelity
 from pretrain.material import Material
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
