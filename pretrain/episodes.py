@@ -83,7 +83,7 @@ def random_skill_episodes(
     n, like = env.num_envs, nearest_clip(skills, env)
     counted, agreement, likeness = torch.zeros(n), torch.zeros(n), torch.zeros(n)
     speed, jolts, falls = torch.zeros(n), torch.zeros(n), torch.zeros(n)
-    up_before, asked = torch.ones(n, dtype=torch.bool), None
+    up_before, fallen, asked = torch.ones(n, dtype=torch.bool), torch.zeros(n, dtype=torch.bool), None
     angles: list[Tensor] = []
     sample: list[Tensor] = []
     rose: list[Tensor] = []
@@ -94,9 +94,11 @@ def random_skill_episodes(
         before, asked = asked, like(z)
         # who crawls and is asked to walk is on the ground, but has not fallen
         same = torch.ones(n, dtype=torch.bool) if before is None or asked is None else before == asked
-        falls += up_before & same & (env.falls.down == 1)
-        lay = up_before & (falls > 0) & (env.falls.rose | env.falls.stayed)
+        began = up_before & same & (env.falls.down == 1)
+        falls, fallen = falls + began, fallen | began
+        lay = up_before & fallen & (env.falls.rose | env.falls.stayed)
         rose.append(env.falls.rose[lay].float())
+        fallen &= env.falls.down > 0
         up_before = standing
         agreement += standing * (torch.from_numpy(skills.encode(states)) * z).sum(-1)
         if skills.discriminator is not None:

@@ -4,7 +4,8 @@ python -m pretrain.evaluate skill=humanoid@latest       printed, and as card.jso
 python -m pretrain.evaluate humanoid@1 humanoid@2       side by side, a folder each
 python -m pretrain.evaluate humanoid@1 motions=all      by other clips than those it learned from
 store= episodes= seed= json=true                        where from, under what, and as what
-out=FOLDER                                              written there; nowhere by an empty out=
+out=FOLDER                                              written there; nowhere by an empty out=. Without it, what of motions,
+                                                        episodes and seed is not the usual is in the folder's name
 """
 
 from __future__ import annotations
@@ -123,15 +124,13 @@ def caveats(card: Card, dataset: Dataset) -> list[str]:
     missed = [f"{name} is not performed under random skills" for name, share in shares if share < MISSED]
     partly = [f"{name} is covered to {share:.2f} only" for name, share in shares if MISSED <= share < COVERED]
     apart = card["diversity"]["over_repeat"]
-    alike = (
-        f"skills hardly differ: under different z rollouts are {apart or 0:.2f} times as far apart as under the same"
-    )
+    alike = "skills hardly differ: under different z rollouts are {:.2f} times as far apart as under the same"
     short = [f"{card['detail']['survival']['n']} episodes, fewer than {ENOUGH}"]
     return [
         *(few if len(clips) < 3 else []),
         *(short if card["detail"]["survival"]["n"] < ENOUGH else []),
         *dataset.doubts,
-        *([alike] if apart is not None and apart < DIFFER else []),
+        *([alike.format(apart)] if apart is not None and apart < DIFFER else []),
         *missed,
         *partly,
     ]
@@ -179,7 +178,8 @@ def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:
         reason = (drawn.stderr.strip().splitlines() or ["no reason given"])[-1]
         return f"; no picture of the clips: {reason}"
     with page.open("a") as file:
-        file.write(f"## Each clip's latent, held for four seconds: {clips}\n\n![clips](clips.png)\n")
+        caption = f"Each clip's latent, held for four seconds; who stays in place is drawn side by side: {clips}"
+        file.write(f"## {caption}\n\n![clips](clips.png)\n")
     return f" and {picture}"
 
 
@@ -190,6 +190,8 @@ def main(arguments: list[str]) -> int:
         asked = options([a for a in arguments if "=" in a], defaults)
         refs = [a for a in arguments if "=" not in a] or [asked["skill"]]
         under = Conditions(episodes=whole(asked, "episodes", 2), seed=whole(asked, "seed", 0))
+        # a quick look, or one by other clips, does not replace the card
+        unusual = [Path(asked[name]).stem for name, usual in conditions.items() if asked[name] != usual]
         as_json, out, threads = flag(asked, "json"), Path(asked["out"]), torch.get_num_threads()
         store = open_store(asked["store"])
         libraries = [SkillLibrary.open(store, ref, intra_op_num_threads=threads) for ref in dict.fromkeys(refs)]
@@ -205,7 +207,7 @@ def main(arguments: list[str]) -> int:
         print(table(cards))
     try:
         for version, card in found if asked["out"] else ():
-            folder = out if len(found) == 1 and asked["out"] != CARDS else out / version.ref
+            folder = out if len(found) == 1 and asked["out"] != CARDS else out / "-".join([version.ref, *unusual])
             page = write_card(folder, version.ref, table({version.ref: card}), card, version.manifest.latent.clips)
             print(f"wrote {page}{contact_sheet(page, asked['store'], version, card)}", file=sys.stderr)
     except OSError as error:

@@ -55,7 +55,7 @@ def rollout(skills: SkillLibrary, material: Material, clip: str) -> list[Charact
 
 
 def apart(states: Sequence[CharacterState]) -> list[CharacterState]:
-    """`states` (1, ...) of one character after each other, moved along x until they are APART; those that are stay."""
+    """`states` (1, ...) of one character after each other, moved along x until they are APART on average, if they are not."""
     gaps = max(1, len(states) - 1)
     travelled = float(states[-1].root_pos[0, 0] - states[0].root_pos[0, 0])
     more = max(0.0, APART - abs(travelled) / gaps) * (1 if travelled >= 0 else -1)

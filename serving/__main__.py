@@ -40,6 +40,7 @@ def main() -> int:
     host, port = listening.getsockname()[:2]
     scheme = "https" if settings.tls_cert else "http"
     print(f"Repertoire on {scheme}://{host}:{port} (docs: /docs) serves {_skills(settings)}", flush=True)
+    os.environ["REPERTOIRE_STORE"] = str(settings.store)  # a worker begun after the first publish serves no other
     with _sharing(settings.workers):
         config = uvicorn.Config(
             app if settings.workers == 1 else "serving.__main__:worker",
@@ -88,7 +89,7 @@ def _skills(settings: Settings) -> str:
         names = open_store(settings.store).names()
     except (StoreError, OSError) as error:
         return f"nothing: {error}"
-    if settings.store == BUNDLED:
+    if settings.store == BUNDLED and not os.environ.get("REPERTOIRE_STORE"):
         return f"what comes with the project, {', '.join(names)}; what you publish, once it is started again"
     return ", ".join(names) or f"nothing yet: {settings.store} has no skills (make pretrain publishes one)"
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from skills_store.disk.durable import sync_dir
 from skills_store.errors import Unknown
 from skills_store.manifest import Manifest
 from skills_store.store import Store, pinned
@@ -29,9 +31,11 @@ def publish(folder: Path, store: Store, manifest: Manifest, files: Mapping[str, 
             file.flush()
             os.fsync(file.fileno())  # as the store does: after a power cut no version is there without it
         whole.replace(folder / FILE)
+        sync_dir(folder)
     except OSError as error:
-        whole.unlink(missing_ok=True)
-        raise OSError(f"{folder / FILE} not written: {error.strerror}; nothing is published") from error
+        with suppress(OSError):
+            whole.unlink(missing_ok=True)
+        raise OSError(f"{folder / FILE} not written: {error.strerror or error}; nothing is published") from error
     return store.publish(manifest, files)
 
 

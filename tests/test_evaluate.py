@@ -20,7 +20,7 @@ from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import demonstrations
 from pretrain.characters.character import Character
 from pretrain.coverage import Coverage, coverage_targets
-from pretrain.episodes import Conditions, Episodes, begun_in, nearest_clip, random_skill_episodes, world
+from pretrain.episodes import Conditions, Episodes, begun_in, nearest_clip, random_skill_episodes, redrawn, world
 from pretrain.evaluate import clip_embeddings, evaluate, main
 from pretrain.material import Material, material_of
 from pretrain.sim.backend import make_backend
@@ -95,6 +95,10 @@ def test_who_lies_stands_again_in_the_bundled_library_of_all_clips():
 
     like = nearest_clip(skills, make_env(1))
     assert recovery(skills.act, make_env, skills.latent_dim, 48, rng, like)["fall"].mean() > 0.7
+    coverage = Coverage(*coverage_targets(material.dataset.clips, material.library, WINDOW))
+    episodes = random_skill_episodes(skills, make_env(48), redrawn(skills, under), coverage, rng)
+    assert 48 < len(episodes.rose) <= episodes.falls.sum()  # they fall every few seconds, and not all of them lie
+    assert episodes.rose.mean() > 0.9
 
 
 def limp_episodes(clips: Material, humanoid: Character, protection: Protection) -> Episodes:
@@ -234,6 +238,10 @@ class Said:
     out: str
     err: str
 
+    def page(self, ref: str) -> Path:
+        """Of two episodes by the recipe `two`, which its folder says."""
+        return self.folder / "cards" / f"{ref}-two-2" / "CARD.md"
+
     @property
     def refs(self) -> list[str]:
         """The libraries of the table."""
@@ -255,9 +263,9 @@ def side_by_side(tmp_path_factory, two_clips) -> Said:
 
 def test_two_libraries_are_two_columns_of_a_table_and_a_folder_each(side_by_side):
     refs = ["humanoid@1", "humanoid-all@1"]
-    cards = [json.loads((side_by_side.folder / "cards" / ref / "card.json").read_text()) for ref in refs]
+    cards = [json.loads((side_by_side.page(ref).parent / "card.json").read_text()) for ref in refs]
     assert side_by_side.refs == refs
-    assert {path.name for path in (side_by_side.folder / "cards").iterdir()} == set(refs)
+    assert {path.name for path in (side_by_side.folder / "cards").iterdir()} == {f"{ref}-two-2" for ref in refs}
     (line,) = (line for line in side_by_side.out.splitlines() if line.startswith("coverage"))
     assert [float(x) for x in line.split()[1:]] == pytest.approx([card["coverage"] for card in cards], abs=0.006)
     assert cards[0]["coverage"] != cards[1]["coverage"]
@@ -265,22 +273,22 @@ def test_two_libraries_are_two_columns_of_a_table_and_a_folder_each(side_by_side
 
 def test_a_card_is_a_page_with_the_table_and_every_picture_that_it_shows(side_by_side):
     for ref in side_by_side.refs:
-        folder = side_by_side.folder / "cards" / ref
-        text = (folder / "CARD.md").read_text()
+        folder = side_by_side.page(ref).parent
+        text = side_by_side.page(ref).read_text()
         assert text.startswith(f"# {ref}\n")
         assert "skill recovery" in text
         pictures = re.findall(r"\]\((.+?\.png)\)", text)
         assert {"coverage.png", "latents.png", "falls.png"} <= set(pictures)
         assert all((folder / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
-        assert f"wrote cards/{ref}/CARD.md" in side_by_side.err
+        assert f"wrote cards/{ref}-two-2/CARD.md" in side_by_side.err
 
 
 def test_the_clips_that_a_library_has_learned_from_are_drawn_and_no_others(side_by_side):
     if "no rendering here" in side_by_side.err:
         pytest.skip(side_by_side.err)
     for ref, drawn in (("humanoid@1", "walk"), ("humanoid-all@1", "walk,backflip")):
-        folder = side_by_side.folder / "cards" / ref
-        assert f"held for four seconds: {drawn}\n" in (folder / "CARD.md").read_text()
+        folder = side_by_side.page(ref).parent
+        assert f"drawn side by side: {drawn}\n" in side_by_side.page(ref).read_text()
         with Image.open(folder / "clips.png") as picture:
             assert picture.size == (900, 240 * len(drawn.split(",")))
             assert len(picture.convert("RGB").getcolors(1 << 20) or ()) > 50

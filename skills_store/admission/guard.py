@@ -28,9 +28,9 @@ def worse(target: Manifest, current: Manifest) -> tuple[str, ...]:
         if before is None:
             continue
         if after is None:
-            found.append(f"{name}, which is no number of its card (now {before:.3g})")
+            found.append(f"{name}, which is no number of its card (now {before:.6g})")
         elif after < before:
-            found.append(f"{name}, {after:.3g} instead of {before:.3g}")
+            found.append(f"{name}, {after:.6g} instead of {before:.6g}")
     return tuple(found)
 
 

@@ -50,6 +50,7 @@ def test_prod_stays_where_it_is(store: Store, measure: str, value: float | None)
     [
         ("recovery.fall", {"recovery": {"fall": 0.96}}, {"recovery": {"fall": 0.5}}),
         ("recovery.fall", {"recovery": {"fall": 0.96}}, {"recovery": None}),
+        ("n, 1020 instead of 1024", {"detail": {"survival": {"n": 1024}}}, {"detail": {"survival": {"n": 1020}}}),
         ("detail.survival.n", {"detail": {"survival": {"n": 1024}}}, {"detail": {"survival": {"n": 2}}}),
     ],
 )
