@@ -108,6 +108,8 @@ def main(arguments: list[str]) -> int:
     defaults = {"skill": "humanoid@latest", "store": "", "clips": "", "out": "skills.png"}
     try:
         asked = options(arguments, defaults)
+        if not asked["out"].endswith(".png"):
+            raise ValueError(f"out={asked['out']}: name a .png")
         skills = SkillLibrary.open(open_store(asked["store"]), asked["skill"])
         material = material_of(skills.version.manifest, skills.window_length)
         clips = [clip.name for clip in material.dataset.originals][:SHOWN]

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from pretrain.characters.state import unflat
-from pretrain.render import APART, ELEVATION, HEIGHT, MARGIN, VIEW, WIDTH, apart, side_view
+from pretrain.render import APART, ELEVATION, HEIGHT, MARGIN, VIEW, WIDTH, apart, main, side_view
 from skills_store.store import BUNDLED
 
 
@@ -41,6 +41,11 @@ def test_who_stays_in_place_is_drawn_side_by_side_and_who_travels_where_it_was(p
     places = torch.cat([state.root_pos for state in apart(states)])
     assert places[:, 0].diff().numpy() == pytest.approx(shown)
     assert (places[:, 1:] == torch.tensor([2.0, 0.9])).all()
+
+
+def test_a_picture_of_another_kind_is_refused_before_anything_is_drawn(capsys):
+    assert main(["out=walk.jpg"]) == 2
+    assert capsys.readouterr().err == "out=walk.jpg: name a .png\n"
 
 
 @pytest.mark.parametrize("gl", ["disabled", "osmesa", "glfw"])

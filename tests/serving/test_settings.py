@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from socket import socket
 
 import pytest
+import uvicorn
 
-from serving.__main__ import _skills
+from serving.__main__ import _skills, main
 from serving.settings import Settings
 from skills_store.store import BUNDLED, Store
 from tests import tiny
@@ -28,6 +30,24 @@ def test_until_something_is_published_what_comes_with_the_project_is_served(data
     Store(data).publish(tiny.skills_manifest(), tiny.skills_files(0))
     assert Settings().store == data
     assert _skills(Settings()) == "humanoid"
+
+
+def test_a_worker_that_is_begun_after_the_first_publish_serves_what_the_others_do(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPERTOIRE_STORE", "")  # as if it were not set; what the command makes of it is undone
+    monkeypatch.setenv("REPERTOIRE_PORT", "0")
+    served = []
+
+    def run(self: uvicorn.Server, sockets: list[socket]) -> None:
+        for listening in sockets:
+            listening.close()
+        Store(data).publish(tiny.skills_manifest(), tiny.skills_files(0))
+        served.append(Settings().store)
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    assert main() == 0
+    assert served == [str(BUNDLED)]
 
 
 def test_a_folder_that_is_no_store_is_not_passed_over(data: Path) -> None:
