@@ -106,7 +106,7 @@ def _whole(data: bytes, head: bytes, end: int) -> bool:
 
 def post(path: str, body: bytes, headers: dict[str, str] | None = None) -> bytes:
     lines = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
-    return f"POST {path} HTTP/1.1\r\nhost: local\r\n{lines}content-length: {len(body)}\r\n\r\n".encode() + body
+    return f"POST {path} HTTP/1.1\r\nhost: localhost\r\n{lines}content-length: {len(body)}\r\n\r\n".encode() + body
 
 
 def closed(address: tuple[str, int], requests: list[bytes], connections: int, seconds: float) -> Result:

@@ -74,7 +74,7 @@ def session() -> tuple[bytes, tuple[bytes, ...]]:
     """A binary step of a WebSocket session, and what opens the session."""
     state, z = network.rows(1)
     upgrade = (
-        b"GET /session HTTP/1.1\r\nhost: local\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+        b"GET /session HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
         b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     )
     return load.masked(state.tobytes()), (upgrade, load.masked(orjson.dumps({"z": z[0].tolist()}), b"\x81"))

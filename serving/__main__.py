@@ -1,85 +1,147 @@
-"""`python -m serving`: the app on uvicorn, in as many processes as the settings say. Says in one line what it serves."""
+"""`python -m serving`: the app on uvicorn, in as many processes as the settings say. Prints in one line what it serves."""
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import socket
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from types import FrameType
 
 import uvicorn
-from fastapi import FastAPI
 from pydantic import ValidationError
+from starlette.types import ASGIApp
 
-from serving.app import create_app
-from serving.channel import Channel
-from serving.connection import Connection
-from serving.listener import Crowd, crowd_file
+from serving.app import enclose, make_gateway
+from serving.connection_limits import LimitedProtocol
+from serving.gateway import Gateway
+from serving.listening import listen, make_url
 from serving.logs import configure
 from serving.metrics import SHARED
 from serving.settings import Settings
 from serving.supervisor import Supervisor
+from serving.tracing import configured
 from skills_store.errors import StoreError
 from skills_store.opening import open_store
 from skills_store.store import BUNDLED
+
+log = logging.getLogger("repertoire.serving")
+Sockets = list[socket.socket]
 
 
 def main() -> int:
     try:
         settings = Settings()
-        app = worker()  # also where others serve: whatever is wrong with store or keys is said here, once
-        listening = socket.create_server((settings.host, settings.port))
+        gateway = make_worker_gateway()  # made here in any case: what is wrong with store or keys is printed once
+        sockets = listen(settings.host, settings.port)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = "_".join(["REPERTOIRE", *map(str, first["loc"])]).upper()
-        return _fail(f"{name}: {first['msg']}" if first["loc"] else first["msg"].removeprefix("Value error, "))
+        return _fail(describe(error))
     except (StoreError, OSError, ValueError) as error:
         return _fail(str(error))
-    host, port = listening.getsockname()[:2]
-    scheme = "https" if settings.tls_cert else "http"
-    print(f"Repertoire on {scheme}://{host}:{port} (docs: /docs) serves {_skills(settings)}", flush=True)
-    os.environ["REPERTOIRE_STORE"] = str(settings.store)  # a worker begun after the first publish serves no other
-    with _sharing(settings.workers):
-        config = uvicorn.Config(
-            app if settings.workers == 1 else "serving.__main__:worker",
-            factory=settings.workers > 1,
-            workers=settings.workers,
-            loop="uvloop" if settings.workers == 1 else "serving.listener:Loop",
-            http=Connection,
-            ws=Channel,
-            access_log=False,  # the door has its own
-            log_config=None,
-            timeout_graceful_shutdown=8,
-            timeout_worker_healthcheck=60,  # on a busy machine a worker may take long to start: it is not hung
-            ssl_certfile=settings.tls_cert,
-            ssl_keyfile=settings.tls_key,
-        )
-        if settings.workers == 1:
-            uvicorn.Server(config).run(sockets=[listening])
-        else:
-            Supervisor(config, sockets=[listening]).run()
+    url = make_url("https" if settings.tls_cert else "http", settings.host, sockets)
+    print(f"Repertoire on {url} (docs: /docs) serves {_skills(settings)}", flush=True)
+    os.environ["REPERTOIRE_STORE"] = str(settings.store)  # all workers serve the same store, whenever they start
+    if settings.workers == 1:
+        serve_in_this_process(gateway, settings, sockets)
+    else:
+        serve_in_workers(settings, sockets)
     return 0
 
 
-def worker() -> FastAPI:
-    """The app of one process."""
+def make_worker_app() -> ASGIApp:
+    """The app of one worker process."""
+    return enclose(make_worker_gateway(), configured())
+
+
+def make_worker_gateway() -> Gateway:
     settings = Settings()
     configure(settings.access_log)
-    return create_app(settings)
+    return make_gateway(settings)
+
+
+@dataclass(frozen=True)
+class Serving:
+    """An application, and the sockets it listens on until uvicorn closes them."""
+
+    gateway: Gateway
+    sockets: Sockets
+
+
+def serve_in_this_process(gateway: Gateway, settings: Settings, sockets: Sockets) -> None:
+    """Until SIGTERM or SIGINT. On SIGHUP a new application takes over the sockets, once the old one has drained."""
+    now: Serving | None = Serving(gateway, sockets)
+    while now is not None:
+        server = uvicorn.Server(make_config(enclose(now.gateway, configured()), settings))
+        successors: list[Serving] = []
+        signal.signal(signal.SIGHUP, partial(reload, server, now, successors))
+        server.run(sockets=now.sockets)
+        now = successors[0] if successors else None
+
+
+def reload(server: uvicorn.Server, now: Serving, successors: list[Serving], _: int, __: FrameType | None) -> None:
+    """Make the successor first: where that fails, the log has the reason and the service goes on as it was."""
+    if successors or now.gateway.draining:
+        return
+    try:
+        gateway = make_worker_gateway()
+    except (StoreError, OSError, ValueError) as error:
+        log.error("not reloaded: %s", error)
+        return
+    successors.append(Serving(gateway, [listening.dup() for listening in now.sockets]))
+    now.gateway.drain(gateway.service.settings.drain, partial(setattr, server, "should_exit", True))
+
+
+def serve_in_workers(settings: Settings, sockets: Sockets) -> None:
+    """uvicorn's own supervisor: it replaces workers that end, and on SIGHUP one after the other."""
+    with _shared_metrics():
+        config = make_config("serving.__main__:make_worker_app", settings)
+        Supervisor(config, sockets=sockets).run()
+
+
+def make_config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
+    protocol = partial(
+        LimitedProtocol,
+        head_timeout=settings.request_timeout,
+        max_connections=settings.max_connections,
+    )
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, str),
+        workers=settings.workers,
+        loop="uvloop",
+        http=protocol,  # type: ignore[arg-type]  # uvicorn only calls it
+        ws="websockets-sansio",
+        ws_max_size=settings.max_body,
+        ws_per_message_deflate=False,  # float32 numbers do not get shorter by it
+        access_log=False,  # the gateway writes its own
+        log_config=None,
+        proxy_headers=False,  # no reply depends on the client's address or scheme
+        timeout_keep_alive=settings.keep_alive,
+        timeout_graceful_shutdown=8,
+        timeout_worker_healthcheck=60,  # on a busy machine a worker may take long to start, and is not hung
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
+    )
+
+
+def describe(error: ValidationError) -> str:
+    """The first thing wrong with the settings, in one line."""
+    first = error.errors()[0]
+    name = "_".join(["REPERTOIRE", *map(str, first["loc"])]).upper()
+    return f"{name}: {first['msg']}" if first["loc"] else first["msg"].removeprefix("Value error, ")
 
 
 @contextmanager
-def _sharing(workers: int) -> Iterator[None]:
-    """Workers write what they count to files of one folder, so that any of them can answer /metrics for all, and knows
-    whether another has fewer connections."""
-    if workers == 1:
-        yield
-        return
+def _shared_metrics() -> Iterator[None]:
+    """Workers write what they count to files of one folder, so that any of them can answer /metrics for all."""
     with tempfile.TemporaryDirectory(prefix="repertoire-workers-") as folder:
         os.environ[SHARED] = folder
-        Crowd.make(crowd_file(), workers)
         yield
 
 

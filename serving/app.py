@@ -15,12 +15,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from opentelemetry.trace import Tracer
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
-from serving import inference, routes, sessions
-from serving.connection import Front
-from serving.door import Door, Enclosed
+from serving import docs_page, inference, routes, sessions
 from serving.drain import drain_on_sigterm
-from serving.hot import Hot
+from serving.gateway import Gateway, make_problem_reply
 from serving.openapi import document
 from serving.problems import Code, Refusal, invalid
 from serving.service import Service, make_service
@@ -28,47 +28,69 @@ from serving.settings import Settings
 from serving.tracing import Traced, configured
 
 log = logging.getLogger("repertoire.serving")
-YIELD = 0.0002  # s for which a thread that reads the store may keep a request waiting; Python would let it for 5 ms
+SWITCH_INTERVAL = 0.0002  # s that a thread which reads the store may keep a request waiting; Python's own is 5 ms
 HTTP_CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
 
 
-def create_app(settings: Settings | None = None, tracer: Tracer | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, tracer: Tracer | None = None) -> ASGIApp:
     """The service over one store, by default the environment's: `uvicorn --factory serving.app:create_app`."""
-    settings, tracer = settings or Settings(), tracer or configured()
+    gateway = make_gateway(settings or Settings())
+    return enclose(gateway, tracer or configured())
+
+
+def make_gateway(settings: Settings) -> Gateway:
+    """The application without tracing and CORS."""
     service = make_service(settings)
-    door = Door(service.guard, service.metrics, settings.max_body, settings.access_log)
-    hot = Hot(service)
-    # A trace wants every request to pass through the app.
-    front = Front(hot if tracer is None else None, door, settings.max_connections, settings.request_timeout)
-    app = FastAPI(title="Repertoire", version="0.1.0", lifespan=lambda _: _opened(service, front))
-    app.state.service, app.state.hot, app.state.front = service, hot, front
-    for router in (routes.router, inference.router, sessions.router):
-        app.include_router(router)
+    api = FastAPI(
+        title="Repertoire",
+        version="0.1.0",
+        docs_url=None,  # `docs_page` has one that needs no internet
+        redoc_url=None,
+        root_path_in_servers=False,  # the document's own server is relative
+    )
+    gateway = Gateway(api, service)
+    api.router.lifespan_context = lambda _: _open(gateway)
+    api.state.gateway = gateway
+    api.state.service = service
+    for router in (routes.router, inference.router, sessions.router, docs_page.router):
+        api.include_router(router)
+    api.add_exception_handler(Refusal, _refused)
+    api.add_exception_handler(HTTPException, _http)
+    api.add_exception_handler(RequestValidationError, _unvalidated)
+    api.add_exception_handler(Exception, _failed)
+    api.openapi = lambda: _document(api)  # not cached: the examples follow the skill that is served
+    return gateway
+
+
+def enclose(gateway: Gateway, tracer: Tracer | None) -> ASGIApp:
+    """The gateway within what the settings and the environment ask for besides."""
+    app: ASGIApp = gateway
     if tracer is not None:
-        app.add_middleware(Traced, tracer=tracer)
-    app.add_middleware(Enclosed, door=door)
-    app.add_exception_handler(Refusal, _refused)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(RequestValidationError, _unvalidated)
-    app.openapi = lambda: _document(app)  # not cached: the examples follow the skill that is served
+        app = Traced(app, tracer)
+    origins = gateway.service.settings.allowed_origins
+    if origins:
+        exposed = ["x-request-id", "x-skill-digest", "x-tensors", "x-fields", "retry-after"]
+        app = CORSMiddleware(app, origins, allow_methods=["*"], allow_headers=["*"], expose_headers=exposed)
     return app
 
 
 @asynccontextmanager
-async def _opened(service: Service, front: Front) -> AsyncIterator[dict[str, Any]]:
+async def _open(gateway: Gateway) -> AsyncIterator[None]:
     """Open the default skill before the first request. Where that fails, the service starts and /readyz says why."""
+    gateway.loop = asyncio.get_running_loop()
+    service = gateway.service
     try:
         await service.default()
     except Refusal as refusal:
         log.warning("not ready: %s", refusal)
     gc.collect()
-    gc.freeze()  # the framework's own objects: looking through them again and again costs requests some 15 ms each time
-    sys.setswitchinterval(YIELD)
-    drain_on_sigterm(front.door, service.settings.drain)
+    gc.freeze()  # collections that scan the framework's own objects would cost requests some 15 ms each time
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    drain_on_sigterm(gateway, service.settings.drain)
     watching = asyncio.create_task(service.watch())
     watching.add_done_callback(_ended)
     try:
-        yield {"front": front}
+        yield
     finally:
         watching.cancel()
         service.engine.threads.shutdown(wait=False)
@@ -87,17 +109,22 @@ def _document(app: FastAPI) -> dict[str, Any]:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    return error.reply(request.url.path).response()
+    return error.reply(request.state.path).response()
 
 
 async def _http(request: Request, error: Exception) -> Response:
     """What the framework refuses by itself: no such route, no such method."""
     assert isinstance(error, HTTPException)
     code = HTTP_CODES.get(error.status_code, "http_error")
-    message = f"{request.method} {request.url.path!a}: {error.detail}"
-    response = Refusal(error.status_code, code, message, None, "see /docs").reply(request.url.path).response()
+    message = f"{request.method} {request.state.path!a}: {error.detail}"
+    response = Refusal(error.status_code, code, message, None, "see /docs").reply(request.state.path).response()
     response.headers.update(error.headers or {})  # Allow, for a 405
     return response
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """A defect. Starlette raises it again, and the gateway logs it with the request's id."""
+    return make_problem_reply(error, request.state.path, request.state.request_id).response()
 
 
 async def _unvalidated(_: Request, error: Exception) -> Response:

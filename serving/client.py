@@ -25,6 +25,9 @@ T = TypeVar("T")
 URL = "http://127.0.0.1:8000"
 BUSY = (429, 503)
 LONGEST_WAIT = 30.0  # s
+# The service keeps idle connections for 75 s, and balancers commonly for 60: a connection is given up here before that,
+# so that no request is sent on one that the other side is closing.
+LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0)
 
 
 class Client:
@@ -39,7 +42,7 @@ class Client:
         retries: int = 3,
         http: httpx.Client | None = None,
     ) -> None:
-        self._http = http or httpx.Client(base_url=url, timeout=timeout, headers=_headers(key))
+        self._http = http or httpx.Client(base_url=url, timeout=timeout, headers=_headers(key), limits=LIMITS)
         self._retries = retries
 
     def __enter__(self) -> Self:
@@ -115,7 +118,7 @@ class AsyncClient:
         retries: int = 3,
         http: httpx.AsyncClient | None = None,
     ) -> None:
-        self._http = http or httpx.AsyncClient(base_url=url, timeout=timeout, headers=_headers(key))
+        self._http = http or httpx.AsyncClient(base_url=url, timeout=timeout, headers=_headers(key), limits=LIMITS)
         self._retries = retries
 
     async def __aenter__(self) -> Self:

@@ -1,31 +1,31 @@
-"""Drain: what happens between SIGTERM and the end of the process.
+"""What happens between SIGTERM and the end of the process.
 
-For `seconds`, /readyz says 503 and every reply asks its client to connect anew, while requests are still taken: load
-balancers and keep-alive clients find another process before this one stops listening. Then uvicorn takes over, which
-finishes what is under way.
+For `seconds`, /readyz answers 503 and every reply asks its client to reconnect, while requests are still taken: load
+balancers and keep-alive clients find another process before this one stops listening. Then uvicorn finishes what is in
+progress.
 """
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import threading
 from types import FrameType
 
-from serving.door import Door
+from serving.gateway import Gateway
 
 
-def drain_on_sigterm(door: Door, seconds: float) -> None:
-    """Stand before uvicorn's own handler. Does nothing where there is none, or signals are another thread's affair."""
-    ends = signal.getsignal(signal.SIGTERM)
-    if not callable(ends) or not seconds or threading.current_thread() is not threading.main_thread():
+def drain_on_sigterm(gateway: Gateway, seconds: float) -> None:
+    """Put the drain before uvicorn's own handler. A second SIGTERM ends it.
+
+    Does nothing without a handler, or outside the main thread, where signals are another component's.
+    """
+    end = signal.getsignal(signal.SIGTERM)
+    if not callable(end) or threading.current_thread() is not threading.main_thread():
         return
-    loop = asyncio.get_running_loop()
 
     def begin(number: int, frame: FrameType | None) -> None:
-        if door.draining:  # asked twice: now
-            ends(number, frame)
-        door.draining = True
-        loop.call_soon_threadsafe(loop.call_later, seconds, lambda: ends(number, None))
+        if gateway.draining:
+            end(number, frame)
+        gateway.drain(seconds, lambda: end(number, None))
 
     signal.signal(signal.SIGTERM, begin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -121,3 +122,14 @@ def needed(path: str) -> keys.Scope | None:
     if path in ("/act", "/session", "/interpolate") or path.endswith(("/act", "/infer")):
         return "act"
     return None
+
+
+async def wait_before_refusal(error: Exception) -> float:
+    """Wait as long as a refusal says, and return those seconds.
+
+    A client that repeats each refused request at once would otherwise cost as much as one that is served.
+    """
+    seconds = error.hold if isinstance(error, Refusal) else 0.0
+    if seconds:
+        await asyncio.sleep(seconds)
+    return seconds

@@ -60,7 +60,7 @@ async def live() -> dict[str, bool]:
 @router.get("/health/ready")
 async def ready(request: Request) -> dict[str, bool]:
     """As /readyz."""
-    if request.app.state.front.door.draining:
+    if request.app.state.gateway.draining:
         raise Refusal(503, "draining", "this process is about to end", None, "another replica", retry_after=1)
     await _service(request).default()
     return {"ready": True}

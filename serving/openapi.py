@@ -38,6 +38,7 @@ def document(app: FastAPI, skill: ServedSkill | None, controller: ServedControll
     found = get_openapi(title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes)
     _, schemas = models_json_schema([(model, "validation") for model in BODIES], ref_template=REF)
     found["components"]["schemas"] |= schemas["$defs"]
+    found["servers"] = [{"url": "."}]  # relative to this document, wherever a proxy publishes it
     if skill is not None:
         _give_examples(found, "/act", act_examples(skill))
         _give_examples(found, "/encode", encode_examples(skill))

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast, get_args
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from serving.reply import JSON, Reply
+from serving.reply import JSON, Headers, Reply
 from skills_store.errors import InvalidReference, OriginAway, StoreError, Unknown, WrongKind
 
 Code = Literal[
@@ -32,6 +32,7 @@ Code = Literal[
     "clip_unreadable",
     "clip_too_short",
     "bad_upload",
+    "wrong_encoding",
     "body_too_large",
     "too_slow",
     "no_key",
@@ -98,6 +99,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         "description": "No such skill, version, alias or controller; the message lists what exists",
     },
     413: {"model": Problem, "description": "The body is larger than this service reads"},
+    415: {
+        "model": Problem,
+        "description": "The body's Content-Encoding is not supported; Accept-Encoding lists those that are",
+    },
     422: {"model": Problem, "description": "A value cannot be used; `field` is its path, `expected` what would be"},
     429: {"model": Problem, "description": "More requests than the key may make; Retry-After says when to come back"},
     500: {"model": Problem, "description": "A defect of the service; the message has the request id that its log has"},
@@ -119,11 +124,13 @@ class Refusal(Exception):
         *,
         retry_after: int | None = None,
         hold: float = 0.0,
+        headers: Headers = (),
     ) -> None:
         super().__init__(message)
         self.status = status
         self.problem = Problem(code=code, message=message, field=field, expected=expected)
         self.retry_after = retry_after  # s; for what may well succeed later
+        self.headers = headers
         self.hold = hold  # s before it is answered; for who does not wait of their own accord
 
     def reply(self, path: str = "") -> Reply:
@@ -131,7 +138,7 @@ class Refusal(Exception):
         found = self.problem.model_dump()
         if path.startswith("/v2"):
             found = {"error": f"{self.problem.code}: {self.problem.message}"} | found
-        headers: list[tuple[bytes, bytes]] = [JSON]
+        headers: list[tuple[bytes, bytes]] = [JSON, *self.headers]
         if self.retry_after is not None:
             headers.append((b"retry-after", b"%d" % self.retry_after))
         if self.status == 401:

@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from serving import latents, rows, wire
 from serving.batcher import checked
-from serving.hot import Hot
+from serving.fast_routes import answer_act, answer_decide
 from serving.nearest import nearest
 from serving.openapi import body_of
 from serving.problems import PROBLEMS, Refusal, from_store, invalid
@@ -47,15 +47,11 @@ def _service(request: Request) -> Service:
     return request.app.state.service
 
 
-async def _hot(request: Request) -> Response:
-    hot: Hot = request.app.state.hot
-    return (await hot.answer(request.url.path, dict(request.headers.raw), await request.body())).response()
-
-
 @router.post("/act", response_model=ActResponse, tags=["skills"], openapi_extra=body_of(json=ActRequest))
 async def act(request: Request) -> Response:
     """Joint targets for a state and a skill z; a batch for a batch."""
-    return await _hot(request)
+    headers = dict(request.headers.raw)
+    return (await answer_act(_service(request), "", headers, await request.body())).response()
 
 
 @router.post(
@@ -66,7 +62,8 @@ async def act(request: Request) -> Response:
 )
 async def decide(request: Request, name: str) -> Response:
     """The controller's skill for a state and a goal, and the joint targets that its own skill library gives for it."""
-    return await _hot(request)
+    headers = dict(request.headers.raw)
+    return (await answer_decide(_service(request), name, headers, await request.body())).response()
 
 
 @router.post(
@@ -160,7 +157,7 @@ async def health() -> Health:
 async def ready(request: Request) -> Readiness:
     """The default skill is open; otherwise a Problem says why not, with status 503."""
     service: Service = _service(request)
-    if request.app.state.front.door.draining:
+    if request.app.state.gateway.draining:
         raise Refusal(503, "draining", "this process is about to end", None, "another replica", retry_after=1)
     skill = ServedVersion.model_validate((await service.default()).stamp)
     errors = service.skills.stale | service.controllers.stale

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,15 @@ from serving.wire import json
 log = logging.getLogger("repertoire.serving")
 router = APIRouter()
 BROKEN = 1011
+SUBPROTOCOL = "bearer"
 
 
 @router.websocket("/session")
 async def session(socket: WebSocket) -> None:
     """One character's control loop; see `serving/session.py` for the messages."""
     service: Service = socket.app.state.service
-    await socket.accept()
+    by_subprotocol = SUBPROTOCOL in socket.scope["subprotocols"]
+    await socket.accept(SUBPROTOCOL if by_subprotocol else None)
     service.metrics.sessions.inc()
     try:
         found = await _open(socket, service)
@@ -55,8 +56,6 @@ async def _open(socket: WebSocket, service: Service) -> Session:
 
 
 async def _loop(socket: WebSocket, session: Session, spend: Callable[[], None]) -> None:
-    if (channel := socket.scope.get("channel")) is not None:
-        channel.answers = partial(_answer, session, spend)
     while True:
         message = await _received(socket)
         given = message.get("text")

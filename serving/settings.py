@@ -5,14 +5,18 @@ from __future__ import annotations
 import ipaddress
 import os
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from serving.origins import normalize_origin
+from serving.root_path import PREFIX
 from skills_store.errors import StoreError
 from skills_store.session import Device
 from skills_store.store import BUNDLED, Store, default_root
+
+Names = Annotated[tuple[str, ...], NoDecode]  # in the environment, separated by commas
 
 
 def stocked_root() -> Path:
@@ -39,6 +43,11 @@ class Settings(BaseSettings):
     tls_key: Path | None = None
     keys: Path | None = None  # made by `python -m serving.keys`; needed beyond the loopback address
 
+    allowed_hosts: Names = ()  # `Host` names; by default any with keys, else those of the loopback; *: any
+    allowed_origins: Names = ()  # of pages that may use the service, besides its own; *: any
+    root_path: str = ""  # the path under which a proxy publishes the service: /rep
+    trusted_proxies: Names = ("127.0.0.1", "::1")  # addresses whose X-Forwarded-Prefix is believed
+
     refresh: float = Field(default=0.5, gt=0)  # s between two looks at the store: how late a moved alias may be
     drain: float = Field(default=1.0, ge=0)  # s after SIGTERM in which /readyz says 503 and requests are still taken
     max_memory: int = Field(default=2**30, gt=0)  # bytes of graphs kept open, of skills and of controllers each
@@ -47,11 +56,37 @@ class Settings(BaseSettings):
     rate: float | None = Field(default=None, gt=0)  # requests/s of a key that has no rate of its own
     max_waiting: int = Field(default=4096, gt=0)  # rows that may wait for a graph; beyond it, 503
     max_connections: int = Field(default=2048, gt=0)  # per worker
-    request_timeout: float = Field(default=30.0, gt=0)  # s for a request to arrive
+    request_timeout: float = Field(default=30.0, gt=0)  # s for a head to arrive, and again for its body
+    keep_alive: int = Field(default=75, gt=0)  # s after which an idle connection is closed
     max_rows: int = Field(default=1024, gt=0)  # in one /act or decision
     max_frames: int = Field(default=18_000, gt=0)  # in one /encode: ten minutes at 30 Hz
     max_body: int = Field(default=32 * 2**20, gt=0)  # bytes
     access_log: bool = False  # a line per request costs throughput
+
+    @field_validator("allowed_hosts", "allowed_origins", "trusted_proxies", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        return tuple(name.strip() for name in value.split(",") if name.strip())
+
+    @field_validator("host")
+    @classmethod
+    def _unbracket(cls, value: str) -> str:
+        return value.removeprefix("[").removesuffix("]")
+
+    @field_validator("root_path")
+    @classmethod
+    def _check_root_path(cls, value: str) -> str:
+        path = value.rstrip("/")
+        if path and not PREFIX.fullmatch(path):
+            raise ValueError(f"root_path {value!r} is no path; expected something like /rep")
+        return path
+
+    @field_validator("allowed_origins")
+    @classmethod
+    def _check_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(normalize_origin(origin) for origin in value)
 
     @model_validator(mode="after")
     def _guarded_beyond_loopback(self) -> Self:

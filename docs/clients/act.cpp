@@ -29,7 +29,7 @@ class Skills {
 
   // Joint targets, rad. Numbers travel as little-endian float32, as they lie in the memory of x86 and ARM.
   std::vector<float> act(const std::vector<float>& state, const std::vector<float>& z) {
-    std::string request = "POST /act HTTP/1.1\r\nHost: skills\r\nContent-Type: application/octet-stream\r\n"
+    std::string request = "POST /act HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n"
                           "X-Tensors: state=" + std::to_string(state.size()) + ",z=" + std::to_string(z.size()) +
                           "\r\nContent-Length: " + std::to_string(4 * (state.size() + z.size())) + "\r\n\r\n";
     request.append(reinterpret_cast<const char*>(state.data()), 4 * state.size());

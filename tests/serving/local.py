@@ -9,8 +9,9 @@ from typing import Any
 
 import httpx
 import numpy as np
+from opentelemetry.trace import Tracer
 
-from serving.app import create_app
+from serving.app import enclose, make_gateway
 from serving.settings import Settings
 from skills_store.store import Store
 from tests.tiny import GOAL, LATENT, STATE, publish_tiny, publish_tiny_controller
@@ -19,12 +20,15 @@ from tests.tiny import GOAL, LATENT, STATE, publish_tiny, publish_tiny_controlle
 class Local:
     """The app without a socket. What the app lets escape is raised here, so no test can pass over it."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.app = create_app(settings)
+    def __init__(self, settings: Settings, tracer: Tracer | None = None) -> None:
+        self.gateway = make_gateway(settings)
+        self.service = self.gateway.service
+        self.app = enclose(self.gateway, tracer)
         self._runner = asyncio.Runner()
-        self._lifespan = self.app.router.lifespan_context(self.app)
+        api = self.gateway.api
+        self._lifespan = api.router.lifespan_context(api)
         self._runner.run(self._lifespan.__aenter__())
-        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://local")
+        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://localhost")
 
     def close(self) -> None:
         self._runner.run(self._http.aclose())
@@ -33,7 +37,7 @@ class Local:
 
     def refresh(self) -> None:
         """What the watch does twice a second."""
-        self._runner.run(self.app.state.service.refresh())
+        self._runner.run(self.service.refresh())
 
     def get(self, path: str, **how: Any) -> httpx.Response:
         return self._runner.run(self._http.get(path, **how))

@@ -42,8 +42,8 @@ class Running:
 
     @property
     def address(self) -> tuple[str, int]:
-        host, port = self.url.rpartition("//")[2].split(":")
-        return host, int(port)
+        host, _, port = self.url.rpartition("//")[2].rpartition(":")
+        return host.strip("[]"), int(port)
 
 
 def environment(root: Path, **settings: object) -> dict[str, str]:
@@ -60,7 +60,7 @@ def running(root: Path, **settings: object) -> Iterator[Running]:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
-            found = re.search(r"https?://[\d.]+:\d+", line)
+            found = re.search(r"https?://[\w.:\[\]]+:\d+", line)
             assert found, line + process.stdout.read()
             yield Running(found[0], line, process)
         finally:
@@ -78,6 +78,12 @@ class Answer:
 
 def connected(address: tuple[str, int]) -> socket.socket:
     return socket.create_connection(address, timeout=60)
+
+
+def exchange(line: socket.socket, data: bytes) -> Answer:
+    """Send `data`, and return the next answer."""
+    line.sendall(data)
+    return hear(line)
 
 
 def hear(line: socket.socket) -> Answer:
@@ -112,5 +118,5 @@ def shares(address: tuple[str, int], count: int) -> Counter[str]:
 
 
 def request(path: str, body: bytes, *headers: str, method: str = "POST") -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", "host: local", *headers, f"content-length: {len(body)}", "", ""]
+    lines = [f"{method} {path} HTTP/1.1", "host: localhost", *headers, f"content-length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode() + body

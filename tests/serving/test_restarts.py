@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from serving.connection import PATIENCE
+from serving.connection_limits import CLOSING_DELAY
 from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, hear, heard, request, running, shares
 from tests.serving.test_operation import Load
@@ -44,7 +44,7 @@ def asked_at_the_end(root, drain):
             time.sleep(0.02)
         for line in (fresh, idle):
             line.sendall(ACT)
-        late = time.monotonic() - listened > PATIENCE
+        late = time.monotonic() - listened > CLOSING_DELAY
         return [] if late else [heard(line) for line in (fresh, idle)]
 
 
@@ -113,5 +113,16 @@ def test_sighup_replaces_all_workers_and_loses_nothing(standing):
         before = set(live.workers)
         os.kill(live.pid, signal.SIGHUP)
         until(lambda: len(live.workers) == 2 and not before & set(live.workers))
+    assert not work.lost
+    assert {answer.status for _, _, answer in work.answers} == {200}
+
+
+def test_sighup_of_a_single_process_drains_reloads_and_loses_nothing(standing):
+    with running(standing.root, drain=0.3) as live, Hesitant(live.address) as work:
+        for _ in range(3):
+            before = shares(live.address, 1)
+            os.kill(live.pid, signal.SIGHUP)
+            until(lambda before=before: shares(live.address, 1) != before)
+        assert live.process.poll() is None
     assert not work.lost
     assert {answer.status for _, _, answer in work.answers} == {200}

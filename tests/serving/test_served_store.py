@@ -181,7 +181,7 @@ def test_more_versions_than_are_kept_open_are_all_served(store, serve):
     service = serve(store.root, max_memory=2 * size)
     asked = [1, 2, 3, 4, 1, 3, 3, 2]
     assert [version_of(service, f"humanoid@{n}") for n in asked] == asked
-    assert len(service.app.state.service.skills.open()) == 2
+    assert len(service.service.skills.open()) == 2
 
 
 def test_a_version_that_cannot_be_served_never_replaces_a_good_one(store, serve):
@@ -238,12 +238,12 @@ def test_the_default_stays_open_whatever_else_is_asked_for(store, serve):
     publish_tiny(store, seed=2)
     service = serve(store.root, max_memory=1)
     assert [version_of(service, ref) for ref in ("humanoid@1", "humanoid@2", "humanoid")] == [1, 2, 3]
-    assert {version.number for version in service.app.state.service.skills.open()} == {2, 3}
+    assert {version.number for version in service.service.skills.open()} == {2, 3}
 
 
 def test_a_controller_and_its_skill_share_one_session(service):
     service.post("/controllers/reach/act", json=DECIDE)
-    served = service.app.state.service
+    served = service.service
     assert served.controllers.now("reach").skill is served.skills.now("humanoid@latest")
 
 

@@ -6,7 +6,6 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from serving.app import create_app
 from serving.settings import Settings
 from serving.tracing import configured
 from tests.serving.local import Local, skill_rows, state_rows
@@ -14,12 +13,11 @@ from tests.serving.local import Local, skill_rows, state_rows
 ASK = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode()
 
 
-def test_a_request_is_a_span_under_the_clients_own(standing, monkeypatch):
+def test_a_request_is_a_span_under_the_clients_own(standing):
     spans, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
     tracer = provider.get_tracer("test")
-    monkeypatch.setattr("tests.serving.local.create_app", lambda settings: create_app(settings, tracer))
-    service = Local(Settings(store=standing.root, refresh=3600))
+    service = Local(Settings(store=standing.root, refresh=3600), tracer)
     parent = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
     assert service.post("/act", content=ASK, headers={"traceparent": parent}).status_code == 200
     assert service.get("/skills/nobody").status_code == 404

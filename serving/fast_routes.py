@@ -1,0 +1,62 @@
+"""The two routes that a control loop calls 30 times a second per character, from bytes to bytes.
+
+`serving.gateway` calls them before FastAPI. `serving.routes` declares the same paths to FastAPI, for the OpenAPI document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from serving import act, wire
+from serving.reply import Reply
+from serving.service import Service
+
+Headers = Mapping[bytes, bytes]  # lower-case names, as ASGI has them
+CONTROLLERS = "/controllers/"
+ACT = "/act"
+
+
+@dataclass(frozen=True)
+class FastRoute:
+    path: str  # its template, as in the metrics
+    answer: Callable[[Service, str, Headers, bytes], Awaitable[Reply]]
+
+
+async def answer_act(service: Service, _: str, headers: Headers, body: bytes) -> Reply:
+    """Joint targets for a state and a skill z. Raises Refusal."""
+    started = perf_counter()
+    encoding = wire.of(headers)
+    found = await act.act(service, encoding.decode(body, headers))
+    return encode_reply(encoding, found, started)
+
+
+async def answer_decide(service: Service, controller: str, headers: Headers, body: bytes) -> Reply:
+    """The controller's z for a state and a goal, and its joint targets. Raises Refusal."""
+    started = perf_counter()
+    encoding = wire.of(headers)
+    found = await act.decide(service, controller, encoding.decode(body, headers))
+    return encode_reply(encoding, found, started)
+
+
+def encode_reply(encoding: wire.Encoding, found: dict[str, Any], started: float) -> Reply:
+    data, described = encoding.encode(found)
+    milliseconds = (perf_counter() - started) * 1000
+    timing = (b"server-timing", b"app;dur=%.3f" % milliseconds)
+    digest = (b"x-skill-digest", str(found["skill"]["digest"]).encode())
+    return Reply(200, data, (*described, digest, timing))
+
+
+ACT_ROUTE = FastRoute(ACT, answer_act)
+DECIDE_ROUTE = FastRoute("/controllers/{name}/act", answer_decide)
+
+
+def find_fast_route(path: str) -> tuple[FastRoute, str] | None:
+    """The route of a path, with the controller's name where the path has one."""
+    if path == ACT:
+        return ACT_ROUTE, ""
+    if path.startswith(CONTROLLERS) and path.endswith(ACT) and path.count("/") == 3:
+        return DECIDE_ROUTE, path[len(CONTROLLERS) : -len(ACT)]
+    return None

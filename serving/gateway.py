@@ -1,0 +1,211 @@
+"""The ASGI application that every request passes: access, limits, one shape for errors, metrics.
+
+The two routes of a control loop (`serving.fast_routes`) are answered here, before FastAPI, whose routing costs more than
+their own work. All other requests go on to FastAPI. Only public ASGI is used: a request is what the server has parsed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Mapping
+from itertools import count
+from time import perf_counter
+from uuid import uuid4
+
+from fastapi import FastAPI
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from serving.connection_limits import OVER_LIMIT
+from serving.fast_routes import FastRoute, find_fast_route
+from serving.guard import Guard, wait_before_refusal
+from serving.metrics import Metrics
+from serving.origins import Origins, admitted_hosts
+from serving.problems import Refusal
+from serving.reply import Reply
+from serving.request_body import BodyReader
+from serving.root_path import RootPath
+from serving.service import Service
+
+log = logging.getLogger("repertoire.serving")
+access_log = logging.getLogger("repertoire.access")
+CLIENT_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+CLOSE = (b"connection", b"close")
+CLOSING = frozenset({408, 413})  # what is left of the request is not read
+
+
+class Gateway:
+    """ASGI callable around the FastAPI application `api`."""
+
+    def __init__(self, api: FastAPI, service: Service) -> None:
+        settings = service.settings
+        self.api = api
+        self.service = service
+        self.loop: asyncio.AbstractEventLoop  # set when the application starts
+        self.draining = False  # every reply then has `connection: close`
+        self._guard: Guard = service.guard
+        self._metrics: Metrics = service.metrics
+        hosts = admitted_hosts(settings.allowed_hosts, settings.host, settings.keys is not None)
+        self._origins = Origins(hosts, frozenset(settings.allowed_origins))
+        self._root_path = RootPath(settings.root_path, settings.trusted_proxies)
+        self._body = BodyReader(settings.max_body, settings.request_timeout)
+        self._log_access = settings.access_log
+        self._id_prefix = uuid4().hex[:8].encode()
+        self._ids = count(1)
+
+    def drain(self, seconds: float, end: Callable[[], object]) -> None:
+        """Ask clients to reconnect elsewhere, and call `end` after `seconds`. Safe in a signal handler."""
+        self.draining = True
+        loop = self.loop
+        loop.call_soon_threadsafe(loop.call_later, seconds, end)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = dict(scope["headers"])
+            path = self._root_path.apply(scope, headers)
+            found = find_fast_route(path) if scope["method"] == "POST" else None
+            if found is not None:
+                scope["route"] = found[0]
+                await self._answer(*found, scope, path, headers, receive, send)
+            else:
+                await self._pass_on(scope, path, headers, receive, send)
+        elif scope["type"] == "websocket":
+            await self._open_session(scope, receive, send)
+        else:
+            await self.api(scope, receive, send)
+
+    async def _answer(
+        self,
+        route: FastRoute,
+        name: str,
+        scope: Scope,
+        path: str,
+        headers: dict[bytes, bytes],
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """One request of a fast route, from its head to the last byte of the reply."""
+        started = perf_counter()
+        request_id = self._make_request_id(headers)
+        key_name = ""
+        try:
+            check_connections(scope)
+            self._origins.check_host(headers)
+            key_name = self._guard.admit(path, headers)
+            body = await self._body.read(receive, headers)
+            reply = await route.answer(self.service, name, headers, body)
+        except ClientDisconnect:
+            return
+        except Exception as error:
+            started += await wait_before_refusal(error)  # not part of the service's own time
+            reply = make_problem_reply(error, path, request_id)
+        await self._send(reply, request_id, send)
+        seconds = perf_counter() - started
+        self._record(route.path, reply.status, seconds, request_id, key_name)
+
+    async def _send(self, reply: Reply, request_id: bytes, send: Send) -> None:
+        headers = [*reply.headers, (b"content-length", b"%d" % len(reply.body)), (b"x-request-id", request_id)]
+        if self.draining or reply.status in CLOSING:
+            headers.append(CLOSE)
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": reply.body})
+
+    async def _pass_on(
+        self, scope: Scope, path: str, headers: dict[bytes, bytes], receive: Receive, send: Send
+    ) -> None:
+        """A request for FastAPI, with the same checks before it and the same record after it."""
+        started = perf_counter()
+        request_id = self._make_request_id(headers)
+        state = scope.setdefault("state", {})
+        state["request_id"] = request_id
+        state["path"] = path
+        key_name = ""
+        status = 0
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                closing = self.draining or status in CLOSING
+                added = [(b"x-request-id", request_id), CLOSE] if closing else [(b"x-request-id", request_id)]
+                message["headers"] = [*message.get("headers", ()), *added]
+            await send(message)
+
+        try:
+            check_connections(scope)
+            self._origins.check_host(headers)
+            key_name = self._guard.admit(path, headers)
+            limited = await self._body.limit(scope, receive, headers)
+            await self.api(scope, limited, send_and_note)
+        except ClientDisconnect:
+            return
+        except Exception as error:
+            if not status:  # otherwise the reply is sent, by FastAPI's own handlers
+                started += await wait_before_refusal(error)
+                reply = make_problem_reply(error, path, request_id)
+                await reply.response()(scope, receive, send_and_note)
+        route = getattr(scope.get("route"), "path", "other")
+        self._record(route, status, perf_counter() - started, request_id, key_name)
+
+    async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A WebSocket is admitted or refused as a whole: browsers do not protect it by themselves."""
+        headers = dict(scope["headers"])
+        path = self._root_path.apply(scope, headers)
+        try:
+            self._origins.check_host(headers)
+            self._origins.check_origin(headers)
+            scope["key"] = self._guard.admit(path, with_key_of_subprotocol(headers, scope["subprotocols"]))
+        except Refusal as refusal:
+            response = refusal.reply().response()
+            return await WebSocket(scope, receive, send).send_denial_response(response)
+        await self.api(scope, receive, send)
+
+    def _make_request_id(self, headers: Mapping[bytes, bytes]) -> bytes:
+        """The client's own id, or one of this process."""
+        given = headers.get(b"x-request-id")
+        if given is not None and CLIENT_ID.fullmatch(given):
+            return given
+        return b"%s-%x" % (self._id_prefix, next(self._ids))
+
+    def _record(self, route: str, status: int, seconds: float, request_id: bytes, key_name: str) -> None:
+        self._metrics.answered(route, status, seconds)
+        if self._log_access:
+            fields = {
+                "request_id": request_id.decode(),
+                "route": route,
+                "status": status,
+                "key": key_name,
+                "ms": round(seconds * 1000, 3),
+            }
+            access_log.info("%s %d", route, status, extra=fields)
+
+
+def check_connections(scope: Scope) -> None:
+    """Raises Refusal for a request on a connection beyond the limit."""
+    if OVER_LIMIT in scope.get("state", {}):
+        message = "this process has as many open connections as it takes"
+        raise Refusal(503, "overloaded", message, None, "the same, later", retry_after=1)
+
+
+def make_problem_reply(error: Exception, path: str, request_id: bytes) -> Reply:
+    """The reply to a request that failed: what was refused, or status 500 and a line in the log."""
+    if isinstance(error, Refusal):
+        return error.reply(path)
+    log_defect(error, path, request_id)
+    message = f"this is a defect of the service; its log names the cause under request id {request_id.decode()}"
+    return Refusal(500, "internal_error", message).reply(path)
+
+
+def log_defect(error: Exception, path: str, request_id: bytes) -> None:
+    shown = request_id.decode()
+    log.error("request %s: %s failed", shown, ascii(path), exc_info=error, extra={"request_id": shown})
+
+
+def with_key_of_subprotocol(headers: Mapping[bytes, bytes], offered: list[str]) -> Mapping[bytes, bytes]:
+    """Browsers send no `Authorization` with a WebSocket: `Sec-WebSocket-Protocol: bearer, KEY` stands for it."""
+    if b"authorization" in headers or len(offered) != 2 or offered[0] != "bearer":
+        return headers
+    return {**headers, b"authorization": b"Bearer " + offered[1].encode("latin-1")}

@@ -1,0 +1,109 @@
+"""Addresses, reverse proxies and idle connections, as networks have them."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import httpx
+import pytest
+
+from serving.client import Client
+from serving.listening import listen, make_url
+from tests.serving.local import skill_rows, state_rows
+from tests.serving.process import connected, exchange, heard, request, running
+
+HEALTH = request("/healthz", b"", method="GET")
+
+
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+
+
+@ipv6
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_an_ipv6_address_is_served_and_printed_with_brackets(standing, host):
+    with running(standing.root, host=host) as live:
+        assert live.url.startswith("http://[::1]:")
+        assert httpx.get(f"{live.url}/skills").status_code == 200
+
+
+@ipv6
+def test_the_unspecified_ipv6_address_serves_both_families():
+    (listening,) = listen("::", 0)
+    with listening:
+        port = listening.getsockname()[1]
+        for host in ("127.0.0.1", "::1"):
+            socket.create_connection((host, port)).close()
+        assert make_url("http", "::", [listening]) == f"http://[::]:{port}"
+
+
+def test_a_name_is_served_on_all_its_addresses(monkeypatch):
+    found = [(socket.AF_INET6, 1, 6, "", ("::1", 0, 0, 0)), (socket.AF_INET, 1, 6, "", ("127.0.0.1", 0))]
+    known = found if has_ipv6() else found[1:]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: known)
+    sockets = listen("robot.example", 0)
+    assert {listening.family for listening in sockets} == {family for family, *_ in known}
+    assert len({listening.getsockname()[1] for listening in sockets}) == 1
+    for listening in sockets:
+        listening.close()
+
+
+def test_an_idle_connection_is_kept_as_long_as_the_setting_says(standing):
+    with running(standing.root, keep_alive=1) as live, connected(live.address) as line:
+        assert exchange(line, HEALTH).status == 200
+        time.sleep(0.5)
+        assert exchange(line, HEALTH).status == 200
+        started = time.monotonic()
+        assert heard(line) is None
+        assert 0.8 < time.monotonic() - started < 5
+
+
+def test_by_default_a_connection_outlives_the_clients_own_patience(live):
+    with connected(live.address) as line, Client(live.url) as client:
+        assert exchange(line, HEALTH).status == 200
+        for pause in (5.2, 0.0):  # httpx's own limit is 5 s
+            client.act(state_rows(1)[0], skill_rows(1)[0])
+            time.sleep(pause)
+        assert exchange(line, HEALTH).status == 200
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "headers"),
+    [
+        ({"root_path": "/rep/"}, "", {}),  # the proxy strips the prefix
+        ({"root_path": "/rep"}, "/rep", {}),  # it does not
+        ({}, "", {"x-forwarded-prefix": "/rep"}),
+        ({}, "/rep", {"x-forwarded-prefix": "/rep/"}),
+    ],
+)
+def test_the_service_works_below_a_path(serve, store, settings, path, headers):
+    local = serve(store.root, **settings)
+    body = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
+    assert local.post(f"{path}/act", json=body, headers=headers).status_code == 200
+    assert local.get(f"{path}/skills", headers=headers).status_code == 200
+    assert local.get(f"{path}/nothing", headers=headers).json()["code"] == "not_found"
+    page = local.get(f"{path}/docs", headers=headers).text
+    assert 'url: "openapi.json"' in page or "url: 'openapi.json'" in page
+    assert local.get(f"{path}/openapi.json", headers=headers).json()["servers"] == [{"url": "."}]
+
+
+def test_the_docs_page_needs_no_other_host(service):
+    page = service.get("/docs").text
+    assert "//" not in page.replace("<!DOCTYPE html>", "").replace("// ", "").replace("</", "")
+    for asset in ("swagger-ui-bundle.js", "swagger-ui.css", "favicon.png"):
+        assert f"docs-assets/{asset}" in page
+        assert len(service.get(f"/docs-assets/{asset}").content) > 500
+    assert service.get("/docs-assets/other.js").status_code == 404
+
+
+def test_a_prefix_is_believed_from_a_trusted_proxy_only(serve, store):
+    local = serve(store.root, trusted_proxies="10.0.0.1")
+    assert local.get("/rep/skills", headers={"x-forwarded-prefix": "/rep"}).status_code == 404

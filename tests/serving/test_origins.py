@@ -1,0 +1,103 @@
+"""Which hosts and origins are admitted: on a loopback address without keys, no page of another site."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
+
+from serving import keys
+from serving.settings import Settings
+from tests.serving.local import problem
+from tests.serving.process import Running, connected, running
+
+ROUTES = [
+    ("GET", "/skills"),
+    ("GET", "/healthz"),
+    ("GET", "/docs"),
+    ("POST", "/act"),
+    ("POST", "/v2/models/humanoid/infer"),
+]
+FOREIGN = ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "[::2]", ""]
+
+
+def open_session(live: Running, **options: object):
+    return connect(f"{live.url.replace('http', 'ws')}/session", **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8000"])
+def test_names_of_the_loopback_are_admitted(service, host):
+    assert service.get("/skills", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("host", FOREIGN)
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_a_foreign_host_is_refused_on_every_route(service, method, path, host):
+    send = service.get if method == "GET" else service.post
+    answer = send(path, headers={"host": host})
+    assert answer.status_code == 403
+    assert (answer.json()["code"], answer.json()["field"]) == ("not_permitted", "host")
+
+
+def test_hosts_that_are_allowed_are_served_and_no_others(serve, store):
+    local = serve(store.root, allowed_hosts="api.example, Other.Example")
+    assert local.get("/skills", headers={"host": "api.example:9000"}).status_code == 200
+    assert local.get("/skills", headers={"host": "other.example"}).status_code == 200
+    problem(local.get("/skills", headers={"host": "localhost"}), 403, "not_permitted", "host")
+    assert serve(store.root, allowed_hosts="*").get("/skills", headers={"host": "any.example"}).status_code == 200
+
+
+def test_with_keys_any_host_is_served(serve, store, tmp_path):
+    token, key = keys.made("game", ["act"])
+    keys.write(tmp_path / "keys.json", [key])
+    local = serve(store.root, keys=tmp_path / "keys.json")
+    headers = {"host": "api.example", "authorization": f"Bearer {token}"}
+    assert local.get("/skills", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["null", "evil.example", "http://evil.example", "http://", "", "http://127.0.0.1:1"])
+def test_a_page_of_another_origin_opens_no_session(live, origin):
+    with pytest.raises(InvalidStatus, match="403"), open_session(live, origin=origin):
+        pass
+
+
+def test_a_session_needs_an_admitted_host_even_where_the_origin_equals_it(live):
+    host = f"evil.example:{live.address[1]}"
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(f"ws://{host}/session", sock=connected(live.address), origin=Origin(f"http://{host}"))
+
+
+def test_the_hosts_own_origin_and_one_that_is_allowed_open_a_session(live, standing):
+    with open_session(live, origin=live.url):
+        pass
+    with running(standing.root, allowed_origins="https://game.example") as other:
+        with open_session(other, origin="https://game.example"):
+            pass
+        with pytest.raises(InvalidStatus, match="403"), open_session(other, origin="https://other.example"):
+            pass
+
+
+def test_pages_of_an_allowed_origin_may_read_replies(serve, store):
+    local = serve(store.root, allowed_origins="https://game.example")
+    answer = local.get("/skills", headers={"origin": "https://game.example"})
+    assert answer.headers["access-control-allow-origin"] == "https://game.example"
+    assert "access-control-allow-origin" not in local.get("/skills", headers={"origin": "https://b.example"}).headers
+
+
+@pytest.mark.parametrize("origin", ["game.example", "https://game.example/page", "ftp://game.example"])
+def test_a_setting_that_is_no_origin_is_refused(origin):
+    with pytest.raises(ValidationError, match="no origin"):
+        Settings(allowed_origins=(origin,))
+
+
+def test_a_page_sends_its_key_as_a_subprotocol(standing, tmp_path):
+    token, key = keys.made("game", ["act"])
+    keys.write(tmp_path / "keys.json", [key])
+    with running(standing.root, keys=tmp_path / "keys.json") as live:
+        with open_session(live, subprotocols=["bearer", token]) as socket:
+            assert socket.subprotocol == "bearer"
+        for wrong in (["bearer", "game.wrong"], ["bearer"], [token], [token, "bearer"]):
+            with pytest.raises(InvalidStatus, match="401"), open_session(live, subprotocols=wrong):
+                pass
