@@ -211,7 +211,7 @@ def check(requests: list[Sent], replies: list[bytes]) -> None:
 
 
 def make_config(gateway: Gateway) -> uvicorn.Config:
-    protocol = partial(LimitedProtocol, head_timeout=60.0, max_connections=64)
+    protocol = partial(LimitedProtocol, request_timeout=60.0, max_connections=64)
     config = uvicorn.Config(gateway, http=protocol, ws="none", access_log=False, log_config=None, proxy_headers=False)  # type: ignore[arg-type]
     config.load()
     return config

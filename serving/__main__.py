@@ -107,7 +107,7 @@ def serve_in_workers(settings: Settings, sockets: Sockets) -> None:
 def make_config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
     protocol = partial(
         LimitedProtocol,
-        head_timeout=settings.request_timeout,
+        request_timeout=settings.request_timeout,
         max_connections=settings.max_connections,
     )
     return uvicorn.Config(
@@ -119,6 +119,7 @@ def make_config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
         ws="websockets-sansio",
         ws_max_size=settings.max_body,
         ws_per_message_deflate=False,  # float32 numbers do not get shorter by it
+        server_header=False,
         access_log=False,  # the gateway writes its own
         log_config=None,
         proxy_headers=False,  # no reply depends on the client's address or scheme

@@ -16,6 +16,7 @@ from fastapi.responses import Response
 from opentelemetry.trace import Tracer
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
 from serving import docs_page, inference, routes, sessions
@@ -57,6 +58,7 @@ def make_gateway(settings: Settings) -> Gateway:
     api.add_exception_handler(Refusal, _refused)
     api.add_exception_handler(HTTPException, _http)
     api.add_exception_handler(RequestValidationError, _unvalidated)
+    api.add_exception_handler(ClientDisconnect, _disconnected)
     api.add_exception_handler(Exception, _failed)
     api.openapi = lambda: _document(api)  # not cached: the examples follow the skill that is served
     return gateway
@@ -120,6 +122,11 @@ async def _http(request: Request, error: Exception) -> Response:
     response = Refusal(error.status_code, code, message, None, "see /docs").reply(request.state.path).response()
     response.headers.update(error.headers or {})  # Allow, for a 405
     return response
+
+
+async def _disconnected(_: Request, __: Exception) -> Response:
+    """The client left before its body was here; uvicorn drops this reply."""
+    return Response(status_code=400)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -17,6 +17,7 @@ from time import perf_counter
 import numpy as np
 
 from serving.problems import Refusal, invalid
+from serving.rows import all_finite
 
 Array = np.ndarray
 Run = Callable[..., Array]  # arrays of as many rows each -> an array of as many rows
@@ -152,6 +153,6 @@ def _together(run: Run, batch: list[Waiting]) -> list[Array]:
 
 def checked(output: Array) -> Array:
     """Finite numbers can be so far out that a graph overflows; no client is to steer a body by what comes of it."""
-    if not np.isfinite(output).all():
+    if not all_finite(output):
         raise invalid("not_finite", "the skill's answer overflows: some input is far out of any character's reach")
     return output

@@ -34,7 +34,7 @@ log = logging.getLogger("repertoire.serving")
 access_log = logging.getLogger("repertoire.access")
 CLIENT_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 CLOSE = (b"connection", b"close")
-CLOSING = frozenset({408, 413})  # what is left of the request is not read
+TOO_LARGE = 413
 
 
 class Gateway:
@@ -51,7 +51,7 @@ class Gateway:
         hosts = admitted_hosts(settings.allowed_hosts, settings.host, settings.keys is not None)
         self._origins = Origins(hosts, frozenset(settings.allowed_origins))
         self._root_path = RootPath(settings.root_path, settings.trusted_proxies)
-        self._body = BodyReader(settings.max_body, settings.request_timeout)
+        self._body = BodyReader(settings.max_body)
         self._log_access = settings.access_log
         self._id_prefix = uuid4().hex[:8].encode()
         self._ids = count(1)
@@ -108,7 +108,7 @@ class Gateway:
 
     async def _send(self, reply: Reply, request_id: bytes, send: Send) -> None:
         headers = [*reply.headers, (b"content-length", b"%d" % len(reply.body)), (b"x-request-id", request_id)]
-        if self.draining or reply.status in CLOSING:
+        if self.draining or reply.status == TOO_LARGE:
             headers.append(CLOSE)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
@@ -129,7 +129,7 @@ class Gateway:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                closing = self.draining or status in CLOSING
+                closing = self.draining or status == TOO_LARGE
                 added = [(b"x-request-id", request_id), CLOSE] if closing else [(b"x-request-id", request_id)]
                 message["headers"] = [*message.get("headers", ()), *added]
             await send(message)

@@ -34,7 +34,6 @@ Code = Literal[
     "bad_upload",
     "wrong_encoding",
     "body_too_large",
-    "too_slow",
     "no_key",
     "wrong_key",
     "not_permitted",

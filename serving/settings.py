@@ -56,7 +56,7 @@ class Settings(BaseSettings):
     rate: float | None = Field(default=None, gt=0)  # requests/s of a key that has no rate of its own
     max_waiting: int = Field(default=4096, gt=0)  # rows that may wait for a graph; beyond it, 503
     max_connections: int = Field(default=2048, gt=0)  # per worker
-    request_timeout: float = Field(default=30.0, gt=0)  # s for a head to arrive, and again for its body
+    request_timeout: float = Field(default=30.0, gt=0)  # s for a request to arrive; then its connection is closed
     keep_alive: int = Field(default=75, gt=0)  # s after which an idle connection is closed
     max_rows: int = Field(default=1024, gt=0)  # in one /act or decision
     max_frames: int = Field(default=18_000, gt=0)  # in one /encode: ten minutes at 30 Hz
