@@ -56,7 +56,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
         average_decay=cfg.ppo.average_decay,
         privileged=len(privileged) if privileged else 0,
     )
-    both_sides = symmetry(skeleton, material.library.names, cfg.latent.latent_dim, cfg.num_disc_obs_steps, privileged)
+    both_sides = symmetry(skeleton, material.library.images, cfg.latent.latent_dim, cfg.num_disc_obs_steps, privileged)
     nets = make_nets(sizes, material.library, material.demos, skeleton.num_hinges, both_sides, rng)
     env = CharacterEnv(
         make_backend(cfg.engine, material.character, cfg.num_envs, cfg.threads),

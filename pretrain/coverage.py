@@ -10,6 +10,7 @@ from torch import Tensor
 from pretrain.ase.style import demonstrations
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary, pack
+from pretrain.sim.blocks import row_blocks
 from pretrain.sim.features import LEAST_SPREAD
 
 
@@ -34,7 +35,7 @@ def coverage_targets(
     scale = demonstrations(library, skeleton, window).windows.std(0).clamp_min(LEAST_SPREAD)
     targets = []
     for clip in clips:
-        if clip.name.endswith("_mirror"):
+        if clip.mirror_of:
             continue
         pair = pack((clip, clip.mirrored()), (1.0, 1.0))
         demos = demonstrations(pair, skeleton, window, rate=CONTROL_RATE)
@@ -45,10 +46,13 @@ def coverage_targets(
 
 
 def _tau(own: Tensor, mirror: Tensor, window: int) -> float:
+    nearest: list[Tensor] = []
     index = torch.arange(len(own))
-    overlap = (index[:, None] - index).abs() < window
-    apart = torch.cdist(own, own).masked_fill(overlap, torch.inf).amin(1)
-    return float(torch.minimum(apart, torch.cdist(own, mirror).amin(1)).quantile(0.95))
+    for rows in row_blocks(index, len(own)):
+        overlap = (rows[:, None] - index).abs() < window
+        apart = torch.cdist(own[rows], own).masked_fill_(overlap, torch.inf).amin(1)
+        nearest.append(torch.minimum(apart, torch.cdist(own[rows], mirror).amin(1)))
+    return float(torch.cat(nearest).quantile(0.95))
 
 
 class Coverage:
@@ -62,8 +66,9 @@ class Coverage:
     def see(self, windows: Tensor) -> None:
         """Style windows (n, W * F) that rollouts went through."""
         if len(windows):
-            distance = torch.cdist(self._all, windows / self.scale)
-            self._nearest = torch.minimum(self._nearest, distance.amin(1))
+            seen = windows / self.scale
+            parts = [torch.cdist(part, seen).amin(1) for part in row_blocks(self._all, len(seen))]
+            self._nearest = torch.minimum(self._nearest, torch.cat(parts))
 
     def per_clip(self) -> dict[str, float]:
         """Share of each clip's windows that a rollout passed within tau of."""

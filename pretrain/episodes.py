@@ -14,6 +14,7 @@ from pretrain.coverage import Coverage
 from pretrain.material import Material, control_steps
 from pretrain.measures import interval, jerk
 from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
@@ -154,10 +155,13 @@ def of_episodes(episodes: Episodes, under: Conditions) -> Card:
     }
 
 
-def begun_in(clip: Tensor, survival: Tensor, names: tuple[str, ...]) -> dict[str, Tensor]:
-    """Survival of the episodes (E,) that began in each clip or in its mirror image; clips nobody began in are left out."""
+def begun_in(clip: Tensor, survival: Tensor, library: MotionLibrary) -> dict[str, Tensor]:
+    """Survival of the episodes (E,) that began in each clip or its mirror image, by the name of the original.
+
+    Clips in which no episode began are left out.
+    """
     groups: dict[str, list[int]] = {}
-    for index, name in enumerate(names):
-        groups.setdefault(name.removesuffix("_mirror"), []).append(index)
+    for index, original in enumerate(library.originals):
+        groups.setdefault(library.names[original], []).append(index)
     members = {name: torch.isin(clip, torch.tensor(indices)) for name, indices in groups.items()}
     return {name: survival[those] for name, those in members.items() if those.any()}

@@ -78,7 +78,7 @@ def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> C
     targets, scale = coverage_targets(material.dataset.clips, library, window)
     episodes = random_skill_episodes(skills, env, redrawn(skills, under), Coverage(targets, scale), rng)
     survival, falls = episodes.lengths / env.episode_length, float(episodes.falls.sum())
-    begun = begun_in(episodes.clip, survival, library.names)
+    begun = begun_in(episodes.clip, survival, library)
     own = [library.names.index(target.name) for target in targets]  # mirrors left out
     frame_scale = scale.view(window, -1)[-1]
     pooled = clip_embeddings(skills, tuple(material.dataset.clips[i] for i in own))

@@ -69,8 +69,6 @@ def _material(body: Character, motions: str, window: int) -> Material:
         if length < max(window, JERK):
             needs = f"a style window needs {window}, and its jerk {JERK}"
             raise ValueError(f"recipe {dataset.name!r}: {name} has {length} frames; {needs}")
-    if not dataset.originals:
-        raise ValueError(f"recipe {dataset.name!r}: every clip is named NAME_mirror, as mirror images are; rename one")
     if all(np.ptp(clip.joint_pos(), 0).max() < STILL for clip in dataset.clips):
         raise ValueError(f"recipe {dataset.name!r}: no joint moves in any clip, so that there is nothing to learn")
     return Material(body, dataset, library, demonstrations(library, body.skeleton, window))

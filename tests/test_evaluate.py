@@ -61,12 +61,15 @@ def test_seeing_nothing_covers_nothing(material):
     assert set(coverage.per_clip().values()) == {0.0}
 
 
-def test_survival_is_told_by_the_clip_an_episode_began_in_mirrored_or_not():
-    names = ("walk", "walk_mirror", "run", "run_mirror")
-    clip, survival = torch.tensor([0, 1, 0, 2]), torch.tensor([1.0, 0.4, 0.4, 0.25])
-    begun = {name: float(shares.mean()) for name, shares in begun_in(clip, survival, names).items()}
+def test_survival_is_told_by_the_clip_an_episode_began_in_mirrored_or_not(material):
+    library = material.library
+    walk, run = library.names.index("walk"), library.names.index("run")
+    images = library.images
+    assert images
+    clip, survival = torch.tensor([walk, images[walk], walk, run]), torch.tensor([1.0, 0.4, 0.4, 0.25])
+    begun = {name: float(shares.mean()) for name, shares in begun_in(clip, survival, library).items()}
     assert begun == pytest.approx({"walk": 0.6, "run": 0.25})
-    assert "run" not in begun_in(clip[:3], survival[:3], names)
+    assert "run" not in begun_in(clip[:3], survival[:3], library)
 
 
 def test_a_library_is_measured_on_the_body_that_it_carries(material):

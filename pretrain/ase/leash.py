@@ -14,6 +14,7 @@ from torch.linalg import vector_norm
 
 from pretrain.ase.style import Demos
 from pretrain.rl.rollout import Rollout
+from pretrain.sim.blocks import row_blocks
 
 # In units of the spread over all clips: a clip that varies less (a walk: 0.36) is taken to vary this much, for the noise of
 # exploration alone puts a walk 0.5 away from its clip.
@@ -46,8 +47,13 @@ class Leash:
 
     def distance(self, windows: Tensor, clips: Tensor) -> Tensor:
         """From windows (N, W * F) to the nearest window of clips (N,), (N,)."""
-        apart = torch.cdist(windows / self.scale, self._windows, compute_mode="use_mm_for_euclid_dist")
-        return apart.masked_fill(self._clip != clips[:, None], torch.inf).amin(1) / windows.shape[-1] ** 0.5
+        found: list[Tensor] = []
+        columns = len(self._windows)
+        scaled = windows / self.scale
+        for part, clip in zip(row_blocks(scaled, columns), row_blocks(clips, columns), strict=True):
+            apart = torch.cdist(part, self._windows, compute_mode="use_mm_for_euclid_dist")
+            found.append(apart.masked_fill(self._clip != clip[:, None], torch.inf).amin(1))
+        return torch.cat(found) / windows.shape[-1] ** 0.5
 
     def from_mean(self, windows: Tensor, clips: Tensor) -> Tensor:
         """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good from afar."""

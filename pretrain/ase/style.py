@@ -26,7 +26,7 @@ from pretrain.rl.ppo import Loss, Metrics
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Rollout
 from pretrain.sim.features import LEAST_SPREAD, style_frame
-from pretrain.sim.starts import RATE, draw_rows
+from pretrain.sim.starts import draw_rows, read_rate
 
 MOST = 9.21  # -log(1e-4): no window earns more
 REMEMBERED = 16  # one fresh window in so many is kept
@@ -45,8 +45,12 @@ class Demos:
         return self.windows.index_select(0, draw_rows(self.counts, clips, rng))
 
 
-def demonstrations(library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float = RATE) -> Demos:
-    """Every window of `steps` frames that ends on a grid of 1/rate s and lies wholly inside its clip."""
+def demonstrations(library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float | None = None) -> Demos:
+    """Every window of `steps` frames that ends on a grid of 1/rate s and lies wholly inside its clip.
+
+    `rate` is that of `read_rate` if none is given.
+    """
+    rate = rate or read_rate(library)
     clips, ends = [], []
     for c, duration in enumerate(library.durations.tolist()):
         # a clip shorter than one window still gives one, its first frame standing still before it

@@ -27,21 +27,24 @@ class Symmetry:
 
 
 def symmetry(
-    skeleton: Skeleton, clips: Sequence[str], latent_dim: int, steps: int, privileged: Mirror | None = None
+    skeleton: Skeleton,
+    images: Sequence[int] | None,
+    latent_dim: int,
+    steps: int,
+    privileged: Mirror | None = None,
 ) -> Symmetry:
-    """Of networks that learn from `clips`, over windows of `steps` frames; none if the clips lack their mirror images.
+    """Of networks over windows of `steps` frames; `images` has the index of each clip's mirror image, None: no symmetry.
 
     A latent is mirrored by swapping its halves; of an odd number of dimensions the last stays as it is. The encoder commutes
     with that, and so places the clips accordingly.
     `privileged` is what the value net alone is told.
     """
-    images = [name.removesuffix("_mirror") if name.endswith("_mirror") else f"{name}_mirror" for name in clips]
-    if not set(images) <= set(clips):
+    if images is None:
         return Symmetry()
     z = beside(halves(latent_dim - latent_dim % 2), unmoved(latent_dim % 2))
     seen = beside(proprioception_mirror(skeleton), z)
     window = style_mirror(skeleton).repeated(range(steps))
-    clip = unmoved(1).repeated([clips.index(image) for image in images])
+    clip = unmoved(1).repeated(images)
     return Symmetry(
         policy=(seen, hinge_mirror(skeleton)),
         value=(beside(seen, privileged) if privileged else seen, unmoved(1)),

@@ -33,6 +33,7 @@ class MotionClip:
     skeleton: Skeleton
     source: str = ""
     licence: str = ""
+    mirror_of: str = ""  # the name of the clip whose mirror image this is
     digest: str = ""  # of the file it came from, and of what its recipe did to it
     warnings: tuple[str, ...] = field(default=())
 
@@ -93,6 +94,7 @@ class MotionClip:
         return replace(
             self,
             name=f"{self.name}_mirror",
+            mirror_of=self.name,
             root_pos=self.root_pos * np.array([1.0, -1.0, 1.0]),
             root_rot=self.root_rot * flip,
             joint_rot={body: self.joint_rot[other[body]] * flip for body in self.joint_rot},

@@ -1,22 +1,62 @@
-"""What speaks against a clip, and what no body can do: the one is reported, the other is left out as well."""
+"""What speaks against a clip, and what makes it infeasible: the first is reported, the second is left out as well."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from pretrain.characters.rotations import up_axis
 from pretrain.motion.clip import MotionClip
 
 FASTEST = 12.0  # m/s of the root: a sprinter's record
 FASTEST_TURN = 60.0  # rad/s of a body against its parent; of the default clips, the backflip's arms turn fastest, at 31
+# rad past a hinge's range. The default clips are retargeted from other bodies and reach 0.8; degrees read as radians, or
+# quaternions in another order, are far beyond.
+MOST_PAST_RANGE = 1.2
+UPSIDE_DOWN_SHARE = 0.5  # of the frames: a cartwheel is upside down for a part of its own
+STILL = 1e-6  # rad
 
 
 def doubts(clip: MotionClip) -> tuple[str, ...]:
-    """What its importer warned of, and what makes it impossible."""
-    return clip.warnings + impossible(clip)
+    """What its importer warned of, what the body cannot hold, and what makes it infeasible."""
+    return clip.warnings + implausible(clip) + impossible(clip)
+
+
+def implausible(clip: MotionClip) -> tuple[str, ...]:
+    """What a body cannot or hardly hold, and what a mistake in reading the file looks like, a line each."""
+    return (*_upside_down(clip), *_past_range(clip), *_motionless(clip))
+
+
+def _upside_down(clip: MotionClip) -> tuple[str, ...]:
+    down = int((up_axis(clip.root_rot)[:, 2] < 0).sum())
+    if down <= UPSIDE_DOWN_SHARE * len(clip):
+        return ()
+    reason = "are its quaternions in xyzw order, or y and z exchanged?"
+    return (f"{clip.name}: the root's up axis points down in {down} of {len(clip)} frames; {reason}",)
+
+
+def _past_range(clip: MotionClip) -> tuple[str, ...]:
+    """The hinge that is furthest past its range. A whole turn more or less is the same pose."""
+    middle = (np.array(clip.skeleton.lower) + np.array(clip.skeleton.upper)) / 2
+    half = (np.array(clip.skeleton.upper) - np.array(clip.skeleton.lower)) / 2
+    angles = clip.joint_pos()
+    nearest = (angles - middle + np.pi) % (2 * np.pi) - np.pi
+    past = np.abs(nearest) - half
+    if past.max() <= MOST_PAST_RANGE:
+        return ()
+    frame, hinge = np.unravel_index(int(past.argmax()), past.shape)
+    lower, upper = clip.skeleton.lower[hinge], clip.skeleton.upper[hinge]
+    expected = f"expected {lower:.2f} to {upper:.2f} rad; are its angles in degrees?"
+    name = clip.skeleton.hinges[hinge]
+    return (f"{clip.name}: hinge {name} is {past[frame, hinge]:.1f} rad past its range in frame {frame}; {expected}",)
+
+
+def _motionless(clip: MotionClip) -> tuple[str, ...]:
+    still = np.ptp(clip.joint_pos(), 0).max() < STILL and np.ptp(clip.root_pos, 0).max() < STILL
+    return (f"{clip.name}: nothing moves in its {len(clip)} frames",) if still else ()
 
 
 def impossible(clip: MotionClip) -> tuple[str, ...]:
-    """What no body can follow, with the frame in which it is worst; none of a clip that can be performed."""
+    """What no body can follow, with the frame in which it is worst; empty for a clip that can be performed."""
     speed = np.linalg.norm(clip.states().root_vel, axis=-1)
     fast = (
         f"{clip.name}: the root moves at {speed.max():.1f} m/s in frame {speed.argmax()}; expected at most {FASTEST:g}"

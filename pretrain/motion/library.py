@@ -22,6 +22,16 @@ class MotionLibrary:
     starts: Tensor  # (C,) index of each clip's first frame
     lengths: Tensor  # (C,) frames
     weights: Tensor  # (C,) sum 1
+    originals: tuple[int, ...]  # of each clip, the index of the clip whose mirror image it is; its own where it is none
+
+    @property
+    def images(self) -> tuple[int, ...] | None:
+        """The index of each clip's mirror image; None where a clip has none."""
+        mirrors = {original: clip for clip, original in enumerate(self.originals) if clip != original}
+        both = mirrors | {clip: original for original, clip in mirrors.items()}
+        if len(both) < len(self.names):
+            return None
+        return tuple(both[clip] for clip in range(len(self.names)))
 
     @property
     def durations(self) -> Tensor:
@@ -57,10 +67,12 @@ def pack(clips: tuple[MotionClip, ...], weights: tuple[float, ...]) -> MotionLib
     """Clips at the control rate -> library. Weights need not sum to 1."""
     flat = [clip.states().flat().astype(np.float32) for clip in clips]
     lengths = [len(f) for f in flat]
+    names = tuple(clip.name for clip in clips)
     return MotionLibrary(
-        names=tuple(clip.name for clip in clips),
+        names=names,
         frames=torch.from_numpy(np.concatenate(flat)),
         starts=torch.tensor([0, *np.cumsum(lengths)[:-1].tolist()]),
         lengths=torch.tensor(lengths),
         weights=torch.tensor(weights, dtype=torch.float32) / sum(weights),
+        originals=tuple(names.index(clip.mirror_of or clip.name) for clip in clips),
     )

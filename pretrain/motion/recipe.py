@@ -79,7 +79,7 @@ class Dataset:
     @property
     def originals(self) -> tuple[MotionClip, ...]:
         """The clips less their mirror images."""
-        return tuple(clip for clip in self.clips if not clip.name.endswith("_mirror"))
+        return tuple(clip for clip in self.clips if not clip.mirror_of)
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, unflat
+from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
 from pretrain.sim.curriculum import Curriculum, leading_force, paces, upright_torque
@@ -106,7 +107,8 @@ class CharacterEnv:
     def begin(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
         """Start worlds `ids` (n,) in clips (n,) at times (n,) s, with the frames that led there."""
         window = self.library.windows(clips, times, self.window)
-        self._begin(ids, clips, looked_at(window, self.skeleton, times, torch.ones_like(ids)), torch.arange(len(ids)))
+        starts = looked_at(window, self.skeleton, times, torch.ones_like(ids), CONTROL_RATE)
+        self._begin(ids, clips, starts, torch.arange(len(ids)))
 
     def _begin(self, ids: Tensor, clips: Tensor, starts: Starts, rows: Tensor) -> None:
         """In `rows` (n,) of `starts`, as in clips (n,)."""

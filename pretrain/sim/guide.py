@@ -15,8 +15,9 @@ from pretrain.characters.rotations import conjugate, log, multiply, normalize, r
 from pretrain.characters.state import CharacterState, unflat
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
+from pretrain.sim.blocks import row_blocks
 from pretrain.sim.features import LEAST_SPREAD
-from pretrain.sim.starts import RATE, Starts
+from pretrain.sim.starts import Starts
 
 PULL, BRAKE, STRONGEST = 2000.0, 400.0, 1000.0  # N / m, N s / m, N; the body weighs 490 N
 # Damped three times as much, the root of a walk shakes from one control step to the next.
@@ -48,6 +49,7 @@ class Guide:
 
     def __init__(self, library: MotionLibrary, starts: Starts, rising: Tensor, num_envs: int):
         self.library, self._starts, self._rising = library, starts, rising
+        self._rate = starts.rate
         self._first = torch.cumsum(starts.counts, 0) - starts.counts
         windows = starts.frames.flatten(1)  # (M, W * F)
         frames = starts.frames[:, -1]
@@ -90,14 +92,22 @@ class Guide:
         anew = changed.nonzero()[:, 0]
         if len(anew):
             ways = torch.where(down[anew, None], self._rising[self._of], self._of == like[anew, None])
-            apart = torch.cdist(scaled[anew], self._sparse).masked_fill(~ways, torch.inf)
-            nearest = self._rows[apart.argmin(1)]
+            nearest = self._rows[self._nearest(scaled[anew], ways)]
             clips = torch.searchsorted(self._first, nearest, right=True) - 1
             self._here(anew, clips, self._starts.times[nearest], state[anew])
 
+    def _nearest(self, scaled: Tensor, ways: Tensor) -> Tensor:
+        """Of the sparse moments that `ways` (n, M) admits, the index of the nearest to `scaled` (n, W * F), (n,)."""
+        found: list[Tensor] = []
+        columns = len(self._sparse)
+        for windows, admitted in zip(row_blocks(scaled, columns), row_blocks(ways, columns), strict=True):
+            apart = torch.cdist(windows, self._sparse).masked_fill(~admitted, torch.inf)
+            found.append(apart.argmin(1))
+        return torch.cat(found)
+
     def _keep_time(self, scaled: Tensor) -> None:
         """A clock may run a quarter fast or slow: nobody who sees no clock can keep to the hundredth of a second."""
-        sooner, later = self.time - 1 / RATE, self.time + 1 / RATE
+        sooner, later = self.time - 1 / self._rate, self.time + 1 / self._rate
         times = torch.stack([self.time, sooner.clamp_min(0), later])
         best = torch.stack([self._apart(scaled, time) for time in times]).argmin(0)
         self.time = times.gather(0, best[None])[0]
@@ -142,7 +152,7 @@ class Guide:
     def _row(self, times: Tensor, ids: Rows = ALL) -> Tensor:
         """Of the moments kept, where the clips of worlds `ids` (n,) are at `times` (n,) s, (n,)."""
         clip = self.clip[ids]
-        return self._first[clip] + (times * RATE).round().long().minimum(self._starts.counts[clip] - 1)
+        return self._first[clip] + (times * self._rate).round().long().minimum(self._starts.counts[clip] - 1)
 
     def wrench(self, ids: Tensor, state: CharacterState) -> Tensor:
         """Force and torque on the roots of worlds `ids` (n,) in `state` (n,), towards their moment: (n, 6) N, N m."""

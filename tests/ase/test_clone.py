@@ -20,7 +20,7 @@ SIZES = Sizes(latent_dim=8, policy=(128,), value=(128,), disc=(64,), enc=(64,), 
 
 def test_a_warm_start_that_leaves_the_finite_numbers_says_whose_it_was(material, skeleton, rng):
     library = material.library
-    nets = make_nets(SIZES, library, material.demos, skeleton.num_hinges, symmetry(skeleton, library.names, 8, 3), rng)
+    nets = make_nets(SIZES, library, material.demos, skeleton.num_hinges, symmetry(skeleton, library.images, 8, 3), rng)
     latents = nets.encoder.clip_latents.clone()
     with pytest.raises(Diverged, match="the encoder's warm start: its loss is nan"):
         warm_encoder(nets.encoder, material.demos, steps=5, lr=1e30, rng=rng)
@@ -32,7 +32,7 @@ def test_a_warm_start_that_leaves_the_finite_numbers_says_whose_it_was(material,
 
 def test_who_lies_aims_along_a_clip_that_rises_and_who_stands_along_its_own(every_clip, skeleton, rng):
     library, ground = every_clip.library, ground_of(every_clip.library, skeleton)
-    both = symmetry(skeleton, library.names, 8, 3)
+    both = symmetry(skeleton, library.images, 8, 3)
     nets = make_nets(SIZES, library, every_clip.demos, skeleton.num_hinges, both, rng)
     latents, scale = nets.encoder.clip_latents, nets.action_scale
 

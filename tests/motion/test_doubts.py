@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.doubts import doubts, impossible
+from pretrain.motion.doubts import doubts, implausible, impossible
 
 
 def moved(clip: MotionClip, offset: np.ndarray) -> MotionClip:
@@ -42,3 +44,34 @@ def test_who_came_out_of_the_ground_is_named_with_the_frame(material):
     assert deep.startswith("walk: 0.5")
     assert "below the ground in frame 7" in deep
     assert doubts(moved(walk, np.array([0, 0, -0.1])).grounded()) == ()
+
+
+def test_a_body_upside_down_is_named_with_how_often(material):
+    walk = material.dataset.clips[0]
+    turned = multiply(walk.root_rot, np.array([0.0, 1.0, 0.0, 0.0]))
+    (down,) = implausible(replace(walk, root_rot=turned))
+    assert f"points down in {len(walk)} of {len(walk)} frames" in down
+
+
+@pytest.mark.parametrize("turns", [0.0, 1.0, -2.0])
+def test_a_hinge_past_its_range_is_named_with_the_frame(material, turns):
+    walk = material.dataset.clips[0]
+    knee = walk.joint_rot["left_shin"].copy()
+    knee[7] = from_axis_angle("y", np.array([-2.0 + 2 * np.pi * turns]))
+    (past,) = implausible(replace(walk, joint_rot=walk.joint_rot | {"left_shin": knee}))
+    assert past.startswith("walk: hinge left_knee is ")
+    assert "in frame 7" in past
+
+
+def test_a_whole_turn_of_a_hinge_is_the_same_pose(material):
+    walk = material.dataset.clips[0]
+    turned = {body: -q for body, q in walk.joint_rot.items()}  # the same rotations
+    assert implausible(replace(walk, joint_rot=turned)) == ()
+
+
+def test_a_clip_in_which_nothing_moves_is_named(material):
+    walk = material.dataset.clips[0]
+    still = {body: np.repeat(q[:1], len(q), 0) for body, q in walk.joint_rot.items()}
+    place = np.repeat(walk.root_pos[:1], len(walk), 0)
+    (line,) = implausible(replace(walk, joint_rot=still, root_pos=place))
+    assert line == f"walk: nothing moves in its {len(walk)} frames"

@@ -182,7 +182,6 @@ def still(document: dict[str, Any]) -> None:
     [
         ("walk", short, "walk has 3 frames; a style window needs 3, and its jerk 4"),
         ("walk", still, "no joint moves"),
-        ("walk_mirror", lambda document: None, "every clip is named NAME_mirror"),
     ],
 )
 def test_what_nothing_can_be_learned_from_is_said_before_training(tmp_path, name, change, said):

@@ -79,9 +79,9 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
 
 def _parse(data: bytes, name: str) -> np.ndarray:
     try:
-        document = json.loads(data)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ClipError(f"{name}: not JSON ({error})") from None
+        document = json.loads(data, parse_int=float)  # an integer of any length is a number, or inf
+    except (ValueError, RecursionError) as error:  # Python's own limit on digits is a plain ValueError
+        raise ClipError(f"{name}: not JSON that can be read ({error})") from None
     if not isinstance(document, dict) or not isinstance(document.get("Frames"), list):
         raise ClipError(f'{name}: expected {{"Loop": "wrap" | "none", "Frames": [[{COLUMNS} numbers], ...]}}')
     loop = document.get("Loop", "none")

@@ -1,0 +1,40 @@
+"""What is a mirror image is known from how it was made, never from a name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from pretrain.coverage import coverage_targets
+from pretrain.episodes import begun_in
+from pretrain.motion.library import pack
+from pretrain.motion.recipe import Dataset
+
+
+@pytest.fixture
+def named(material):
+    """Two clips of their own, of which one is named as a mirror image of the other would be."""
+    walk, run = (material.dataset.clips[0], material.dataset.clips[2])
+    assert (walk.mirror_of, run.mirror_of) == ("", "")
+    return walk, replace(run, name="walk_mirror")
+
+
+def test_a_clip_named_like_a_mirror_image_is_an_original(named):
+    dataset = Dataset("two", "humanoid", named, (1.0, 1.0))
+    assert [clip.name for clip in dataset.originals] == ["walk", "walk_mirror"]
+    library = pack(named, (1.0, 1.0))
+    assert library.images is None
+    targets, _ = coverage_targets(named, library, 3)
+    assert [target.name for target in targets] == ["walk", "walk_mirror"]
+    begun = begun_in(torch.tensor([0, 1]), torch.tensor([1.0, 0.5]), library)
+    assert {name: float(x) for name, x in begun.items()} == {"walk": 1.0, "walk_mirror": 0.5}
+
+
+def test_a_mirror_image_belongs_to_its_original_under_any_name(named):
+    walk, _ = named
+    image = replace(walk.mirrored(), name="other")
+    library = pack((walk, image), (1.0, 1.0))
+    assert library.images == (1, 0)
+    assert Dataset("two", "humanoid", (walk, image), (1.0, 1.0)).originals == (walk,)
