@@ -24,8 +24,11 @@ FLOAT32 = np.dtype("<f4")
 Array = np.ndarray
 
 
+Parameters = dict[str, Any] | None
+
+
 class Loose(BaseModel):
-    """Clients send more than we read: sequence ids, priorities, parameters of other servers."""
+    """Other servers' clients send more fields than are read here, and null for an absent one."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -34,20 +37,20 @@ class Input(Loose):
     name: str
     shape: list[int] = Field(max_length=8)
     datatype: str
-    parameters: dict[str, Any] = {}
+    parameters: Parameters = None
     data: Any = None
 
 
 class Output(Loose):
     name: str
-    parameters: dict[str, Any] = {}
+    parameters: Parameters = None
 
 
 class Infer(Loose):
     id: str | None = None
     inputs: list[Input] = Field(max_length=16)
-    outputs: list[Output] = Field(default=[], max_length=16)
-    parameters: dict[str, Any] = {}
+    outputs: list[Output] | None = Field(default=None, max_length=16)
+    parameters: Parameters = None
 
 
 @dataclass(frozen=True)
@@ -73,14 +76,16 @@ def decode(body: bytes, headers: Mapping[bytes, bytes]) -> Call:
         raise invalid("wrong_type", f"the request is not usable: {first['msg']}", path, "an infer request") from None
     tensors, start = {}, end
     for one in asked.inputs:
-        size = one.parameters.get("binary_data_size")
+        size = _given(one.parameters).get("binary_data_size")
         tensors[one.name] = _from_json(one) if size is None else _from_bytes(one, body, start, size)
         start += size or 0
     if start != len(body):
         raise invalid("wrong_shape", f"{len(body) - start} bytes of the body belong to no input", "inputs")
-    chosen = {one.name: bool(one.parameters["binary_data"]) for one in asked.outputs if "binary_data" in one.parameters}
-    names = tuple(one.name for one in asked.outputs)
-    return Call(asked.id, tensors, names, chosen, bool(asked.parameters.get("binary_data_output", False)))
+    outputs = asked.outputs or []
+    binary = {one.name: _given(one.parameters).get("binary_data") for one in outputs}
+    chosen = {name: bool(flag) for name, flag in binary.items() if flag is not None}
+    by_default = bool(_given(asked.parameters).get("binary_data_output"))
+    return Call(asked.id, tensors, tuple(one.name for one in outputs), chosen, by_default)
 
 
 def encode(call: Call, model: str, version: str, outputs: Mapping[str, Array]) -> tuple[bytes, Headers]:
@@ -100,6 +105,11 @@ def encode(call: Call, model: str, version: str, outputs: Mapping[str, Array]) -
         return head, (JSON,)
     media = (b"content-type", b"application/octet-stream")
     return b"".join([head, *parts]), (media, (LENGTH, b"%d" % len(head)))
+
+
+def _given(parameters: Parameters) -> dict[str, Any]:
+    """The parameters that are not null."""
+    return {name: value for name, value in (parameters or {}).items() if value is not None}
 
 
 def _from_bytes(one: Input, body: bytes, start: int, size: object) -> Array:
