@@ -21,6 +21,7 @@ from serving.wire import json
 
 LENGTH = b"inference-header-content-length"
 FLOAT32 = np.dtype("<f4")
+LARGEST = 2**28  # numbers in a tensor: 1 GiB, more than any body holds
 Array = np.ndarray
 
 
@@ -35,7 +36,7 @@ class Loose(BaseModel):
 
 class Input(Loose):
     name: str
-    shape: list[int] = Field(max_length=8)
+    shape: list[Any] = Field(max_length=8)  # `_shape` reads it
     datatype: str
     parameters: Parameters = None
     data: Any = None
@@ -113,39 +114,58 @@ def _given(parameters: Parameters) -> dict[str, Any]:
 
 
 def _from_bytes(one: Input, body: bytes, start: int, size: object) -> Array:
-    _refuse_other(one)
-    if type(size) is not int or size != 4 * math.prod(one.shape) or not 0 <= size <= len(body) - start:
+    shape = _shape(one)
+    if type(size) is not int or size != 4 * math.prod(shape) or size > len(body) - start:
         raise _wrong(one, f"binary_data_size is {quoted(size)}")
-    return np.frombuffer(body, FLOAT32, size // 4, start).reshape(one.shape)
+    return np.frombuffer(body, FLOAT32, size // 4, start).reshape(shape)
 
 
 def _from_json(one: Input) -> Array:
-    """Nested or flat, as the protocol allows both."""
-    _refuse_other(one)
-    numbers: list[Any] = [one.data]
-    while numbers and isinstance(numbers[0], list):
-        if not all(isinstance(inner, list) for inner in numbers):
-            raise _wrong(one, "its data is ragged")
-        numbers = [number for inner in numbers for number in inner]
+    """Nested as the shape says, or flat: the protocol allows both."""
+    shape = _shape(one)
+    numbers, nesting = _flattened(one)
     if not set(map(type, numbers)) <= {int, float}:
         raise _wrong(one, "its data are not all numbers")
-    if len(numbers) != math.prod(one.shape):
+    if len(numbers) != math.prod(shape):
         raise _wrong(one, f"its data are {len(numbers)} numbers")
+    if nesting not in (shape, (len(numbers),)):
+        raise _wrong(one, f"its data are nested as {quoted(list(nesting))}")
     with np.errstate(over="ignore"):
-        return np.array([x if abs(x) < 1e39 else np.inf for x in numbers], np.float32).reshape(one.shape)
+        flat = np.array([x if abs(x) < 1e39 else np.inf for x in numbers], np.float32)
+    return flat.reshape(shape)
 
 
-def _refuse_other(one: Input) -> None:
+def _flattened(one: Input) -> tuple[list[Any], tuple[int, ...]]:
+    """The elements of nested lists in row-major order, and the length of the lists of each level."""
+    elements: list[Any] = [one.data]
+    nesting: list[int] = []
+    while elements and isinstance(elements[0], list):
+        if not all(isinstance(inner, list) for inner in elements):
+            raise _wrong(one, "its data are ragged")
+        lengths = {len(inner) for inner in elements}
+        if len(lengths) > 1:
+            raise _wrong(one, "its data are ragged")
+        nesting.append(lengths.pop())
+        elements = [element for inner in elements for element in inner]
+    return elements, tuple(nesting)
+
+
+def _shape(one: Input) -> tuple[int, ...]:
+    """Each axis is bounded, and not their product alone: numpy refuses a giant axis beside a 0."""
     if one.datatype != "FP32":
-        raise invalid("wrong_type", f"{quoted(one.name)} is {quoted(one.datatype)}", quoted(one.name)[1:-1], "FP32")
-    if any(size < 0 for size in one.shape) or math.prod(one.shape) > 2**28:
-        raise _wrong(one, "no such shape")
+        message = f"{quoted(one.name)} is {quoted(one.datatype)}"
+        raise invalid("wrong_type", message, quoted(one.name)[1:-1], "FP32")
+    if not all(type(size) is int and 0 < size <= LARGEST for size in one.shape):
+        raise _wrong(one, f"a size is a whole number from 1 to {LARGEST}")
+    if math.prod(one.shape) > LARGEST:
+        raise _wrong(one, f"a tensor has at most {LARGEST} numbers")
+    return tuple(one.shape)
 
 
 def _wrong(one: Input, why: str) -> Refusal:
     return invalid(
         "wrong_shape",
-        f"input {quoted(one.name)} of shape {one.shape}: {why}",
+        f"input {quoted(one.name)} of shape {quoted(one.shape)}: {why}",
         quoted(one.name)[1:-1],
         "as many numbers, or bytes of float32, as the shape says",
     )
