@@ -16,6 +16,8 @@ Code = Literal[
     "not_msgpack",
     "missing_field",
     "unknown_field",
+    "given_twice",
+    "unsupported_option",
     "wrong_type",
     "wrong_shape",
     "not_finite",

@@ -22,6 +22,20 @@ from serving.wire import json
 LENGTH = b"inference-header-content-length"
 FLOAT32 = np.dtype("<f4")
 LARGEST = 2**28  # numbers in a tensor: 1 GiB, more than any body holds
+# Parameters of Triton's extensions that change what is computed or where it is written. Priority
+# and timeout change neither: they are left unread, as Triton does for a model without queue policy.
+UNSUPPORTED = frozenset(
+    {
+        "classification",
+        "sequence_id",
+        "sequence_start",
+        "sequence_end",
+        "shared_memory_region",
+        "shared_memory_byte_size",
+        "shared_memory_offset",
+    }
+)
+RESERVED = "triton_"  # begins the parameters that Triton keeps for itself
 Array = np.ndarray
 
 
@@ -59,34 +73,27 @@ class Call:
     id: str | None
     tensors: dict[str, Array]
     outputs: tuple[str, ...]  # asked for; empty: all
-    binary: dict[str, bool]  # per output, where it was said
+    binary: dict[str, bool]  # of the outputs that say it themselves
     binary_by_default: bool
 
 
 def decode(body: bytes, headers: Mapping[bytes, bytes]) -> Call:
     """Raises Refusal."""
     said = headers.get(LENGTH)
-    if said is not None and not (said.isdigit() and len(said) < 12 and int(said) <= len(body)):
-        raise invalid("wrong_type", f"{LENGTH.decode()} is {quoted(said)}", LENGTH.decode(), "the length of the JSON")
-    end = len(body) if said is None else int(said)
-    try:
-        asked = Infer.model_validate(json.decode(body[:end], headers))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        path = ".".join(map(str, first["loc"])) or None
-        raise invalid("wrong_type", f"the request is not usable: {first['msg']}", path, "an infer request") from None
-    tensors, start = {}, end
-    for one in asked.inputs:
-        size = _given(one.parameters).get("binary_data_size")
-        tensors[one.name] = _from_json(one) if size is None else _from_bytes(one, body, start, size)
-        start += size or 0
-    if start != len(body):
-        raise invalid("wrong_shape", f"{len(body) - start} bytes of the body belong to no input", "inputs")
+    end = len(body) if said is None else _length(said, len(body))
+    asked = _validated(json.decode(body[:end], headers))
     outputs = asked.outputs or []
-    binary = {one.name: _given(one.parameters).get("binary_data") for one in outputs}
-    chosen = {name: bool(flag) for name, flag in binary.items() if flag is not None}
-    by_default = bool(_given(asked.parameters).get("binary_data_output"))
-    return Call(asked.id, tensors, tuple(one.name for one in outputs), chosen, by_default)
+    _refuse_twice("inputs", [one.name for one in asked.inputs])
+    _refuse_twice("outputs", [one.name for one in outputs])
+    by_default = _flag(_given(asked.parameters, "parameters"), "binary_data_output", "parameters")
+    own = {}
+    for i, one in enumerate(outputs):
+        where = f"outputs.{i}.parameters"
+        flag = _flag(_given(one.parameters, where), "binary_data", where)
+        if flag is not None:
+            own[one.name] = flag
+    tensors = _tensors(asked.inputs, body, end, binary=said is not None)
+    return Call(asked.id, tensors, tuple(one.name for one in outputs), own, bool(by_default))
 
 
 def encode(call: Call, model: str, version: str, outputs: Mapping[str, Array]) -> tuple[bytes, Headers]:
@@ -108,9 +115,72 @@ def encode(call: Call, model: str, version: str, outputs: Mapping[str, Array]) -
     return b"".join([head, *parts]), (media, (LENGTH, b"%d" % len(head)))
 
 
-def _given(parameters: Parameters) -> dict[str, Any]:
-    """The parameters that are not null."""
-    return {name: value for name, value in (parameters or {}).items() if value is not None}
+def _length(said: bytes, most: int) -> int:
+    """What the header says: bytes of JSON at the beginning of a body of `most` bytes."""
+    if not (said.isdigit() and len(said) < 12 and int(said) <= most):
+        name = LENGTH.decode()
+        raise invalid("wrong_type", f"{name} is {quoted(said)}", name, "the length of the JSON")
+    return int(said)
+
+
+def _validated(fields: object) -> Infer:
+    try:
+        return Infer.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        path = ".".join(map(str, first["loc"])) or None
+        message = f"the request is not usable: {first['msg']}"
+        raise invalid("wrong_type", message, path, "an infer request") from None
+
+
+def _refuse_twice(field: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            message = f"{field} has {quoted(name)} more than once"
+            raise invalid("given_twice", message, field, "each name once")
+
+
+def _given(parameters: Parameters, where: str) -> dict[str, Any]:
+    """The parameters that are not null. One that is not implemented may be 0, false or empty, which
+    is how clients write that they do not use it. Raises Refusal for any other."""
+    given = {name: value for name, value in (parameters or {}).items() if value is not None}
+    for name, value in given.items():
+        if value and (name in UNSUPPORTED or name.startswith(RESERVED)):
+            shown = quoted(name)[1:-1]
+            message = f"the parameter {shown} is not implemented by this service"
+            raise invalid("unsupported_option", message, f"{where}.{shown}", "no such parameter")
+    return given
+
+
+def _flag(given: dict[str, Any], name: str, where: str) -> bool | None:
+    value = given.get(name)
+    if value is not None and type(value) is not bool:
+        message = f"{where}.{name} is {quoted(value)}"
+        raise invalid("wrong_type", message, f"{where}.{name}", "true or false")
+    return value
+
+
+def _tensors(inputs: list[Input], body: bytes, end: int, binary: bool) -> dict[str, Array]:
+    """Each input, from its own data or from the bytes behind the JSON, which ends at `end`; `binary`
+    says whether such bytes were announced."""
+    tensors, start = {}, end
+    for i, one in enumerate(inputs):
+        size = _given(one.parameters, f"inputs.{i}.parameters").get("binary_data_size")
+        if size is None:
+            tensors[one.name] = _from_json(one)
+            continue
+        if not binary:
+            message = f"input {quoted(one.name)} is binary, but {LENGTH.decode()} is missing"
+            raise invalid("missing_field", message, LENGTH.decode(), "the length of the JSON")
+        if one.data is not None:
+            message = f"input {quoted(one.name)} has both data and binary_data_size"
+            raise invalid("given_twice", message, quoted(one.name)[1:-1], "one of the two")
+        tensors[one.name] = _from_bytes(one, body, start, size)
+        start += tensors[one.name].nbytes
+    if start != len(body):
+        message = f"{len(body) - start} bytes of the body belong to no input"
+        raise invalid("wrong_shape", message, "inputs")
+    return tensors
 
 
 def _from_bytes(one: Input, body: bytes, start: int, size: object) -> Array:
