@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from serving import rows
 from serving.batcher import checked
 from serving.problems import INFERENCE_PROBLEMS, Refusal, invalid, quoted
 from serving.reply import Reply
+from serving.router import Router
 from serving.rows import Form
 from serving.service import Service
 from serving.skills import ServedController, ServedSkill
@@ -25,7 +26,7 @@ from serving.wire import oip
 from skills_store.manifest import Graph
 from skills_store.version import Version
 
-router = APIRouter(prefix="/v2", tags=["open inference protocol"], responses=INFERENCE_PROBLEMS)
+router = Router(prefix="/v2", tags=["open inference protocol"], responses=INFERENCE_PROBLEMS)
 INFER: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
@@ -16,6 +16,7 @@ from serving.nearest import nearest
 from serving.openapi import body_of
 from serving.problems import PROBLEMS, Refusal, from_store, invalid
 from serving.reply import Reply
+from serving.router import Router
 from serving.schemas import (
     ActRequest,
     ActResponse,
@@ -40,7 +41,7 @@ from serving.service import Service
 from serving.skills import ServedSkill, controller_detail, skill_detail
 from serving.uploads import parse_upload, states_of
 
-router = APIRouter(responses=PROBLEMS)
+router = Router(responses=PROBLEMS)
 
 
 def _service(request: Request) -> Service:

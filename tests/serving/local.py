@@ -38,6 +38,9 @@ class Local:
     def get(self, path: str, **how: Any) -> httpx.Response:
         return self._runner.run(self._http.get(path, **how))
 
+    def head(self, path: str, **how: Any) -> httpx.Response:
+        return self._runner.run(self._http.head(path, **how))
+
     def post(self, path: str, **how: Any) -> httpx.Response:
         return self._runner.run(self._http.post(path, **how))
 
