@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, Self, cast, get_args
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from serving.reply import JSON, Reply
+from serving.reply import JSON, Headers, Reply
 from skills_store.errors import InvalidReference, OriginAway, StoreError, Unknown, WrongKind
 
 Code = Literal[
@@ -35,6 +35,8 @@ Code = Literal[
     "clip_too_short",
     "bad_upload",
     "body_too_large",
+    "unsupported_encoding",
+    "corrupt_encoding",
     "too_slow",
     "no_key",
     "wrong_key",
@@ -100,6 +102,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         "description": "No such skill, version, alias or controller; the message lists what exists",
     },
     413: {"model": Problem, "description": "The body is larger than this service reads"},
+    415: {
+        "model": Problem,
+        "description": "The Content-Encoding is not read; Accept-Encoding lists those that are",
+    },
     422: {"model": Problem, "description": "A value cannot be used; `field` is its path, `expected` what would be"},
     429: {"model": Problem, "description": "More requests than the key may make; Retry-After says when to come back"},
     500: {"model": Problem, "description": "A defect of the service; the message has the request id that its log has"},
@@ -127,13 +133,19 @@ class Refusal(Exception):
         self.problem = Problem(code=code, message=message, field=field, expected=expected)
         self.retry_after = retry_after  # s; for what may well succeed later
         self.hold = hold  # s before it is answered; for who does not wait of their own accord
+        self.headers: Headers = ()  # of the reply, beside those that every Problem has
+
+    def with_header(self, name: bytes, value: bytes) -> Self:
+        """This refusal, whose reply has one header more."""
+        self.headers = (*self.headers, (name, value))
+        return self
 
     def reply(self, path: str = "") -> Reply:
         """Under /v2, the Open Inference Protocol wants `error` in it."""
         found = self.problem.model_dump()
         if path.startswith("/v2"):
             found = {"error": f"{self.problem.code}: {self.problem.message}"} | found
-        headers: list[tuple[bytes, bytes]] = [JSON]
+        headers: list[tuple[bytes, bytes]] = [JSON, *self.headers]
         if self.retry_after is not None:
             headers.append((b"retry-after", b"%d" % self.retry_after))
         if self.status == 401:

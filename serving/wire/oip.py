@@ -163,7 +163,8 @@ def _flag(given: dict[str, Any], name: str, where: str) -> bool | None:
 def _tensors(inputs: list[Input], body: bytes, end: int, binary: bool) -> dict[str, Array]:
     """Each input, from its own data or from the bytes behind the JSON, which ends at `end`; `binary`
     says whether such bytes were announced."""
-    tensors, start = {}, end
+    tensors = {}
+    start = end
     for i, one in enumerate(inputs):
         size = _given(one.parameters, f"inputs.{i}.parameters").get("binary_data_size")
         if size is None:
