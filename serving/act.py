@@ -19,7 +19,7 @@ async def act(service: Service, fields: object) -> dict[str, Any]:
     skill = await service.skill(asked.skill)
     state, z = rows.read(asked.state, skill.forms["state"]), rows.read(asked.z, skill.forms["z"])
     rows.paired(state, z, ("state", "z"))
-    on_sphere, moved = rows.directions(z, "z", asked.strict)
+    on_sphere, moved = rows.directions(z, "z", strict=bool(asked.strict))
     targets = await skill.policy.submit(state.array, on_sphere)
     if asked.seed is not None:
         targets = sampled(skill, targets, asked.seed)

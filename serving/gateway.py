@@ -71,7 +71,9 @@ class Gateway:
                 scope["route"] = found[0]
                 await self._answer(*found, scope, path, headers, receive, send)
             else:
-                await self._pass_on(scope, path, headers, receive, send)
+                # The server sends no body in reply to HEAD; FastAPI need not know of it.
+                as_get = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+                await self._pass_on(as_get, path, headers, receive, send)
         elif scope["type"] == "websocket":
             await self._open_session(scope, receive, send)
         else:

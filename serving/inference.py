@@ -145,7 +145,10 @@ async def infer(request: Request, model: str, version: str = "") -> Response:
 
 
 async def _model(service: Service, model: str, version: str) -> Model:
-    name, _, graph = model.partition(".")
+    name, dot, graph = model.partition(".")
+    if not name or (dot and not graph):
+        message = f"no model {quoted(model)}"
+        raise Refusal(404, "unknown_model", message, "model", "NAME or NAME.GRAPH")
     ref = f"{name}@{version}" if version else _default(service, name)
     try:
         served = await service.skill(ref, "model")

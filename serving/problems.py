@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, Self, cast, get_args
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,6 +16,8 @@ Code = Literal[
     "not_msgpack",
     "missing_field",
     "unknown_field",
+    "given_twice",
+    "unsupported_option",
     "wrong_type",
     "wrong_shape",
     "not_finite",
@@ -32,8 +34,9 @@ Code = Literal[
     "clip_unreadable",
     "clip_too_short",
     "bad_upload",
-    "wrong_encoding",
     "body_too_large",
+    "unsupported_encoding",
+    "corrupt_encoding",
     "no_key",
     "wrong_key",
     "not_permitted",
@@ -100,7 +103,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     413: {"model": Problem, "description": "The body is larger than this service reads"},
     415: {
         "model": Problem,
-        "description": "The body's Content-Encoding is not supported; Accept-Encoding lists those that are",
+        "description": "The Content-Encoding is not read; Accept-Encoding lists those that are",
     },
     422: {"model": Problem, "description": "A value cannot be used; `field` is its path, `expected` what would be"},
     429: {"model": Problem, "description": "More requests than the key may make; Retry-After says when to come back"},
@@ -123,14 +126,18 @@ class Refusal(Exception):
         *,
         retry_after: int | None = None,
         hold: float = 0.0,
-        headers: Headers = (),
     ) -> None:
         super().__init__(message)
         self.status = status
         self.problem = Problem(code=code, message=message, field=field, expected=expected)
         self.retry_after = retry_after  # s; for what may well succeed later
-        self.headers = headers
+        self.headers: Headers = ()  # of the reply, beside those that every Problem has
         self.hold = hold  # s before it is answered; for who does not wait of their own accord
+
+    def with_header(self, name: bytes, value: bytes) -> Self:
+        """This refusal, whose reply has one header more."""
+        self.headers = (*self.headers, (name, value))
+        return self
 
     def reply(self, path: str = "") -> Reply:
         """Under /v2, the Open Inference Protocol wants `error` in it."""

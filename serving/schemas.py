@@ -16,6 +16,8 @@ Parts = dict[str, Row | Batch]
 
 
 class Wire(BaseModel):
+    """A message. Null for an optional field means the same as no field."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -52,7 +54,11 @@ class ActRequest(Wire):
         description="[S], [B, S], or an object of named parts: SI units, world frame, quaternions wxyz. See GET /skills"
     )
     z: SkipValidation[Row | Batch] = Field(description="[D] or [B, D]: the skill, on the unit sphere")
-    strict: bool = Field(default=False, strict=True, description="true: refuse a z that is not on the sphere")
+    strict: bool | None = Field(
+        default=False,
+        strict=True,
+        description="true: refuse a z that is not on the sphere",
+    )
     seed: int | None = Field(
         default=None, ge=0, le=2**63 - 1, strict=True, description="Sample the policy's own noise; without it, its mean"
     )

@@ -36,7 +36,7 @@ class Opening(Wire):
     controller: str | None = Field(default=None, description="As in /controllers")
     z: Any = Field(default=None, description="[D] or a clip's name; needed for a skill")
     hold: int | None = Field(default=None, ge=1, le=10_000, strict=True, description="Steps per decision")
-    strict: bool = Field(default=False, strict=True, description="As in /act")
+    strict: bool | None = Field(default=False, strict=True, description="As in /act")
     seed: int | None = Field(default=None, ge=0, le=2**62, strict=True, description="As in /act, for the first step")
 
 
@@ -44,7 +44,13 @@ class Step(Wire):
     state: Any = Field(default=None, description="[S] or named parts; without it nothing is computed")
     goal: Any = Field(default=None, description="[G] or named parts, of a controller")
     z: Any = Field(default=None, description="[D] or a clip's name, of a skill")
-    blend: int = Field(default=0, ge=0, le=10_000, strict=True, description="Steps in which to go to z")
+    blend: int | None = Field(
+        default=0,
+        ge=0,
+        le=10_000,
+        strict=True,
+        description="Steps in which to go to z",
+    )
 
 
 @dataclass
@@ -141,19 +147,20 @@ class Session:
 async def opened(service: Service, fields: object) -> Session:
     """Raises Refusal."""
     asked = validated(Opening, fields)
+    strict = bool(asked.strict)
     if asked.controller is not None:
         if asked.skill is not None or asked.z is not None:
             name = "skill" if asked.skill is not None else "z"
             raise invalid("unknown_field", f"a controller has its own {name}", name, f"controller without {name}")
         controller = await service.controller(asked.controller)
         held = asked.hold or controller.controller.llc_steps
-        return Session(controller.skill, controller, held, asked.strict, asked.seed)
+        return Session(controller.skill, controller, held, strict, asked.seed)
     skill = await service.skill(asked.skill)
     if asked.z is None:
         raise invalid("missing_field", "z is missing", "z", "[D] or a clip's name")
     if asked.hold is not None:
         raise invalid("unknown_field", "hold is of controllers: a skill's z stays until another is given", "hold")
-    session = Session(skill, None, 1, asked.strict, asked.seed)
-    session.course = [latent(asked.z, "z", skill, asked.strict)]
+    session = Session(skill, None, 1, strict, asked.seed)
+    session.course = [latent(asked.z, "z", skill, strict)]
     session.z = session.course[0]
     return session

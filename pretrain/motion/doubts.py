@@ -5,14 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from pretrain.characters.rotations import up_axis
+from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip
 
 FASTEST = 12.0  # m/s of the root: a sprinter's record
 FASTEST_TURN = 60.0  # rad/s of a body against its parent; of the default clips, the backflip's arms turn fastest, at 31
-# rad past a hinge's range. The default clips are retargeted from other bodies and reach 0.8; degrees read as radians, or
-# quaternions in another order, are far beyond.
-MOST_PAST_RANGE = 1.2
-UPSIDE_DOWN_SHARE = 0.5  # of the frames: a cartwheel is upside down for a part of its own
+# rad past a hinge's range. The default clips are retargeted from other bodies and reach 0.7; knees in degrees reach 1.7, and
+# quaternions in another order 2.2.
+MOST_PAST_RANGE = 1.0
+# Height of the root's up axis below which it points down, in more than half of the frames: of the default clips getup_faceup
+# has most such frames, 24 of 114.
+UPSIDE_DOWN = -0.5
+UPSIDE_DOWN_SHARE = 0.5
 STILL = 1e-6  # rad
 
 
@@ -27,20 +31,38 @@ def implausible(clip: MotionClip) -> tuple[str, ...]:
 
 
 def _upside_down(clip: MotionClip) -> tuple[str, ...]:
-    down = int((up_axis(clip.root_rot)[:, 2] < 0).sum())
+    down = int((up_axis(clip.root_rot)[:, 2] < UPSIDE_DOWN).sum())
     if down <= UPSIDE_DOWN_SHARE * len(clip):
         return ()
     reason = "are its quaternions in xyzw order, or y and z exchanged?"
     return (f"{clip.name}: the root's up axis points down in {down} of {len(clip)} frames; {reason}",)
 
 
+def past_range(skeleton: Skeleton, joint_pos: np.ndarray) -> np.ndarray:
+    """How far each hinge is past its range, (T, J) rad -> (T, J) rad, 0 or less within it.
+
+    A whole turn more or less is the same pose, and a rotation of a ball joint has two triples of hinge angles: the
+    one that is less far past its ranges counts.
+    """
+    past = _past(skeleton, slice(None), joint_pos)
+    for ball in skeleton.balls:
+        hinges = slice(ball.start, ball.stop)
+        other = _past(skeleton, hinges, joint_pos[:, hinges] * np.array([1.0, -1.0, 1.0]) + np.pi)
+        less = other.max(-1, keepdims=True) < past[:, hinges].max(-1, keepdims=True)
+        past[:, hinges] = np.where(less, other, past[:, hinges])
+    return past
+
+
+def _past(skeleton: Skeleton, hinges: slice, angles: np.ndarray) -> np.ndarray:
+    lower = np.array(skeleton.lower)[hinges]
+    upper = np.array(skeleton.upper)[hinges]
+    off = (angles - (lower + upper) / 2 + np.pi) % (2 * np.pi) - np.pi
+    return np.abs(off) - (upper - lower) / 2
+
+
 def _past_range(clip: MotionClip) -> tuple[str, ...]:
-    """The hinge that is furthest past its range. A whole turn more or less is the same pose."""
-    middle = (np.array(clip.skeleton.lower) + np.array(clip.skeleton.upper)) / 2
-    half = (np.array(clip.skeleton.upper) - np.array(clip.skeleton.lower)) / 2
-    angles = clip.joint_pos()
-    nearest = (angles - middle + np.pi) % (2 * np.pi) - np.pi
-    past = np.abs(nearest) - half
+    """The hinge that is furthest past its range."""
+    past = past_range(clip.skeleton, clip.joint_pos())
     if past.max() <= MOST_PAST_RANGE:
         return ()
     frame, hinge = np.unravel_index(int(past.argmax()), past.shape)

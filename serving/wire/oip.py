@@ -21,33 +21,51 @@ from serving.wire import json
 
 LENGTH = b"inference-header-content-length"
 FLOAT32 = np.dtype("<f4")
+LARGEST = 2**28  # numbers in a tensor: 1 GiB, more than any body holds
+# Parameters of Triton's extensions that change what is computed or where it is written. Priority
+# and timeout change neither: they are left unread, as Triton does for a model without queue policy.
+UNSUPPORTED = frozenset(
+    {
+        "classification",
+        "sequence_id",
+        "sequence_start",
+        "sequence_end",
+        "shared_memory_region",
+        "shared_memory_byte_size",
+        "shared_memory_offset",
+    }
+)
+RESERVED = "triton_"  # begins the parameters that Triton keeps for itself
 Array = np.ndarray
 
 
+Parameters = dict[str, Any] | None
+
+
 class Loose(BaseModel):
-    """Clients send more than we read: sequence ids, priorities, parameters of other servers."""
+    """Other servers' clients send more fields than are read here, and null for an absent one."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class Input(Loose):
     name: str
-    shape: list[int] = Field(max_length=8)
+    shape: list[Any] = Field(max_length=8)  # `_shape` reads it
     datatype: str
-    parameters: dict[str, Any] = {}
+    parameters: Parameters = None
     data: Any = None
 
 
 class Output(Loose):
     name: str
-    parameters: dict[str, Any] = {}
+    parameters: Parameters = None
 
 
 class Infer(Loose):
     id: str | None = None
     inputs: list[Input] = Field(max_length=16)
-    outputs: list[Output] = Field(default=[], max_length=16)
-    parameters: dict[str, Any] = {}
+    outputs: list[Output] | None = Field(default=None, max_length=16)
+    parameters: Parameters = None
 
 
 @dataclass(frozen=True)
@@ -55,32 +73,27 @@ class Call:
     id: str | None
     tensors: dict[str, Array]
     outputs: tuple[str, ...]  # asked for; empty: all
-    binary: dict[str, bool]  # per output, where it was said
+    binary: dict[str, bool]  # of the outputs that say it themselves
     binary_by_default: bool
 
 
 def decode(body: bytes, headers: Mapping[bytes, bytes]) -> Call:
     """Raises Refusal."""
     said = headers.get(LENGTH)
-    if said is not None and not (said.isdigit() and len(said) < 12 and int(said) <= len(body)):
-        raise invalid("wrong_type", f"{LENGTH.decode()} is {quoted(said)}", LENGTH.decode(), "the length of the JSON")
-    end = len(body) if said is None else int(said)
-    try:
-        asked = Infer.model_validate(json.decode(body[:end], headers))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        path = ".".join(map(str, first["loc"])) or None
-        raise invalid("wrong_type", f"the request is not usable: {first['msg']}", path, "an infer request") from None
-    tensors, start = {}, end
-    for one in asked.inputs:
-        size = one.parameters.get("binary_data_size")
-        tensors[one.name] = _from_json(one) if size is None else _from_bytes(one, body, start, size)
-        start += size or 0
-    if start != len(body):
-        raise invalid("wrong_shape", f"{len(body) - start} bytes of the body belong to no input", "inputs")
-    chosen = {one.name: bool(one.parameters["binary_data"]) for one in asked.outputs if "binary_data" in one.parameters}
-    names = tuple(one.name for one in asked.outputs)
-    return Call(asked.id, tensors, names, chosen, bool(asked.parameters.get("binary_data_output", False)))
+    end = len(body) if said is None else _length(said, len(body))
+    asked = _validated(json.decode(body[:end], headers))
+    outputs = asked.outputs or []
+    _refuse_twice("inputs", [one.name for one in asked.inputs])
+    _refuse_twice("outputs", [one.name for one in outputs])
+    by_default = _flag(_given(asked.parameters, "parameters"), "binary_data_output", "parameters")
+    own = {}
+    for i, one in enumerate(outputs):
+        where = f"outputs.{i}.parameters"
+        flag = _flag(_given(one.parameters, where), "binary_data", where)
+        if flag is not None:
+            own[one.name] = flag
+    tensors = _tensors(asked.inputs, body, end, binary=said is not None)
+    return Call(asked.id, tensors, tuple(one.name for one in outputs), own, bool(by_default))
 
 
 def encode(call: Call, model: str, version: str, outputs: Mapping[str, Array]) -> tuple[bytes, Headers]:
@@ -102,40 +115,128 @@ def encode(call: Call, model: str, version: str, outputs: Mapping[str, Array]) -
     return b"".join([head, *parts]), (media, (LENGTH, b"%d" % len(head)))
 
 
+def _length(said: bytes, most: int) -> int:
+    """What the header says: bytes of JSON at the beginning of a body of `most` bytes."""
+    if not (said.isdigit() and len(said) < 12 and int(said) <= most):
+        name = LENGTH.decode()
+        raise invalid("wrong_type", f"{name} is {quoted(said)}", name, "the length of the JSON")
+    return int(said)
+
+
+def _validated(fields: object) -> Infer:
+    try:
+        return Infer.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        path = ".".join(map(str, first["loc"])) or None
+        message = f"the request is not usable: {first['msg']}"
+        raise invalid("wrong_type", message, path, "an infer request") from None
+
+
+def _refuse_twice(field: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            message = f"{field} has {quoted(name)} more than once"
+            raise invalid("given_twice", message, field, "each name once")
+
+
+def _given(parameters: Parameters, where: str) -> dict[str, Any]:
+    """The parameters that are not null. One that is not implemented may be 0, false or empty, which
+    is how clients write that they do not use it. Raises Refusal for any other."""
+    given = {name: value for name, value in (parameters or {}).items() if value is not None}
+    for name, value in given.items():
+        if value and (name in UNSUPPORTED or name.startswith(RESERVED)):
+            shown = quoted(name)[1:-1]
+            message = f"the parameter {shown} is not implemented by this service"
+            raise invalid("unsupported_option", message, f"{where}.{shown}", "no such parameter")
+    return given
+
+
+def _flag(given: dict[str, Any], name: str, where: str) -> bool | None:
+    value = given.get(name)
+    if value is not None and type(value) is not bool:
+        message = f"{where}.{name} is {quoted(value)}"
+        raise invalid("wrong_type", message, f"{where}.{name}", "true or false")
+    return value
+
+
+def _tensors(inputs: list[Input], body: bytes, end: int, binary: bool) -> dict[str, Array]:
+    """Each input, from its own data or from the bytes behind the JSON, which ends at `end`; `binary`
+    says whether such bytes were announced."""
+    tensors = {}
+    start = end
+    for i, one in enumerate(inputs):
+        size = _given(one.parameters, f"inputs.{i}.parameters").get("binary_data_size")
+        if size is None:
+            tensors[one.name] = _from_json(one)
+            continue
+        if not binary:
+            message = f"input {quoted(one.name)} is binary, but {LENGTH.decode()} is missing"
+            raise invalid("missing_field", message, LENGTH.decode(), "the length of the JSON")
+        if one.data is not None:
+            message = f"input {quoted(one.name)} has both data and binary_data_size"
+            raise invalid("given_twice", message, quoted(one.name)[1:-1], "one of the two")
+        tensors[one.name] = _from_bytes(one, body, start, size)
+        start += tensors[one.name].nbytes
+    if start != len(body):
+        message = f"{len(body) - start} bytes of the body belong to no input"
+        raise invalid("wrong_shape", message, "inputs")
+    return tensors
+
+
 def _from_bytes(one: Input, body: bytes, start: int, size: object) -> Array:
-    _refuse_other(one)
-    if type(size) is not int or size != 4 * math.prod(one.shape) or not 0 <= size <= len(body) - start:
+    shape = _shape(one)
+    if type(size) is not int or size != 4 * math.prod(shape) or size > len(body) - start:
         raise _wrong(one, f"binary_data_size is {quoted(size)}")
-    return np.frombuffer(body, FLOAT32, size // 4, start).reshape(one.shape)
+    return np.frombuffer(body, FLOAT32, size // 4, start).reshape(shape)
 
 
 def _from_json(one: Input) -> Array:
-    """Nested or flat, as the protocol allows both."""
-    _refuse_other(one)
-    numbers: list[Any] = [one.data]
-    while numbers and isinstance(numbers[0], list):
-        if not all(isinstance(inner, list) for inner in numbers):
-            raise _wrong(one, "its data is ragged")
-        numbers = [number for inner in numbers for number in inner]
+    """Nested as the shape says, or flat: the protocol allows both."""
+    shape = _shape(one)
+    numbers, nesting = _flattened(one)
     if not set(map(type, numbers)) <= {int, float}:
         raise _wrong(one, "its data are not all numbers")
-    if len(numbers) != math.prod(one.shape):
+    if len(numbers) != math.prod(shape):
         raise _wrong(one, f"its data are {len(numbers)} numbers")
+    if nesting not in (shape, (len(numbers),)):
+        raise _wrong(one, f"its data are nested as {quoted(list(nesting))}")
     with np.errstate(over="ignore"):
-        return np.array([x if abs(x) < 1e39 else np.inf for x in numbers], np.float32).reshape(one.shape)
+        flat = np.array([x if abs(x) < 1e39 else np.inf for x in numbers], np.float32)
+    return flat.reshape(shape)
 
 
-def _refuse_other(one: Input) -> None:
+def _flattened(one: Input) -> tuple[list[Any], tuple[int, ...]]:
+    """The elements of nested lists in row-major order, and the length of the lists of each level."""
+    elements: list[Any] = [one.data]
+    nesting: list[int] = []
+    while elements and isinstance(elements[0], list):
+        if not all(isinstance(inner, list) for inner in elements):
+            raise _wrong(one, "its data are ragged")
+        lengths = {len(inner) for inner in elements}
+        if len(lengths) > 1:
+            raise _wrong(one, "its data are ragged")
+        nesting.append(lengths.pop())
+        elements = [element for inner in elements for element in inner]
+    return elements, tuple(nesting)
+
+
+def _shape(one: Input) -> tuple[int, ...]:
+    """Each axis is bounded, and not their product alone: numpy refuses a giant axis beside a 0."""
     if one.datatype != "FP32":
-        raise invalid("wrong_type", f"{quoted(one.name)} is {quoted(one.datatype)}", quoted(one.name)[1:-1], "FP32")
-    if any(size < 0 for size in one.shape) or math.prod(one.shape) > 2**28:
-        raise _wrong(one, "no such shape")
+        message = f"{quoted(one.name)} is {quoted(one.datatype)}"
+        raise invalid("wrong_type", message, quoted(one.name)[1:-1], "FP32")
+    if not all(type(size) is int and 0 < size <= LARGEST for size in one.shape):
+        raise _wrong(one, f"a size is a whole number from 1 to {LARGEST}")
+    if math.prod(one.shape) > LARGEST:
+        raise _wrong(one, f"a tensor has at most {LARGEST} numbers")
+    return tuple(one.shape)
 
 
 def _wrong(one: Input, why: str) -> Refusal:
     return invalid(
         "wrong_shape",
-        f"input {quoted(one.name)} of shape {one.shape}: {why}",
+        f"input {quoted(one.name)} of shape {quoted(one.shape)}: {why}",
         quoted(one.name)[1:-1],
         "as many numbers, or bytes of float32, as the shape says",
     )

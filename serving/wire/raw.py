@@ -33,6 +33,9 @@ def decode(body: bytes, headers: Mapping[bytes, bytes]) -> object:
         raise invalid("wrong_type", f"x-dtype is {quoted(headers[b'x-dtype'])}", "x-dtype", "float32, little-endian")
     fields, start = _others(headers.get(b"x-fields")), 0
     for name, shape in _shapes(headers.get(b"x-tensors", b"")):
+        if fields.get(name) is not None:
+            message = f"{name} is in x-tensors and in x-fields"
+            raise invalid("given_twice", message, name, "each field once")
         count = math.prod(shape)
         if start + 4 * count > len(body):
             raise _wrong_length(body, headers[b"x-tensors"])

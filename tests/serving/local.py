@@ -42,6 +42,9 @@ class Local:
     def get(self, path: str, **how: Any) -> httpx.Response:
         return self._runner.run(self._http.get(path, **how))
 
+    def head(self, path: str, **how: Any) -> httpx.Response:
+        return self._runner.run(self._http.head(path, **how))
+
     def post(self, path: str, **how: Any) -> httpx.Response:
         return self._runner.run(self._http.post(path, **how))
 

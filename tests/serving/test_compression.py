@@ -1,63 +1,162 @@
-"""Compressed bodies are unpacked within the limit of a body, or refused with what is supported."""
+"""Compressed bodies are what was compressed, whole and within the limit, or a Problem."""
 
 import gzip
 import json
+import random
 import zlib
+from collections import Counter
+from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from serving.problems import Refusal
-from serving.wire.compression import decompress
-from tests.serving.local import problem, skill_rows, state_rows
+from serving.wire import compression
+from serving.wire.compression import MOST_MEMBERS, PIECE, decompress
 
-BODY = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode()
-RAW = zlib.compressobj(wbits=-15)
-FORMS = {
-    "gzip": [gzip.compress(BODY)],
-    "deflate": [zlib.compress(BODY), RAW.compress(BODY) + RAW.flush()],
-    "identity": [BODY],
+TEXT = b'{"state": [0.0, 1.0], "z": [1.0]}' * 20
+
+
+def raw_deflate(data):
+    engine = zlib.compressobj(wbits=-15)
+    return engine.compress(data) + engine.flush()
+
+
+CODINGS = {  # name: (value of Content-Encoding, compressor)
+    "gzip": (b"gzip", gzip.compress),
+    "x-gzip": (b"x-gzip", gzip.compress),
+    "zlib": (b"deflate", zlib.compress),
+    "raw": (b"deflate", raw_deflate),
+    "identity": (b"identity", bytes),
+    "none": (b"", bytes),
 }
-CASES = [(name, data) for name, forms in FORMS.items() for data in forms]
+COMPRESSED = {name: CODINGS[name] for name in ("gzip", "zlib", "raw")}
 
 
-@pytest.mark.parametrize(("encoding", "data"), CASES)
-def test_what_is_unpacked_is_what_was_packed(encoding, data):
-    assert decompress(data, encoding.upper().encode(), len(BODY)) == BODY
+def refusal(body, encoding, limit=10_000):
+    with pytest.raises(Refusal) as raised:
+        decompress(body, encoding, limit)
+    return raised.value
 
 
-@pytest.mark.parametrize(("encoding", "data"), CASES[:3])
-def test_one_byte_over_the_limit_is_too_large(encoding, data):
-    with pytest.raises(Refusal) as refused:
-        decompress(data, encoding.encode(), len(BODY) - 1)
-    assert refused.value.status == 413
+def outcome(body, encoding, limit=10_000):
+    """What comes out, or the status of the refusal."""
+    try:
+        return decompress(body, encoding, limit)
+    except Refusal as found:
+        return found.status
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: data + b"!", lambda data: b"!" + data])
-def test_a_damaged_body_is_refused(damage):
-    with pytest.raises(Refusal) as refused:
-        decompress(damage(gzip.compress(BODY)), b"gzip", 10_000)
-    assert (refused.value.status, refused.value.problem.code) == (422, "wrong_encoding")
+@given(st.binary(max_size=3 * PIECE), st.sampled_from(sorted(CODINGS)))
+def test_what_was_compressed_comes_out(data, name):
+    encoding, compress = CODINGS[name]
+    assert decompress(compress(data), encoding, len(data)) == data
 
 
-@pytest.mark.parametrize("path", ["/act", "/interpolate"])
-def test_an_encoding_that_is_not_supported_is_refused_with_those_that_are(service, path):
-    answer = service.post(path, content=BODY, headers={"content-encoding": "br"})
-    problem(answer, 415, "wrong_encoding", "content-encoding")
-    assert answer.headers["accept-encoding"] == "gzip, deflate"
+@pytest.mark.parametrize("level", range(10))
+@pytest.mark.parametrize("size", [0, 1, 100, PIECE, 100_000])
+def test_every_level_of_compression_is_read(level, size):
+    data = random.Random(level).randbytes(size)
+    assert decompress(zlib.compress(data, level), b"deflate", size) == data
+    assert decompress(gzip.compress(data, level), b"gzip", size) == data
+    engine = zlib.compressobj(level, wbits=-15)
+    assert decompress(engine.compress(data) + engine.flush(), b"deflate", size) == data
 
 
-@pytest.mark.parametrize(("encoding", "data"), CASES)
-def test_both_ways_into_the_service_take_compressed_bodies(service, encoding, data):
-    plain = service.post("/act", content=BODY).json()
-    packed = service.post("/act", content=data, headers={"content-encoding": encoding})
-    assert packed.json() == plain
-    path = {"path": [skill_rows(2)[0].tolist(), skill_rows(2)[1].tolist()], "steps": 3}
-    body = gzip.compress(json.dumps(path).encode())
-    answer = service.post("/interpolate", content=body, headers={"content-encoding": "gzip"})
-    assert answer.json() == service.post("/interpolate", json=path).json()
+@pytest.mark.parametrize("encoding", [b"GZIP", b" gzip ", b"X-Gzip", b"gzip\t"])
+def test_a_coding_is_named_in_any_case(encoding):
+    assert decompress(gzip.compress(TEXT), encoding, len(TEXT)) == TEXT
 
 
-def test_a_body_that_unpacks_to_too_much_is_refused(service):
-    body = gzip.compress(b" " * 200_001)
-    problem(service.post("/act", content=body, headers={"content-encoding": "gzip"}), 413, "body_too_large")
-    problem(service.post("/interpolate", content=body, headers={"content-encoding": "gzip"}), 413, "body_too_large")
+def test_a_gzip_body_may_have_several_members():
+    members = [random.Random(i).randbytes(i % 7) for i in range(2 * PIECE // 20)]
+    body = b"".join(gzip.compress(member) for member in members)
+    assert decompress(body, b"gzip", 10_000) == b"".join(members)
+    assert refusal(body, b"gzip", limit=100).status == 413
+    most = gzip.compress(b"") * MOST_MEMBERS
+    assert decompress(most, b"gzip", 0) == b""
+    assert refusal(most + gzip.compress(b""), b"gzip").problem.code == "corrupt_encoding"
+
+
+@pytest.mark.parametrize("name", CODINGS)
+def test_one_byte_over_the_limit_is_refused(name):
+    encoding, compress = CODINGS[name]
+    assert decompress(compress(TEXT), encoding, len(TEXT)) == TEXT
+    for limit in (len(TEXT) - 1, 1, 0):
+        found = refusal(compress(TEXT), encoding, limit)
+        assert (found.status, found.problem.code) == (413, "body_too_large")
+        assert str(limit) in str(found.problem.expected)
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_no_more_than_the_limit_is_decompressed(name, monkeypatch):
+    """A long run of one byte becomes a thousandth of its length; the rest of it is never made."""
+    encoding, compress = CODINGS[name]
+    made = []
+
+    def engine_of(bits):
+        engine = zlib.decompressobj(bits)
+
+        def noted(piece, most):
+            output = engine.decompress(piece, most)
+            made.append(len(output))
+            return output
+
+        return SimpleNamespace(decompress=noted, eof=False)
+
+    counted = SimpleNamespace(decompressobj=engine_of, error=zlib.error)
+    monkeypatch.setattr(compression, "zlib", counted)
+    body = compress(bytes(200_000))
+    assert len(body) < 500
+    assert refusal(body, encoding, limit=1000).status == 413
+    assert sum(made) == 1001
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_a_truncated_body_is_refused(name):
+    encoding, compress = CODINGS[name]
+    body = compress(TEXT)
+    for end in range(len(body)):
+        found = refusal(body[:end], encoding)
+        assert (found.status, found.problem.code) == (422, "corrupt_encoding")
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_bytes_after_the_end_are_refused(name):
+    encoding, compress = CODINGS[name]
+    for tail in (b"x", b"\0", b"more" * PIECE):
+        assert refusal(compress(TEXT) + tail, encoding).problem.code == "corrupt_encoding"
+
+
+@pytest.mark.parametrize("name", ["gzip", "zlib"])
+def test_a_flipped_bit_is_refused_or_changes_nothing(name):
+    """Both formats end with a checksum; some bits of gzip's header mean nothing to a reader."""
+    encoding, compress = CODINGS[name]
+    body = compress(TEXT)
+    seen = Counter()
+    for bit in range(8 * len(body)):
+        flipped = bytearray(body)
+        flipped[bit // 8] ^= 1 << bit % 8
+        seen[outcome(bytes(flipped), encoding)] += 1
+    assert seen.keys() <= {TEXT, 413, 422}
+    assert seen[422] > 6 * len(body)
+
+
+@given(st.binary(max_size=200), st.sampled_from([b"gzip", b"deflate"]))
+def test_bytes_that_are_not_compressed_are_refused_or_read(data, encoding):
+    found = outcome(data, encoding, 1000)
+    assert found in (413, 422) if isinstance(found, int) else len(found) <= 1000
+
+
+UNKNOWN = [b"br", b"zstd", b"compress", b"gzip;q=1", b"\xff"]
+SEVERAL = [b"gzip, gzip", b"gzip,deflate", b"identity, gzip", b"gzip, identity", b","]
+
+
+@pytest.mark.parametrize("encoding", [*UNKNOWN, *SEVERAL])
+def test_any_other_coding_is_refused_with_those_that_are_read(encoding):
+    found = refusal(gzip.compress(TEXT), encoding)
+    assert (found.status, found.problem.code) == (415, "unsupported_encoding")
+    reply = found.reply("/act")
+    assert (reply.status, dict(reply.headers)[b"accept-encoding"]) == (415, b"gzip, deflate")
+    assert json.loads(reply.body)["field"] == "content-encoding"

@@ -73,7 +73,7 @@ def decoded(kind: str, headers: dict[bytes, bytes], body: bytes) -> None:
     asked = validated(ActRequest, wire.of(headers).decode(body, headers))
     state, z = read(asked.state, FORMS["state"]), read(asked.z, FORMS["z"])
     paired(state, z, ("state", "z"))
-    array, _ = directions(z, "z", asked.strict)
+    array, _ = directions(z, "z", asked.strict or False)
     assert array.dtype == state.array.dtype == np.float32
     assert np.isfinite(array).all()
     assert np.isfinite(state.array).all()

@@ -90,6 +90,32 @@ def test_what_is_refused_is_said_in_the_clients_own_terms(client):
         client.infer("humanoid", given(state=state, z=z), outputs=[triton.InferRequestedOutput("speed")])
 
 
+def test_what_triton_would_do_and_this_service_does_not_is_refused_by_name(client):
+    rows = given(state=state_rows(2), z=skill_rows(2))
+    shared = triton.InferRequestedOutput("targets")
+    shared.set_shared_memory("region", 224)
+    cases = [
+        ("classification", {"outputs": [triton.InferRequestedOutput("targets", class_count=3)]}),
+        ("shared_memory_region", {"outputs": [shared]}),
+        ("sequence_id", {"sequence_id": 7, "sequence_start": True}),
+        ("sequence_id", {"sequence_id": "seven", "sequence_end": True}),
+    ]
+    for name, asked in cases:
+        with pytest.raises(InferenceServerException, match=f"unsupported_option.*{name}"):
+            client.infer("humanoid", rows, **asked)
+    rows[1].set_shared_memory("region", 64)
+    with pytest.raises(InferenceServerException, match=r"unsupported_option.*shared_memory_region"):
+        client.infer("humanoid", rows)
+
+
+def test_options_that_change_no_answer_are_accepted(client):
+    rows = given(state=state_rows(2), z=skill_rows(2))
+    wanted = client.infer("humanoid", rows).as_numpy("targets")
+    asked = {"priority": 1, "timeout": 1_000_000, "parameters": {"content_type": "np", "trace": 3}}
+    found = client.infer("humanoid", rows, **asked).as_numpy("targets")
+    np.testing.assert_array_equal(found, wanted)
+
+
 STATE, Z = state_rows(1), skill_rows(1)
 HEAD = json.dumps(
     {

@@ -1,0 +1,42 @@
+"""Both ways into the service take compressed bodies, within the limit of a body."""
+
+import gzip
+import json
+import zlib
+
+import pytest
+
+from tests.serving.local import problem, skill_rows, state_rows
+
+BODY = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode()
+RAW = zlib.compressobj(wbits=-15)
+FORMS = {
+    "gzip": [gzip.compress(BODY)],
+    "deflate": [zlib.compress(BODY), RAW.compress(BODY) + RAW.flush()],
+    "identity": [BODY],
+}
+CASES = [(name, data) for name, forms in FORMS.items() for data in forms]
+
+
+@pytest.mark.parametrize("path", ["/act", "/interpolate"])
+def test_an_encoding_that_is_not_supported_is_refused_with_those_that_are(service, path):
+    answer = service.post(path, content=BODY, headers={"content-encoding": "br"})
+    problem(answer, 415, "unsupported_encoding", "content-encoding")
+    assert answer.headers["accept-encoding"] == "gzip, deflate"
+
+
+@pytest.mark.parametrize(("encoding", "data"), CASES)
+def test_both_ways_into_the_service_take_compressed_bodies(service, encoding, data):
+    plain = service.post("/act", content=BODY).json()
+    packed = service.post("/act", content=data, headers={"content-encoding": encoding})
+    assert packed.json() == plain
+    path = {"path": [skill_rows(2)[0].tolist(), skill_rows(2)[1].tolist()], "steps": 3}
+    body = gzip.compress(json.dumps(path).encode())
+    answer = service.post("/interpolate", content=body, headers={"content-encoding": "gzip"})
+    assert answer.json() == service.post("/interpolate", json=path).json()
+
+
+def test_a_body_that_unpacks_to_too_much_is_refused(service):
+    body = gzip.compress(b" " * 200_001)
+    problem(service.post("/act", content=body, headers={"content-encoding": "gzip"}), 413, "body_too_large")
+    problem(service.post("/interpolate", content=body, headers={"content-encoding": "gzip"}), 413, "body_too_large")
