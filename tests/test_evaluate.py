@@ -175,6 +175,7 @@ def test_what_can_be_learned_from_a_dataset_is_in_its_digest(material):
         ("skil=x", "skill, store"),
         ("episodes=many", "episodes=many"),
         ("episodes=1", "at least 2"),
+        (f"episodes={'9' * 5000}", "at least 2 and below 2^63"),
         ("seed=-1", "at least 0"),
         ("motions=nosuch", "no dataset recipe 'nosuch'; there are: all,"),
         ("json=yes", "json=yes is neither true nor false"),

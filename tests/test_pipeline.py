@@ -185,6 +185,17 @@ def test_a_wrong_configuration_is_one_line_that_lists_what_exists(arguments, sai
     assert "Traceback" not in message
 
 
+def test_a_number_that_no_reader_converts_is_one_line_with_file_and_frame(tmp_path, capsys):
+    motion = json.loads((fetched(CACHE) / "humanoid3d_walk.txt").read_text())
+    motion["Frames"][7][3] = "HERE"
+    (tmp_path / "long.txt").write_text(json.dumps(motion).replace('"HERE"', "9" * 5000))
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("name: mine\nmotions: [{file: long.txt}]\n")
+    assert main(["preset=toy", f"motions={recipe}", f"runs={tmp_path}/runs", f"store={tmp_path}/store"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "ClipError: long.txt: frame 7 column 3 is inf, expected a finite number below 1e6"
+
+
 # what PRESET=all asks for beside the default
 TIMED = (
     "leash.timed_from=0",

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Annotated, Any
 
 import yaml
@@ -28,7 +29,7 @@ class Motion(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     file: str  # relative to the recipe, or "pybullet:NAME"
-    weight: Annotated[float, Field(gt=0)] = 1.0
+    weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     # Hz, at half power: what changes faster is weakened. Above 7, at 30 frames a second, a Gaussian leaves more than half
     low_pass: Annotated[float, Field(ge=2, le=7, strict=True)] | None = None
     source: str = ""
@@ -105,14 +106,18 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         raise FileNotFoundError(f"no dataset recipe {reference!r}; there are: {known}, or give a path to a .yaml file")
     try:
         recipe = Recipe.model_validate(yaml.safe_load(path.read_text()))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path}: {error}") from None
     except ValidationError as error:
         errors = error.errors()
         # a motion that is wrong counts as missing, too: of an empty recipe that is all there is to say
         found = [e for e in errors if e["type"] != "too_short"] or errors
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in found)
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {shortened(e['input'])}" for e in found)
         raise ValueError(f"{path}: {wrong}. A motion has: {', '.join(Motion.model_fields)}") from None
+    except (
+        yaml.YAMLError,
+        ValueError,
+        RecursionError,
+    ) as error:  # ValueError: bytes that are no text, a number too long
+        raise ValueError(f"{path}: {error}") from None
     return (recipe.over(load_recipe(recipe.base)[0]) if recipe.base else recipe), path.parent
 
 

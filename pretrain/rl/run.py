@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any, TypeVar
 
 from hydra import compose, initialize_config_module
@@ -76,9 +77,11 @@ def options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str
 
 def whole(asked: dict[str, str], key: str, least: int) -> int:
     """`asked[key]` as a whole number, `least` or more, and below 2^63."""
-    if not asked[key].isdecimal() or not least <= int(asked[key]) < 2**63:
-        raise ConfigError(f"{key}={asked[key]} is not a whole number of at least {least} and below 2^63")
-    return int(asked[key])
+    given = asked[key]
+    # int() refuses more than 4300 digits in words that name no key
+    if not given.isdecimal() or len(given) > len(str(2**63)) or not least <= int(given) < 2**63:
+        raise ConfigError(f"{key}={shortened(given)[1:-1]} is not a whole number of at least {least} and below 2^63")
+    return int(given)
 
 
 def flag(asked: dict[str, str], key: str) -> bool:

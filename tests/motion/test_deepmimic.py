@@ -105,6 +105,11 @@ def put(frame: int, column: int, value: object):
     return change
 
 
+def spelled(number: str):
+    """`damaged`, with that JSON number, which Python itself may not be able to write, in place of "HERE"."""
+    return lambda change: damaged(change).replace(b'"HERE"', number.encode())
+
+
 BAD = {
     "nan": (damaged, put(7, 3, float("nan")), "frame 7 column 3"),
     "infinite": (damaged, put(7, 3, float("inf")), "frame 7 column 3"),
@@ -119,6 +124,20 @@ BAD = {
         lambda d: d.update(Frames=[[0.005, *f[1:]] for f in d["Frames"][:3]]),
         "shorter than a control step",
     ),
+    "more digits than an int has": (
+        spelled("9" * 5000),
+        put(7, 3, "HERE"),
+        "frame 7 column 3 is inf, expected a finite",
+    ),
+    "more than a float holds": (
+        spelled("9" * 400 + ".5"),
+        put(7, 3, "HERE"),
+        "frame 7 column 3 is inf, expected a finite",
+    ),
+    "whole number too large": (damaged, put(7, 3, 10**6), "frame 7 column 3 is 1000000.0"),
+    "true": (damaged, put(7, 3, True), "frame 7 column 3 is True"),
+    "long text": (damaged, put(2, 9, "x" * 10_000), r"frame 2 column 9 is 'x+\.\.\.x+', expected"),
+    "loop of many digits": (spelled("9" * 5000), lambda d: d.update(Loop="HERE"), "Loop is inf, expected"),
     "loop": (damaged, lambda d: d.update(Loop="maybe"), "maybe"),
     "no frames": (damaged, lambda d: d.pop("Frames"), "Frames"),
 }
@@ -129,13 +148,24 @@ def test_a_bad_file_is_refused_by_name_and_frame(skeleton, case):
     make, change, said = BAD[case]
     with pytest.raises(ClipError, match=said) as caught:
         read_clip(make(change), "walk.txt", skeleton)
-    assert "walk.txt" in str(caught.value)
+    assert str(caught.value).startswith("walk.txt: ")
+    assert len(str(caught.value)) < 200
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[1, 2]", b"null", b"[" * 100_000])
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[1, 2]", b"null", b"7", b"9" * 5000, b"[" * 100_000])
 def test_what_is_no_clip_at_all_is_refused(skeleton, data):
     with pytest.raises(ClipError, match=r"walk\.txt"):
         read_clip(data, "walk.txt", skeleton)
+
+
+def test_whole_numbers_are_read_as_the_fractions_that_they_equal(skeleton):
+    document = json.loads(raw("humanoid3d_walk"))
+    document["Frames"][7][1:4] = [1.0, 1.0, -2.0]
+    fractions = json.dumps(document).encode()
+    whole = fractions.replace(b"1.0, 1.0, -2.0", b"1, 1, -2")
+    assert len(whole) < len(fractions)
+    one, other = (deepmimic.read(data, "walk", skeleton) for data in (whole, fractions))
+    np.testing.assert_array_equal(one.root_pos, other.root_pos)
 
 
 def test_unknown_format_lists_the_known_ones(skeleton):

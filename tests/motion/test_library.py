@@ -204,13 +204,27 @@ def test_what_nothing_can_be_learned_from_is_said_before_training(tmp_path, name
             (f"name: x\nmotions: [{{file: a.txt, low_pass: {hz}}}]", "low_pass")
             for hz in ("0", ".inf", ".nan", "true", "100")
         ),
+        *(
+            (f"name: x\nmotions: [{{file: a.txt, weight: {weight}}}]", "weight")
+            for weight in (".inf", ".nan", "0", "1" * 400)
+        ),
         ("name: [", "recipe.yaml"),
+        (f"name: x\nmotions: [{{file: a.txt, weight: {'9' * 5000}}}]", "recipe.yaml"),
+        ("[" * 5000, "recipe.yaml"),
     ],
 )
 def test_a_bad_recipe_names_the_key(tmp_path, text, said):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(text)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=said) as caught:
+        load_recipe(str(recipe))
+    assert str(caught.value).startswith(str(recipe))
+
+
+def test_a_recipe_that_is_no_text_is_named(tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_bytes(b"name: \xff\xfe")
+    with pytest.raises(ValueError, match=r"recipe\.yaml: .*utf-8"):
         load_recipe(str(recipe))
 
 
