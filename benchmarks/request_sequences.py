@@ -24,10 +24,10 @@ import numpy as np
 import uvicorn
 from uvicorn.server import ServerState
 
-from serving import keys
+from serving.access import keys
 from serving.app import make_gateway
-from serving.connection_limits import LimitedProtocol
-from serving.gateway import Gateway
+from serving.server.connection_limits import LimitedProtocol
+from serving.server.gateway import Gateway
 from serving.settings import Settings
 from skills_store.library import SkillLibrary
 from skills_store.store import BUNDLED, Store

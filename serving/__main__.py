@@ -19,14 +19,14 @@ from pydantic import ValidationError
 from starlette.types import ASGIApp
 
 from serving.app import enclose, make_gateway
-from serving.connection_limits import LimitedProtocol
-from serving.gateway import Gateway
-from serving.listening import listen, make_url
-from serving.logs import configure
-from serving.metrics import SHARED
+from serving.models.metrics import SHARED
+from serving.server.connection_limits import LimitedProtocol
+from serving.server.gateway import Gateway
+from serving.server.listening import listen, make_url
+from serving.server.logs import configure
+from serving.server.supervisor import Supervisor
+from serving.server.tracing import configured
 from serving.settings import Settings
-from serving.supervisor import Supervisor
-from serving.tracing import configured
 from skills_store.errors import StoreError
 from skills_store.opening import open_store
 from skills_store.store import BUNDLED

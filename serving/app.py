@@ -19,14 +19,14 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
-from serving import docs_page, inference, routes, sessions
-from serving.drain import drain_on_sigterm
-from serving.gateway import Gateway, make_problem_reply
-from serving.openapi import document
-from serving.problems import Code, Refusal, invalid
-from serving.service import Service, make_service
+from serving.api import docs_page, open_inference, routes, session_route
+from serving.api.openapi import document
+from serving.models.service import Service, make_service
+from serving.server.drain import drain_on_sigterm
+from serving.server.gateway import Gateway, make_problem_reply
+from serving.server.tracing import Traced, configured
 from serving.settings import Settings
-from serving.tracing import Traced, configured
+from serving.wire.problems import Code, Refusal, invalid
 
 log = logging.getLogger("repertoire.serving")
 SWITCH_INTERVAL = 0.0002  # s that a thread which reads the store may keep a request waiting; Python's own is 5 ms
@@ -53,7 +53,7 @@ def make_gateway(settings: Settings) -> Gateway:
     api.router.lifespan_context = lambda _: _open(gateway)
     api.state.gateway = gateway
     api.state.service = service
-    for router in (routes.router, inference.router, sessions.router, docs_page.router):
+    for router in (routes.router, open_inference.router, session_route.router, docs_page.router):
         api.include_router(router)
     api.add_exception_handler(Refusal, _refused)
     api.add_exception_handler(HTTPException, _http)

@@ -1,79 +1,17 @@
-"""API keys: who may ask what. A key file holds digests only; the key itself is shown once, when it is made.
+"""The key file of the service, from the command line. A key is printed once, when it is made.
 
-    python -m serving.keys add game act --rate 2000      prints the key: game.<43 letters>
-    python -m serving.keys ls | rm game
-
-The secret is 256 random bits, so that one SHA-256 of it is as good at rest as a slow hash is for a password.
+python -m serving.keys add game act --rate 2000      prints the key: game.<43 letters>
+python -m serving.keys ls | rm game
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import hmac
 import os
-import secrets
 import sys
-import tempfile
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-Scope = Literal["act", "encode", "admin"]
-SCOPES: tuple[Scope, ...] = ("act", "encode", "admin")
-NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
-
-
-class Key(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    scopes: tuple[Scope, ...]
-    rate: Annotated[float, Field(gt=0)] | None = None  # requests/s; the service's own limit where absent
-
-
-class KeyFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    keys: tuple[Key, ...] = ()
-
-
-def read(path: Path) -> KeyFile:
-    """Raises OSError or ValueError, which name no digest."""
-    try:
-        return KeyFile.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors(include_input=False)[0]
-        raise ValueError(f"{path.name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-
-
-def match(token: str, keys: Mapping[str, Key]) -> Key | None:
-    """The key that `token` is. An unknown name takes as long as a wrong secret."""
-    name, _, secret = token.partition(".")
-    key = keys.get(name)
-    digest = hashlib.sha256(secret.encode()).hexdigest()
-    same = hmac.compare_digest(digest, key.sha256 if key else NOBODY)
-    return key if same else None
-
-
-def made(name: str, scopes: Iterable[Scope], rate: float | None = None) -> tuple[str, Key]:
-    """A new key, and what is kept of it."""
-    secret = secrets.token_urlsafe(32)
-    return f"{name}.{secret}", Key(
-        name=name, sha256=hashlib.sha256(secret.encode()).hexdigest(), scopes=tuple(scopes), rate=rate
-    )
-
-
-def write(path: Path, keys: Iterable[Key]) -> None:
-    """Whole or not at all, and readable by its owner alone."""
-    file = KeyFile(keys=tuple(keys))
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # mode 0600
-    with os.fdopen(descriptor, "w") as out:
-        out.write(file.model_dump_json(indent=1, exclude_none=True) + "\n")
-    os.replace(temporary, path)
+from serving.access.keys import SCOPES, made, read, write
 
 
 def main() -> int:

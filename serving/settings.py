@@ -10,8 +10,8 @@ from typing import Annotated, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from serving.origins import normalize_origin
-from serving.root_path import PREFIX
+from serving.access.origins import normalize_origin
+from serving.access.root_path import PREFIX
 from skills_store.errors import StoreError
 from skills_store.session import Device
 from skills_store.store import BUNDLED, Store, default_root

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from serving.reply import Headers
 from serving.wire import json, msgpack, raw
+from serving.wire.reply import Headers
 
 Fields = Mapping[str, Any]
 

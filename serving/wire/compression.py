@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from serving.problems import Refusal, invalid, quoted
+from serving.wire.problems import Refusal, invalid, quoted
 
 ACCEPTED = b"gzip, deflate"
 GZIP, ZLIB, RAW = 31, 15, -15  # zlib's window bits, which select the format

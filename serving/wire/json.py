@@ -14,8 +14,8 @@ import orjson
 import pydantic_core
 import simdjson
 
-from serving.problems import invalid
-from serving.reply import JSON, Headers
+from serving.wire.problems import invalid
+from serving.wire.reply import JSON, Headers
 
 PARSER = simdjson.Parser()  # holds the memory of one document, and refuses a second as long as anyone holds the first
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import ormsgpack
 
-from serving.problems import invalid
-from serving.reply import Headers
+from serving.wire.problems import invalid
+from serving.wire.reply import Headers
 
 MEDIA = ((b"content-type", b"application/msgpack"),)
 

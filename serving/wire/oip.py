@@ -15,9 +15,9 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from serving.problems import Refusal, invalid, quoted
-from serving.reply import JSON, Headers
 from serving.wire import json
+from serving.wire.problems import Refusal, invalid, quoted
+from serving.wire.reply import JSON, Headers
 
 LENGTH = b"inference-header-content-length"
 FLOAT32 = np.dtype("<f4")

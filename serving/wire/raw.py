@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from serving.problems import invalid, quoted
-from serving.reply import Headers
+from serving.wire.problems import invalid, quoted
+from serving.wire.reply import Headers
 
 MEDIA = (b"content-type", b"application/octet-stream")
 FLOAT32 = np.dtype("<f4")

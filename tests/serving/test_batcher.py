@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from serving.batcher import MAX_ROWS, Batcher
-from serving.problems import Refusal
+from serving.models.batcher import MAX_ROWS, Batcher
+from serving.wire.problems import Refusal
 
 THREADS = ThreadPoolExecutor(2)
 

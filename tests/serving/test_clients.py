@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from serving import keys
+from serving.access import keys
 from serving.client import AsyncClient, Client, ServiceError
 from skills_store.library import Controller
 from tests.serving.local import goal_rows, skill_rows, state_rows

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serving.problems import Refusal
 from serving.wire import compression
 from serving.wire.compression import MOST_MEMBERS, PIECE, decompress
+from serving.wire.problems import Refusal
 
 TEXT = b'{"state": [0.0, 1.0], "z": [1.0]}' * 20
 

@@ -108,7 +108,7 @@ def test_a_reader_that_breaks_is_the_files_fault_and_is_logged(uploading, monkey
     def broken(*_):
         raise KeyError("secret detail")
 
-    monkeypatch.setattr("serving.uploads.read_clip", broken)
+    monkeypatch.setattr("serving.api.uploads.read_clip", broken)
     answer = upload(uploading, b"x", "odd.bvh")
     problem(answer, 422, "clip_unreadable", "file")
     assert "secret" not in answer.text

@@ -12,11 +12,11 @@ import pytest
 
 from pretrain.characters.character import load_character
 from serving import wire
-from serving.act import ActRequest
-from serving.problems import Refusal
-from serving.rows import Form, directions, paired, read
-from serving.schemas import validated
+from serving.api.act import ActRequest
 from serving.wire import oip
+from serving.wire.problems import Refusal
+from serving.wire.rows import Form, directions, paired, read
+from serving.wire.schemas import validated
 from tests.serving.local import skill_rows, state_rows, write_store
 from tests.serving.process import running
 from tests.tiny import POLICY, skills_files, skills_manifest

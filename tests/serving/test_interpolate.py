@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from serving import sphere
+from serving.api import sphere
 from tests.serving.local import floats, problem, skill_rows
 
 A, B, C = skill_rows(3)

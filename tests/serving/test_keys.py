@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from serving import keys
-from serving.guard import Bucket
+from serving.access import keys
+from serving.access.guard import Bucket
 from serving.settings import Settings
 from tests.serving.local import Local, problem, skill_rows, state_rows
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from serving.client import Client
-from serving.listening import listen, make_url
+from serving.server.listening import listen, make_url
 from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, exchange, heard, request, running
 

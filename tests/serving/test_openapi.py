@@ -3,8 +3,8 @@
 import pytest
 from fastapi.openapi.models import OpenAPI
 
-from serving import schemas
-from serving.problems import Problem
+from serving.wire import schemas
+from serving.wire.problems import Problem
 from tests.serving.local import goal_rows, state_rows
 
 

@@ -8,7 +8,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from serving import keys
+from serving.access import keys
 from serving.settings import Settings
 from tests.serving.local import problem
 from tests.serving.process import Running, connected, running

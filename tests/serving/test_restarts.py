@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from serving.connection_limits import CLOSING_DELAY
+from serving.server.connection_limits import CLOSING_DELAY
 from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, hear, heard, request, running, shares
 from tests.serving.test_operation import Load

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks import load
-from serving import keys
+from serving.access import keys
 from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, heard, request, running
 

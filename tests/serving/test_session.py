@@ -10,7 +10,8 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from serving import keys, sphere
+from serving.access import keys
+from serving.api import sphere
 from skills_store.library import Controller
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import connected, running

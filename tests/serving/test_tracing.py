@@ -6,8 +6,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from serving.server.tracing import configured
 from serving.settings import Settings
-from serving.tracing import configured
 from tests.serving.local import Local, skill_rows, state_rows
 
 ASK = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode()

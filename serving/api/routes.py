@@ -9,14 +9,19 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from serving import latents, rows, wire
-from serving.batcher import checked
-from serving.fast_routes import answer_act, answer_decide
-from serving.nearest import nearest
-from serving.openapi import body_of
-from serving.problems import PROBLEMS, Refusal, from_store, invalid
-from serving.reply import Reply
-from serving.schemas import (
+from serving import wire
+from serving.api.fast_routes import answer_act, answer_decide
+from serving.api.interpolate import interpolate_path
+from serving.api.nearest import nearest
+from serving.api.openapi import body_of
+from serving.api.uploads import parse_upload, states_of
+from serving.models.batcher import checked
+from serving.models.service import Service
+from serving.models.skills import ServedSkill, controller_detail, skill_detail
+from serving.wire import rows
+from serving.wire.problems import PROBLEMS, Refusal, from_store, invalid
+from serving.wire.reply import Reply
+from serving.wire.schemas import (
     ActRequest,
     ActResponse,
     ControllerDetail,
@@ -36,9 +41,6 @@ from serving.schemas import (
     SkillListing,
     validated,
 )
-from serving.service import Service
-from serving.skills import ServedSkill, controller_detail, skill_detail
-from serving.uploads import parse_upload, states_of
 
 router = APIRouter(responses=PROBLEMS)
 
@@ -130,7 +132,7 @@ async def interpolate(request: Request) -> Response:
     """A path along the sphere through two or more z, each written out or named by its training clip."""
     headers = dict(request.headers.raw)
     encoding = wire.of(headers)
-    found = await latents.interpolate(_service(request), encoding.decode(await request.body(), headers))
+    found = await interpolate_path(_service(request), encoding.decode(await request.body(), headers))
     data, described = encoding.encode(found)
     return Reply(200, data, described).response()
 

@@ -1,6 +1,6 @@
 """The ASGI application that every request passes: access, limits, one shape for errors, metrics.
 
-The two routes of a control loop (`serving.fast_routes`) are answered here, before FastAPI, whose routing costs more than
+The two routes of a control loop (`serving.api.fast_routes`) are answered here, before FastAPI, whose routing costs more than
 their own work. All other requests go on to FastAPI. Only public ASGI is used: a request is what the server has parsed.
 """
 
@@ -19,16 +19,16 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from serving.connection_limits import OVER_LIMIT
-from serving.fast_routes import FastRoute, find_fast_route
-from serving.guard import Guard, wait_before_refusal
-from serving.metrics import Metrics
-from serving.origins import Origins, admitted_hosts
-from serving.problems import Refusal
-from serving.reply import Reply
-from serving.request_body import BodyReader
-from serving.root_path import RootPath
-from serving.service import Service
+from serving.access.guard import Guard, wait_before_refusal
+from serving.access.origins import Origins, admitted_hosts
+from serving.access.root_path import RootPath
+from serving.api.fast_routes import FastRoute, find_fast_route
+from serving.models.metrics import Metrics
+from serving.models.service import Service
+from serving.server.connection_limits import OVER_LIMIT
+from serving.server.request_body import BodyReader
+from serving.wire.problems import Refusal
+from serving.wire.reply import Reply
 
 log = logging.getLogger("repertoire.serving")
 access_log = logging.getLogger("repertoire.access")

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, cast, get_args
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from serving.reply import JSON, Headers, Reply
+from serving.wire.reply import JSON, Headers, Reply
 from skills_store.errors import InvalidReference, OriginAway, StoreError, Unknown, WrongKind
 
 Code = Literal[

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from serving import rows
-from serving.problems import invalid
-from serving.schemas import ActRequest, DecideRequest, validated
-from serving.service import Service
-from serving.skills import ServedSkill
+from serving.models.service import Service
+from serving.models.skills import ServedSkill
+from serving.wire import rows
+from serving.wire.problems import invalid
+from serving.wire.schemas import ActRequest, DecideRequest, validated
 
 
 async def act(service: Service, fields: object) -> dict[str, Any]:

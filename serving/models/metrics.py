@@ -8,7 +8,7 @@ from functools import lru_cache
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from serving.batcher import Ran
+from serving.models.batcher import Ran
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's own variable; set before this module is imported
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.033, 0.05, 0.1, 0.2, 0.5, 1, 5)

@@ -12,9 +12,9 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from serving.rest import resting, some_z, state_at_rest
-from serving.schemas import ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest
-from serving.skills import ServedController, ServedSkill
+from serving.models.resting_pose import resting, some_z, state_at_rest
+from serving.models.skills import ServedController, ServedSkill
+from serving.wire.schemas import ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest
 from skills_store.manifest import Tensor
 
 REF = "#/components/schemas/{model}"

@@ -10,8 +10,8 @@ from math import ceil
 from pathlib import Path
 from time import monotonic
 
-from serving import keys
-from serving.problems import Refusal
+from serving.access import keys
+from serving.wire.problems import Refusal
 
 log = logging.getLogger("repertoire.serving")
 OPEN = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"})

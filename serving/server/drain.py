@@ -11,7 +11,7 @@ import signal
 import threading
 from types import FrameType
 
-from serving.gateway import Gateway
+from serving.server.gateway import Gateway
 
 
 def drain_on_sigterm(gateway: Gateway, seconds: float) -> None:

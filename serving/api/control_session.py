@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from serving import rows, sphere
-from serving.act import sampled
-from serving.latents import latent, refuse_opposite
-from serving.problems import invalid
-from serving.rows import Form
-from serving.schemas import Wire, validated
-from serving.service import Service
-from serving.skills import ServedController, ServedSkill
+from serving.api import sphere
+from serving.api.act import sampled
+from serving.api.interpolate import latent, refuse_opposite
+from serving.models.service import Service
+from serving.models.skills import ServedController, ServedSkill
+from serving.wire import rows
+from serving.wire.problems import invalid
+from serving.wire.rows import Form
+from serving.wire.schemas import Wire, validated
 
 FLOAT32 = np.dtype("<f4")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from serving.origins import bracketed
+from serving.access.origins import bracketed
 
 BOTH_FAMILIES = "::"
 

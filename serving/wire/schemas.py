@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
-from serving.problems import Code, Refusal, invalid, quoted
+from serving.wire.problems import Code, Refusal, invalid, quoted
 from skills_store.manifest import Digest, Slice
 
 Row = list[float]

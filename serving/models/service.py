@@ -9,14 +9,14 @@ from typing import TypeVar
 
 from anyio.to_thread import run_sync
 
-from serving.catalog import Catalog, Open
-from serving.engine import Engine
-from serving.guard import Guard
-from serving.metrics import Metrics
-from serving.problems import Refusal, from_store, invalid
-from serving.schemas import Summary
+from serving.access.guard import Guard
+from serving.models.catalog import Catalog, Open
+from serving.models.metrics import Metrics
+from serving.models.runtime import Engine
+from serving.models.skills import ServedController, ServedSkill, summaries
 from serving.settings import Settings
-from serving.skills import ServedController, ServedSkill, summaries
+from serving.wire.problems import Refusal, from_store, invalid
+from serving.wire.schemas import Summary
 from skills_store.errors import StoreError, WrongKind
 from skills_store.opening import open_store
 from skills_store.store import Store

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse, HTMLResponse
 
-from serving.problems import Refusal
+from serving.wire.problems import Refusal
 
 router = APIRouter(include_in_schema=False)
 ASSETS = {

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from serving.problems import Refusal, invalid, quoted
+from serving.wire.problems import Refusal, invalid, quoted
 from skills_store.manifest import Slice, Tensor
 
 UNIT_TOLERANCE = 1e-3  # a client that integrates its own quaternion drifts; beyond this it has a bug

@@ -16,8 +16,8 @@ from typing import Any, Self, TypeVar
 import httpx
 from numpy.typing import ArrayLike
 
-from serving import calls
-from serving.calls import Array, Call, Decision, Embedding, ServiceError
+from serving.client import calls
+from serving.client.calls import Array, Call, Decision, Embedding, ServiceError
 
 __all__ = ["AsyncClient", "Client", "Decision", "Embedding", "ServiceError"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope
 
-from serving.problems import Refusal
 from serving.wire.compression import decompress
+from serving.wire.problems import Refusal
 
 Headers = Mapping[bytes, bytes]
 ENCODING = b"content-encoding"

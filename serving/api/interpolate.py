@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from serving import rows, sphere
-from serving.problems import Refusal, invalid, quoted
-from serving.rows import Form
-from serving.schemas import InterpolateRequest, validated
-from serving.service import Service
-from serving.skills import ServedSkill
+from serving.api import sphere
+from serving.models.service import Service
+from serving.models.skills import ServedSkill
+from serving.wire import rows
+from serving.wire.problems import Refusal, invalid, quoted
+from serving.wire.rows import Form
+from serving.wire.schemas import InterpolateRequest, validated
 
 MOST_POINTS = 64
 
 
-async def interpolate(service: Service, fields: object) -> dict[str, Any]:
+async def interpolate_path(service: Service, fields: object) -> dict[str, Any]:
     """`steps` points on the sphere, through every z of `path`."""
     asked = validated(InterpolateRequest, fields)
     skill = await service.skill(asked.skill)

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from serving.batcher import Batcher
-from serving.engine import Engine
-from serving.rest import resting, some_z, state_at_rest
-from serving.rows import Form
-from serving.schemas import ControllerDetail, ServedVersion, SkillDetail, Summary
+from serving.models.batcher import Batcher
+from serving.models.resting_pose import resting, some_z, state_at_rest
+from serving.models.runtime import Engine
+from serving.wire.rows import Form
+from serving.wire.schemas import ControllerDetail, ServedVersion, SkillDetail, Summary
 from skills_store.errors import StoreError
 from skills_store.library import Controller, SkillLibrary
 from skills_store.manifest import Manifest

@@ -14,14 +14,13 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from serving import rows
-from serving.batcher import checked
-from serving.problems import INFERENCE_PROBLEMS, Refusal, invalid, quoted
-from serving.reply import Reply
-from serving.rows import Form
-from serving.service import Service
-from serving.skills import ServedController, ServedSkill
-from serving.wire import oip
+from serving.models.batcher import checked
+from serving.models.service import Service
+from serving.models.skills import ServedController, ServedSkill
+from serving.wire import oip, rows
+from serving.wire.problems import INFERENCE_PROBLEMS, Refusal, invalid, quoted
+from serving.wire.reply import Reply
+from serving.wire.rows import Form
 from skills_store.manifest import Graph
 from skills_store.version import Version
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from serving.batcher import MAX_ROWS, Batcher, Ran, Run
+from serving.models.batcher import MAX_ROWS, Batcher, Ran, Run
 from skills_store.errors import UnusableGraph
 from skills_store.session import Device
 

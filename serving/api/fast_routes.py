@@ -1,6 +1,6 @@
 """The two routes that a control loop calls 30 times a second per character, from bytes to bytes.
 
-`serving.gateway` calls them before FastAPI. `serving.routes` declares the same paths to FastAPI, for the OpenAPI document.
+`serving.server.gateway` calls them before FastAPI. `routes.py` declares the same paths to FastAPI, for its OpenAPI document.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from serving import act, wire
-from serving.reply import Reply
-from serving.service import Service
+from serving import wire
+from serving.api import act
+from serving.models.service import Service
+from serving.wire.reply import Reply
 
 Headers = Mapping[bytes, bytes]  # lower-case names, as ASGI has them
 CONTROLLERS = "/controllers/"

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
-from serving.problems import Refusal, invalid
-from serving.schemas import validated
-from serving.service import Service
-from serving.session import FLOAT32, Session, Step, opened
+from serving.api.control_session import FLOAT32, Session, Step, opened
+from serving.models.service import Service
 from serving.wire import json
+from serving.wire.problems import Refusal, invalid
+from serving.wire.schemas import validated
 
 log = logging.getLogger("repertoire.serving")
 router = APIRouter()
@@ -24,7 +24,7 @@ SUBPROTOCOL = "bearer"
 
 @router.websocket("/session")
 async def session(socket: WebSocket) -> None:
-    """One character's control loop; see `serving/session.py` for the messages."""
+    """One character's control loop; see `serving/api/control_session.py` for the messages."""
     service: Service = socket.app.state.service
     by_subprotocol = SUBPROTOCOL in socket.scope["subprotocols"]
     await socket.accept(SUBPROTOCOL if by_subprotocol else None)

@@ -16,8 +16,8 @@ from time import perf_counter
 
 import numpy as np
 
-from serving.problems import Refusal, invalid
-from serving.rows import all_finite
+from serving.wire.problems import Refusal, invalid
+from serving.wire.rows import all_finite
 
 Array = np.ndarray
 Run = Callable[..., Array]  # arrays of as many rows each -> an array of as many rows

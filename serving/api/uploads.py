@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import ClipError, MotionClip
 from pretrain.motion.importers import read_clip
-from serving.problems import Refusal, invalid, quoted
+from serving.wire.problems import Refusal, invalid, quoted
 from skills_store.manifest import Character
 
 log = logging.getLogger("repertoire.serving")
