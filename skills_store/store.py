@@ -18,7 +18,7 @@ from pathlib import Path
 
 from skills_store import admission, reference, verification
 from skills_store.admission import guard
-from skills_store.disk import garbage, index, place, records, tombstones
+from skills_store.disk import garbage, history, index, place, records, tombstones
 from skills_store.disk.aliases import AliasMove, back, guarded
 from skills_store.disk.blobs import describe
 from skills_store.disk.garbage import GRACE, Garbage
@@ -136,9 +136,9 @@ class Store:
         return self._at.existing(name).latest()
 
     def log(self, name: str) -> tuple[AliasMove | Tombstone, ...]:
-        """Every move of every alias and every deletion, oldest first."""
+        """Every move of every alias and every deletion, oldest first; by revision where the clock was set back."""
         shelf = self._at.existing(name)
-        return tuple(sorted((*shelf.aliases.history(), *shelf.tombstones()), key=lambda event: event.at))
+        return history.ordered(shelf.aliases.history(), shelf.tombstones())
 
     def verify(self, ref: str | None = None) -> tuple[Fault, ...]:
         """Read and hash everything, or all of one version. Empty means that every byte is as published.
