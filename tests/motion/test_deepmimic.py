@@ -132,7 +132,7 @@ def test_a_bad_file_is_refused_by_name_and_frame(skeleton, case):
     assert "walk.txt" in str(caught.value)
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[1, 2]", b"null", b"[" * 100_000])
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b"[1, 2]", b"null", b"[" * 2000 + b"]" * 2000])
 def test_what_is_no_clip_at_all_is_refused(skeleton, data):
     with pytest.raises(ClipError, match=r"walk\.txt"):
         read_clip(data, "walk.txt", skeleton)
