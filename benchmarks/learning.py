@@ -28,6 +28,7 @@ from pretrain.publication import draft
 from pretrain.rl import checkpoint
 from pretrain.rl.run import options, whole, write_whole
 from pretrain.train import run_folder
+from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.store import Store
 
@@ -135,7 +136,8 @@ def main(arguments: list[str]) -> int:
         print("name the folders of one or more runs of pretrain.train, as runs/humanoid-1a2b3c4d", file=sys.stderr)
         return 2
     try:
-        asked = options([a for a in arguments if "=" in a], {"out": "learning", "episodes": "256"})
+        defaults = {"out": str(places.cards() / "learning"), "episodes": "256"}
+        asked = options([a for a in arguments if "=" in a], defaults)
         episodes, out = whole(asked, "episodes", 2), Path(asked["out"])
         out.mkdir(parents=True, exist_ok=True)
         runs = [measured(folder, episodes) for folder in folders]

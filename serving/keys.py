@@ -21,6 +21,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from skills_store import places
+from skills_store.errors import StoreError
+
 Scope = Literal["act", "encode", "admin"]
 SCOPES: tuple[Scope, ...] = ("act", "encode", "admin")
 NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
@@ -69,6 +72,7 @@ def made(name: str, scopes: Iterable[Scope], rate: float | None = None) -> tuple
 
 def write(path: Path, keys: Iterable[Key]) -> None:
     """Whole or not at all, and readable by its owner alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     file = KeyFile(keys=tuple(keys))
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # mode 0600
     with os.fdopen(descriptor, "w") as out:
@@ -77,8 +81,12 @@ def write(path: Path, keys: Iterable[Key]) -> None:
 
 
 def main() -> int:
+    try:
+        default = places.keys()
+    except StoreError as error:
+        print(f"serving.keys: {error}", file=sys.stderr)
+        return 2
     parser = argparse.ArgumentParser(prog="python -m serving.keys", description="API keys of the service")
-    default = os.environ.get("REPERTOIRE_KEYS", "keys.json")
     parser.add_argument("--file", type=Path, default=default, help=f"$REPERTOIRE_KEYS, now {default}")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("ls", help="names, scopes and rates")

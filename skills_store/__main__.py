@@ -39,7 +39,7 @@ def parser() -> Parser:
         "--store",
         type=arguments.place,
         metavar="STORE",
-        help="folder or s3://...; default: $REPERTOIRE_STORE, or skills_store/data",
+        help="folder or s3://...; default: $REPERTOIRE_STORE, or the one of skills_store/places.py",
     )
     common.add_argument("--json", action="store_true", help="for programs")
     top = Parser(prog="skills", description="Published skills and controllers.", parents=[common])

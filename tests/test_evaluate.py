@@ -256,6 +256,7 @@ def side_by_side(tmp_path_factory, two_clips) -> Said:
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setenv("PYTHONPATH", str(Path.cwd()))
+        patch.setenv("REPERTOIRE_CARDS", "cards")
         patch.chdir(folder)
         assert main(["humanoid@1", "humanoid-all@1", *asked]) == 0, err.getvalue()
     return Said(folder, out.getvalue(), err.getvalue())

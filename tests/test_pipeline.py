@@ -25,13 +25,13 @@ from pretrain.characters.state import unflat
 from pretrain.config import PretrainConfig
 from pretrain.material import load_material
 from pretrain.motion.fetch import fetched
-from pretrain.motion.recipe import CACHE
 from pretrain.rl import checkpoint
 from pretrain.rl.run import claimed, load_config
 from pretrain.rl.training import go_on
 from pretrain.sim.features import proprioception
 from pretrain.train import main, train, train_and_refine
 from serving.client import Client
+from skills_store import places
 from skills_store.library import SkillLibrary
 from skills_store.store import Store
 from tests.server import running_service
@@ -155,7 +155,7 @@ def test_everything_answers_over_http(controller):
     with running_service(controller.root) as url, Client(url) as client:
         row = np.zeros(69, np.float32)
         row[2:4] = 0.9, 1.0
-        code = client.encode_file(fetched(CACHE) / "humanoid3d_walk.txt", skill="toy")
+        code = client.encode_file(fetched(places.clips()) / "humanoid3d_walk.txt", skill="toy")
         targets = client.act(row, code.pooled, skill="toy")
         assert targets.shape == (28,)
         library = SkillLibrary.open(controller, "toy")

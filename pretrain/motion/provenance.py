@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.motion.recipe import Dataset
+from skills_store import places
 from skills_store.manifest import Clip, Lineage
 
 PACKAGES = ("torch", "mujoco", "numpy", "onnx", "onnxruntime")
@@ -20,7 +21,8 @@ def lineage(config: dict[str, Any], seed: int, dataset: Dataset) -> Lineage:
         Clip(name=clip.name, digest=clip.digest, source=clip.source, licence=clip.licence, weight=weight)
         for clip, weight in zip(dataset.clips, dataset.weights, strict=True)
     )
-    commit = _git("rev-parse", "HEAD")
+    # installed from a wheel, the code may stand in another project's checkout, whose commit says nothing of it
+    commit = _git("rev-parse", "HEAD") if places.checkout() else None
     return Lineage(
         clips=tuple(clips),
         config=config,

@@ -18,9 +18,9 @@ from pretrain.motion import fetch
 from pretrain.motion.clip import ClipError, MotionClip
 from pretrain.motion.doubts import doubts, impossible
 from pretrain.motion.importers import read_clip
+from skills_store import places
 
 RECIPES = Path(__file__).parent / "recipes"
-CACHE = Path(__file__).parents[2] / ".cache" / "motions"
 PYBULLET = "pybullet:"  # prefix of a file inside the fetched default clips
 
 
@@ -144,7 +144,7 @@ def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
 
 def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
     bundled = motion.file.startswith(PYBULLET)
-    path = fetch.fetched(CACHE) / motion.file.removeprefix(PYBULLET) if bundled else folder / motion.file
+    path = fetch.fetched(places.clips()) / motion.file.removeprefix(PYBULLET) if bundled else folder / motion.file
     if not path.is_file():
         there = ", ".join(sorted(p.name for p in path.parent.glob("*.txt"))) or "no clips"
         raise ClipError(f"{path}: no such clip; in that folder: {there}")

@@ -125,7 +125,11 @@ def fingerprint(config: BaseModel, exclude: set[str], data: str = "") -> str:
 @contextmanager
 def claimed(folder: Path, config: BaseModel) -> Iterator[None]:
     """A run's folder, with its resolved configuration, for one process at a time. The kernel lets go of it if that dies."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"{error.strerror}; runs= or REPERTOIRE_RUNS names another folder"
+        raise OSError(f"no run in {folder}: {reason}") from error
     with (folder / LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,13 +11,13 @@ from pretrain.characters.rotations import multiply, rotate
 from pretrain.motion.clip import ClipError
 from pretrain.motion.fetch import fetched
 from pretrain.motion.importers import deepmimic, read_clip
-from pretrain.motion.recipe import CACHE
+from skills_store import places
 
 CLIPS = ["humanoid3d_walk", "humanoid3d_run", "humanoid3d_cartwheel", "humanoid3d_kick", "walker/turn_left0"]
 
 
 def raw(name: str) -> bytes:
-    return (fetched(CACHE) / f"{name}.txt").read_bytes()
+    return (fetched(places.clips()) / f"{name}.txt").read_bytes()
 
 
 def raw_wrist(frame: np.ndarray) -> np.ndarray:
