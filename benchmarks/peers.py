@@ -131,7 +131,7 @@ def _await(request: bytes, process: subprocess.Popen[bytes], log: Path) -> None:
         except OSError:
             pass
         time.sleep(0.5)
-    raise RuntimeError(f"it did not start: {log.read_text(errors='replace')[-400:]}")
+    raise RuntimeError(f"it did not start: {log.read_text(encoding='utf-8', errors='replace')[-400:]}")
 
 
 def _mlserver_settings(folder: Path) -> None:

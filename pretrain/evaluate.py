@@ -40,7 +40,7 @@ from pretrain.measures import frechet, interval, jerk, mean, share_interval
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary
 from pretrain.motion.recipe import Dataset
-from pretrain.rl.run import flag, options, whole
+from pretrain.rl.run import flag, options, program, whole
 from pretrain.sim.env import CharacterEnv
 from pretrain.table import table
 from pretrain.trials import diversity, performance, recovery
@@ -178,7 +178,7 @@ def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:
     if drawn.returncode:
         reason = (drawn.stderr.strip().splitlines() or ["no reason given"])[-1]
         return f"; no picture of the clips: {reason}"
-    with page.open("a") as file:
+    with page.open("a", encoding="utf-8") as file:
         caption = f"Each clip's latent, held for four seconds; who stays in place is drawn side by side: {clips}"
         file.write(f"## {caption}\n\n![clips](clips.png)\n")
     return f" and {picture}"
@@ -219,4 +219,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program(main))

@@ -24,7 +24,7 @@ from pretrain.characters.character import Character, mujoco
 from pretrain.characters.kinematics import forward
 from pretrain.characters.state import CharacterState
 from pretrain.material import Material, control_steps, material_of
-from pretrain.rl.run import options
+from pretrain.rl.run import options, program
 from pretrain.sim.backend import make_backend
 from pretrain.sim.mujoco_cpu import compile_model
 from skills_store import places
@@ -132,4 +132,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program(main))

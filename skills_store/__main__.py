@@ -75,7 +75,7 @@ def program() -> int:
     """`main` in a process of its own, which ends before there are cycles worth looking for: a fifth off a long `ls`."""
     gc.disable()
     if sys.stderr is None:  # 2>&-: else what is meant for it would be printed among the results
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):  # a licence in letters that the terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     return main()

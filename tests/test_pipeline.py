@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import re
 import resource
@@ -37,20 +38,25 @@ from skills_store.store import Store
 from tests.server import running_service
 
 
-def python(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=240)
+def python(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, env=env)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("pipeline")
+    """A folder with letters that mean something in Hydra's grammar, and with some outside ASCII."""
+    folder = tmp_path_factory.mktemp("pipeline") / "Zoë=3, [日本]"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture(scope="module")
 def skills(place) -> Store:
     """A toy library, trained and published by the command that users type."""
     where = (f"runs={place}/runs", f"store={place}/store")
-    run = python("-m", "pretrain.train", "preset=toy", *where)
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    run = python("-m", "pretrain.train", "preset=toy", *where, env=environment)
     assert run.returncode == 0, run.stderr
     assert "published toy@1" in run.stdout
     return Store(place / "store")

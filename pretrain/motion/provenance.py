@@ -37,7 +37,7 @@ def lineage(config: dict[str, Any], seed: int, dataset: Dataset) -> Lineage:
 def _processor() -> str:
     """Its model where the system tells (Linux), its architecture elsewhere."""
     told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return ", ".join([*models[:1], platform.machine()])
 

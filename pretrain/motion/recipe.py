@@ -104,7 +104,7 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         known = ", ".join(sorted(p.stem for p in RECIPES.glob("*.yaml")))
         raise FileNotFoundError(f"no dataset recipe {reference!r}; there are: {known}, or give a path to a .yaml file")
     try:
-        recipe = Recipe.model_validate(yaml.safe_load(path.read_text()))
+        recipe = Recipe.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: {error}") from None
     except ValidationError as error:
