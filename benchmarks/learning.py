@@ -26,8 +26,9 @@ from pretrain.evaluate import skill_card
 from pretrain.material import load_material
 from pretrain.publication import draft
 from pretrain.rl import checkpoint
-from pretrain.rl.run import options, whole, write_whole
+from pretrain.rl.run import options, parted, program, whole, write_whole
 from pretrain.train import run_folder
+from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.store import Store
 
@@ -62,9 +63,9 @@ def measures(card: dict[str, Any]) -> Row:
 
 def measured(folder: Path, episodes: int) -> list[Row]:
     """One row a milestone; those that its file of cards has already are not measured again."""
-    cfg = PretrainConfig.model_validate_json((folder / "config.json").read_text())
+    cfg = PretrainConfig.model_validate_json((folder / "config.json").read_text(encoding="utf-8"))
     kept = folder / f"cards-{episodes}.jsonl"
-    rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    rows = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
     rows = [row for row in rows if row.keys() >= set(MEASURES)]  # a version that measured less may have written them
     material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     if folder.resolve().name != run_folder(cfg, material).name:
@@ -130,12 +131,14 @@ def draw(runs: Sequence[Sequence[Row]], file: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    folders = [Path(a) for a in arguments if "=" not in a]
+    positional, pairs = parted(arguments)
+    folders = [Path(argument) for argument in positional]
     if not folders or not all((folder / "milestones").is_dir() for folder in folders):
         print("name the folders of one or more runs of pretrain.train, as runs/humanoid-1a2b3c4d", file=sys.stderr)
         return 2
     try:
-        asked = options([a for a in arguments if "=" in a], {"out": "learning", "episodes": "256"})
+        defaults = {"out": str(places.cards() / "learning"), "episodes": "256"}
+        asked = options(pairs, defaults)
         episodes, out = whole(asked, "episodes", 2), Path(asked["out"])
         out.mkdir(parents=True, exist_ok=True)
         runs = [measured(folder, episodes) for folder in folders]
@@ -150,11 +153,11 @@ def main(arguments: list[str]) -> int:
     except (StoreError, ValueError, KeyError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    (out / "learning.md").write_text(table(runs) + "\n")
+    (out / "learning.md").write_text(table(runs) + "\n", encoding="utf-8")
     draw(runs, out / "learning.png")
     print(table(runs))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program(main))

@@ -29,10 +29,10 @@ import orjson
 
 from benchmarks import load, network
 from benchmarks.servers import Address, await_ready, json_body, running
+from skills_store import places
 from skills_store.store import Store
 
 HERE = Path(__file__).parent / "peer_servers"
-ENVS = Path(".cache/peers")
 PORT = 8900
 COMMON = ("onnxruntime==1.31.1", "numpy==2.4.6")
 CONNECTIONS = (1, 8, 64)
@@ -131,7 +131,7 @@ def _await(request: bytes, process: subprocess.Popen[bytes], log: Path) -> None:
         except OSError:
             pass
         time.sleep(0.5)
-    raise RuntimeError(f"it did not start: {log.read_text(errors='replace')[-400:]}")
+    raise RuntimeError(f"it did not start: {log.read_text(encoding='utf-8', errors='replace')[-400:]}")
 
 
 def _mlserver_settings(folder: Path) -> None:
@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("peers", nargs="*", default=list(PEERS), help=f"of {', '.join(PEERS)}")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each point")
-    parser.add_argument("--envs", type=Path, default=ENVS)
+    parser.add_argument("--envs", type=Path, default=places.peers())
     given = parser.parse_args()
     if unknown := set(given.peers) - PEERS.keys():
         parser.error(f"no peer {', '.join(unknown)}; there are: {', '.join(PEERS)}")
@@ -173,7 +173,7 @@ def main() -> None:
     print(json.dumps(result) if given.json else json.dumps(result, indent=2))
 
 
-def installed(envs: Path = ENVS) -> list[str]:
+def installed(envs: Path) -> list[str]:
     return [name for name in PEERS if (envs / name / "ready").exists()]
 
 

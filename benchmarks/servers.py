@@ -41,7 +41,7 @@ def cold_start(root: Path, core: set[int]) -> tuple[float, float]:
     with _serving(root, core, {}) as (pid, address):
         await_ready(address, b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n", every=0.01)
         took = time.perf_counter() - started
-        resident = re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        resident = re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))
         return took, int(resident[0]) / 1024
 
 

@@ -28,6 +28,7 @@ import orjson
 
 from benchmarks import load, network, peers, wrk
 from benchmarks.servers import Address, await_ready, binary_body, cold_start, json_body, running, yardstick
+from skills_store import places
 from skills_store.store import Store
 
 Servers = dict[str, Address]
@@ -153,7 +154,7 @@ def main() -> None:
         policy = network.publish(Store(store))
         network.publish_int8(Store(store), policy, "int8")
         file.write_bytes(policy)
-        envs = peers.ENVS.resolve()
+        envs = places.peers().resolve()
         seen = {name: peers.beside(name, envs, file, store, asked.seconds) for name in peers.installed(envs)}
         os.sched_setaffinity(0, last)
         starts = [cold_start(store, first) for _ in range(3)]

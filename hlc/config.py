@@ -10,6 +10,7 @@ from hlc.tasks import TASKS
 from hlc.tasks.reach import Reach
 from hlc.tasks.task import Task
 from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Rate, Seconds, Seed, Share
+from skills_store import places
 
 Layers = Annotated[tuple[Count, ...], Field(min_length=1)]
 
@@ -56,8 +57,9 @@ class HlcConfig(Frozen):
     alive_reward_weight: NotNegative = 1.0  # per decision
     disc_reward_scale: Positive = 1.0
     checkpoint_interval: Positive = 60.0  # s
-    runs: str = "runs"  # folder that holds the runs
-    store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE
+    # folder that holds the runs; $REPERTOIRE_RUNS, or what skills_store/places.py has for them
+    runs: str = Field(default_factory=lambda: str(places.runs()))
+    store: str = ""  # "" is $REPERTOIRE_STORE, or what skills_store/places.py has for it
     publish: bool = True
     ppo: PPOConfig = PPOConfig()
     eval: EvalConfig = EvalConfig()

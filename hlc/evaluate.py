@@ -16,7 +16,7 @@ from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide, Episodes, RandomSkills, distance_curve, episodes, final_distances, returns, survival
 from pretrain.measures import interval
 from pretrain.motion.clip import CONTROL_RATE
-from pretrain.rl.run import flag, options, whole
+from pretrain.rl.run import flag, options, program, whole
 from skills_store.errors import StoreError, WrongKind
 from skills_store.library import Controller
 from skills_store.manifest import Manifest
@@ -142,4 +142,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program(main))

@@ -23,7 +23,7 @@ from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.loop import LoopConfig, Objective
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
-from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint
+from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint, program
 from pretrain.rl.training import Training, go_on
 from skills_store import receipt
 from skills_store.opening import open_store
@@ -163,4 +163,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program(main))

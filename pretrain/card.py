@@ -48,7 +48,7 @@ def write_card(
 ) -> Path:
     """`text` is the table for people, `latents` the clips' embeddings. -> CARD.md."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "card.json").write_text(json.dumps(card, indent=2) + "\n")
+    (folder / "card.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
     pictures = {
         "coverage.png": ("Coverage of each clip under random skills", _coverage(card)),
         "latents.png": ("The clips' embeddings, on their two widest axes", _map(latents)),
@@ -66,7 +66,7 @@ def write_card(
         plt.close(figure)
         lines += [f"## {caption}", "", f"![{caption}]({file})", ""]
     page = folder / "CARD.md"
-    page.write_text("\n".join(lines))
+    page.write_text("\n".join(lines), encoding="utf-8")
     return page
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Rate, Seconds, Seed, Share
+from skills_store import places
 from skills_store.manifest import Name
 
 Even = Annotated[int, Field(gt=0, multiple_of=2)]  # units that the body's reflection swaps, half with half
@@ -179,8 +180,9 @@ class PretrainConfig(Frozen):
     samples: Count = 16_000_000  # control steps, summed over the worlds; refining comes on top (`spent`)
     checkpoint_interval: Positive = 60.0  # s
     milestone_interval: Count = 2_000_000  # samples; what is kept there, benchmarks.learning measures
-    runs: str = "runs"  # folder that holds the runs
-    store: str = ""  # "" is the project's own, or $REPERTOIRE_STORE
+    # folder that holds the runs; $REPERTOIRE_RUNS, or what skills_store/places.py has for them
+    runs: str = Field(default_factory=lambda: str(places.runs()))
+    store: str = ""  # "" is $REPERTOIRE_STORE, or what skills_store/places.py has for it
     publish: bool = True
     latent: LatentConfig = LatentConfig()
     ppo: PPOConfig = PPOConfig()

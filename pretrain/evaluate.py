@@ -4,8 +4,9 @@ python -m pretrain.evaluate skill=humanoid@latest       printed, and as card.jso
 python -m pretrain.evaluate humanoid@1 humanoid@2       side by side, a folder each
 python -m pretrain.evaluate humanoid@1 motions=all      by other clips than those it learned from
 store= episodes= seed= json=true                        where from, under what, and as what
-out=FOLDER                                              written there; nowhere by an empty out=. Without it, what of motions,
-                                                        episodes and seed is not the usual is in the folder's name
+out=FOLDER                                              written there; nowhere by an empty out=. Without it, where
+                                                        skills_store/places.py says, and what of motions, episodes and
+                                                        seed is not the usual is in the folder's name
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ from pretrain.measures import frechet, interval, jerk, mean, share_interval
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary
 from pretrain.motion.recipe import Dataset
-from pretrain.rl.run import flag, options, whole
+from pretrain.rl.run import flag, options, program, whole
 from pretrain.sim.env import CharacterEnv
 from pretrain.table import table
 from pretrain.trials import diversity, performance, recovery
+from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
 from skills_store.opening import open_store
@@ -52,7 +54,6 @@ FALLEN = 512  # worlds that are pushed, and laid down
 MISSED = 0.1  # coverage below which a clip is named as not performed
 DIFFER = 1.2  # diversity below which skills are named as alike: who ignores z has 1
 ENOUGH = 1000  # episodes
-CARDS = "cards"  # where a folder for each library is, if none is asked for
 
 
 def fidelity(windows: Tensor, demos: Demos, scale: Tensor) -> float | None:
@@ -177,7 +178,7 @@ def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:
     if drawn.returncode:
         reason = (drawn.stderr.strip().splitlines() or ["no reason given"])[-1]
         return f"; no picture of the clips: {reason}"
-    with page.open("a") as file:
+    with page.open("a", encoding="utf-8") as file:
         caption = f"Each clip's latent, held for four seconds; who stays in place is drawn side by side: {clips}"
         file.write(f"## {caption}\n\n![clips](clips.png)\n")
     return f" and {picture}"
@@ -185,9 +186,10 @@ def contact_sheet(page: Path, store: str, version: Version, card: Card) -> str:
 
 def main(arguments: list[str]) -> int:
     conditions = {"motions": "", "episodes": str(COMMON.episodes), "seed": str(COMMON.seed)}
-    defaults = {"skill": "humanoid@latest", "store": "", **conditions, "json": "false", "out": CARDS}
+    defaults = {"skill": "humanoid@latest", "store": "", **conditions, "json": "false"}
     try:
-        asked = options([a for a in arguments if "=" in a], defaults)
+        cards = str(places.cards())  # where a folder for each library is, if none is asked for
+        asked = options([a for a in arguments if "=" in a], {**defaults, "out": cards})
         refs = [a for a in arguments if "=" not in a] or [asked["skill"]]
         under = Conditions(episodes=whole(asked, "episodes", 2), seed=whole(asked, "seed", 0))
         # a quick look, or one by other clips, does not replace the card
@@ -200,14 +202,14 @@ def main(arguments: list[str]) -> int:
     except (StoreError, ValueError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    cards = {version.ref: card for version, card in found}
+    measured = {version.ref: card for version, card in found}
     if as_json:
-        print(json.dumps(found[0][1] if len(found) == 1 else cards, indent=2))
+        print(json.dumps(found[0][1] if len(found) == 1 else measured, indent=2))
     else:
-        print(table(cards))
+        print(table(measured))
     try:
         for version, card in found if asked["out"] else ():
-            folder = out if len(found) == 1 and asked["out"] != CARDS else out / "-".join([version.ref, *unusual])
+            folder = out if len(found) == 1 and asked["out"] != cards else out / "-".join([version.ref, *unusual])
             page = write_card(folder, version.ref, table({version.ref: card}), card, version.manifest.latent.clips)
             print(f"wrote {page}{contact_sheet(page, asked['store'], version, card)}", file=sys.stderr)
     except OSError as error:
@@ -217,4 +219,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program(main))

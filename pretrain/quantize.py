@@ -20,7 +20,7 @@ from pretrain.evaluate import of_the_run, skill_card
 from pretrain.int8 import in_int8
 from pretrain.material import Material, material_of
 from pretrain.motion.provenance import lineage
-from pretrain.rl.run import flag, options, whole
+from pretrain.rl.run import flag, options, program, whole
 from pretrain.table import table
 from pretrain.trials import Act, wander
 from skills_store.errors import StoreError
@@ -169,4 +169,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program(main))

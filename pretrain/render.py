@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 if sys.platform == "linux":
     os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco is imported; a display is rarely at hand
@@ -23,9 +24,10 @@ from pretrain.characters.character import Character, mujoco
 from pretrain.characters.kinematics import forward
 from pretrain.characters.state import CharacterState
 from pretrain.material import Material, control_steps, material_of
-from pretrain.rl.run import options
+from pretrain.rl.run import options, program
 from pretrain.sim.backend import make_backend
 from pretrain.sim.mujoco_cpu import compile_model
+from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
 from skills_store.opening import open_store
@@ -105,8 +107,9 @@ def strip(character: Character, states: Sequence[CharacterState]) -> np.ndarray:
 
 
 def main(arguments: list[str]) -> int:
-    defaults = {"skill": "humanoid@latest", "store": "", "clips": "", "out": "skills.png"}
     try:
+        picture = places.cards() / "skills.png"
+        defaults = {"skill": "humanoid@latest", "store": "", "clips": "", "out": str(picture)}
         asked = options(arguments, defaults)
         if not asked["out"].endswith(".png"):
             raise ValueError(f"out={asked['out']}: name a .png")
@@ -119,6 +122,7 @@ def main(arguments: list[str]) -> int:
         picture = Image.fromarray(np.concatenate(rows))
         for i, clip in enumerate(clips):
             ImageDraw.Draw(picture).text((10, i * HEIGHT + 8), clip, fill="black")
+        Path(asked["out"]).parent.mkdir(parents=True, exist_ok=True)
         picture.quantize(dither=Image.Dither.NONE).save(asked["out"], optimize=True)  # a third of the bytes
     except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
@@ -128,4 +132,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program(main))

@@ -22,7 +22,7 @@ from pretrain.rl import checkpoint
 from pretrain.rl.background import one_thread
 from pretrain.rl.learner import Scalars
 from pretrain.rl.rollout import Noise
-from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint
+from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint, program
 from pretrain.rl.training import CHECKPOINT, go_on, restored
 from pretrain.sim.curriculum import Curriculum
 from pretrain.sim.lift import Lift
@@ -176,4 +176,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program(main))

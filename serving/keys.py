@@ -7,16 +7,21 @@ python -m serving.keys ls | rm game
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
 from serving.access.keys import SCOPES, made, read, write
+from skills_store import places
+from skills_store.errors import StoreError
 
 
 def main() -> int:
+    try:
+        default = places.keys()
+    except StoreError as error:
+        print(f"serving.keys: {error}", file=sys.stderr)
+        return 2
     parser = argparse.ArgumentParser(prog="python -m serving.keys", description="API keys of the service")
-    default = os.environ.get("REPERTOIRE_KEYS", "keys.json")
     parser.add_argument("--file", type=Path, default=default, help=f"$REPERTOIRE_KEYS, now {default}")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("ls", help="names, scopes and rates")

@@ -39,7 +39,7 @@ def parser() -> Parser:
         "--store",
         type=arguments.place,
         metavar="STORE",
-        help="folder or s3://...; default: $REPERTOIRE_STORE, or skills_store/data",
+        help="folder or s3://...; default: $REPERTOIRE_STORE, or the one of skills_store/places.py",
     )
     common.add_argument("--json", action="store_true", help="for programs")
     top = Parser(prog="skills", description="Published skills and controllers.", parents=[common])
@@ -75,7 +75,7 @@ def program() -> int:
     """`main` in a process of its own, which ends before there are cycles worth looking for: a fifth off a long `ls`."""
     gc.disable()
     if sys.stderr is None:  # 2>&-: else what is meant for it would be printed among the results
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):  # a licence in letters that the terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     return main()

@@ -62,6 +62,18 @@ class InvalidStore(StoreError):
     code = "invalid_store"
 
 
+class NoHome(StoreError):
+    """No folder for the program's own files: none is named, and the user has no home folder."""
+
+    code = "no_home"
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(variable)
+
+    def __str__(self) -> str:
+        return f"this user has no home folder; set {self.args[0]} to the place to use"
+
+
 class InvalidCondition(StoreError):
     """A `--where` that compares nothing with nothing."""
 

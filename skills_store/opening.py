@@ -1,7 +1,9 @@
 """Which store a text means: a folder, or an object store with a local cache in front of it.
 
 REPERTOIRE_STORE   a folder, or s3://bucket/prefix, gs://..., az://...
-REPERTOIRE_CACHE   where caches of object stores are; default ~/.cache/repertoire
+REPERTOIRE_CACHE   where caches of object stores are
+
+Their defaults are in skills_store/places.py.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import os
 import re
 from pathlib import Path
 
+from skills_store import places
 from skills_store.errors import InvalidStore, StoreError
 from skills_store.store import Store, default_root
 
@@ -35,5 +38,4 @@ def open_store(where: str | Path | None = None) -> Store:
 
 def cache_of(url: str) -> Path:
     """One for each URL: two prefixes of a bucket are two stores."""
-    parent = os.environ.get("REPERTOIRE_CACHE") or Path.home() / ".cache" / "repertoire"
-    return Path(parent) / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
+    return places.buckets() / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]

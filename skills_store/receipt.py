@@ -26,7 +26,7 @@ def publish(folder: Path, store: Store, manifest: Manifest, files: Mapping[str, 
     otherwise."""
     whole = folder / f"{FILE}.new"  # a crash leaves the old receipt or the new, never half of one
     try:
-        with whole.open("w") as file:
+        with whole.open("w", encoding="utf-8") as file:
             json.dump({"version": pinned(manifest, files), "samples": samples}, file)
             file.flush()
             os.fsync(file.fileno())  # as the store does: after a power cut no version is there without it
@@ -45,7 +45,7 @@ def noted(folder: Path, store: Store, samples: int) -> Version | None:
     if not file.exists():
         return None
     try:
-        receipt = json.loads(file.read_text())
+        receipt = json.loads(file.read_text(encoding="utf-8"))
         version, after = str(receipt["version"]), receipt["samples"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} is no receipt: {error!r}; without it, the run publishes once more") from None

@@ -10,15 +10,14 @@ With an origin, all of this is the cache of a bucket of the same layout: what ma
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from skills_store import admission, reference, verification
+from skills_store import admission, places, reference, verification
 from skills_store.admission import guard
-from skills_store.disk import garbage, index, place, records, tombstones
+from skills_store.disk import garbage, history, index, place, records, tombstones
 from skills_store.disk.aliases import AliasMove, back, guarded
 from skills_store.disk.blobs import describe
 from skills_store.disk.garbage import GRACE, Garbage
@@ -54,8 +53,8 @@ Kept = Callable[[str, int], None]  # of a file that is in the store now, its nam
 
 
 def default_root() -> Path:
-    """$REPERTOIRE_STORE, or the checkout's own git-ignored data folder."""
-    return Path(os.environ.get("REPERTOIRE_STORE") or Path(__file__).parent / "data")
+    """$REPERTOIRE_STORE, or what skills_store/places.py has for it."""
+    return places.store()
 
 
 def _now() -> datetime:
@@ -136,9 +135,9 @@ class Store:
         return self._at.existing(name).latest()
 
     def log(self, name: str) -> tuple[AliasMove | Tombstone, ...]:
-        """Every move of every alias and every deletion, oldest first."""
+        """Every move of every alias and every deletion, oldest first; by revision where the clock was set back."""
         shelf = self._at.existing(name)
-        return tuple(sorted((*shelf.aliases.history(), *shelf.tombstones()), key=lambda event: event.at))
+        return history.ordered(shelf.aliases.history(), shelf.tombstones())
 
     def verify(self, ref: str | None = None) -> tuple[Fault, ...]:
         """Read and hash everything, or all of one version. Empty means that every byte is as published.

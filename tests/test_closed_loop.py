@@ -8,8 +8,8 @@ import pytest
 
 from pretrain.motion.fetch import fetched
 from pretrain.motion.importers import read_clip
-from pretrain.motion.recipe import CACHE
 from serving.client import Client
+from skills_store import places
 from skills_store.store import BUNDLED
 from tests.server import running_service
 
@@ -43,7 +43,7 @@ def drive(client: Client, z: np.ndarray, start: np.ndarray, body: dict) -> np.nd
 @pytest.fixture(scope="module")
 def walked(skeleton) -> tuple[np.ndarray, np.ndarray]:
     """What the humanoid did, and what the clip does."""
-    path = fetched(CACHE) / f"{WALK}.txt"
+    path = fetched(places.clips()) / f"{WALK}.txt"
     clip = read_clip(path.read_bytes(), path.name, skeleton).states().flat().astype(np.float32)
     with running_service(BUNDLED) as url, Client(url) as client:
         z = client.encode_file(path).pooled

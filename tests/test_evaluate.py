@@ -255,11 +255,13 @@ class Said:
 @pytest.fixture(scope="module")
 def side_by_side(tmp_path_factory, two_clips) -> Said:
     """Two libraries, measured in little time, as typed in an empty folder."""
-    folder, out, err = tmp_path_factory.mktemp("side_by_side"), StringIO(), StringIO()
+    folder, out, err = tmp_path_factory.mktemp("side_by_side") / "Zoë=3, [日本]", StringIO(), StringIO()
+    folder.mkdir()
     asked = [f"store={Path(BUNDLED).resolve()}", f"motions={two_clips}", "episodes=2"]
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setenv("PYTHONPATH", str(Path.cwd()))
+        patch.setenv("REPERTOIRE_CARDS", f"{folder}/cards")
         patch.chdir(folder)
         assert main(["humanoid@1", "humanoid-all@1", *asked]) == 0, err.getvalue()
     return Said(folder, out.getvalue(), err.getvalue())
@@ -284,7 +286,7 @@ def test_a_card_is_a_page_with_the_table_and_every_picture_that_it_shows(side_by
         pictures = re.findall(r"\]\((.+?\.png)\)", text)
         assert {"coverage.png", "latents.png", "falls.png"} <= set(pictures)
         assert all((folder / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
-        assert f"wrote cards/{ref}-two-2/CARD.md" in side_by_side.err
+        assert f"wrote {side_by_side.page(ref)}" in side_by_side.err
 
 
 def test_the_clips_that_a_library_has_learned_from_are_drawn_and_no_others(side_by_side):

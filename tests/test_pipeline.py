@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import re
 import resource
@@ -25,32 +26,37 @@ from pretrain.characters.state import unflat
 from pretrain.config import PretrainConfig
 from pretrain.material import load_material
 from pretrain.motion.fetch import fetched
-from pretrain.motion.recipe import CACHE
 from pretrain.rl import checkpoint
 from pretrain.rl.run import claimed, load_config
 from pretrain.rl.training import go_on
 from pretrain.sim.features import proprioception
 from pretrain.train import main, train, train_and_refine
 from serving.client import Client
+from skills_store import places
 from skills_store.library import SkillLibrary
 from skills_store.store import Store
 from tests.server import running_service
 
 
-def python(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=240)
+def python(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, env=env)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("pipeline")
+    """A folder with letters that mean something in Hydra's grammar, and with some outside ASCII."""
+    folder = tmp_path_factory.mktemp("pipeline") / "Zoë=3, [日本]"
+    folder.mkdir()
+    return folder
 
 
 @pytest.fixture(scope="module")
 def skills(place) -> Store:
     """A toy library, trained and published by the command that users type."""
     where = (f"runs={place}/runs", f"store={place}/store")
-    run = python("-m", "pretrain.train", "preset=toy", *where)
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    run = python("-m", "pretrain.train", "preset=toy", *where, env=environment)
     assert run.returncode == 0, run.stderr
     assert "published toy@1" in run.stdout
     return Store(place / "store")
@@ -155,7 +161,7 @@ def test_everything_answers_over_http(controller):
     with running_service(controller.root) as url, Client(url) as client:
         row = np.zeros(69, np.float32)
         row[2:4] = 0.9, 1.0
-        code = client.encode_file(fetched(CACHE) / "humanoid3d_walk.txt", skill="toy")
+        code = client.encode_file(fetched(places.clips()) / "humanoid3d_walk.txt", skill="toy")
         targets = client.act(row, code.pooled, skill="toy")
         assert targets.shape == (28,)
         library = SkillLibrary.open(controller, "toy")

@@ -53,7 +53,7 @@ def load_character(name: str) -> Character:
     if name not in CHARACTERS:
         raise KeyError(f"no character {name!r}; there are: {', '.join(CHARACTERS)}")
     file, feet, key_bodies = CHARACTERS[name]
-    mjcf = (ASSETS / file).read_text()
+    mjcf = (ASSETS / file).read_text(encoding="utf-8")
     model = mujoco.MjModel.from_xml_string(mjcf)
     skeleton = _read_skeleton(name, model, feet, key_bodies)
     actuated = [int(model.actuator_trnid[i, 0]) for i in range(model.nu)]

@@ -27,13 +27,20 @@ def fetched(cache: Path) -> Path:
     folder = cache / "pybullet-3.2.7"
     if not folder.exists():
         print(f"fetching {WHEEL} for its motion clips (103 MB, once) into {folder}", file=sys.stderr, flush=True)
-        cache.mkdir(parents=True, exist_ok=True)
+        _make(cache)
         with tempfile.TemporaryDirectory(dir=cache) as temporary:
             unpacked = Path(temporary) / "clips"
             _unpack(_download(Path(temporary)), unpacked)
             _check(unpacked)
             _place(unpacked, folder)
     return folder
+
+
+def _make(cache: Path) -> None:
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"no clips in {cache}: {error.strerror}; REPERTOIRE_CACHE names another folder") from error
 
 
 def _place(unpacked: Path, folder: Path) -> None:

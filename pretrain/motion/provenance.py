@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrain.motion.recipe import Dataset
+from skills_store import places
 from skills_store.manifest import Clip, Lineage
 
 PACKAGES = ("torch", "mujoco", "numpy", "onnx", "onnxruntime")
@@ -20,7 +21,8 @@ def lineage(config: dict[str, Any], seed: int, dataset: Dataset) -> Lineage:
         Clip(name=clip.name, digest=clip.digest, source=clip.source, licence=clip.licence, weight=weight)
         for clip, weight in zip(dataset.clips, dataset.weights, strict=True)
     )
-    commit = _git("rev-parse", "HEAD")
+    # installed from a wheel, the code may stand in another project's checkout, whose commit says nothing of it
+    commit = _git("rev-parse", "HEAD") if places.checkout() else None
     return Lineage(
         clips=tuple(clips),
         config=config,
@@ -35,7 +37,7 @@ def lineage(config: dict[str, Any], seed: int, dataset: Dataset) -> Lineage:
 def _processor() -> str:
     """Its model where the system tells (Linux), its architecture elsewhere."""
     told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return ", ".join([*models[:1], platform.machine()])
 

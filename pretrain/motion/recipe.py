@@ -19,9 +19,9 @@ from pretrain.motion import fetch
 from pretrain.motion.clip import ClipError, MotionClip
 from pretrain.motion.doubts import doubts, impossible
 from pretrain.motion.importers import read_clip
+from skills_store import places
 
 RECIPES = Path(__file__).parent / "recipes"
-CACHE = Path(__file__).parents[2] / ".cache" / "motions"
 PYBULLET = "pybullet:"  # prefix of a file inside the fetched default clips
 
 
@@ -105,7 +105,7 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         known = ", ".join(sorted(p.stem for p in RECIPES.glob("*.yaml")))
         raise FileNotFoundError(f"no dataset recipe {reference!r}; there are: {known}, or give a path to a .yaml file")
     try:
-        recipe = Recipe.model_validate(yaml.safe_load(path.read_text()))
+        recipe = Recipe.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         errors = error.errors()
         # a motion that is wrong counts as missing, too: of an empty recipe that is all there is to say
@@ -149,7 +149,7 @@ def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
 
 def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
     bundled = motion.file.startswith(PYBULLET)
-    path = fetch.fetched(CACHE) / motion.file.removeprefix(PYBULLET) if bundled else folder / motion.file
+    path = fetch.fetched(places.clips()) / motion.file.removeprefix(PYBULLET) if bundled else folder / motion.file
     if not path.is_file():
         there = ", ".join(sorted(p.name for p in path.parent.glob("*.txt"))) or "no clips"
         raise ClipError(f"{path}: no such clip; in that folder: {there}")

@@ -12,13 +12,15 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # pyright: ign
 from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
 from tensorboard.summary.writer.record_writer import RecordWriter
 
+PREFIX = "events.out.tfevents."
+
 
 class Board:
     """A new event file in `folder`. From `purge_step` on it replaces what others there have said."""
 
     def __init__(self, folder: Path, purge_step: int):
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
+        self.path = folder / f"{PREFIX}{_next(folder)}.{socket.gethostname()}.{os.getpid()}"
         start = SessionLog(status=SessionLog.START)
         # before the first numbers
         self._head = [Event(step=purge_step, file_version="brain.Event:2"), Event(step=purge_step, session_log=start)]
@@ -34,3 +36,12 @@ class Board:
 
     def close(self) -> None:
         self._records.close()
+
+
+def _next(folder: Path) -> int:
+    """The number in the next event file's name: ns since 1970, but above those there.
+
+    TensorBoard reads the files by name, so a resumed run's has to come last, also where the clock was set back.
+    """
+    there = [file.name.removeprefix(PREFIX).partition(".")[0] for file in folder.glob(f"{PREFIX}*")]
+    return max([time.time_ns(), *(int(number) + 1 for number in there if number.isdecimal())])

@@ -5,19 +5,22 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
+from importlib import resources
+from io import TextIOWrapper
 from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any, TypeVar
 
 from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel, ValidationError
@@ -26,6 +29,10 @@ from pretrain.rl.board import Board
 from skills_store.errors import StoreError
 
 Config = TypeVar("Config", bound=BaseModel)
+TEXT = (str, Path)  # types of keys whose value is text
+NEAR = 4  # keys shown for one that does not exist
+VALUES = "a number, true, false, null, a word, or a list as [256,256]"  # of keys that are not text
+LINE = 200  # letters of Hydra's reason
 
 
 class ConfigError(ValueError):
@@ -33,25 +40,33 @@ class ConfigError(ValueError):
 
 
 def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Config:
-    """Hydra groups of `module` plus `overrides` ("task=reach ppo.lr=3e-4"), once, into a frozen model."""
-    keys = _keys(kind)
+    """Hydra groups of `module` plus `overrides` ("task=reach ppo.lr=3e-4"), once, into a frozen model.
+
+    A key whose type is text takes all that follows its first "=", as it stands: a path may have any letter. Other values
+    are in Hydra's grammar. ConfigError says what is wrong, in one line.
+    """
+    keys, groups = _keys(kind), _groups(module)
     if strange := [override for override in overrides if "=" not in override]:
-        raise ConfigError(f"{' '.join(strange)} is not key=value. Keys are: {', '.join(keys)}")
-    # Hydra refuses to override what it has not seen: the model's own defaults come first, under the model's name
-    ConfigStore.instance().store(name=kind.__name__, node=kind().model_dump(mode="json"))
+        raise ConfigError(f"{' '.join(strange)} is not key=value")
+    _check_known(kind, [*keys, *(groups - keys.keys())], overrides)
+    textual = {key for key, type_ in keys.items() if type_ in TEXT} - groups
+    texts, others = _split(overrides, textual)
+    # Hydra refuses to override what it has not seen: the model's own defaults come first, under the model's name. Text
+    # stays with the model, because Hydra would read a ${...} in it.
+    ConfigStore.instance().store(name=kind.__name__, node=kind().model_dump(mode="json", exclude=textual))
     try:
         with initialize_config_module(config_module=module, version_base="1.3"):
-            composed = compose(config_name="config", overrides=list(overrides))
-        return kind.model_validate(OmegaConf.to_container(composed, resolve=True))
+            composed = compose(config_name="config", overrides=others)
+        values = OmegaConf.to_container(composed, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        unknown = [key for key in (override.partition("=")[0] for override in overrides) if key not in keys]
-        near = [close for key in unknown for close in get_close_matches(key, keys, 1)]
-        hint = _hint(error) or (f"Near: {', '.join(near)}." if near else "")
-        raise ConfigError(" ".join([f"{reason}.", *([hint] if hint else []), f"Keys are: {', '.join(keys)}"])) from None
+        raise ConfigError(_reason(error)) from None
+    for key, text in texts.items():
+        _place(values, key, text)
+    try:
+        return kind.model_validate(values)
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in error.errors())
-        raise ConfigError(f"{wrong}. Keys are: {', '.join(keys)}") from None
+        wrong = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in error.errors())
+        raise ConfigError("; ".join(wrong)) from None
 
 
 def command(run: Callable[[Config], int], kind: type[Config], module: str, arguments: Sequence[str]) -> int:
@@ -67,12 +82,26 @@ def command(run: Callable[[Config], int], kind: type[Config], module: str, argum
         return 130
 
 
+def program(main: Callable[[list[str]], int]) -> int:
+    """The exit status of `main` with what was typed. Letters that the terminal lacks, as of a folder, are escaped."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    return main(sys.argv[1:])
+
+
 def options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str]:
     """`key=value` arguments over `defaults`, for commands too small for a configuration."""
     given = {key: value for key, _, value in (argument.partition("=") for argument in arguments)}
-    if unknown := set(given) - set(defaults):
-        raise ConfigError(f"unknown key {', '.join(sorted(unknown))}; there are: {', '.join(defaults)}")
+    for key in given:
+        if key not in defaults:
+            raise ConfigError(f"unknown key {key}; there are: {', '.join(near(key, defaults) or defaults)}")
     return defaults | given
+
+
+def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Those of `arguments` that are no key=value, and those that are. A path may have a "=" behind its first "/"."""
+    pairs = [argument for argument in arguments if re.match(r"\w+=", argument)]
+    return [argument for argument in arguments if argument not in pairs], pairs
 
 
 def whole(asked: dict[str, str], key: str, least: int) -> int:
@@ -91,23 +120,91 @@ def flag(asked: dict[str, str], key: str) -> bool:
     return asked[key] == "true"
 
 
-def _hint(error: Exception) -> str:
-    """What Hydra adds below its first line when a group's option does not exist."""
-    lines = str(error).splitlines()
-    at = next((i for i, line in enumerate(lines) if line.startswith("Available options")), None)
-    if at is None:
-        return ""
+def near(key: str, known: Iterable[str]) -> list[str]:
+    """Those of `known` that `key` may stand for: alike as a whole, or in what follows the last dot."""
+    names = list(known)
+    last = {name: name.rpartition(".")[2] for name in names}
+    alike = get_close_matches(key.rpartition(".")[2], last.values(), NEAR, cutoff=0.75)
+    return list(dict.fromkeys([*get_close_matches(key, names, NEAR), *(n for n in names if last[n] in alike)]))[:NEAR]
+
+
+def _check_known(kind: type[BaseModel], known: Sequence[str], overrides: Sequence[str]) -> None:
+    """ConfigError for a key that is none of `known`, with those near it or beside it."""
+    above = {key[:i] for key in known for i, letter in enumerate(key) if letter == "."}
+    for override in overrides:
+        key = override.partition("=")[0].lstrip("+")
+        if key in known or key in above or not re.fullmatch(r"[\w.]+", key):
+            continue  # what is no plain key is Hydra's to read
+        where = f"{kind.__module__.replace('.', '/')}.py"
+        raise ConfigError(f"unknown key {key}; {_alternatives(key, known, above)}; every key is in {where}")
+
+
+def _alternatives(key: str, known: Sequence[str], above: Collection[str]) -> str:
+    """What exists near `key`, otherwise in its group, otherwise at the top; `above` are the groups."""
+    if alike := near(key, known):
+        return f"near it: {', '.join(alike)}"
+    group = key.rpartition(".")[0]
+    if beside := [name for name in known if name.startswith(f"{group}.")]:
+        return f"there are: {', '.join(beside)}"
+    top = [name for name in known if "." not in name]
+    return f"there are: {', '.join([*top, *(f'{name}.*' for name in sorted(above))])}"
+
+
+def _split(overrides: Sequence[str], textual: Collection[str]) -> tuple[dict[str, str], list[str]]:
+    """The texts by their keys, and the overrides of all other keys."""
+    texts, others = {}, []
+    for override in overrides:
+        key, _, value = override.partition("=")
+        if (name := key.removeprefix("++")) in textual:
+            if not _is_utf8(value):
+                raise ConfigError(f"{name}={value!a} is not in UTF-8")
+            texts[name] = value
+        else:
+            others.append(override)
+    return texts, others
+
+
+def _is_utf8(text: str) -> bool:
+    """Whether it can be written; an argument of other bytes than UTF-8 holds surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _place(values: Any, key: str, text: str) -> None:
+    *above, last = key.split(".")
+    for name in above:
+        values = values[name]
+    values[last] = text
+
+
+def _reason(error: HydraException | OmegaConfBaseException) -> str:
+    """Hydra's reason in one line, with the options that exist where a group has not the one asked for."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    if isinstance(error, OverrideParseException):
+        return f"{error.override} cannot be read; expected after the =: {VALUES}"
+    if lines[0].startswith("Ambiguous value"):
+        return f"{lines[0]}; expected after the =: {VALUES}"
+    at = next((i for i, line in enumerate(lines) if line.startswith("Available options")), len(lines))
     until = next((i for i, line in enumerate(lines) if line.startswith("Config search path")), len(lines))
-    return " ".join(line.strip() for line in lines[at:until])
+    return " ".join([f"{lines[0][:LINE].rstrip('.')}.", *lines[at:until]])
 
 
-def _keys(kind: type[BaseModel], prefix: str = "") -> list[str]:
-    names = []
+def _groups(module: str) -> set[str]:
+    """The keys of `module` that choose a file of a folder there, as preset=toy does."""
+    return {entry.name for entry in resources.files(module).iterdir() if entry.is_dir() and entry.name != "__pycache__"}
+
+
+def _keys(kind: type[BaseModel], prefix: str = "") -> dict[str, Any]:
+    """Every key, nested ones by their dotted names, with its type."""
+    found: dict[str, Any] = {}
     for name, field in kind.model_fields.items():
         inner: Any = field.annotation
         nested = isinstance(inner, type) and issubclass(inner, BaseModel)
-        names += _keys(inner, f"{prefix}{name}.") if nested else [prefix + name]
-    return names
+        found |= _keys(inner, f"{prefix}{name}.") if nested else {prefix + name: inner}
+    return found
 
 
 METRICS = "metrics.jsonl"
@@ -128,7 +225,11 @@ def fingerprint(config: BaseModel, exclude: set[str], data: str = "") -> str:
 @contextmanager
 def claimed(folder: Path, config: BaseModel) -> Iterator[None]:
     """A run's folder, with its resolved configuration, for one process at a time. The kernel lets go of it if that dies."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"{error.strerror}; runs= or REPERTOIRE_RUNS names another folder"
+        raise OSError(f"no run in {folder}: {reason}") from error
     with (folder / LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -144,7 +245,7 @@ def write_whole(path: Path, text: str) -> None:
     """A kill or a full disk leaves the old file or the new one."""
     beside = path.with_suffix(".new")
     try:
-        beside.write_text(text)
+        beside.write_text(text, encoding="utf-8")
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
@@ -154,7 +255,7 @@ def write_whole(path: Path, text: str) -> None:
 def logged(folder: Path) -> list[dict[str, float]]:
     """The rows that a run's Log has written. ValueError names the file and the line that is none."""
     path = folder / METRICS
-    return [_row(path, i, line) for i, line in enumerate(path.read_text(errors="replace").splitlines(), 1)]
+    return [_row(path, i, line) for i, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)]
 
 
 def _row(path: Path, i: int, line: str) -> dict[str, float]:
@@ -174,12 +275,12 @@ class Log:
     def __init__(self, folder: Path, resume_at: int):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / METRICS
-        rows = path.read_text(errors="replace").splitlines() if path.exists() else []
+        rows = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
         if rows and not rows[-1].endswith("}"):
             rows.pop()  # a kill cut it off
         kept = [row for i, row in enumerate(rows, 1) if _row(path, i, row)["iteration"] <= resume_at]
         write_whole(path, "".join(f"{row}\n" for row in kept))
-        self._path, self._file = path, path.open("a", buffering=1)
+        self._path, self._file = path, path.open("a", buffering=1, encoding="utf-8")
         self._board = Board(folder / "tensorboard", resume_at + 1)
 
     def write(self, iteration: int, scalars: dict[str, float]) -> None:

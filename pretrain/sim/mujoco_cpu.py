@@ -4,6 +4,8 @@
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+import logging
+
 import mujoco
 import mujoco.batch
 import numpy as np
@@ -15,6 +17,9 @@ from pretrain.characters.rotations import conjugate, rotate
 from pretrain.characters.state import CharacterState
 
 FLOOR = "floor"
+logger = logging.getLogger(__name__)
+# Otherwise the engine adds each warning to a file MUJOCO_LOG.TXT in the working folder, which may be anyone's or read-only.
+mujoco.set_mju_user_warning(logger.warning)
 # What a world needs to go on bit for bit: the engine's integration state.
 INTEGRATION = ("time", "qpos", "qvel", "qacc_warmstart", "ctrl", "xfrc_applied")
 FASTEST = 1e3  # rad/s or m/s; beyond it a world has exploded even where its numbers are finite

@@ -64,8 +64,9 @@ def made(name: str, scopes: Iterable[Scope], rate: float | None = None) -> tuple
 
 def write(path: Path, keys: Iterable[Key]) -> None:
     """Whole or not at all, and readable by its owner alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     file = KeyFile(keys=tuple(keys))
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # mode 0600
-    with os.fdopen(descriptor, "w") as out:
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
         out.write(file.model_dump_json(indent=1, exclude_none=True) + "\n")
     os.replace(temporary, path)

@@ -1,14 +1,15 @@
 """Admission of an ONNX file before it is published: what passes is plain arithmetic, and does what its manifest says.
 
 Read from bytes only. The one module that imports onnx, and only a publish imports it: the runtime trusts digests.
-The cheap structural refusals come first: a hostile file can crash onnx.checker or ONNX Runtime, but not a loop over
-protobuf fields.
+The structural refusals come first, because they are loops over protobuf fields; onnx.checker and ONNX Runtime have crashed
+on files that were made for it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -18,15 +19,23 @@ from onnx import checker, numpy_helper, shape_inference
 from skills_store.errors import GateRefused
 from skills_store.manifest import Graph, Tensor
 
-MAX_BYTES = 256 * 2**20
-MAX_NODES = 10_000
-MAX_INITIALIZERS = 10_000
-MAX_ELEMENTS = 2**26  # of a tensor without rows: a weight
-MAX_ROW = 2**20  # elements in one row of what depends on the input
+
+@dataclass(frozen=True)
+class Caps:
+    """The most that a graph may have of each."""
+
+    bytes: int = 256 * 2**20  # of the file
+    nodes: int = 10_000
+    initializers: int = 10_000
+    elements: int = 2**26  # of a tensor without rows: a weight
+    row: int = 2**20  # elements in one row of a tensor that depends on the input
+
+
+CAPS = Caps()
 
 # Pure functions of tensors. Absent on purpose: If, Loop, Scan and the Sequence family (control flow), Random* (an act
-# must repeat), what makes a tensor as large as a number says (ConstantOfShape, Range, Tile, ...: a few bytes would take all
-# memory), and anything outside the default domain (EPContext and custom ops carry native code).
+# must repeat), what makes a tensor as large as a number says (ConstantOfShape, Range, Tile, ...), and anything outside the
+# default domain (custom operators are native code).
 _ALLOWED = """
     Abs Acos Add And ArgMax ArgMin Asin Atan Cast CastLike Ceil Celu Clip Concat Constant Cos Cosh CumSum
     DequantizeLinear Div Einsum Elu Equal Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater
@@ -46,15 +55,24 @@ DTYPES = ("FLOAT", "FLOAT16", "DOUBLE", "INT8", "UINT8", "INT32", "INT64", "BOOL
 TOLERANCE = 1e-5  # between a graph and the network it was made of, unless it is rounded on purpose
 
 
-def admit(where: str, data: bytes, graph: Graph) -> None:
+def admit(where: str, data: bytes, graph: Graph, caps: Caps = CAPS) -> None:
     """Raise GateRefused with every reason found; return when `data` may be served as `graph`."""
-    if len(data) > MAX_BYTES:
-        raise GateRefused(where, [f"{len(data)} bytes, over the cap of {MAX_BYTES}"])
+    if len(data) > caps.bytes:
+        raise GateRefused(where, [f"{len(data)} bytes, over the cap of {caps.bytes}"])
     model = _parsed(where, data)
     # Each stage may rely on the one before it, and is not run at all when that one refused.
-    plain = (_structure, _weights, _expansions, _roundings, _checked, _shapes)
-    for stage in (*plain, lambda m: _interface(m, graph), lambda m: _parity(m, graph)):
-        if reasons := list(dict.fromkeys(stage(model))):
+    stages = (
+        lambda: _structure(model, caps),
+        lambda: _weights(model, caps),
+        lambda: _expansions(model),
+        lambda: _roundings(model),
+        lambda: _checked(model),
+        lambda: _shapes(model, caps),
+        lambda: _interface(model, graph),
+        lambda: _parity(model, graph),
+    )
+    for stage in stages:
+        if reasons := list(dict.fromkeys(stage())):
             raise GateRefused(where, reasons[:8])
 
 
@@ -68,17 +86,18 @@ def _parsed(where: str, data: bytes) -> onnx.ModelProto:
     return model
 
 
-def _structure(model: onnx.ModelProto) -> Iterator[str]:
+def _structure(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
     graph = model.graph
+    numbers = (("nodes", len(graph.node), caps.nodes), ("initialisers", len(graph.initializer), caps.initializers))
+    if above := [f"{count} {kind}, over the cap of {cap}" for kind, count, cap in numbers if count > cap]:
+        yield from above
+        return
     if model.functions:
         yield f"{len(model.functions)} model-local functions"
     if model.training_info:
         yield "training information"
     if graph.sparse_initializer or graph.quantization_annotation:
         yield "sparse or quantised initialisers"
-    if len(graph.node) > MAX_NODES or len(graph.initializer) > MAX_INITIALIZERS:
-        yield f"{len(graph.node)} nodes and {len(graph.initializer)} initialisers, over the cap of {MAX_NODES}"
-        return
     weights = {tensor.name for tensor in graph.initializer}
     for value in graph.input:
         if value.name in weights:
@@ -94,12 +113,14 @@ def _structure(model: onnx.ModelProto) -> Iterator[str]:
             yield f"operator {node.op_type} carries a sparse tensor or a function's attribute"
 
 
-def _weights(model: onnx.ModelProto) -> Iterator[str]:
+def _weights(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
     for name, tensor in _tensors(model.graph):
         if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
             yield f"{name} keeps its data outside the file"
         elif (kind := _kind(tensor.data_type)) not in DTYPES:
             yield f"{name} is of type {kind}, not one of {', '.join(DTYPES)}"
+        elif (size := math.prod(tensor.dims)) > caps.elements:
+            yield f"{name} has {size} elements, over the cap of {caps.elements}"
         else:
             try:
                 values = numpy_helper.to_array(tensor)
@@ -172,7 +193,7 @@ def _checked(model: onnx.ModelProto) -> Iterator[str]:
         yield f"onnx.checker: {_brief(error)}"
 
 
-def _shapes(model: onnx.ModelProto) -> Iterator[str]:
+def _shapes(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
     """Inferred anew: what the file itself says of the shapes inside is nobody's word."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
@@ -190,8 +211,8 @@ def _shapes(model: onnx.ModelProto) -> Iterator[str]:
         known = math.prod(size for size in sizes if size is not None)
         if None in sizes[1:]:
             yield f"tensor {value.name!r} has a free axis other than the first"
-        elif known > (MAX_ROW if None in sizes else MAX_ELEMENTS):
-            yield f"tensor {value.name!r} has {known} elements{' a row' if None in sizes else ''}, over the cap"
+        elif known > (cap := caps.row if None in sizes else caps.elements):
+            yield f"tensor {value.name!r} has {known} elements{' a row' if None in sizes else ''}, over the cap of {cap}"
 
 
 def _interface(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:

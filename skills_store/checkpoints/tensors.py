@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from skills_store.errors import CheckpointRefused, StoreError
 
-MAX_BYTES = 2 * 2**30
-MAX_ELEMENTS = 64 * 2**20  # of one tensor: a small file can claim a large one by strides of zero
+MAX_BYTES = 2 * 2**30  # of the file
+MAX_ELEMENTS = 64 * 2**20  # of one tensor as it is read, which may be more than the file has of it
 DTYPES = ("torch.float32", "torch.float64")
 
 Array = NDArray[np.float64]
@@ -42,6 +42,7 @@ class Layer:
 class Tensors:
     where: str
     found: Mapping[str, Any]  # torch tensors, as the file has them
+    max_elements: int = MAX_ELEMENTS  # of one tensor
 
     def holds(self, name: str) -> bool:
         return name in self.found
@@ -84,9 +85,9 @@ class Tensors:
             raise self.refusal(f"it has no tensor {name}")
         if str(tensor.dtype) not in DTYPES or str(tensor.layout) != "torch.strided" or tensor.is_meta:
             raise self.refusal(f"{name} is {tensor.dtype}, {tensor.layout}; it needs to be one of {', '.join(DTYPES)}")
-        if tensor.dim() != rank or not 0 < tensor.numel() <= MAX_ELEMENTS:
+        if tensor.dim() != rank or not 0 < tensor.numel() <= self.max_elements:
             shape = list(tensor.shape)
-            raise self.refusal(f"{name} has shape {shape}; it needs {rank} axes, and 1 to {MAX_ELEMENTS} numbers")
+            raise self.refusal(f"{name} has shape {shape}; it needs {rank} axes, and 1 to {self.max_elements} numbers")
         # The peers compute in float32; what they kept in float64 is rounded first, here as there.
         values = tensor.detach().float().double().numpy()
         if not np.isfinite(values).all():
@@ -94,13 +95,14 @@ class Tensors:
         return values
 
 
-def load(path: Path) -> Tensors:
+def load(path: Path, *, max_bytes: int = MAX_BYTES, max_elements: int = MAX_ELEMENTS) -> Tensors:
+    """The tensors in a peer's file. CheckpointRefused of a file that is too large, or is more than tensors."""
     try:
         import torch
     except ImportError as error:
         raise StoreError(f"import-checkpoint needs torch (repertoire[train]): {error}") from error
-    if (size := path.stat().st_size) > MAX_BYTES:
-        raise CheckpointRefused(str(path), f"it has {size} bytes, over the cap of {MAX_BYTES}")
+    if (size := path.stat().st_size) > max_bytes:
+        raise CheckpointRefused(str(path), f"it has {size} bytes, over the cap of {max_bytes}")
     try:
         with torch.serialization.safe_globals(_scalars()):
             held = torch.load(path, map_location="cpu", weights_only=True)
@@ -109,7 +111,8 @@ def load(path: Path) -> Tensors:
         # Not torch's own words: they advise to load it without the restriction.
         what = f"it asks for {asked[1]}" if asked else "no such file was written by torch.save"
         raise CheckpointRefused(str(path), f"it is not plain tensors: {what}") from error
-    return Tensors(str(path), {name: value for name, value in _flat(held) if isinstance(value, torch.Tensor)})
+    found = {name: value for name, value in _flat(held) if isinstance(value, torch.Tensor)}
+    return Tensors(str(path), found, max_elements)
 
 
 def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

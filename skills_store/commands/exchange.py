@@ -71,7 +71,7 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     for name in EXPORTS:
         forms.add_argument(f"--{name}", type=path, metavar="DIR", help=f"a new or empty folder: {FORMS[name]}")
     out.set_defaults(run=send_out)
-    back = command("import", "publish what `export --onnx` or `--oci` wrote")
+    back = command("import", "publish what `export --onnx`, `export --oci` or `oras pull` wrote")
     back.add_argument("directory", type=path, metavar="DIR")
     back.set_defaults(run=bring_in)
     foreign = command("import-checkpoint", "publish the networks of an ASE or MimicKit checkpoint")

@@ -124,10 +124,10 @@ class Aliases:
         entries = sorted(_entries(self.directory / "moves" / alias), reverse=True)
         return next((int(entry[:8]) for entry in entries if FILE.fullmatch(entry)), 0)
 
-    def history(self) -> tuple[AliasMove, ...]:
-        """Every move of every alias, oldest first."""
-        moves = (move for alias in self.names() for move in self.moves(alias))
-        return tuple(sorted(moves, key=lambda move: move.at))
+    def history(self) -> Iterator[tuple[AliasMove, ...]]:
+        """The moves of each alias, by revision."""
+        for alias in self.names():
+            yield self.moves(alias)
 
     def move(self, alias: str, decide: Decide, why: str, *, repair: bool = False) -> Version:
         """`decide` is asked again where someone else was faster: what it rests on holds when the move is made.

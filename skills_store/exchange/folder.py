@@ -1,4 +1,5 @@
-"""`--onnx`: the files as they are called, manifest.json, README.md and signatures. What people unpack and look at."""
+"""`--onnx`: the files by their names, manifest.json, README.md and signatures. What people unpack and look at, and what
+`oras pull` writes of an image that `--oci` made: there without README and signatures."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from skills_store import report
 from skills_store.disk.blobs import verified
-from skills_store.errors import NotAnExport
+from skills_store.errors import InvalidName, NotAnExport
 from skills_store.exchange.parcel import Parcel, Tree, manifest_of
 from skills_store.reference import check_file
 from skills_store.trust.signatures import LARGEST
@@ -18,11 +19,17 @@ LARGEST_MANIFEST = 64 * 2**20  # skeleton, MJCF and clip embeddings; read before
 
 
 def tree(version: Version, parcel: Parcel) -> Tree:
-    if MARK in parcel.files:
-        raise NotAnExport(version.ref, f"it has a file named {MARK}, the name of the manifest in this format")
+    check_mark_is_free(version, parcel)
     signed = {f"signatures/{i}.json": envelope for i, envelope in enumerate(parcel.signatures)}
     # A README of the version's own comes first: it is covered by the digest, and ours is not.
     return {"README.md": readme(version), **parcel.files, **signed, MARK: parcel.manifest}
+
+
+def check_mark_is_free(version: Version, parcel: Parcel) -> None:
+    """InvalidName if a file has the name that the manifest has in an export, on some disk at least."""
+    for file in parcel.files:
+        if file.lower() == MARK:
+            raise InvalidName("file", file, f"an export of {version.ref} has the manifest under that name")
 
 
 def read(directory: Path) -> Parcel:

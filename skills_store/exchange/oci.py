@@ -2,8 +2,9 @@
 
     oci-layout  index.json  blobs/sha256/<hex>
 
-The config blob is the version's manifest, so the version's digest is the config's; each layer is a file, titled as it is
-called. A signature is an artifact whose `subject` is the image.
+The config blob is the version's manifest, so the version's digest is the config's. Each layer is a file, titled with its
+name, and the manifest is a layer, too, titled manifest.json: `oras pull` writes titled layers alone, and what it has written
+is an export as `--onnx` writes one. A signature is an artifact whose `subject` is the image.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from skills_store.disk.blobs import describe, verified
 from skills_store.errors import NotAnExport
-from skills_store.exchange.folder import LARGEST_MANIFEST, bounded
+from skills_store.exchange.folder import LARGEST_MANIFEST, bounded, check_mark_is_free
+from skills_store.exchange.folder import MARK as MANIFEST
 from skills_store.exchange.parcel import Parcel, Tree, manifest_of, plain_json
 from skills_store.manifest import Blob, Digest
 from skills_store.trust.signatures import LARGEST
@@ -57,11 +59,10 @@ Document = TypeVar("Document", Image, Index)
 
 
 def tree(version: Version, parcel: Parcel) -> Tree:
+    check_mark_is_free(version, parcel)
     layout: Tree = {}
-    layers = [
-        _put(layout, data, "application/octet-stream") | {"annotations": {"org.opencontainers.image.title": file}}
-        for file, data in parcel.files.items()
-    ]
+    layers = [_titled(layout, file, data, "application/octet-stream") for file, data in parcel.files.items()]
+    layers.append(_titled(layout, MANIFEST, parcel.manifest, SKILL_TYPE))
     config = _put(layout, parcel.manifest, SKILL_TYPE)
     image = _image(layout, SKILL_TYPE, config, layers, annotations=_annotations(version))
     signatures = [
@@ -102,6 +103,11 @@ def _put(layout: Tree, data: bytes, media_type: str) -> dict[str, Any]:
     blob = describe(data)
     layout[f"blobs/sha256/{blob.digest.removeprefix('sha256:')}"] = data
     return {"mediaType": media_type, "digest": blob.digest, "size": blob.size}
+
+
+def _titled(layout: Tree, file: str, data: bytes, media_type: str) -> dict[str, Any]:
+    """Add a layer that pulls as `file`; its descriptor."""
+    return _put(layout, data, media_type) | {"annotations": {"org.opencontainers.image.title": file}}
 
 
 def _annotations(version: Version) -> dict[str, str]:

@@ -33,7 +33,8 @@ def test_keys_and_presets_reach_the_configuration() -> None:
     [
         ("task=fly", "Available options in 'task': reach"),
         ("preset=huge", "Available options in 'preset': full toy"),
-        ("learning_rate=1", "ppo.lr"),
+        ("learning_rate=1", "ppo.*"),
+        ("lr=1", "ppo.lr"),
         ("reach.depth=1", "reach.height_max"),
         ("ppo.gamma=2", "ppo.gamma"),
         ("reach.height_min=3", "height_max"),

@@ -13,7 +13,8 @@ from pretrain.material import load_material
 from pretrain.motion.clip import CONTROL_RATE, ClipError
 from pretrain.motion.fetch import fetched
 from pretrain.motion.library import pack
-from pretrain.motion.recipe import CACHE, Dataset, load_dataset, load_recipe
+from pretrain.motion.recipe import Dataset, load_dataset, load_recipe
+from skills_store import places
 
 
 def test_reading_at_a_frame_is_that_frame(library):
@@ -60,7 +61,8 @@ def test_locomotion_has_seven_clips_and_their_mirrors(material):
 def test_a_clip_that_nobody_can_perform_is_left_out_and_changes_nothing_of_the_rest(tmp_path, skeleton):
     """Neither what is learned from nor, since all units are those of the clips, what it is measured by."""
     for name, speed in (("walk", 0), ("run", 0), ("fast", 20)):
-        motion = json.loads((fetched(CACHE) / f"humanoid3d_{'run' if name == 'run' else 'walk'}.txt").read_text())
+        file = fetched(places.clips()) / f"humanoid3d_{'run' if name == 'run' else 'walk'}.txt"
+        motion = json.loads(file.read_text())
         for i, frame in enumerate(motion["Frames"]):
             frame[1] += speed * i * motion["Frames"][0][0]
         (tmp_path / f"{name}.txt").write_text(json.dumps(motion))
@@ -81,7 +83,7 @@ def test_a_clip_that_nobody_can_perform_is_left_out_and_changes_nothing_of_the_r
 
 
 def test_own_recipe_by_path(tmp_path, skeleton):
-    (tmp_path / "mine.txt").write_bytes((fetched(CACHE) / "humanoid3d_walk.txt").read_bytes())
+    (tmp_path / "mine.txt").write_bytes((fetched(places.clips()) / "humanoid3d_walk.txt").read_bytes())
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("name: mine\nmirror: false\nmotions: [{file: mine.txt, licence: CC0-1.0}]\n")
     dataset = load_dataset(str(recipe), skeleton)
@@ -90,7 +92,7 @@ def test_own_recipe_by_path(tmp_path, skeleton):
 
 
 def test_a_recipe_smooths_a_clip_and_says_so(tmp_path, skeleton):
-    (tmp_path / "mine.txt").write_bytes((fetched(CACHE) / "humanoid3d_run.txt").read_bytes())
+    (tmp_path / "mine.txt").write_bytes((fetched(places.clips()) / "humanoid3d_run.txt").read_bytes())
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("name: mine\nmotions: [{file: mine.txt}]\n")
     raw = load_dataset(str(recipe), skeleton)
@@ -185,7 +187,7 @@ def still(document: dict[str, Any]) -> None:
     ],
 )
 def test_what_nothing_can_be_learned_from_is_said_before_training(tmp_path, name, change, said):
-    document = json.loads((fetched(CACHE) / "humanoid3d_walk.txt").read_text())
+    document = json.loads((fetched(places.clips()) / "humanoid3d_walk.txt").read_text())
     change(document)
     (tmp_path / f"{name}.txt").write_text(json.dumps(document))
     recipe = tmp_path / "recipe.yaml"

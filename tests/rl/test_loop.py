@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import closing
 from dataclasses import replace
 from types import SimpleNamespace
@@ -253,8 +254,12 @@ def test_whichever_file_of_a_log_the_disk_has_no_room_for_is_named(tmp_path, cap
     assert capfd.readouterr().err == ""
 
 
-def test_tensorboard_reads_what_a_resumed_log_says(tmp_path):
+@pytest.mark.parametrize("later", [60, -3600])
+def test_tensorboard_reads_what_a_resumed_log_says_whatever_the_clock_says(tmp_path, monkeypatch, later):
+    now = time.time_ns()
     for resume_at, written in ((0, {1: 1.0, 2: 2.0, 3: 3.0}), (1, {2: 20.0, 3: 30.0})):
+        started = now + resume_at * later * 10**9
+        monkeypatch.setattr("pretrain.rl.board.time.time_ns", lambda started=started: started)
         with closing(Log(tmp_path, resume_at)) as log:
             for i, x in written.items():
                 log.write(i, {"x": x})

@@ -126,13 +126,13 @@ HEAD = json.dumps(
     }
 ).encode()
 BODY = HEAD + STATE.tobytes() + Z.tobytes()
-HOSTILE = [  # body, length of its JSON
+MALFORMED = [  # body, length of its JSON
     (BODY[:-1], len(HEAD)),
     (BODY + b"x", len(HEAD)),
     (BODY, len(BODY) + 1),
     (BODY, -1),
     (BODY, "x"),
-    (BODY, 10**30),
+    (BODY, f"{len(HEAD):012}"),
     (BODY, 5),
     (BODY.replace(b"276", b"-76"), len(HEAD)),
     (BODY.replace(b"276", b"1.5"), len(HEAD)),
@@ -142,14 +142,14 @@ HOSTILE = [  # body, length of its JSON
     (b'{"inputs": 3}', None),
     (b'{"inputs": [{"name": "state", "shape": [2], "datatype": "FP32", "data": [1, [2]]}]}', None),
     (b'{"inputs": [{"name": "state", "shape": [2], "datatype": "FP32", "data": ["a", null]}]}', None),
-    (b'{"inputs": [{"name": "state", "shape": [9999999, 9999999], "datatype": "FP32", "data": []}]}', None),
+    (b'{"inputs": [{"name": "state", "shape": [3, 69], "datatype": "FP32", "data": []}]}', None),
     (b'{"inputs": [{"name": "state", "shape": [0], "datatype": "FP32", "data": []}]}', None),
     (b"[]", None),
     (b"", None),
 ]
 
 
-@pytest.mark.parametrize(("body", "length"), HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize(("body", "length"), MALFORMED, ids=range(len(MALFORMED)))
 def test_a_request_that_is_none_is_a_problem_with_an_error(service, body, length):
     headers = {} if length is None else {"inference-header-content-length": str(length)}
     answer = service.post("/v2/models/humanoid/infer", content=body, headers=headers)

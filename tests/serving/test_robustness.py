@@ -1,4 +1,4 @@
-"""Under attack and over hours: slow connections, overload, memory. Long, so `slow`, but for one each."""
+"""Under load and over hours: slow connections, overload, memory. Long, so `slow`, but for one each."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def steady(address, seconds):
     return load.closed(address, [ASK], 4, seconds)
 
 
-def slowloris(address, count):
+def half_sent(address, count):
     """Connections that send a header and then nothing."""
     lines = [connected(address) for _ in range(count)]
     for line in lines:
@@ -54,7 +54,7 @@ def flooded(address, connections, seconds, token):
 def test_slow_connections_do_not_slow_good_clients(standing, count, seconds, factor):
     with running(standing.root, request_timeout=20) as live:
         before = steady(live.address, seconds)
-        lines = slowloris(live.address, count)
+        lines = half_sent(live.address, count)
         during = steady(live.address, seconds)
         for line in lines:
             line.close()

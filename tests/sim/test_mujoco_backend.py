@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -136,3 +137,12 @@ def test_a_push_moves_the_pushed_world_only(humanoid, library):
 def test_unknown_engine_lists_what_exists(humanoid):
     with pytest.raises(KeyError, match="mujoco"):
         make_backend("bullet", humanoid, 1)
+
+
+def test_a_warning_of_the_engine_is_logged_and_writes_no_file(tmp_path, monkeypatch, humanoid, caplog):
+    monkeypatch.chdir(tmp_path)
+    backend = make_backend("mujoco", humanoid, 1, 1)
+    backend._views["qvel"][:] = np.inf
+    assert backend.advance(torch.zeros(1, len(humanoid.kp))).tolist() == [True]
+    assert "QVEL" in caplog.text
+    assert list(tmp_path.iterdir()) == []

@@ -19,7 +19,7 @@ from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest
 from skills_store.store import BUNDLED, Store
 from tests import tiny
-from tests.skills_store.admission.hostile import rounding
+from tests.skills_store.admission.inadmissible import rounding
 
 
 def test_tiny_graphs_are_admitted() -> None:
@@ -32,10 +32,10 @@ def test_tiny_graphs_are_admitted() -> None:
 def test_a_graph_at_the_cap_of_nodes_runs(tmp_path: Path) -> None:
     """Where the gate draws its line, the runtime is still well."""
     model = onnx.load_model_from_string(tiny.policy())
-    names = ["targets0", *(f"x{i}" for i in range(gate.MAX_NODES - len(model.graph.node) - 1)), "targets"]
+    names = ["targets0", *(f"x{i}" for i in range(gate.CAPS.nodes - len(model.graph.node) - 1)), "targets"]
     model.graph.node[-1].output[0] = names[0]
     model.graph.node.extend(helper.make_node("Tanh", [a], [b]) for a, b in pairwise(names))
-    assert len(model.graph.node) == gate.MAX_NODES
+    assert len(model.graph.node) == gate.CAPS.nodes
     store = Store(tmp_path / "store")
     store.publish(tiny.skills_manifest(), tiny.skills_files() | {"policy.onnx": model.SerializeToString()})
     library = SkillLibrary.open(store, "humanoid")
@@ -63,12 +63,6 @@ def test_only_what_is_rounded_on_purpose_may_be_far_from_what_it_was_made_of() -
     model = onnx.load_model_from_string(tiny.policy())
     rounding(0.01)(model)
     gate.admit("policy", model.SerializeToString(), far)
-
-
-def test_over_the_size_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "MAX_BYTES", 100)
-    with pytest.raises(GateRefused, match="over the cap"):
-        gate.admit("policy", tiny.policy(), tiny.POLICY)
 
 
 def test_contract_names_every_breach() -> None:

@@ -84,7 +84,7 @@ def test_a_name_never_becomes_a_path(store: Store, name: str) -> None:
     assert not store.root.exists()
 
 
-@pytest.mark.parametrize("file", ["../evil", "a/b.onnx", ".x", ""])
+@pytest.mark.parametrize("file", ["../other", "a/b.onnx", ".x", ""])
 def test_a_file_name_never_becomes_a_path(store: Store, file: str) -> None:
     with pytest.raises(InvalidName):
         store.publish(tiny.skills_manifest(), tiny.skills_files() | {file: b""})

@@ -13,6 +13,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
 from skills_store.__main__ import main
+from skills_store.disk.blobs import describe
 from skills_store.errors import (
     CorruptBlob,
     GateRefused,
@@ -146,12 +147,12 @@ def test_a_changed_or_missing_file_is_refused(store: Store, tmp_path: Path) -> N
 def test_the_gate_stands_at_the_import_too(store: Store, tmp_path: Path) -> None:
     """Whoever edits a folder can make the digests agree again."""
     export(store, "humanoid", "onnx", tmp_path / "out")
-    hostile = tiny.policy().replace(b"Tanh", b"Evil")
+    unknown = tiny.policy().replace(b"Tanh", b"None")
     manifest = json.loads((tmp_path / "out/manifest.json").read_bytes())
-    manifest["files"]["policy.onnx"]["digest"] = "sha256:" + hashlib.sha256(hostile).hexdigest()
-    (tmp_path / "out/policy.onnx").write_bytes(hostile)
+    manifest["files"]["policy.onnx"]["digest"] = "sha256:" + hashlib.sha256(unknown).hexdigest()
+    (tmp_path / "out/policy.onnx").write_bytes(unknown)
     (tmp_path / "out/manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(GateRefused, match="operator Evil"):
+    with pytest.raises(GateRefused, match="operator None"):
         take_in(Store(tmp_path / "other"), tmp_path / "out")
 
 
@@ -198,10 +199,67 @@ def test_an_oci_layout_is_one(store: Store, tmp_path: Path) -> None:
     assert image["config"]["digest"] == version.digest
     assert _oci_blob(out, image["config"]) == store.manifest_bytes(version)
     titled = {each["annotations"]["org.opencontainers.image.title"]: _oci_blob(out, each) for each in image["layers"]}
-    assert titled == tiny.skills_files()
+    assert titled == tiny.skills_files() | {"manifest.json": store.manifest_bytes(version)}
     assert {path.name for path in (out / "blobs/sha256").iterdir()} == {
         each["digest"].removeprefix("sha256:") for each in (described, image["config"], *image["layers"])
     }
+
+
+@pytest.mark.parametrize("form", ["onnx", "oci"])
+@pytest.mark.parametrize("file", ["manifest.json", "Manifest.json"])
+def test_no_file_of_a_version_takes_the_place_of_the_manifest(
+    store: Store, tmp_path: Path, form: str, file: str
+) -> None:
+    version = store.publish(tiny.skills_manifest(), tiny.skills_files() | {file: b"{}"})
+    with pytest.raises(InvalidName, match=rf"'{file}' cannot name a file.*{version.ref} has the manifest"):
+        export(store, version.ref, form, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def pulled(layout: Path, folder: Path) -> Path:
+    """`folder` with the titled layers of the image in `layout`, which is what `oras pull` writes."""
+    described = json.loads((layout / "index.json").read_text())["manifests"][0]
+    folder.mkdir()
+    for layer in json.loads(_oci_blob(layout, described))["layers"]:
+        (folder / layer["annotations"]["org.opencontainers.image.title"]).write_bytes(_oci_blob(layout, layer))
+    return folder
+
+
+def test_what_oras_pulls_is_imported_as_the_same_version(store: Store, tmp_path: Path) -> None:
+    version, other = export(store, "humanoid", "oci", tmp_path / "out"), Store(tmp_path / "other")
+    folder = pulled(tmp_path / "out", tmp_path / "pulled")
+    assert {path.name for path in folder.iterdir()} == {"manifest.json", *tiny.skills_files()}
+    assert take_in(other, folder)[0].digest == version.digest
+    assert other.verify() == ()
+
+
+def test_a_pulled_folder_is_verified_like_any_export(store: Store, tmp_path: Path) -> None:
+    export(store, "humanoid", "oci", tmp_path / "out")
+    other = Store(tmp_path / "other")
+    changed = pulled(tmp_path / "out", tmp_path / "changed")
+    (changed / "policy.onnx").write_bytes(tiny.policy(9))
+    with pytest.raises(CorruptBlob, match=r"policy\.onnx.*hashes to"):
+        take_in(other, changed)
+    part = pulled(tmp_path / "out", tmp_path / "part")
+    (part / "style.onnx").unlink()
+    with pytest.raises(CorruptBlob, match="No such file"):
+        take_in(other, part)
+    assert not other.root.exists()
+
+
+def test_a_layout_of_before_the_manifest_was_a_layer_is_read(store: Store, tmp_path: Path) -> None:
+    version = export(store, "humanoid", "oci", tmp_path / "out")
+    path = tmp_path / "out/index.json"
+    index = json.loads(path.read_text())
+    image = json.loads(_oci_blob(tmp_path / "out", index["manifests"][0]))
+    image["layers"] = [each for each in image["layers"] if each["digest"] != version.digest]
+    assert len(image["layers"]) == len(tiny.skills_files())
+    data = json.dumps(image).encode()
+    blob = describe(data)
+    (tmp_path / "out/blobs/sha256" / blob.digest.removeprefix("sha256:")).write_bytes(data)
+    index["manifests"][0] |= blob.model_dump()
+    path.write_text(json.dumps(index))
+    assert take_in(Store(tmp_path / "other"), tmp_path / "out")[0].digest == version.digest
 
 
 def test_an_index_that_a_registry_wrote_is_read_as_well(store: Store, tmp_path: Path) -> None:

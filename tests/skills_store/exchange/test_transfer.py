@@ -121,19 +121,21 @@ def test_damage_does_not_travel(source: Store, target: Store) -> None:
 
 def test_a_store_without_a_gate_is_no_way_round_it(tmp_path: Path, target: Store) -> None:
     """Digests that agree with each other say nothing of what is in the files."""
-    evil = Store(tmp_path / "evil")
-    tiny.publish_tiny(evil)
-    manifest = json.loads(evil.manifest_bytes(evil.resolve("humanoid")))
-    hostile = tiny.policy().replace(b"Tanh", b"Evil")
-    manifest["files"]["policy.onnx"] = describe(hostile).model_dump()
+    ungated = Store(tmp_path / "ungated")
+    tiny.publish_tiny(ungated)
+    manifest = json.loads(ungated.manifest_bytes(ungated.resolve("humanoid")))
+    unknown = tiny.policy().replace(b"Tanh", b"None")
+    manifest["files"]["policy.onnx"] = describe(unknown).model_dump()
     data = json.dumps(manifest).encode()
-    blobs = Blobs(evil.root / "blobs/sha256", evil.root / "staging")
-    for content in (hostile, data):
+    blobs = Blobs(ungated.root / "blobs/sha256", ungated.root / "staging")
+    for content in (unknown, data):
         blobs.write(content)
-    records.commit(evil.root / "skills/humanoid/v", partial(create, evil.root / "staging"), "humanoid", describe(data))
-    assert evil.verify() == ()
-    with pytest.raises(GateRefused, match="operator Evil is not on the allow-list"):
-        copy("humanoid@2", evil, target)
+    records.commit(
+        ungated.root / "skills/humanoid/v", partial(create, ungated.root / "staging"), "humanoid", describe(data)
+    )
+    assert ungated.verify() == ()
+    with pytest.raises(GateRefused, match="operator None is not on the allow-list"):
+        copy("humanoid@2", ungated, target)
     assert not target.root.exists()
 
 

@@ -174,7 +174,7 @@ def test_unknown_things_list_what_exists(machine: Machine) -> None:
 
 
 def test_what_the_gate_refuses_is_nowhere(machine: Machine) -> None:
-    files = tiny.skills_files() | {"policy.onnx": tiny.policy().replace(b"Tanh", b"Evil")}
+    files = tiny.skills_files() | {"policy.onnx": tiny.policy().replace(b"Tanh", b"None")}
     with pytest.raises(GateRefused):
         machine().publish(tiny.skills_manifest(), files)
     assert machine().names() == ()

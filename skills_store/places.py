@@ -1,0 +1,91 @@
+"""Where this program's own files lie unless a key names another folder. Nothing else decides that.
+
+    what                    variable           in a source checkout   installed from a wheel
+    store                   REPERTOIRE_STORE   skills_store/data      DATA/store
+    training runs           REPERTOIRE_RUNS    runs                   DATA/runs
+    skill cards, pictures   REPERTOIRE_CARDS   cards                  DATA/cards
+    keys of the service     REPERTOIRE_KEYS    keys.json              DATA/keys.json
+    fetched clips           REPERTOIRE_CACHE   .cache/motions         CACHE/motions
+    servers to compare with REPERTOIRE_CACHE   .cache/peers           CACHE/peers
+    caches of buckets       REPERTOIRE_CACHE   CACHE                  CACHE
+
+DATA and CACHE are the user's folders as the system has them; on Linux ~/.local/share/repertoire and ~/.cache/repertoire.
+REPERTOIRE_CACHE takes the place of CACHE and of .cache.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import platformdirs
+
+from skills_store.errors import NoHome
+
+APP = "repertoire"
+ROOT = Path(__file__).parents[1]  # the folder that the packages stand in
+
+
+def store() -> Path:
+    return _data("REPERTOIRE_STORE", "skills_store/data", "store")
+
+
+def runs() -> Path:
+    return _data("REPERTOIRE_RUNS", "runs", "runs")
+
+
+def cards() -> Path:
+    return _data("REPERTOIRE_CARDS", "cards", "cards")
+
+
+def keys() -> Path:
+    return _data("REPERTOIRE_KEYS", "keys.json", "keys.json")
+
+
+def clips() -> Path:
+    return _cache() / "motions"
+
+
+def peers() -> Path:
+    return _cache() / "peers"
+
+
+def buckets() -> Path:
+    """The user's own cache in a checkout, too: every checkout shares it."""
+    return _named("REPERTOIRE_CACHE") or _users("REPERTOIRE_CACHE", platformdirs.user_cache_path)
+
+
+def checkout() -> Path | None:
+    """The source checkout that this code stands in; None where it was installed from a wheel."""
+    project = ROOT / "pyproject.toml"
+    if not project.is_file() or f'name = "{APP}"' not in project.read_text(encoding="utf-8").splitlines():
+        return None
+    return ROOT
+
+
+def _data(variable: str, in_checkout: str, installed: str) -> Path:
+    if named := _named(variable):
+        return named
+    if (root := checkout()) is not None:
+        return root / in_checkout
+    return _users(variable, platformdirs.user_data_path) / installed
+
+
+def _cache() -> Path:
+    root = checkout()
+    return buckets() if root is None or _named("REPERTOIRE_CACHE") else root / ".cache"
+
+
+def _named(variable: str) -> Path | None:
+    """The folder that an environment variable names; an empty variable is as one that is not set."""
+    text = os.environ.get(variable)
+    return Path(text) if text else None
+
+
+def _users(variable: str, folder: Callable[..., Path]) -> Path:
+    """Our part of the user's `folder`. NoHome where the system knows no home folder, as of a container's bare number."""
+    try:
+        return folder(APP, appauthor=False)
+    except RuntimeError as error:
+        raise NoHome(variable) from error

@@ -1,0 +1,150 @@
+"""key=value arguments: text is taken as it stands, the rest is in Hydra's grammar, and what is wrong is one short line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hlc.config import HlcConfig
+from pretrain.config import PretrainConfig
+from pretrain.motion.recipe import load_recipe
+from pretrain.rl.run import ConfigError, claimed, command, load_config, near, options, parted
+from skills_store import places
+
+PATHS = (
+    "/x/epoch=3/r.yaml",
+    "/a, b/[c]/{d}/(e)/r.yaml",
+    "/home/zoë/日本/r.yaml",
+    "/$HOME/${x}/~/'q\"/r.yaml",
+    "\\a\\b:c@d%e#f;g!h*i?j|k<l>m&n",
+    " spaces at both ends ",
+    "",
+    "null",
+    "1e5",
+)
+
+
+def pretrain(*overrides: str) -> PretrainConfig:
+    return load_config(PretrainConfig, "pretrain.conf", overrides)
+
+
+def refused(*overrides: str) -> str:
+    with pytest.raises(ConfigError) as error:
+        pretrain(*overrides)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("text", PATHS)
+@pytest.mark.parametrize("key", ["motions", "runs", "store"])
+def test_a_key_of_text_takes_any_text(key: str, text: str) -> None:
+    assert getattr(pretrain(f"{key}={text}"), key) == text
+    assert pretrain(f"{key}={text}") == PretrainConfig.model_validate(
+        pretrain().model_dump() | {key: text}
+    )  # and nothing else has changed
+
+
+@settings(max_examples=20, deadline=None)  # Hydra takes a quarter of a second
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_key_of_text_takes_every_text(text: str) -> None:
+    assert load_config(HlcConfig, "hlc.conf", [f"skill={text}"]).skill == text
+
+
+@pytest.mark.parametrize("name", ["20240601", "nan", "true", "null", "1e5", "0x10", "inf", "3-4_5"])
+def test_a_name_that_looks_like_something_else_is_that_name(name: str) -> None:
+    assert pretrain(f"name={name}").name == name
+    assert pretrain("preset=toy", f"name={name}", "num_envs=3").name == name  # over what the preset says
+
+
+def test_the_last_of_two_values_holds() -> None:
+    assert pretrain("runs=/a=1", "runs=/b=2").runs == "/b=2"
+    assert pretrain("++runs=/a=1").runs == "/a=1"
+
+
+def test_other_values_are_in_hydras_grammar() -> None:
+    found = pretrain("preset=toy", "ppo.hidden=[64,32]", "leash.timed_from=null", "publish=false", "enc={lr: 1e-3}")
+    assert (found.name, found.ppo.hidden, found.leash.timed_from, found.publish) == ("toy", (64, 32), None, False)
+    assert (found.enc.lr, found.enc.rows) == (1e-3, 512)
+    assert load_config(HlcConfig, "hlc.conf", ["task=reach"]).task == "reach"  # a key of text that chooses a file
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("num_env=3", "unknown key num_env; near it: num_envs; every key is in pretrain/config.py"),
+        ("lr=1e-3", "unknown key lr; near it: ppo.lr, disc.lr, enc.lr, warm.lr; every key is in pretrain/config.py"),
+        ("latent.dim=4", "unknown key latent.dim; near it: latent.latent_dim; every key is in pretrain/config.py"),
+        ("motion=/x/a=b.yaml", "unknown key motion; near it: motions; every key is in pretrain/config.py"),
+        ("prest=toy", "unknown key prest; near it: preset; every key is in pretrain/config.py"),
+        ("eval.speed=4", "unknown key eval.speed; near it: eval.seed, "),
+        (
+            "eval.what=4",
+            "unknown key eval.what; there are: eval.episodes, eval.seed; every key is in pretrain/config.py",
+        ),
+        ("+zzz=1", "unknown key zzz; there are: name, character, motions, "),
+        ("name=Zoë", "name: String should match pattern"),
+        ("ppo.gamma=2", "ppo.gamma: Input should be less than or equal to 1, got 2"),
+        ("runs=\udcff", r"runs='\udcff' is not in UTF-8"),
+        ("preset=toy,all", "Ambiguous value for argument 'preset=toy,all'; expected after the =: a number, "),
+        ("seed=é", "seed=é cannot be read; expected after the =: a number, true, false, null, a word, or a list as "),
+        ("preset=é", "preset=é cannot be read; expected after the =: "),
+        ("preset=huge", "In 'config': Could not find 'preset/huge'. Available options in 'preset': all locomotion toy"),
+        ("toy", "toy is not key=value"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line_that_one_can_read(override: str, said: str) -> None:
+    found = refused(override)
+    assert found.startswith(said)
+    assert len(found) < 400
+    assert "\n" not in found
+
+
+def test_a_recipe_is_found_in_any_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "Zoë=3, [日本]"
+    folder.mkdir()
+    (folder / "recipe.yaml").write_text("name: mine\nmotions: [{file: é.txt, source: 'Zoë'}]\n", encoding="utf-8")
+    recipe, found = load_recipe(pretrain(f"motions={folder}/recipe.yaml").motions)
+    assert (recipe.motions[0].file, recipe.motions[0].source, found) == ("é.txt", "Zoë", folder)
+
+
+def test_runs_are_where_the_places_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = tmp_path / "${mine}, [é]=1"
+    monkeypatch.setenv("REPERTOIRE_RUNS", str(mine))
+    assert places.runs() == mine
+    assert pretrain().runs == load_config(HlcConfig, "hlc.conf", []).runs == str(mine)
+
+
+def test_a_folder_that_cannot_be_made_names_the_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+
+    def run(cfg: PretrainConfig) -> int:
+        with claimed(Path(cfg.runs) / "toy", cfg):
+            return 0
+
+    assert command(run, PretrainConfig, "pretrain.conf", [f"runs={tmp_path}/file"]) == 2
+    said = capsys.readouterr().err
+    assert (
+        said
+        == f"OSError: no run in {tmp_path}/file/toy: Not a directory; runs= or REPERTOIRE_RUNS names another folder\n"
+    )
+
+
+def test_options_take_any_text_and_name_what_is_near() -> None:
+    defaults = {"out": "", "episodes": "256", "store": ""}
+    assert options(["out=/a=b/é, [c]"], defaults) == {**defaults, "out": "/a=b/é, [c]"}
+    with pytest.raises(ConfigError, match=r"unknown key episode; there are: episodes$"):
+        options(["episode=3"], defaults)
+    with pytest.raises(ConfigError, match=r"unknown key speed; there are: out, episodes, store$"):
+        options(["speed=3"], defaults)
+
+
+def test_a_path_with_an_equals_sign_is_no_option() -> None:
+    arguments = ["/runs/epoch=3/toy", "./epoch=3", "out=/x=y", "humanoid@1"]
+    assert parted(arguments) == (["/runs/epoch=3/toy", "./epoch=3", "humanoid@1"], ["out=/x=y"])
+
+
+def test_near_is_alike_as_a_whole_or_behind_the_last_dot() -> None:
+    assert near("lr", ["ppo.lr", "enc.lr", "name"]) == ["ppo.lr", "enc.lr"]
+    assert near("quite.other", ["ppo.lr", "name"]) == []

@@ -1,0 +1,148 @@
+"""What is not on the gate's lists is refused with a reason, nothing of it is on the disk, and the process goes on."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from skills_store.admission import gate
+from skills_store.admission.gate import CAPS
+from skills_store.errors import CorruptBlob, GateRefused
+from skills_store.library import SkillLibrary
+from skills_store.store import Store
+from tests import tiny
+from tests.skills_store.admission.inadmissible import CAPPED, INADMISSIBLE, changed
+
+MIB = 2**20
+ROOT = Path(__file__).parents[3]  # of the checkout
+
+
+def publish(store: Store, policy: bytes) -> None:
+    store.publish(tiny.skills_manifest(), tiny.skills_files() | {"policy.onnx": policy})
+
+
+@pytest.mark.parametrize("name", INADMISSIBLE)
+def test_an_inadmissible_model_is_refused_and_nothing_published(tmp_path: Path, name: str) -> None:
+    store = Store(tmp_path / "store")
+    change, reason = INADMISSIBLE[name]
+    with pytest.raises(GateRefused, match=reason):
+        publish(store, changed(change))
+    assert not store.root.exists()
+
+
+@pytest.mark.parametrize("name", CAPPED)
+def test_what_is_at_a_cap_is_admitted_and_one_more_refused(name: str) -> None:
+    change, cap, count = CAPPED[name]
+    data = changed(change)
+    gate.admit("policy", data, tiny.POLICY, replace(CAPS, **{cap: count}))
+    with pytest.raises(GateRefused, match=rf"\b{count} .*over the cap of {count - 1}\b"):
+        gate.admit("policy", data, tiny.POLICY, replace(CAPS, **{cap: count - 1}))
+
+
+def test_one_process_outlives_them_all(tmp_path: Path) -> None:
+    """At least 50, one after another, in less than 50 MiB; and then it publishes what is good, and runs it."""
+    refused, grown, targets = run(OUTLIVES, tmp_path)
+    assert int(refused) == len(INADMISSIBLE) >= 50
+    assert int(grown) < 50 * MIB
+    assert int(targets) == len(tiny.JOINTS)
+
+
+def test_each_is_harmless_to_whoever_reads_it_without_a_gate(tmp_path: Path) -> None:
+    """onnx.checker and ONNX Runtime take it or refuse it, and come back from it, in little memory."""
+    read, grown = run(READS, tmp_path)
+    assert int(read) == len(INADMISSIBLE) + len(CAPPED)
+    assert int(grown) < 200 * MIB
+
+
+def run(program: str, folder: Path) -> list[str]:
+    """The words that a program prints in a process of its own, which works in `folder`."""
+    command = [sys.executable, "-c", program, str(folder / "store")]
+    path = {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.split()
+
+
+OUTLIVES = """
+import sys
+import numpy as np
+from skills_store.errors import GateRefused
+from skills_store.library import SkillLibrary
+from skills_store.store import Store
+from tests import tiny
+from tests.skills_store.admission.inadmissible import INADMISSIBLE, changed
+from tests.skills_store.admission.test_inadmissible import publish, resident
+
+store, files, refused = Store(sys.argv[1]), [changed(change) for change, _ in INADMISSIBLE.values()], 0
+publish(store, tiny.policy())  # all that is imported for it is
+before = resident()
+for policy in files:
+    try:
+        publish(store, policy)
+    except GateRefused:
+        refused += 1
+library = SkillLibrary.open(store, "humanoid")
+act = library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT)))
+print(refused, resident() - before, act.shape[1])
+"""
+
+READS = """
+import onnx, onnxruntime
+from tests import tiny
+from tests.skills_store.admission.inadmissible import CAPPED, INADMISSIBLE, changed
+from tests.skills_store.admission.test_inadmissible import resident
+
+def read(data):
+    for reader in (
+        lambda: onnx.checker.check_model(onnx.load_model_from_string(data), full_check=True),
+        lambda: onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]),
+    ):
+        try:
+            reader()
+        except Exception:
+            pass  # what it refuses does it no harm
+
+onnxruntime.set_default_logger_severity(4)
+read(tiny.policy())
+before = resident()
+files = [changed(change) for change, *_ in (*INADMISSIBLE.values(), *CAPPED.values())]
+for data in files:
+    read(data)
+print(len(files), resident() - before)
+"""
+
+
+def resident() -> int:
+    """The most memory that this process ever had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@pytest.mark.parametrize("data", [b"", b"not onnx", b"\x00" * 64, b"PK\x03\x04" + b"x" * 100])
+def test_garbage_is_refused(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(GateRefused, match="not an ONNX file"):
+        publish(Store(tmp_path / "store"), data)
+
+
+def test_truncated_at_every_kilobyte_and_less_is_refused(tmp_path: Path) -> None:
+    data, store = tiny.policy(), Store(tmp_path / "store")
+    for length in (*range(0, len(data), 1024), *range(1, len(data), 331), len(data) - 1):
+        with pytest.raises(GateRefused):
+            publish(store, data[:length])
+    assert not store.root.exists()
+
+
+def test_swapped_after_it_was_published_it_is_refused_by_its_digest(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    publish(store, tiny.policy())
+    digest = store.resolve("humanoid").manifest.files["policy.onnx"].digest
+    blob = store.root / "blobs/sha256" / digest.removeprefix("sha256:")
+    blob.chmod(0o644)
+    for name in ("a function", "external data"):
+        blob.write_bytes(changed(INADMISSIBLE[name][0]))
+        with pytest.raises(CorruptBlob):
+            SkillLibrary.open(store, "humanoid")
