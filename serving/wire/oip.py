@@ -37,8 +37,6 @@ UNSUPPORTED = frozenset(
 )
 RESERVED = "triton_"  # begins the parameters that Triton keeps for itself
 Array = np.ndarray
-
-
 Parameters = dict[str, Any] | None
 
 
@@ -79,20 +77,20 @@ class Call:
 
 def decode(body: bytes, headers: Mapping[bytes, bytes]) -> Call:
     """Raises Refusal."""
-    said = headers.get(LENGTH)
-    end = len(body) if said is None else _length(said, len(body))
-    asked = _validated(json.decode(body[:end], headers))
+    header = headers.get(LENGTH)
+    end = len(body) if header is None else _length(header, len(body))
+    asked = _validate(json.decode(body[:end], headers))
     outputs = asked.outputs or []
     _refuse_twice("inputs", [one.name for one in asked.inputs])
     _refuse_twice("outputs", [one.name for one in outputs])
-    by_default = _flag(_given(asked.parameters, "parameters"), "binary_data_output", "parameters")
+    by_default = _flag(_options(asked.parameters, "parameters"), "binary_data_output", "parameters")
     own = {}
     for i, one in enumerate(outputs):
         where = f"outputs.{i}.parameters"
-        flag = _flag(_given(one.parameters, where), "binary_data", where)
+        flag = _flag(_options(one.parameters, where), "binary_data", where)
         if flag is not None:
             own[one.name] = flag
-    tensors = _tensors(asked.inputs, body, end, binary=said is not None)
+    tensors = _tensors(asked.inputs, body, end, binary=header is not None)
     return Call(asked.id, tensors, tuple(one.name for one in outputs), own, bool(by_default))
 
 
@@ -115,15 +113,15 @@ def encode(call: Call, model: str, version: str, outputs: Mapping[str, Array]) -
     return b"".join([head, *parts]), (media, (LENGTH, b"%d" % len(head)))
 
 
-def _length(said: bytes, most: int) -> int:
-    """What the header says: bytes of JSON at the beginning of a body of `most` bytes."""
-    if not (said.isdigit() and len(said) < 12 and int(said) <= most):
+def _length(header: bytes, most: int) -> int:
+    """Bytes of JSON at the beginning of a body of `most` bytes."""
+    if not (header.isdigit() and len(header) < 12 and int(header) <= most):
         name = LENGTH.decode()
-        raise invalid("wrong_type", f"{name} is {quoted(said)}", name, "the length of the JSON")
-    return int(said)
+        raise invalid("wrong_type", f"{name} is {quoted(header)}", name, "the length of the JSON")
+    return int(header)
 
 
-def _validated(fields: object) -> Infer:
+def _validate(fields: object) -> Infer:
     try:
         return Infer.model_validate(fields)
     except ValidationError as error:
@@ -140,20 +138,20 @@ def _refuse_twice(field: str, names: list[str]) -> None:
             raise invalid("given_twice", message, field, "each name once")
 
 
-def _given(parameters: Parameters, where: str) -> dict[str, Any]:
-    """The parameters that are not null. One that is not implemented may be 0, false or empty, which
-    is how clients write that they do not use it. Raises Refusal for any other."""
-    given = {name: value for name, value in (parameters or {}).items() if value is not None}
-    for name, value in given.items():
+def _options(parameters: Parameters, where: str) -> dict[str, Any]:
+    """The parameters that are not null. One that is not implemented may be 0, false or empty, as
+    clients write it that do not use it; any other value raises Refusal."""
+    options = {name: value for name, value in (parameters or {}).items() if value is not None}
+    for name, value in options.items():
         if value and (name in UNSUPPORTED or name.startswith(RESERVED)):
             shown = quoted(name)[1:-1]
             message = f"the parameter {shown} is not implemented by this service"
             raise invalid("unsupported_option", message, f"{where}.{shown}", "no such parameter")
-    return given
+    return options
 
 
-def _flag(given: dict[str, Any], name: str, where: str) -> bool | None:
-    value = given.get(name)
+def _flag(options: dict[str, Any], name: str, where: str) -> bool | None:
+    value = options.get(name)
     if value is not None and type(value) is not bool:
         message = f"{where}.{name} is {quoted(value)}"
         raise invalid("wrong_type", message, f"{where}.{name}", "true or false")
@@ -161,12 +159,12 @@ def _flag(given: dict[str, Any], name: str, where: str) -> bool | None:
 
 
 def _tensors(inputs: list[Input], body: bytes, end: int, binary: bool) -> dict[str, Array]:
-    """Each input, from its own data or from the bytes behind the JSON, which ends at `end`; `binary`
-    says whether such bytes were announced."""
+    """Each input, from its own data or from the bytes behind the JSON, which ends at `end`.
+    `binary`: the request has the header that allows such bytes. Raises Refusal."""
     tensors = {}
     start = end
     for i, one in enumerate(inputs):
-        size = _given(one.parameters, f"inputs.{i}.parameters").get("binary_data_size")
+        size = _options(one.parameters, f"inputs.{i}.parameters").get("binary_data_size")
         if size is None:
             tensors[one.name] = _from_json(one)
             continue
@@ -194,7 +192,7 @@ def _from_bytes(one: Input, body: bytes, start: int, size: object) -> Array:
 def _from_json(one: Input) -> Array:
     """Nested as the shape says, or flat: the protocol allows both."""
     shape = _shape(one)
-    numbers, nesting = _flattened(one)
+    numbers, nesting = _flatten(one)
     if not set(map(type, numbers)) <= {int, float}:
         raise _wrong(one, "its data are not all numbers")
     if len(numbers) != math.prod(shape):
@@ -206,7 +204,7 @@ def _from_json(one: Input) -> Array:
     return flat.reshape(shape)
 
 
-def _flattened(one: Input) -> tuple[list[Any], tuple[int, ...]]:
+def _flatten(one: Input) -> tuple[list[Any], tuple[int, ...]]:
     """The elements of nested lists in row-major order, and the length of the lists of each level."""
     elements: list[Any] = [one.data]
     nesting: list[int] = []

@@ -86,7 +86,8 @@ def test_a_truncated_body_is_refused(service, cut):
 
 
 BAD = ["", "state", "state=69", "state=69,z=8,z=8", "state=x,z=8", "state=69;z=8", "state=-1,z=8", "state=1x1x1x69,z=8",
-       "state=999999999x999999999,z=8", "state=69,z=9", "state=68,z=9", "state=7 7"]  # fmt: skip
+       "state=999999999x999999999,z=8", "state=69,z=9", "state=68,z=9", "state=7 7",
+       "state=0x69,z=0x8", "state=0,z=0", "state=0x0x0,z=8", "state=0x999999999x999999999,z=85"]  # fmt: skip
 
 
 @pytest.mark.parametrize("tensors", BAD)
