@@ -192,7 +192,7 @@ def test_a_wrong_configuration_is_one_line_that_lists_what_exists(arguments, sai
 
 
 def test_a_number_that_no_reader_converts_is_one_line_with_file_and_frame(tmp_path, capsys):
-    motion = json.loads((fetched(CACHE) / "humanoid3d_walk.txt").read_text())
+    motion = json.loads((fetched(places.clips()) / "humanoid3d_walk.txt").read_text())
     motion["Frames"][7][3] = "HERE"
     (tmp_path / "long.txt").write_text(json.dumps(motion).replace('"HERE"', "9" * 5000))
     recipe = tmp_path / "recipe.yaml"
