@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import serving.keys as program
 from serving.access import keys
 from serving.access.guard import Bucket
 from serving.settings import Settings
@@ -168,7 +169,7 @@ def test_the_command_shows_a_key_once_and_keeps_its_digest(tmp_path, monkeypatch
 
     def run(*words):
         monkeypatch.setattr("sys.argv", ["keys", "--file", str(file), *words])
-        code = keys.main()
+        code = program.main()
         return code, capsys.readouterr()
 
     code, said = run("add", "game", "act", "encode", "--rate", "5")
