@@ -21,13 +21,13 @@ import matplotlib.pyplot as plt
 
 from pretrain.assembly import build
 from pretrain.config import PretrainConfig
-from pretrain.episodes import Conditions
 from pretrain.evaluate import skill_card
-from pretrain.material import load_material
-from pretrain.publication import draft
+from pretrain.evaluation.episodes import Conditions
+from pretrain.publishing.publish import draft
 from pretrain.rl import checkpoint
 from pretrain.rl.run import options, parted, program, whole, write_whole
 from pretrain.train import run_folder
+from pretrain.training_data import load_material
 from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.store import Store

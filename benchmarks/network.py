@@ -7,7 +7,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
-from pretrain.int8 import in_int8
+from pretrain.publishing.int8 import in_int8
 from skills_store.manifest import Character, Graph, Latent, Lineage, Manifest, Parity, Tensor
 from skills_store.store import Store
 

@@ -18,10 +18,10 @@ from torch import Tensor
 from pretrain.assembly import build, warm_up
 from pretrain.characters.state import CharacterState
 from pretrain.config import PretrainConfig
-from pretrain.material import load_material
 from pretrain.rl.background import one_thread
 from pretrain.rl.run import command
 from pretrain.sim.backend import Backend
+from pretrain.training_data import load_material
 
 TURNS = 20  # in a round: its end waits for what is still learned, which a run never does
 

@@ -15,9 +15,9 @@ from hlc.parent import Parent
 from hlc.skill_env import on_sphere
 from hlc.tasks.task import Task, goal_width
 from pretrain.characters.state import unflat
-from pretrain.motion.provenance import lineage
+from pretrain.publishing.lineage import lineage
+from pretrain.publishing.onnx_graph import described, export, prove
 from pretrain.rl.nets import GaussianPolicy
-from pretrain.rl.onnx_graph import described, export, prove
 from pretrain.rl.run import PLACES
 from skills_store import manifest as m
 

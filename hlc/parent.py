@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 
 from pretrain.characters.character import Character
-from pretrain.characters.published import from_manifest
 from pretrain.motion.library import MotionLibrary, pack
 from pretrain.motion.recipe import Dataset, load_dataset
+from pretrain.publishing.manifest_character import from_manifest
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum
 from pretrain.sim.env import CharacterEnv

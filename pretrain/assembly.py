@@ -19,7 +19,6 @@ from pretrain.ase.style import demonstrations, remembered, style_loss, style_rew
 from pretrain.ase.symmetry import privileged_mirror, symmetry
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PPOConfig, PretrainConfig
-from pretrain.material import Material, control_steps
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.rl.learner import Learner
 from pretrain.rl.loop import LoopConfig, Objective
@@ -33,6 +32,7 @@ from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
 from pretrain.sim.ground import Ground, ground_of
 from pretrain.sim.lift import Lift
+from pretrain.training_data import Material, control_steps
 
 SkillTraining = Training[SkillNets, SkillEnv]
 

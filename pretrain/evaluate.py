@@ -21,10 +21,10 @@ import torch
 from torch import Tensor
 
 from pretrain.ase.style import Demos
-from pretrain.card import COVERED, Card, write_card
 from pretrain.characters.state import CharacterState, unflat
-from pretrain.coverage import Coverage, coverage_targets
-from pretrain.episodes import (
+from pretrain.evaluation.card import COVERED, Card, write_card
+from pretrain.evaluation.coverage import Coverage, coverage_targets
+from pretrain.evaluation.episodes import (
     BURN_IN,
     COMMON,
     Conditions,
@@ -35,15 +35,15 @@ from pretrain.episodes import (
     redrawn,
     world,
 )
-from pretrain.material import Material, material_of, other_material
-from pretrain.measures import frechet, interval, jerk, mean, share_interval
+from pretrain.evaluation.measures import frechet, interval, jerk, mean, share_interval
+from pretrain.evaluation.table import table
+from pretrain.evaluation.trials import diversity, performance, recovery
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary
 from pretrain.motion.recipe import Dataset
 from pretrain.rl.run import flag, options, program, whole
 from pretrain.sim.env import CharacterEnv
-from pretrain.table import table
-from pretrain.trials import diversity, performance, recovery
+from pretrain.training_data import Material, material_of, other_material
 from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from pretrain.card import Card
-from pretrain.coverage import Coverage, coverage_targets
-from pretrain.episodes import COMMON, Conditions, nearest_clip, random_skill_episodes, redrawn, world
 from pretrain.evaluate import of_the_run, skill_card
-from pretrain.int8 import in_int8
-from pretrain.material import Material, material_of
-from pretrain.motion.provenance import lineage
+from pretrain.evaluation.card import Card
+from pretrain.evaluation.coverage import Coverage, coverage_targets
+from pretrain.evaluation.episodes import COMMON, Conditions, nearest_clip, random_skill_episodes, redrawn, world
+from pretrain.evaluation.table import table
+from pretrain.evaluation.trials import Act, wander
+from pretrain.publishing.int8 import in_int8
+from pretrain.publishing.lineage import lineage
 from pretrain.rl.run import flag, options, program, whole
-from pretrain.table import table
-from pretrain.trials import Act, wander
+from pretrain.training_data import Material, material_of
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest, Parity

@@ -16,8 +16,7 @@ from torch import Tensor
 from pretrain.ase.refine import Corrected, Refinement
 from pretrain.assembly import SkillTraining, adapt, build, warm_up
 from pretrain.config import PretrainConfig
-from pretrain.material import Material, load_material
-from pretrain.publication import publish
+from pretrain.publishing.publish import publish
 from pretrain.rl import checkpoint
 from pretrain.rl.background import one_thread
 from pretrain.rl.learner import Scalars
@@ -26,6 +25,7 @@ from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint, program
 from pretrain.rl.training import CHECKPOINT, go_on, restored
 from pretrain.sim.curriculum import Curriculum
 from pretrain.sim.lift import Lift
+from pretrain.training_data import Material, load_material
 from skills_store import receipt
 from skills_store.opening import open_store
 from skills_store.store import Store

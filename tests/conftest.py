@@ -9,8 +9,8 @@ import torch
 
 from pretrain.characters.character import Character, load_character
 from pretrain.characters.skeleton import Skeleton
-from pretrain.material import Material, load_material
 from pretrain.motion.library import MotionLibrary
+from pretrain.training_data import Material, load_material
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from pretrain.card import POINTS, learning, write_card
 from pretrain.evaluate import caveats
+from pretrain.evaluation.card import POINTS, learning, write_card
 from skills_store.store import BUNDLED, Store
 
 

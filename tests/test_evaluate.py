@@ -19,15 +19,23 @@ from PIL import Image
 from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import demonstrations
 from pretrain.characters.character import Character
-from pretrain.coverage import Coverage, coverage_targets
-from pretrain.episodes import Conditions, Episodes, begun_in, nearest_clip, random_skill_episodes, redrawn, world
 from pretrain.evaluate import clip_embeddings, evaluate, main
-from pretrain.material import Material, material_of
+from pretrain.evaluation.coverage import Coverage, coverage_targets
+from pretrain.evaluation.episodes import (
+    Conditions,
+    Episodes,
+    begun_in,
+    nearest_clip,
+    random_skill_episodes,
+    redrawn,
+    world,
+)
+from pretrain.evaluation.table import NOTHING, table
+from pretrain.evaluation.trials import recovery
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
-from pretrain.table import NOTHING, table
-from pretrain.trials import recovery
+from pretrain.training_data import Material, material_of
 from skills_store.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 

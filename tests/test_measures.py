@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.measures import aligned_error, frechet, interval, jerk, pair_distances, share_interval
+from pretrain.evaluation.measures import aligned_error, frechet, interval, jerk, pair_distances, share_interval
 
 
 @pytest.fixture

@@ -24,13 +24,13 @@ import torch
 from pretrain.assembly import SkillTraining, adapt, build, warm_up
 from pretrain.characters.state import unflat
 from pretrain.config import PretrainConfig
-from pretrain.material import load_material
 from pretrain.motion.fetch import fetched
 from pretrain.rl import checkpoint
 from pretrain.rl.run import claimed, load_config
 from pretrain.rl.training import go_on
 from pretrain.sim.features import proprioception
 from pretrain.train import main, train, train_and_refine
+from pretrain.training_data import load_material
 from serving.client import Client
 from skills_store import places
 from skills_store.library import SkillLibrary

@@ -8,9 +8,9 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from pretrain.episodes import Conditions
 from pretrain.evaluate import of_the_run
-from pretrain.int8 import in_int8
+from pretrain.evaluation.episodes import Conditions
+from pretrain.publishing.int8 import in_int8
 from pretrain.quantize import Quantised, accept, described, files, main, quantised
 from skills_store.admission import gate
 from skills_store.library import SkillLibrary

@@ -11,16 +11,16 @@ import torch
 
 from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import Demos, demonstrations
-from pretrain.coverage import Coverage, coverage_targets
-from pretrain.episodes import Conditions, Episodes, nearest_clip, random_skill_episodes, world
 from pretrain.evaluate import clip_jerk, fidelity
-from pretrain.material import Material
+from pretrain.evaluation.coverage import Coverage, coverage_targets
+from pretrain.evaluation.episodes import Conditions, Episodes, nearest_clip, random_skill_episodes, world
+from pretrain.evaluation.trials import REPEATS, among, diversity, performance, recovery
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
 from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.mujoco_cpu import MujocoBackend
-from pretrain.trials import REPEATS, among, diversity, performance, recovery
+from pretrain.training_data import Material
 from skills_store.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 

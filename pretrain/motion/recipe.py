@@ -17,8 +17,8 @@ from pydantic_core import PydanticCustomError
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion import fetch
 from pretrain.motion.clip import ClipError, MotionClip
-from pretrain.motion.doubts import doubts, impossible
 from pretrain.motion.importers import read_clip
+from pretrain.motion.warnings import doubts, impossible
 from skills_store import places
 
 RECIPES = Path(__file__).parent / "recipes"

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from hlc.parent import Parent, open_parent
 from pretrain.characters.character import load_character
-from pretrain.characters.published import to_manifest
 from pretrain.characters.rotations import from_axis_angle, multiply, rotate
 from pretrain.characters.state import CharacterState
+from pretrain.publishing.manifest_character import to_manifest
 from skills_store.store import Store
 from tests import tiny
 

@@ -9,7 +9,7 @@ import pytest
 
 from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.doubts import doubts, implausible, impossible
+from pretrain.motion.warnings import doubts, implausible, impossible
 
 
 def moved(clip: MotionClip, offset: np.ndarray) -> MotionClip:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain.material import load_material
 from pretrain.motion.clip import CONTROL_RATE, ClipError
 from pretrain.motion.fetch import fetched
 from pretrain.motion.library import pack
 from pretrain.motion.recipe import Dataset, load_dataset, load_recipe
+from pretrain.training_data import load_material
 from skills_store import places
 
 

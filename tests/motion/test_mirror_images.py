@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.coverage import coverage_targets
-from pretrain.episodes import begun_in
+from pretrain.evaluation.coverage import coverage_targets
+from pretrain.evaluation.episodes import begun_in
 from pretrain.motion.library import pack
 from pretrain.motion.recipe import Dataset
 

@@ -18,12 +18,12 @@ from pretrain.characters.kinematics import forward
 from pretrain.characters.rotations import facing, into_heading, up_axis
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
-from pretrain.material import control_steps
-from pretrain.measures import aligned_error, mean, pair_distances, pairs
+from pretrain.evaluation.measures import aligned_error, mean, pair_distances, pairs
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.env import CharacterEnv, Outcome
 from pretrain.sim.falls import lying
 from pretrain.sim.features import style_frame
+from pretrain.training_data import control_steps
 
 Act = Callable[[np.ndarray, np.ndarray], np.ndarray]  # states (N, S), latents (N, D) -> targets (N, J)
 Like = Callable[[Tensor], Tensor | None]  # latents (N, D) -> the clips (N,) they belong to, which say what a fall is

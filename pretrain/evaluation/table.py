@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pretrain.card import Card
+from pretrain.evaluation.card import Card
 
 NOTHING = "-"
 Row = tuple[str, Callable[[Card], str]]

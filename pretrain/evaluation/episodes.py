@@ -9,17 +9,17 @@ import torch
 from torch import Generator, Tensor
 
 from pretrain.ase.latents import LatentSchedule
-from pretrain.card import Card
-from pretrain.coverage import Coverage
-from pretrain.material import Material, control_steps
-from pretrain.measures import interval, jerk
+from pretrain.evaluation.card import Card
+from pretrain.evaluation.coverage import Coverage
+from pretrain.evaluation.measures import interval, jerk
+from pretrain.evaluation.trials import PATIENCE, Like, anyone, wander
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
 from pretrain.sim.ground import ground_of
-from pretrain.trials import PATIENCE, Like, anyone, wander
+from pretrain.training_data import Material, control_steps
 from skills_store.library import SkillLibrary
 
 # A rollout begins in a clip's state: its first second would cover that clip for nothing.

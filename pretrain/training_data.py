@@ -8,10 +8,10 @@ import numpy as np
 
 from pretrain.ase.style import Demos, demonstrations
 from pretrain.characters.character import Character, load_character
-from pretrain.characters.published import from_manifest
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary, pack
 from pretrain.motion.recipe import Dataset, load_dataset
+from pretrain.publishing.manifest_character import from_manifest
 from skills_store.manifest import Manifest
 
 JERK = 4  # frames that a third derivative takes

@@ -14,15 +14,15 @@ from pretrain.ase.latents import sphere
 from pretrain.ase.nets import SkillNets
 from pretrain.ase.skill import embed_clips
 from pretrain.ase.style import Discriminator
-from pretrain.characters.published import to_manifest
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import layout, unflat
 from pretrain.config import PretrainConfig
-from pretrain.material import Material
-from pretrain.motion.provenance import lineage
-from pretrain.rl.onnx_graph import described, export, prove
+from pretrain.publishing.lineage import lineage
+from pretrain.publishing.manifest_character import to_manifest
+from pretrain.publishing.onnx_graph import described, export, prove
 from pretrain.rl.run import PLACES
 from pretrain.sim.features import proprioception, style_frame
+from pretrain.training_data import Material
 from skills_store import manifest as m
 
 

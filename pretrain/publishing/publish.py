@@ -9,14 +9,14 @@ from pathlib import Path
 import torch
 
 from pretrain.assembly import SkillTraining
-from pretrain.card import learning, write_card
 from pretrain.config import PretrainConfig
-from pretrain.episodes import Conditions
 from pretrain.evaluate import skill_card
-from pretrain.export import build_manifest, export_nets
-from pretrain.material import Material
+from pretrain.evaluation.card import learning, write_card
+from pretrain.evaluation.episodes import Conditions
+from pretrain.evaluation.table import table
+from pretrain.publishing.export import build_manifest, export_nets
 from pretrain.rl.run import logged
-from pretrain.table import table
+from pretrain.training_data import Material
 from skills_store import receipt
 from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest
