@@ -20,12 +20,13 @@ mpl.use("Agg")  # a display is rarely at hand
 import matplotlib.pyplot as plt
 
 from pretrain.assembly import build
+from pretrain.cli import options, parted, program, whole
 from pretrain.config import PretrainConfig
 from pretrain.evaluate import skill_card
 from pretrain.evaluation.episodes import Conditions
 from pretrain.publishing.publish import draft
 from pretrain.rl import checkpoint
-from pretrain.rl.run import options, parted, program, whole, write_whole
+from pretrain.rl.run_folder import write_whole
 from pretrain.train import run_folder
 from pretrain.training_data import load_material
 from skills_store import places

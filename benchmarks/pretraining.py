@@ -17,9 +17,9 @@ from torch import Tensor
 
 from pretrain.assembly import build, warm_up
 from pretrain.characters.state import CharacterState
+from pretrain.cli import command
 from pretrain.config import PretrainConfig
 from pretrain.rl.background import one_thread
-from pretrain.rl.run import command
 from pretrain.sim.backend import Backend
 from pretrain.training_data import load_material
 

@@ -18,7 +18,7 @@ from pretrain.characters.state import unflat
 from pretrain.publishing.lineage import lineage
 from pretrain.publishing.onnx_graph import described, export, prove
 from pretrain.rl.nets import GaussianPolicy
-from pretrain.rl.run import PLACES
+from pretrain.rl.run_folder import PLACES
 from skills_store import manifest as m
 
 FILE = "controller.onnx"

@@ -19,11 +19,12 @@ from hlc.goals import Goals
 from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
+from pretrain.cli import command, program
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.loop import LoopConfig, Objective
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
-from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint, program
+from pretrain.rl.run_folder import NOT_LEARNING, claimed, fingerprint
 from pretrain.rl.training import Training, go_on
 from skills_store import receipt
 from skills_store.opening import open_store

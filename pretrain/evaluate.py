@@ -22,6 +22,7 @@ from torch import Tensor
 
 from pretrain.ase.style import Demos
 from pretrain.characters.state import CharacterState, unflat
+from pretrain.cli import flag, options, program, whole
 from pretrain.evaluation.card import COVERED, Card, write_card
 from pretrain.evaluation.coverage import Coverage, coverage_targets
 from pretrain.evaluation.episodes import (
@@ -41,7 +42,6 @@ from pretrain.evaluation.trials import diversity, performance, recovery
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary
 from pretrain.motion.recipe import Dataset
-from pretrain.rl.run import flag, options, program, whole
 from pretrain.sim.env import CharacterEnv
 from pretrain.training_data import Material, material_of, other_material
 from skills_store import places

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from pretrain.cli import flag, options, program, whole
 from pretrain.evaluate import of_the_run, skill_card
 from pretrain.evaluation.card import Card
 from pretrain.evaluation.coverage import Coverage, coverage_targets
@@ -21,7 +22,6 @@ from pretrain.evaluation.table import table
 from pretrain.evaluation.trials import Act, wander
 from pretrain.publishing.int8 import in_int8
 from pretrain.publishing.lineage import lineage
-from pretrain.rl.run import flag, options, program, whole
 from pretrain.training_data import Material, material_of
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary

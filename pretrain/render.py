@@ -23,7 +23,7 @@ from PIL import Image, ImageDraw
 from pretrain.characters.character import Character, mujoco
 from pretrain.characters.kinematics import forward
 from pretrain.characters.state import CharacterState
-from pretrain.rl.run import options, program
+from pretrain.cli import options, program
 from pretrain.sim.backend import make_backend
 from pretrain.sim.mujoco_cpu import compile_model
 from pretrain.training_data import Material, control_steps, material_of

@@ -15,13 +15,14 @@ from torch import Tensor
 
 from pretrain.ase.refine import Corrected, Refinement
 from pretrain.assembly import SkillTraining, adapt, build, warm_up
+from pretrain.cli import command, program
 from pretrain.config import PretrainConfig
 from pretrain.publishing.publish import publish
 from pretrain.rl import checkpoint
 from pretrain.rl.background import one_thread
 from pretrain.rl.learner import Scalars
 from pretrain.rl.rollout import Noise
-from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint, program
+from pretrain.rl.run_folder import NOT_LEARNING, claimed, fingerprint
 from pretrain.rl.training import CHECKPOINT, go_on, restored
 from pretrain.sim.curriculum import Curriculum
 from pretrain.sim.lift import Lift

@@ -23,10 +23,11 @@ import torch
 
 from pretrain.assembly import SkillTraining, adapt, build, warm_up
 from pretrain.characters.state import unflat
+from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
 from pretrain.motion.fetch import fetched
 from pretrain.rl import checkpoint
-from pretrain.rl.run import claimed, load_config
+from pretrain.rl.run_folder import claimed
 from pretrain.rl.training import go_on
 from pretrain.sim.features import proprioception
 from pretrain.train import main, train, train_and_refine

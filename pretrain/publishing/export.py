@@ -20,7 +20,7 @@ from pretrain.config import PretrainConfig
 from pretrain.publishing.lineage import lineage
 from pretrain.publishing.manifest_character import to_manifest
 from pretrain.publishing.onnx_graph import described, export, prove
-from pretrain.rl.run import PLACES
+from pretrain.rl.run_folder import PLACES
 from pretrain.sim.features import proprioception, style_frame
 from pretrain.training_data import Material
 from skills_store import manifest as m

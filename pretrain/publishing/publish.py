@@ -15,7 +15,7 @@ from pretrain.evaluation.card import learning, write_card
 from pretrain.evaluation.episodes import Conditions
 from pretrain.evaluation.table import table
 from pretrain.publishing.export import build_manifest, export_nets
-from pretrain.rl.run import logged
+from pretrain.rl.run_folder import logged
 from pretrain.training_data import Material
 from skills_store import receipt
 from skills_store.library import SkillLibrary

@@ -18,8 +18,9 @@ from pretrain.rl.background import Background, one_thread
 from pretrain.rl.learner import Diverged, Scalars
 from pretrain.rl.loop import LoopConfig, Objective, iterate
 from pretrain.rl.nets import GaussianPolicy, Value
+from pretrain.rl.progress import Interrupt, Progress
 from pretrain.rl.rollout import Env, Noise
-from pretrain.rl.run import Interrupt, Log, Progress
+from pretrain.rl.run_folder import Log
 
 CHECKPOINT = "checkpoint.pt"
 

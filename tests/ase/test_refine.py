@@ -9,10 +9,10 @@ import torch
 
 from pretrain.ase.refine import LEGS, NEAR, RATE, SELDOM, Corrected, Moments, Refinement
 from pretrain.assembly import build, warm_up
+from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
 from pretrain.rl import checkpoint
 from pretrain.rl.nets import GaussianPolicy, Inputs, mlp, standard
-from pretrain.rl.run import load_config
 from pretrain.sim.guide import Guide
 from pretrain.sim.starts import clip_starts
 from pretrain.train import refinement

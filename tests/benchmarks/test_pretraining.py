@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import pretraining
+from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
-from pretrain.rl.run import load_config
 
 
 @pytest.mark.parametrize(("asked", "said"), [("--rounds=0", "not 1 or more"), ("--rounds=x", "invalid int")])

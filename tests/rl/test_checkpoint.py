@@ -7,9 +7,10 @@ import re
 import pytest
 import torch
 
+from pretrain.cli import ConfigError, load_config
 from pretrain.config import PretrainConfig
 from pretrain.rl import checkpoint
-from pretrain.rl.run import ConfigError, Log, load_config, logged
+from pretrain.rl.run_folder import Log, logged
 
 
 def test_a_flipped_byte_is_no_checkpoint(tmp_path):

@@ -20,7 +20,7 @@ from pretrain.rl.loop import LoopConfig, Objective, iterate, valued
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Batch, Noise, Step, collect
-from pretrain.rl.run import Log
+from pretrain.rl.run_folder import Log
 from pretrain.rl.training import Training, go_on
 from tests.skills_store.full import files_of_at_most
 

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hlc.config import HlcConfig
+from pretrain.cli import ConfigError, command, load_config, near, options, parted
 from pretrain.config import PretrainConfig
 from pretrain.motion.recipe import load_recipe
-from pretrain.rl.run import ConfigError, claimed, command, load_config, near, options, parted
+from pretrain.rl.run_folder import claimed
 from skills_store import places
 
 PATHS = (

@@ -1,16 +1,10 @@
-"""A run: its folder with the resolved configuration, its log in JSON lines and TensorBoard, and its progress for people."""
+"""The command line of pretraining and control: Hydra's `key=value` grammar into one frozen pydantic model."""
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import json
 import re
-import signal
 import sys
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from importlib import resources
 from io import TextIOWrapper
@@ -25,13 +19,16 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel, ValidationError
 
-from pretrain.rl.board import Board
 from skills_store.errors import StoreError
 
 Config = TypeVar("Config", bound=BaseModel)
+
 TEXT = (str, Path)  # types of keys whose value is text
+
 NEAR = 4  # keys shown for one that does not exist
+
 VALUES = "a number, true, false, null, a word, or a list as [256,256]"  # of keys that are not text
+
 LINE = 200  # letters of Hydra's reason
 
 
@@ -205,173 +202,3 @@ def _keys(kind: type[BaseModel], prefix: str = "") -> dict[str, Any]:
         nested = isinstance(inner, type) and issubclass(inner, BaseModel)
         found |= _keys(inner, f"{prefix}{name}.") if nested else {prefix + name: inner}
     return found
-
-
-METRICS = "metrics.jsonl"
-LOCK = "lock"
-
-# Where things lie on the machine that trains: no one else's business, and in no manifest.
-PLACES = {"runs", "store"}
-# What does not change how a run learns: the same run, asked for more samples, goes on where it was.
-NOT_LEARNING = PLACES | {"publish", "eval", "threads", "samples", "checkpoint_interval", "milestone_interval"}
-
-
-def fingerprint(config: BaseModel, exclude: set[str], data: str = "") -> str:
-    """Short digest of what a configuration says, without the fields in `exclude`, and of the `data` that it names."""
-    text = json.dumps(config.model_dump(mode="json", exclude=exclude), sort_keys=True) + data
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-@contextmanager
-def claimed(folder: Path, config: BaseModel) -> Iterator[None]:
-    """A run's folder, with its resolved configuration, for one process at a time. The kernel lets go of it if that dies."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = f"{error.strerror}; runs= or REPERTOIRE_RUNS names another folder"
-        raise OSError(f"no run in {folder}: {reason}") from error
-    with (folder / LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"{folder}: another process trains there, and the same run can't go on twice") from None
-        except OSError as error:
-            raise OSError(f"{folder / LOCK}: {error.strerror}; runs= needs a file system with locks") from error
-        write_whole(folder / "config.json", config.model_dump_json(indent=2))
-        yield
-
-
-def write_whole(path: Path, text: str) -> None:
-    """A kill or a full disk leaves the old file or the new one."""
-    beside = path.with_suffix(".new")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise OSError(f"{path} not written: {error.strerror}; it is as it was") from error
-
-
-def logged(folder: Path) -> list[dict[str, float]]:
-    """The rows that a run's Log has written. ValueError names the file and the line that is none."""
-    path = folder / METRICS
-    return [_row(path, i, line) for i, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)]
-
-
-def _row(path: Path, i: int, line: str) -> dict[str, float]:
-    """Line `i` of the log at `path`."""
-    try:
-        row = json.loads(line)
-        row["iteration"]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        text = f"{path}, line {i}, is no row of a log; mend or remove it, the checkpoint beside it is as it was"
-        raise ValueError(text) from error
-    return row
-
-
-class Log:
-    """metrics.jsonl is the truth; TensorBoard reads along. A resumed run cuts what it will write again."""
-
-    def __init__(self, folder: Path, resume_at: int):
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / METRICS
-        rows = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
-        if rows and not rows[-1].endswith("}"):
-            rows.pop()  # a kill cut it off
-        kept = [row for i, row in enumerate(rows, 1) if _row(path, i, row)["iteration"] <= resume_at]
-        write_whole(path, "".join(f"{row}\n" for row in kept))
-        self._path, self._file = path, path.open("a", buffering=1, encoding="utf-8")
-        self._board = Board(folder / "tensorboard", resume_at + 1)
-
-    def write(self, iteration: int, scalars: dict[str, float]) -> None:
-        rounded = {k: x if isinstance(x, int) else float(f"{x:.6g}") for k, x in scalars.items()}
-        with _logging(self._path):
-            self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
-        with _logging(self._board.path):
-            self._board.write(iteration, rounded)
-
-    def close(self) -> None:
-        """Of what can't be written `write` has said so, in better words than closing would."""
-        for each in (self._file, self._board):
-            with suppress(OSError):
-                each.close()
-
-
-@contextmanager
-def _logging(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        where = f"log not written to {path}: {error.strerror or error}"
-        raise OSError(f"{where}; the last checkpoint beside it is as it was") from error
-
-
-class Progress:
-    """A bar with an estimate on a terminal; elsewhere a line every `interval` seconds."""
-
-    def __init__(self, total: int, done: int, label: str, interval: float = 15.0):
-        self._total, self._label, self._interval = total, label, interval
-        self._first, self._started, self._shown = done, time.monotonic(), 0.0
-        self._bar = _bar(total, done, label) if sys.stderr.isatty() else None
-
-    def update(self, done: int, note: str) -> None:
-        if self._bar is not None:
-            self._bar(done, note)
-            return
-        now = time.monotonic()
-        if now - self._shown >= self._interval or done >= self._total:
-            self._shown = now
-            rate = (done - self._first) / max(now - self._started, 1e-9)
-            left = (self._total - done) / max(rate, 1e-9)
-            print(
-                f"{self._label} {done / self._total:6.1%}  {rate:,.0f}/s  {left / 60:.1f} min left  {note}", flush=True
-            )
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar(None, "")
-
-
-def _bar(total: int, done: int, label: str) -> Callable[[int | None, str], None]:
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Rich
-
-    columns = (TextColumn(label), BarColumn(), TextColumn("{task.percentage:>5.1f}%"), TimeElapsedColumn())
-    bar = Rich(
-        *columns,
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=Console(stderr=True),
-    )
-    bar.start()
-    task = bar.add_task(label, total=total, completed=done, note="")
-
-    def show(done: int | None, note: str) -> None:
-        if done is None:
-            bar.stop()
-        else:
-            bar.update(task, completed=done, note=note)
-
-    return show
-
-
-class Interrupt:
-    """Turns Ctrl-C and SIGTERM into a flag that a loop reads between iterations, so that it can save and leave."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Interrupt:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._ask)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: object) -> None:
-        self.asked = True

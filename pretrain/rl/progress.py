@@ -1,0 +1,80 @@
+"""Progress of a training run on the terminal, and its interruption by a signal."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+class Progress:
+    """A bar with an estimate on a terminal; elsewhere a line every `interval` seconds."""
+
+    def __init__(self, total: int, done: int, label: str, interval: float = 15.0):
+        self._total, self._label, self._interval = total, label, interval
+        self._first, self._started, self._shown = done, time.monotonic(), 0.0
+        self._bar = _bar(total, done, label) if sys.stderr.isatty() else None
+
+    def update(self, done: int, note: str) -> None:
+        if self._bar is not None:
+            self._bar(done, note)
+            return
+        now = time.monotonic()
+        if now - self._shown >= self._interval or done >= self._total:
+            self._shown = now
+            rate = (done - self._first) / max(now - self._started, 1e-9)
+            left = (self._total - done) / max(rate, 1e-9)
+            print(
+                f"{self._label} {done / self._total:6.1%}  {rate:,.0f}/s  {left / 60:.1f} min left  {note}", flush=True
+            )
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar(None, "")
+
+
+def _bar(total: int, done: int, label: str) -> Callable[[int | None, str], None]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Rich
+
+    columns = (TextColumn(label), BarColumn(), TextColumn("{task.percentage:>5.1f}%"), TimeElapsedColumn())
+    bar = Rich(
+        *columns,
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+    )
+    bar.start()
+    task = bar.add_task(label, total=total, completed=done, note="")
+
+    def show(done: int | None, note: str) -> None:
+        if done is None:
+            bar.stop()
+        else:
+            bar.update(task, completed=done, note=note)
+
+    return show
+
+
+class Interrupt:
+    """Turns Ctrl-C and SIGTERM into a flag that a loop reads between iterations, so that it can save and leave."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupt:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: object) -> None:
+        self.asked = True
