@@ -1,0 +1,84 @@
+"""Random requests over all routes are answered or refused, and a defect would be found by them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from benchmarks.fuzz_requests import fuzz, main
+from benchmarks.random_requests import Generator
+from serving.wire import rows
+from skills_store.store import BUNDLED, Store
+
+ROUTES = (
+    *("/act", "/encode", "/interpolate", "/controllers/reach/act", "/infer"),
+    *("/skills/", "/v2/models/", "/readyz"),
+)
+# Of a form that ends within a file, Starlette leaves the file to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def first(count: int, seed: int) -> list[str]:
+    generator = Generator(Store(BUNDLED), seed)
+    return [str(generator.request()) for _ in range(count)]
+
+
+def test_two_thousand_random_requests_are_answered_or_refused() -> None:
+    outcome = asyncio.run(fuzz(2000, seed=1))
+    assert [str(failure) for failure in outcome.failures] == []
+    assert sum(outcome.statuses.values()) == 2000
+    assert outcome.classes()["2xx"] > 400
+    assert outcome.classes()["4xx"] > 400
+    assert len(outcome.codes) > 20  # refusals of many kinds
+
+
+def test_the_same_seed_gives_the_same_requests_and_another_gives_others() -> None:
+    assert first(50, seed=3) == first(50, seed=3)
+    assert first(50, seed=3) != first(50, seed=4)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_kind_of_route_is_asked(route: str) -> None:
+    assert any(route in request.splitlines()[0] for request in first(300, seed=5))
+
+
+def test_a_defect_is_found_with_its_request_and_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = rows.read
+
+    def broken(value: object, form: rows.Form) -> rows.Rows:
+        if form.field == "goal":
+            raise ZeroDivisionError("planted")
+        return read(value, form)
+
+    monkeypatch.setattr(rows, "read", broken)
+    outcome = asyncio.run(fuzz(150, seed=1))
+    assert outcome.classes()["5xx"] == len(outcome.failures) > 0
+    for failure in outcome.failures:
+        assert failure.status == 500
+        assert "reach" in failure.request.path
+        assert "ZeroDivisionError: planted" in failure.cause
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("requests=0", "at least 1"),
+        ("seed=x", "not a whole number"),
+        ("count=3", "unknown key count"),
+    ],
+)
+def test_a_wrong_argument_is_refused_in_a_line(
+    asked: str,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([asked]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_counts_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["requests=30", "seed=2"]) == 0
+    printed = capsys.readouterr().out
+    assert "30 requests of seed 2" in printed
+    assert "failures: 0" in printed
