@@ -23,7 +23,7 @@ from typing import Any
 import httpx
 
 from benchmarks.random_requests import Generator, Request
-from pretrain.rl.run import options, whole
+from pretrain.cli import options, whole
 from serving.app import make_gateway
 from serving.settings import Settings
 from serving.wire.problems import CODES

@@ -18,49 +18,61 @@ Layers = Annotated[tuple[Count, ...], Field(min_length=1)]
 class PPOConfig(Frozen):
     """Steps are decisions, of `llc_steps` control steps each."""
 
-    horizon: Count = 8  # decisions of each world between two fits
-    gamma: Share = 0.95  # per decision
-    lam: Share = 0.95
-    clip: Positive = 0.2
-    lr: Rate = 3e-4  # first value; steered towards target_kl
-    target_kl: Positive = 0.04
-    value_lr: Positive = 5e-4
-    epochs: Count = 5
-    minibatch: Count = 2048
-    hidden: Layers = (256, 256)
-    action_std: Positive = 0.2  # per number, before the projection
-    noise_color: Annotated[float, Field(ge=0, lt=1)] = 0.85  # of one decision with the next: a skill takes time to show
-    action_bound: Positive = 1.0
-    action_bound_weight: NotNegative = 1.0
+    horizon: Count = Field(default=8, description="Decisions of each world per iteration")
+    gamma: Share = Field(default=0.95, description="Discount per decision")
+    lam: Share = Field(default=0.95, description="Lambda of GAE")
+    clip: Positive = Field(default=0.2, description="PPO's epsilon, of the probability ratio")
+    lr: Rate = Field(default=3e-4, description="First learning rate, adapted towards target_kl")
+    target_kl: Positive = Field(default=0.04, description="nats; mean over the minibatches of one fit")
+    value_lr: Positive = Field(default=5e-4, description="Learning rate of the value net")
+    epochs: Count = Field(default=5, description="Passes over a rollout")
+    minibatch: Count = Field(default=2048, description="Rows of a minibatch")
+    hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
+    action_std: Positive = Field(
+        default=0.2, description="Standard deviation of each number of z, before the projection to the sphere"
+    )
+    noise_color: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.85, description="Correlation of exploration noise from one decision to the next"
+    )
+    action_bound: Positive = Field(default=1.0, description="Means beyond it are penalized")
+    action_bound_weight: NotNegative = Field(default=1.0, description="Weight of that penalty")
 
 
 class EvalConfig(Frozen):
-    episodes: Count = 512
-    seed: Seed = 4321
-    random_time_min: Positive = 1.0  # s that the patient random baseline holds a skill
-    random_time_max: Positive = 5.0  # s
+    episodes: Count = Field(default=512, description="Episodes of the evaluation")
+    seed: Seed = Field(default=4321, description="Seed of all random draws")
+    random_time_min: Positive = Field(
+        default=1.0, description="s; shortest time that the random baseline keeps a latent"
+    )
+    random_time_max: Positive = Field(
+        default=5.0, description="s; longest time that the random baseline keeps a latent"
+    )
 
 
 class HlcConfig(Frozen):
-    task: str = "reach"  # the name that it is published under, too
-    skill: str = "humanoid@latest"  # any reference that the store understands
-    engine: str = "mujoco"
-    threads: Annotated[int, Field(ge=0)] = 0  # 0: every core
-    seed: Seed = 0
-    num_envs: Count = 512
-    episode_length: Seconds = 10.0
-    samples: Count = 3_000_000  # decisions
-    llc_steps: Count = 5  # control steps per decision
-    task_reward_weight: NotNegative = 0.9
-    disc_reward_weight: NotNegative = 0.1
-    progress_reward_weight: NotNegative = 3.0  # per metre
-    alive_reward_weight: NotNegative = 1.0  # per decision
-    disc_reward_scale: Positive = 1.0
-    checkpoint_interval: Positive = 60.0  # s
-    # folder that holds the runs; $REPERTOIRE_RUNS, or what skills_store/places.py has for them
-    runs: str = Field(default_factory=lambda: str(places.runs()))
-    store: str = ""  # "" is $REPERTOIRE_STORE, or what skills_store/places.py has for it
-    publish: bool = True
+    task: str = Field(default="reach", description="Name in hlc/tasks; also the name of the published controller")
+    skill: str = Field(default="humanoid@latest", description="Reference of the skill library in the store")
+    engine: str = Field(default="mujoco", description="Name in pretrain/sim/backend.py")
+    threads: Annotated[int, Field(ge=0)] = Field(default=0, description="0: all that the process may use")
+    seed: Seed = Field(default=0, description="Seed of all random draws")
+    num_envs: Count = Field(default=512, description="Worlds simulated at once")
+    episode_length: Seconds = Field(default=10.0, description="s")
+    samples: Count = Field(default=3_000_000, description="Decisions summed over the worlds")
+    llc_steps: Count = Field(default=5, description="Control steps per decision")
+    task_reward_weight: NotNegative = Field(default=0.9, description="Weight of the task reward")
+    disc_reward_weight: NotNegative = Field(default=0.1, description="Weight of the style reward")
+    progress_reward_weight: NotNegative = Field(default=3.0, description="Weight per metre of progress")
+    alive_reward_weight: NotNegative = Field(default=1.0, description="Weight per decision without a fall")
+    disc_reward_scale: Positive = Field(default=1.0, description="Factor of the style reward")
+    checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
+    runs: str = Field(
+        default_factory=lambda: str(places.runs()),
+        description=("Folder of training runs; default $REPERTOIRE_RUNS, else as in skills_store/places.py"),
+    )
+    store: str = Field(
+        default="", description="Skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py"
+    )
+    publish: bool = Field(default=True, description="Publish to the store at the end")
     ppo: PPOConfig = PPOConfig()
     eval: EvalConfig = EvalConfig()
     reach: Reach = Reach()

@@ -21,16 +21,33 @@ Layers = Annotated[tuple[Even, ...], Field(min_length=1)]
 class LatentConfig(Frozen):
     """Which skill a world is asked for, and for how long (pretrain/ase/latents.py)."""
 
-    latent_dim: Annotated[int, Field(ge=2)] = 64  # numbers of z, a point on the unit sphere
-    latent_time_min: NotNegative = 0.0  # s between two changes of skill, uniform up to latent_time_max
-    latent_time_max: Seconds = 5.0
-    clip_latent_prob: Share = 0.5  # share of latents that are a clip's own, not drawn from the sphere
-    near_prob: Share = 0.0  # of an episode's first latents that are not a clip's own: share drawn around its clip's
-    # control steps: that holds until the clip's hand has let go and losses lie further apart than this; null: always
-    near_steps: Positive | None = None
-    near_after: Share = 0.0  # of near_prob, what is left from then on: the way to other clips is practised
-    # a skill's return ends with it, as in ASE; otherwise it goes on under the next, and to be slow when that comes, pays
-    own_return: bool = False
+    latent_dim: Annotated[int, Field(ge=2)] = Field(
+        default=64, description="Dimension of z, a point on the unit sphere"
+    )
+    latent_time_min: NotNegative = Field(default=0.0, description="s; shortest time between two latents of a world")
+    latent_time_max: Seconds = Field(default=5.0, description="s; longest time between two latents of a world")
+    clip_latent_prob: Share = Field(
+        default=0.5, description="Share of latents that are a clip's own; the rest are uniform on the sphere"
+    )
+    near_prob: Share = Field(
+        default=0.0,
+        description=(
+            "Share of an episode's first latents, of those that are no clip's own, drawn "
+            "around the latent of the clip it starts in"
+        ),
+    )
+    near_steps: Positive | None = Field(
+        default=None,
+        description=(
+            "Control steps; near_prob holds while a clip is assisted or its episodes are "
+            "shorter than this. null: always"
+        ),
+    )
+    near_after: Share = Field(default=0.0, description="Share of near_prob that remains after that")
+    own_return: bool = Field(
+        default=False,
+        description=("The return of a latent ends with it, as in ASE; otherwise it continues under the next one"),
+    )
 
     @model_validator(mode="after")
     def _shortest_to_longest(self) -> LatentConfig:
@@ -42,114 +59,172 @@ class LatentConfig(Frozen):
 class PPOConfig(Frozen):
     """The policy, its value net, and how they learn from a rollout (pretrain/rl/ppo.py)."""
 
-    horizon: Count = 8  # control steps of each world between two fits
-    gamma: Share = 0.97  # per control step
-    lam: Share = 0.95  # of GAE
-    clip: Positive = 0.2  # of the probability ratio, PPO's epsilon
-    lr: Rate = 5e-5  # first value; steered towards target_kl. 3e-4 takes the warm start apart
-    target_kl: Positive = 0.04  # nats, mean over the minibatches of one fit
-    epochs: Count = 2  # times through a rollout
-    minibatch: Count = 1024  # rows
-    value_lr: Positive = 5e-4
-    value_epochs: Count = 2
-    value_minibatch: Count = 1024
-    hidden: Layers = (256, 256)
-    value_hidden: Layers = (256, 256)
-    action_std: Positive = 0.1  # in units of the action scale; wider noise is told from mocap at once
-    action_std_final: Positive = 0.05  # reached, by a constant factor a sample, after `action_std_samples`
-    action_std_samples: Count = 8_000_000
-    average_decay: Annotated[float, Field(ge=0, lt=1)] = 0.99  # a turn, of the averaged weights that are published
-    noise_color: Annotated[float, Field(ge=0, lt=1)] = 0.5  # correlation of exploration from step to step
-    action_bound: Positive = 2.0  # in units of the action scale: means beyond it are pulled back
-    action_bound_weight: NotNegative = 1.0
+    horizon: Count = Field(default=8, description="Control steps of each world per iteration")
+    gamma: Share = Field(default=0.97, description="Discount per control step")
+    lam: Share = Field(default=0.95, description="Lambda of GAE")
+    clip: Positive = Field(default=0.2, description="PPO's epsilon, of the probability ratio")
+    lr: Rate = Field(default=5e-5, description="First learning rate of the policy, adapted towards target_kl")
+    target_kl: Positive = Field(default=0.04, description="nats; mean over the minibatches of one fit")
+    epochs: Count = Field(default=2, description="Passes over a rollout")
+    minibatch: Count = Field(default=1024, description="Rows of a minibatch")
+    value_lr: Positive = Field(default=5e-4, description="Learning rate of the value net")
+    value_epochs: Count = Field(default=2, description="Passes of the value net over a rollout")
+    value_minibatch: Count = Field(default=1024, description="Rows of a minibatch of the value net")
+    hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
+    value_hidden: Layers = Field(default=(256, 256), description="Units of the value net's hidden layers")
+    action_std: Positive = Field(
+        default=0.1, description="First standard deviation of actions, in units of the action scale"
+    )
+    action_std_final: Positive = Field(
+        default=0.05, description="Standard deviation after action_std_samples, reached by a constant factor per sample"
+    )
+    action_std_samples: Count = Field(default=8_000_000, description="Samples over which the standard deviation falls")
+    average_decay: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.99, description="Decay per iteration of the averaged weights that are published"
+    )
+    noise_color: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.5, description="Correlation of exploration noise from one step to the next"
+    )
+    action_bound: Positive = Field(
+        default=2.0, description="In units of the action scale; means beyond it are penalized"
+    )
+    action_bound_weight: NotNegative = Field(default=1.0, description="Weight of that penalty")
 
 
 class DiscConfig(Frozen):
     """The style prior: its net, its loss and what it pays (pretrain/ase/style.py)."""
 
-    hidden: Layers = (256, 256)
-    lr: Positive = 1e-4
-    rows: Count = 4096  # of each rollout, in minibatches of `minibatch`
-    minibatch: Count = 1024
-    disc_reward_weight: NotNegative = 0.5
-    disc_reward_scale: Positive = 2.0  # of -log(1 - D)
-    disc_grad_penalty: NotNegative = 3.0  # at 10, standing still earns as much as walking
-    disc_logit_reg: NotNegative = 0.01  # of the last layer's squared weights
-    disc_buffer_size: Count = 100_000  # windows remembered
-    disc_replay_share: Share = 0.5  # remembered windows per fresh one
+    hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
+    lr: Positive = Field(default=1e-4, description="First learning rate of the policy, adapted towards target_kl")
+    rows: Count = Field(default=4096, description="Windows of each rollout that are used")
+    minibatch: Count = Field(default=1024, description="Rows of a minibatch")
+    disc_reward_weight: NotNegative = Field(default=0.5, description="Weight of the style reward")
+    disc_reward_scale: Positive = Field(default=2.0, description="Factor of -log(1 - D)")
+    disc_grad_penalty: NotNegative = Field(
+        default=3.0, description="Weight of the gradient penalty; at 10, standing still earns as much as walking"
+    )
+    disc_logit_reg: NotNegative = Field(default=0.01, description="Weight of the last layer's squared weights")
+    disc_buffer_size: Count = Field(default=100_000, description="Windows in the replay buffer")
+    disc_replay_share: Share = Field(default=0.5, description="Replayed windows per fresh one")
 
 
 class EncConfig(Frozen):
     """The encoder, what being told apart pays, and how far skills are to differ (pretrain/ase/skill.py)."""
 
-    hidden: Layers = (256, 256)
-    lr: Positive = 2e-4
-    rows: Count = 4096  # of each rollout
-    minibatch: Count = 1024
-    enc_reward_weight: NotNegative = 0.5
-    diversity_weight: NotNegative = 0.01
-    diversity_tar: Positive = 1.0  # mean squared difference of actions over 0.5 (1 - cosine) of their latents
+    hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
+    lr: Positive = Field(default=2e-4, description="First learning rate of the policy, adapted towards target_kl")
+    rows: Count = Field(default=4096, description="Windows of each rollout that are used")
+    minibatch: Count = Field(default=1024, description="Rows of a minibatch")
+    enc_reward_weight: NotNegative = Field(default=0.5, description="Weight of the skill reward")
+    diversity_weight: NotNegative = Field(default=0.01, description="Weight of the diversity loss")
+    diversity_tar: Positive = Field(
+        default=1.0,
+        description=("Target of the mean squared difference of actions over 0.5 (1 - cosine) of their latents"),
+    )
 
 
 class WarmConfig(Frozen):
     """Before any simulation: the encoder learns to tell the clips apart, the policy to aim along them."""
 
-    encoder_steps: Annotated[int, Field(ge=0)] = 500  # gradient steps
-    clone_steps: Annotated[int, Field(ge=0)] = 1500  # gradient steps
-    batch: Count = 1024
-    lr: Positive = 1e-3
+    encoder_steps: Annotated[int, Field(ge=0)] = Field(
+        default=500, description="Gradient steps of the encoder before simulation"
+    )
+    clone_steps: Annotated[int, Field(ge=0)] = Field(
+        default=1500, description="Gradient steps of the policy before simulation"
+    )
+    batch: Count = Field(default=1024, description="Rows of a batch")
+    lr: Positive = Field(default=1e-3, description="First learning rate of the policy, adapted towards target_kl")
 
 
 class CurriculumConfig(Frozen):
     """The hand that holds the character upright and lets go, and where episodes begin (pretrain/sim/curriculum.py)."""
 
-    assist_start: Share = 0.7  # strength of the hand, 1 is full
-    assist_steps: Positive = 60.0  # the hand weakens while a clip's episodes last longer than this
-    assist_rate: Share = 0.0125  # by this share a turn
-    # whose root's up axis stays above this, and who moves on evenly, is held upright; others are led to their moments
-    steady_above: Share = 0.5
-    focus: Annotated[float, Field(ge=1)] = 3.0  # how much more or less often than its weight says a clip is begun in
+    assist_start: Share = Field(default=0.7, description="First strength of the assist force, 0 to 1")
+    assist_steps: Positive = Field(
+        default=60.0, description="Control steps; the assist force of a clip weakens while its episodes last longer"
+    )
+    assist_rate: Share = Field(default=0.0125, description="Share by which it weakens per iteration")
+    steady_above: Share = Field(
+        default=0.5,
+        description=(
+            "Clips whose root's up axis stays above this and whose speed is steady get an "
+            "upright torque; others are pulled to the reference pose"
+        ),
+    )
+    focus: Annotated[float, Field(ge=1)] = Field(
+        default=3.0, description="Largest factor by which a clip starts episodes more or less often than its weight"
+    )
 
 
 class LeashConfig(Frozen):
     """How far from its clip a skill may move before its episode ends, and what coming nearer pays (pretrain/ase/leash.py)."""
 
-    length: Positive = 1.3  # root mean square over window features, in their spread over the clips
-    # samples: from here on to the moment that the world's clock points at, in the clip's own spread; null is never
-    timed_from: Annotated[int, Field(ge=0)] | None = None
-    liveliest: Positive | None = None  # timed: no clip's own spread counts for more than this; null: as wide as it is
-    grace: NotNegative = 2.0  # s to come near, after a change of skill
-    lag: NotNegative = 0.5  # s, timed: so long it may be too far at any other time
-    nearer_reward_weight: NotNegative = 5.0  # of a unit of the leash that a step brings it nearer
+    length: Positive = Field(
+        default=1.3,
+        description=(
+            "Tracking error at which an episode ends: root mean square over window features, "
+            "in units of their spread over the clips"
+        ),
+    )
+    timed_from: Annotated[int, Field(ge=0)] | None = Field(
+        default=None,
+        description=(
+            "Samples from which the error is measured at the reference phase, in units of the "
+            "clip's own spread, instead of to the nearest window. null: never"
+        ),
+    )
+    liveliest: Positive | None = Field(
+        default=None, description="Upper bound of a clip's own spread in that measure. null: none"
+    )
+    grace: NotNegative = Field(default=2.0, description="s after a change of latent in which the error may be larger")
+    lag: NotNegative = Field(
+        default=0.5,
+        description=("s for which the error may be larger at any other time, once it is measured at the phase"),
+    )
+    nearer_reward_weight: NotNegative = Field(
+        default=5.0, description="Weight of the decrease of the tracking error per step"
+    )
 
 
 class ImitationConfig(Frozen):
     """What being at the clip's moment pays, and aiming at the next costs who does not (pretrain/ase/imitation.py)."""
 
-    reward_weight: NotNegative = 0.0
-    reward_scale: Positive = 0.5  # root mean square over window features, in their spread over the clips
-    aim_weight: NotNegative = 0.0  # of aiming along the clip, held firmly; none below SILENT
-    pose_weight: NotNegative = 0.0  # of aiming further where a joint is short of the clip's pose
-    pose_from: Annotated[int, Field(ge=0)] = 0  # samples: up to here that weighs nothing
+    reward_weight: NotNegative = Field(default=0.0, description="Weight of the tracking reward")
+    reward_scale: Positive = Field(
+        default=0.5, description="Scale of the tracking error in that reward, in the clips' spread"
+    )
+    aim_weight: NotNegative = Field(
+        default=0.0, description="Weight of the cloning loss towards the reference action, while assisted"
+    )
+    pose_weight: NotNegative = Field(
+        default=0.0, description="Weight of the pose gradient: a joint behind the reference pose is moved towards it"
+    )
+    pose_from: Annotated[int, Field(ge=0)] = Field(default=0, description="Samples before which pose_weight is 0")
 
 
 class RecoveryConfig(Frozen):
     """Getting up, where there are clips that show it (pretrain/sim/falls.py)."""
 
-    patience: Positive = 4.0  # s; the clips take 3 and 3.8
-    protected_prob: Share = 0.05  # of episodes that a fall does not end at once
-    lying_prob: Share = 0.05  # of episodes that begin lying
-    lift_start: Share = 0.5  # strength of the hands that lead them up (pretrain/sim/lift.py)
-    lift_rate: Share = 0.0125  # by this share a turn they weaken
-    rise_reward_weight: NotNegative = 1.0
+    patience: Positive = Field(
+        default=4.0, description="s that a fallen character has to get up; the clips take 3 and 3.8"
+    )
+    protected_prob: Share = Field(default=0.05, description="Share of episodes that a fall does not end at once")
+    lying_prob: Share = Field(default=0.05, description="Share of episodes that begin lying")
+    lift_start: Share = Field(default=0.5, description="First strength of the get-up assist")
+    lift_rate: Share = Field(default=0.0125, description="Share by which it weakens per iteration")
+    rise_reward_weight: NotNegative = Field(default=1.0, description="Weight of the get-up reward")
 
 
 class RefineConfig(Frozen):
     """Putting right what is off each time a moment of a clip comes (pretrain/ase/refine.py)."""
 
-    correct: Annotated[int, Field(ge=0)] = 0  # samples in which the corrections are found; 0: not at all
-    learn: Count = 1_000_000  # samples in which the policy learns them
-    after: tuple[Count, ...] = ()  # so many samples of training, where there are more, and always after the last one
+    correct: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="Samples in which the corrections are found. 0: no refinement"
+    )
+    learn: Count = Field(default=1_000_000, description="Samples in which the policy learns them")
+    after: tuple[Count, ...] = Field(
+        default=(), description="Samples of training after which refinement runs, besides the end"
+    )
 
     @model_validator(mode="after")
     def _one_after_the_other(self) -> RefineConfig:
@@ -161,29 +236,39 @@ class RefineConfig(Frozen):
 class EvalConfig(Frozen):
     """Of the card that is published with the library (pretrain/evaluate.py)."""
 
-    episodes: Annotated[int, Field(ge=2)] = 1024  # of one alone there is no interval
-    seed: Seed = 1234
+    episodes: Annotated[int, Field(ge=2)] = Field(default=1024, description="Episodes of the skill card")
+    seed: Seed = Field(default=1234, description="Seed of all random draws")
 
 
 class PretrainConfig(Frozen):
     """A run. One turn of it is a rollout of `num_envs` worlds over `ppo.horizon` control steps, and the fits on it."""
 
-    name: Name = "humanoid"  # of the published library
-    character: str = "humanoid"  # of pretrain/characters/character.py
-    motions: str = "locomotion"  # a bundled recipe, or a path to one
-    engine: str = "mujoco"  # of pretrain/sim/backend.py
-    threads: Annotated[int, Field(ge=0)] = 0  # 0: every core
-    seed: Seed = 0
-    num_envs: Count = 1024  # worlds simulated at once
-    episode_length: Seconds = 10.0
-    num_disc_obs_steps: Annotated[int, Field(ge=2)] = 3  # frames of a style window, a control step apart
-    samples: Count = 16_000_000  # control steps, summed over the worlds; refining comes on top (`spent`)
-    checkpoint_interval: Positive = 60.0  # s
-    milestone_interval: Count = 2_000_000  # samples; what is kept there, benchmarks.learning measures
-    # folder that holds the runs; $REPERTOIRE_RUNS, or what skills_store/places.py has for them
-    runs: str = Field(default_factory=lambda: str(places.runs()))
-    store: str = ""  # "" is $REPERTOIRE_STORE, or what skills_store/places.py has for it
-    publish: bool = True
+    name: Name = Field(default="humanoid", description="Name of the published library")
+    character: str = Field(default="humanoid", description="Name in pretrain/characters/character.py")
+    motions: str = Field(default="locomotion", description="A bundled recipe, or the path of one")
+    engine: str = Field(default="mujoco", description="Name in pretrain/sim/backend.py")
+    threads: Annotated[int, Field(ge=0)] = Field(default=0, description="0: all that the process may use")
+    seed: Seed = Field(default=0, description="Seed of all random draws")
+    num_envs: Count = Field(default=1024, description="Worlds simulated at once")
+    episode_length: Seconds = Field(default=10.0, description="s")
+    num_disc_obs_steps: Annotated[int, Field(ge=2)] = Field(
+        default=3, description="Frames of a style window, a control step apart"
+    )
+    samples: Count = Field(
+        default=16_000_000, description="Control steps summed over the worlds; refinement comes on top"
+    )
+    checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
+    milestone_interval: Count = Field(
+        default=2_000_000, description="Samples between the milestones that are kept for benchmarks.learning"
+    )
+    runs: str = Field(
+        default_factory=lambda: str(places.runs()),
+        description=("Folder of training runs; default $REPERTOIRE_RUNS, else as in skills_store/places.py"),
+    )
+    store: str = Field(
+        default="", description="Skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py"
+    )
+    publish: bool = Field(default=True, description="Publish to the store at the end")
     latent: LatentConfig = LatentConfig()
     ppo: PPOConfig = PPOConfig()
     disc: DiscConfig = DiscConfig()

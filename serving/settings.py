@@ -32,36 +32,53 @@ def stocked_root() -> Path:
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="REPERTOIRE_", env_ignore_empty=True, frozen=True)
 
-    store: str | Path = Field(default_factory=stocked_root)  # a folder, or s3://...
-    skill: str = "humanoid@latest"  # answers requests that name none; its presence is readiness
-    device: Device = "cpu"
+    store: str | Path = Field(default_factory=stocked_root, description="Skill store: a folder, or s3://...")
+    skill: str = Field(
+        default="humanoid@latest",
+        description="Library that answers requests which name none; its presence is readiness",
+    )
+    device: Device = Field(default="cpu", description="cpu or cuda")
 
-    host: str = "127.0.0.1"
-    port: int = Field(default=8000, ge=0, le=65535)  # 0: any free one
-    workers: int = Field(default=1, gt=0)  # processes that share the port
-    tls_cert: Path | None = None  # PEM; with tls_key, https
-    tls_key: Path | None = None
-    keys: Path | None = None  # made by `python -m serving.keys`; needed beyond the loopback address
+    host: str = Field(
+        default="127.0.0.1", description="Address or name to listen on; beyond the loopback keys are needed"
+    )
+    port: int = Field(default=8000, ge=0, le=65535, description="0: any free one")
+    workers: int = Field(default=1, gt=0, description="Processes that share the port")
+    tls_cert: Path | None = Field(default=None, description="PEM file; together with tls_key")
+    tls_key: Path | None = Field(default=None, description="PEM file; together with tls_cert")
+    keys: Path | None = Field(default=None, description="Key file, made by `python -m serving.keys`")
 
-    allowed_hosts: Names = ()  # `Host` names; by default any with keys, else those of the loopback; *: any
-    allowed_origins: Names = ()  # of pages that may use the service, besides its own; *: any
-    root_path: str = ""  # the path under which a proxy publishes the service: /rep
-    trusted_proxies: Names = ("127.0.0.1", "::1")  # addresses whose X-Forwarded-Prefix is believed
+    allowed_hosts: Names = Field(
+        default=(), description="`Host` names; default: any with keys, else those of the loopback. *: any"
+    )
+    allowed_origins: Names = Field(
+        default=(), description="Origins of pages that may use the service, besides its own. *: any"
+    )
+    root_path: str = Field(default="", description="Path under which a proxy publishes the service, as /rep")
+    trusted_proxies: Names = Field(
+        default=("127.0.0.1", "::1"), description="Addresses whose X-Forwarded-Prefix is believed"
+    )
 
-    refresh: float = Field(default=0.5, gt=0)  # s between two looks at the store: how late a moved alias may be
-    drain: float = Field(default=1.0, ge=0)  # s after SIGTERM in which /readyz says 503 and requests are still taken
-    max_memory: int = Field(default=2**30, gt=0)  # bytes of graphs kept open, of skills and of controllers each
-    threads: int = Field(default_factory=lambda: os.cpu_count() or 1, gt=0)  # for long batches and files, per worker
+    refresh: float = Field(default=0.5, gt=0, description="s between two looks at the store")
+    drain: float = Field(
+        default=1.0, ge=0, description="s after SIGTERM in which /readyz answers 503 and requests are still taken"
+    )
+    max_memory: int = Field(default=2**30, gt=0, description="bytes of open graphs, of skills and of controllers each")
+    threads: int = Field(
+        default_factory=lambda: os.cpu_count() or 1, gt=0, description="Threads for long batches and files, per worker"
+    )
 
-    rate: float | None = Field(default=None, gt=0)  # requests/s of a key that has no rate of its own
-    max_waiting: int = Field(default=4096, gt=0)  # rows that may wait for a graph; beyond it, 503
-    max_connections: int = Field(default=2048, gt=0)  # per worker
-    request_timeout: float = Field(default=30.0, gt=0)  # s for a request to arrive; then its connection is closed
-    keep_alive: int = Field(default=75, gt=0)  # s after which an idle connection is closed
-    max_rows: int = Field(default=1024, gt=0)  # in one /act or decision
-    max_frames: int = Field(default=18_000, gt=0)  # in one /encode: ten minutes at 30 Hz
-    max_body: int = Field(default=32 * 2**20, gt=0)  # bytes
-    access_log: bool = False  # a line per request costs throughput
+    rate: float | None = Field(default=None, gt=0, description="requests/s of a key that has no rate of its own")
+    max_waiting: int = Field(default=4096, gt=0, description="Rows that may wait for a graph; beyond it, 503")
+    max_connections: int = Field(default=2048, gt=0, description="Connections per worker; beyond it, 503")
+    request_timeout: float = Field(
+        default=30.0, gt=0, description="s for a request to arrive; then its connection is closed"
+    )
+    keep_alive: int = Field(default=75, gt=0, description="s after which an idle connection is closed")
+    max_rows: int = Field(default=1024, gt=0, description="Rows in one /act or decision")
+    max_frames: int = Field(default=18_000, gt=0, description="Frames in one /encode; 18,000 are ten minutes at 30 Hz")
+    max_body: int = Field(default=32 * 2**20, gt=0, description="bytes of a body, compressed or not")
+    access_log: bool = Field(default=False, description="Write a line per request, which costs throughput")
 
     @field_validator("allowed_hosts", "allowed_origins", "trusted_proxies", mode="before")
     @classmethod
