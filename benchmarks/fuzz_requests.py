@@ -23,7 +23,7 @@ from typing import Any
 import httpx
 
 from benchmarks.random_requests import Generator, Request
-from pretrain.cli import options, whole
+from pretrain.cli import options, program, whole
 from serving.app import make_gateway
 from serving.settings import Settings
 from serving.wire.problems import CODES
@@ -186,4 +186,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(program(main, lambda: str(__doc__)))

@@ -1,6 +1,10 @@
-"""How skills come about: the card of each run's milestones against samples and seconds, median and range over the runs.
+"""Learning curves: the card of each run's milestones against samples and seconds, median and range over the runs.
 
 python -m benchmarks.learning runs/humanoid-1a2b3c4d runs/humanoid-5e6f7a8b out=learning/
+
+keys:
+  out=           folder of tables and plots; default: below the folder of cards
+  episodes=256   episodes of each card
 """
 
 from __future__ import annotations
@@ -161,4 +165,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(program(main))
+    sys.exit(program(main, lambda: str(__doc__)))

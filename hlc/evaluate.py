@@ -1,6 +1,13 @@
-"""The card of a published controller: what it earns, and how near it comes, beside random skills on the same seeds.
+"""The card of a published controller: returns and distances, beside random skills on the same seeds.
 
 python -m hlc.evaluate controller=reach@latest
+
+keys:
+  controller=reach@latest   reference of the controller
+  store=                    skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py
+  episodes=512              episodes of each policy
+  seed=4321                 seed of all random draws
+  json=false                print one JSON object
 """
 
 from __future__ import annotations
@@ -142,4 +149,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(program(main))
+    sys.exit(program(main, lambda: str(__doc__)))

@@ -19,7 +19,7 @@ from hlc.goals import Goals
 from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
-from pretrain.cli import command, program
+from pretrain.cli import command, describe_config, program
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.loop import LoopConfig, Objective
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
@@ -164,4 +164,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(program(main))
+    sys.exit(program(main, lambda: describe_config(HlcConfig, "hlc.conf", __doc__)))

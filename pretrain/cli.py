@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import resources
 from io import TextIOWrapper
@@ -14,6 +16,7 @@ from typing import Any, TypeVar
 
 from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -30,6 +33,8 @@ NEAR = 4  # keys shown for one that does not exist
 VALUES = "a number, true, false, null, a word, or a list as [256,256]"  # of keys that are not text
 
 LINE = 200  # letters of Hydra's reason
+HELP = ("-h", "--help")
+MULTIRUN = ("-m", "--multirun")
 
 
 class ConfigError(ValueError):
@@ -67,9 +72,18 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
 
 
 def command(run: Callable[[Config], int], kind: type[Config], module: str, arguments: Sequence[str]) -> int:
-    """The exit status of `run` with the configuration that `arguments` ask for; what is wrong is one line on stderr."""
+    """The exit status of `run` with the configuration of `arguments`; an error is one line on stderr.
+
+    With `-m` or `--multirun`, as in Hydra, keys with several values (`seed=1,2,3`) give one run after the other. The
+    first status that is not 0 ends the sweep.
+    """
     try:
-        return run(load_config(kind, module, arguments))
+        sweep = [argument for argument in arguments if argument not in MULTIRUN]
+        for overrides in expand_sweep(sweep) if len(sweep) < len(arguments) else [sweep]:
+            status = run(load_config(kind, module, overrides))
+            if status:
+                return status
+        return 0
     except (StoreError, KeyError, ValueError, RuntimeError, OSError) as error:
         message = error.args[0] if isinstance(error, KeyError) else error
         print(f"{type(error).__name__}: {message}", file=sys.stderr)
@@ -79,11 +93,68 @@ def command(run: Callable[[Config], int], kind: type[Config], module: str, argum
         return 130
 
 
-def program(main: Callable[[list[str]], int]) -> int:
-    """The exit status of `main` with what was typed. Letters that the terminal lacks, as of a folder, are escaped."""
+def program(main: Callable[[list[str]], int], help_text: Callable[[], str]) -> int:
+    """The exit status of `main` with the arguments of this process, or `help_text` for --help.
+
+    Letters that the terminal lacks, as of a folder, are escaped.
+    """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    return main(sys.argv[1:])
+    if not any(argument in HELP for argument in sys.argv[1:]):
+        return main(sys.argv[1:])
+    with suppress(BrokenPipeError):  # `... --help | head`
+        print(help_text(), flush=True)
+    return 0
+
+
+def expand_sweep(overrides: Sequence[str]) -> list[list[str]]:
+    """One list of overrides for each combination of the swept values, in Hydra's grammar.
+
+    What that grammar cannot read stays as it is: it is text, or `load_config` says what is wrong with it.
+    """
+    choices = [_expand(override) for override in overrides]
+    return [list(chosen) for chosen in itertools.product(*choices)]
+
+
+def _expand(override: str) -> list[str]:
+    try:
+        parsed = OverridesParser.create().parse_override(override)
+    except HydraException:
+        return [override]
+    if not parsed.is_sweep_override():
+        return [override]
+    return [f"{parsed.get_key_element()}={value}" for value in parsed.sweep_string_iterator()]
+
+
+def describe_config(kind: type[BaseModel], module: str, usage: str | None) -> str:
+    """The help of a program: how it is called, the choices of each group, and every key with default and meaning."""
+    groups = [f"  {group}=NAME  one of: {', '.join(_choices(module, group))}" for group in sorted(_groups(module))]
+    keys = [_describe_key(key, *found) for key, found in _fields(kind).items()]
+    sweep = "With -m, several values of a key (seed=1,2,3) are run one after the other."
+    return "\n".join([(usage or "").strip(), "", sweep, "", "groups:", *groups, "", "keys:", *keys])
+
+
+def _choices(module: str, group: str) -> list[str]:
+    files = resources.files(module).joinpath(group).iterdir()
+    return sorted(entry.name.removesuffix(".yaml") for entry in files if entry.name.endswith(".yaml"))
+
+
+def _fields(kind: type[BaseModel], prefix: str = "") -> dict[str, tuple[object, str]]:
+    """Every key by its dotted name, with default and description."""
+    found: dict[str, tuple[object, str]] = {}
+    for name, field in kind.model_fields.items():
+        inner: Any = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            found |= _fields(inner, f"{prefix}{name}.")
+        else:
+            default = field.get_default(call_default_factory=True, validated_data={})
+            found[prefix + name] = (default, field.description or "")
+    return found
+
+
+def _describe_key(key: str, default: object, description: str) -> str:
+    shown = "null" if default is None else list(default) if isinstance(default, tuple) else default
+    return f"  {f'{key}={shown}':<44} {description}"
 
 
 def options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str]:

@@ -1,12 +1,18 @@
-"""The skill card of a published library: what it can do, measured on the very graphs that are served.
+"""The skill card of a published library, measured on the graphs that are served.
 
 python -m pretrain.evaluate skill=humanoid@latest       printed, and as card.json, CARD.md and pictures in cards/humanoid@1
 python -m pretrain.evaluate humanoid@1 humanoid@2       side by side, a folder each
 python -m pretrain.evaluate humanoid@1 motions=all      by other clips than those it learned from
-store= episodes= seed= json=true                        where from, under what, and as what
-out=FOLDER                                              written there; nowhere by an empty out=. Without it, where
-                                                        skills_store/places.py says, and what of motions, episodes and
-                                                        seed is not the usual is in the folder's name
+
+keys:
+  skill=humanoid@latest   reference of the library, where none is given by itself
+  store=                  skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py
+  motions=                recipe of the clips; default: those of the library
+  episodes=1024           episodes under random skills
+  seed=1234               seed of all random draws
+  json=false              print one JSON object
+  out=                    folder; empty: write nothing. Default: as in skills_store/places.py; the folder's name
+                          has what of motions, episodes and seed is not the default
 """
 
 from __future__ import annotations
@@ -219,4 +225,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(program(main))
+    sys.exit(program(main, lambda: str(__doc__)))

@@ -1,8 +1,14 @@
-"""A library's policy in int8, published as the library's next version: measured beside the float one, refused if it loses.
+"""The policy of a library in int8, published as its next version if it loses little against the float one.
 
 python -m pretrain.quantize humanoid@1
 
-The encoder and the style graph stay as they are: they are not asked 30 times a second.
+The encoder and the style graph stay as they are: no control loop runs them.
+
+keys:
+  store=          skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py
+  episodes=1024   episodes of each measurement
+  seed=1234       seed of all random draws
+  force=false     publish although a measure got worse
 """
 
 from __future__ import annotations
@@ -169,4 +175,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(program(main))
+    sys.exit(program(main, lambda: str(__doc__)))

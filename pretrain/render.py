@@ -1,6 +1,12 @@
-"""A skill as a picture: frames of one rollout of a published library, side by side.
+"""Pictures of skills: frames of one rollout of a published library, side by side, a row a clip.
 
-python -m pretrain.render skill=humanoid@latest clips=walk,run,turn_left1 out=skills.png   (its first four without clips)
+python -m pretrain.render skill=humanoid@latest clips=walk,run,turn_left1 out=skills.png
+
+keys:
+  skill=humanoid@latest   reference of the library
+  store=                  skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py
+  clips=                  names of training clips, separated by commas; default: the first four
+  out=                    a .png; default: below the folder of cards
 """
 
 from __future__ import annotations
@@ -132,4 +138,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(program(main))
+    sys.exit(program(main, lambda: str(__doc__)))

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from pretrain.ase.refine import Corrected, Refinement
 from pretrain.assembly import SkillTraining, adapt, build, warm_up
-from pretrain.cli import command, program
+from pretrain.cli import command, describe_config, program
 from pretrain.config import PretrainConfig
 from pretrain.publishing.publish import publish
 from pretrain.rl import checkpoint
@@ -177,4 +177,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(program(main))
+    sys.exit(program(main, lambda: describe_config(PretrainConfig, "pretrain.conf", __doc__)))

@@ -8,9 +8,10 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from types import FrameType
 
@@ -33,10 +34,15 @@ from skills_store.store import BUNDLED
 
 log = logging.getLogger("repertoire.serving")
 Sockets = list[socket.socket]
+HELP = ("-h", "--help")
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
+    if any(argument in HELP for argument in arguments):
+        print(describe_settings())
+        return 0
     try:
+        set_environment(arguments)
         settings = Settings()
         gateway = make_worker_gateway()  # made here in any case: what is wrong with store or keys is printed once
         sockets = listen(settings.host, settings.port)
@@ -131,6 +137,28 @@ def make_config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
     )
 
 
+def set_environment(arguments: Sequence[str]) -> None:
+    """`port=8001` stands for REPERTOIRE_PORT=8001, which worker processes inherit. Raises ValueError."""
+    for argument in arguments:
+        key, separator, value = argument.partition("=")
+        if not separator or key not in Settings.model_fields:
+            near = get_close_matches(key, Settings.model_fields) or list(Settings.model_fields)
+            raise ValueError(
+                f"unknown setting {ascii(argument)[1:-1][:80]}; expected key=value with one of: {', '.join(near)}"
+            )
+        os.environ[f"REPERTOIRE_{key.upper()}"] = value
+
+
+def describe_settings() -> str:
+    """Every setting with its default and meaning."""
+    lines = [str(__doc__), "Each setting is given as KEY=VALUE, or in the environment as REPERTOIRE_KEY:", ""]
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default_factory is not None else field.default
+        shown = ",".join(default) if isinstance(default, tuple) else "" if default is None else default
+        lines.append(f"  {f'{name}={shown}':<36} {field.description}")
+    return "\n".join(lines)
+
+
 def describe(error: ValidationError) -> str:
     """The first thing wrong with the settings, in one line."""
     first = error.errors()[0]
@@ -163,4 +191,4 @@ def _fail(reason: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hlc.config import HlcConfig
-from pretrain.cli import ConfigError, command, load_config, near, options, parted
+from pretrain.cli import ConfigError, command, describe_config, expand_sweep, load_config, near, options, parted
 from pretrain.config import PretrainConfig
 from pretrain.motion.recipe import load_recipe
 from pretrain.rl.run_folder import claimed
@@ -149,3 +151,53 @@ def test_a_path_with_an_equals_sign_is_no_option() -> None:
 def test_near_is_alike_as_a_whole_or_behind_the_last_dot() -> None:
     assert near("lr", ["ppo.lr", "enc.lr", "name"]) == ["ppo.lr", "enc.lr"]
     assert near("quite.other", ["ppo.lr", "name"]) == []
+
+
+PROGRAMS = (
+    "pretrain.train",
+    "pretrain.evaluate",
+    "pretrain.render",
+    "pretrain.quantize",
+    "hlc.train",
+    "hlc.evaluate",
+    "serving",
+    "serving.keys",
+    "skills_store",
+    "skills_store.repertoire",
+)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_program_describes_itself(program):
+    command = [sys.executable, "-m", program, "--help"]
+    run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    assert len(run.stdout.splitlines()) > 5
+
+
+@pytest.mark.parametrize(("kind", "module"), [(PretrainConfig, "pretrain.conf"), (HlcConfig, "hlc.conf")])
+def test_the_help_describes_every_key(kind, module):
+    lines = describe_config(kind, module, "usage").splitlines()
+    keys = {line.strip().partition("=")[0]: line for line in lines[lines.index("keys:") + 1 :]}
+    for name in kind.model_fields:
+        assert any(key == name or key.startswith(f"{name}.") for key in keys)
+    for line in keys.values():
+        assert len(line.split("  ")[-1].strip()) > 0, line
+
+
+def test_a_sweep_is_every_combination_and_text_stays():
+    swept = expand_sweep(["preset=toy", "seed=1,2", "ppo.lr=0.0001,0.0003", "motions=/a b/c=1.yaml"])
+    assert len(swept) == 4
+    assert swept[0] == ["preset=toy", "seed=1", "ppo.lr=0.0001", "motions=/a b/c=1.yaml"]
+    assert [one[1] for one in swept] == ["seed=1", "seed=1", "seed=2", "seed=2"]
+
+
+def test_a_sweep_runs_in_order_and_stops_at_the_first_failure():
+    seeds: list[int] = []
+
+    def run(cfg: PretrainConfig) -> int:
+        seeds.append(cfg.seed)
+        return 1 if cfg.seed == 2 else 0
+
+    assert command(run, PretrainConfig, "pretrain.conf", ["-m", "seed=1,2,3"]) == 1
+    assert seeds == [1, 2]

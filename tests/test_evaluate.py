@@ -180,7 +180,7 @@ def test_what_can_be_learned_from_a_dataset_is_in_its_digest(material):
     ("argument", "said"),
     [
         ("nosuch", "humanoid"),
-        ("skil=x", "skill, store"),
+        ("skil=x", "there are: skill"),
         ("episodes=many", "episodes=many"),
         ("episodes=1", "at least 2"),
         (f"episodes={'9' * 5000}", "at least 2 and below 2^63"),

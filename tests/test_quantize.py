@@ -95,7 +95,7 @@ def test_one_that_loses_more_than_a_hundredth_is_refused(made):
         (["humanoid@1", "humanoid@2"], "got humanoid@1, humanoid@2"),
         (["nosuch@1"], "humanoid"),
         (["humanoid@1", "episodes=1"], "at least 2"),
-        (["humanoid@1", "forse=true"], "store, episodes, seed, force"),
+        (["humanoid@1", "forse=true"], "there are: force"),
     ],
 )
 def test_a_wrong_argument_is_one_line_that_says_what_is_wanted(arguments, said, capsys):

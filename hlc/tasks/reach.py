@@ -31,11 +31,13 @@ class Reach(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    distance_max: Positive = 1.0  # m, half the side of the box, along and across the heading
-    height_min: Positive = 0.7  # m above the ground
-    height_max: Positive = 1.2
-    goal_time_min: Positive = 5 / 3  # s
-    goal_time_max: Positive = 10 / 3  # s
+    distance_max: Positive = Field(
+        default=1.0, description="m; half the side of the box of targets, along and across the heading"
+    )
+    height_min: Positive = Field(default=0.7, description="m; lowest target above the ground")
+    height_max: Positive = Field(default=1.2, description="m; highest target above the ground")
+    goal_time_min: Positive = Field(default=5 / 3, description="s; shortest time for which a target stays")
+    goal_time_max: Positive = Field(default=10 / 3, description="s; longest time for which a target stays")
 
     @model_validator(mode="after")
     def _ranges_are_ordered(self) -> Reach:

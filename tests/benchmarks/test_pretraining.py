@@ -17,7 +17,7 @@ def test_no_rounds_are_refused(asked, said, capsys, monkeypatch):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("asked", "said"), [("wat=3", "Could not override 'wat'"), ("motions=swimming", "locomotion")])
+@pytest.mark.parametrize(("asked", "said"), [("wat=3", "unknown key wat"), ("motions=swimming", "locomotion")])
 def test_what_there_is_not_is_named(asked, said, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["pretraining", asked])
     assert pretraining.main() == 2

@@ -8,7 +8,7 @@ from socket import socket
 import pytest
 import uvicorn
 
-from serving.__main__ import _skills, main
+from serving.__main__ import _skills, main, set_environment
 from serving.settings import Settings
 from skills_store.store import BUNDLED, Store
 from tests import tiny
@@ -63,3 +63,17 @@ def test_a_store_that_is_named_is_served_empty_as_it_is(
     monkeypatch.setenv("REPERTOIRE_STORE", str(tmp_path / "named"))
     assert Settings().store == str(tmp_path / "named")
     assert "has no skills" in _skills(Settings())
+
+
+def test_settings_are_given_as_key_value_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPERTOIRE_PORT", "1")
+    set_environment(["port=8123", "allowed_hosts=a.example,b.example"])
+    settings = Settings()
+    assert (settings.port, settings.allowed_hosts) == (8123, ("a.example", "b.example"))
+    monkeypatch.delenv("REPERTOIRE_ALLOWED_HOSTS")
+
+
+@pytest.mark.parametrize(("argument", "near"), [("prt=1", "port"), ("--port", "expected key=value"), ("x", "host")])
+def test_an_unknown_setting_names_those_near_it(argument: str, near: str) -> None:
+    with pytest.raises(ValueError, match=near):
+        set_environment([argument])
