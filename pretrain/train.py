@@ -169,6 +169,7 @@ def follow_through(cfg: PretrainConfig, material: Material, folder: Path, store:
     version = publish(cfg, material, training, folder, store)
     minutes = (time.monotonic() - began) / 60
     print(f"published {version.ref} ({version.digest[:19]}) after {minutes:.1f} min", flush=True)
+    print(f"next: make serve, or make hlc TASK=reach ARGS=skill={version.ref}", flush=True)
     return 0
 
 

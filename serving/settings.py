@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from serving.access.origins import normalize_origin
 from serving.access.root_path import PREFIX
 from skills_store.errors import StoreError
+from skills_store.processors import count_processors
 from skills_store.session import Device
 from skills_store.store import BUNDLED, Store, default_root
 
@@ -65,7 +66,7 @@ class Settings(BaseSettings):
     )
     max_memory: int = Field(default=2**30, gt=0, description="bytes of open graphs, of skills and of controllers each")
     threads: int = Field(
-        default_factory=lambda: os.cpu_count() or 1, gt=0, description="Threads for long batches and files, per worker"
+        default_factory=count_processors, gt=0, description="Threads for long batches and files, per worker"
     )
 
     rate: float | None = Field(default=None, gt=0, description="requests/s of a key that has no rate of its own")

@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion import fetch
 from pretrain.motion.clip import ClipError, MotionClip
-from pretrain.motion.importers import read_clip
+from pretrain.motion.importers import FORMATS, read_clip
 from pretrain.motion.warnings import doubts, impossible
 from skills_store import places
 
@@ -151,7 +151,7 @@ def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
     bundled = motion.file.startswith(PYBULLET)
     path = fetch.fetched(places.clips()) / motion.file.removeprefix(PYBULLET) if bundled else folder / motion.file
     if not path.is_file():
-        there = ", ".join(sorted(p.name for p in path.parent.glob("*.txt"))) or "no clips"
+        there = ", ".join(sorted(p.name for p in path.parent.glob("*") if p.suffix in FORMATS)) or "no clips"
         raise ClipError(f"{path}: no such clip; in that folder: {there}")
     data = path.read_bytes()
     clip = read_clip(data, path.name, skeleton, motion.low_pass)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 from importlib import metadata
@@ -12,6 +11,7 @@ from typing import Any
 from pretrain.motion.recipe import Dataset
 from skills_store import places
 from skills_store.manifest import Clip, Lineage
+from skills_store.processors import count_processors
 
 PACKAGES = ("torch", "mujoco", "numpy", "onnx", "onnxruntime")
 
@@ -30,7 +30,7 @@ def lineage(config: dict[str, Any], seed: int, dataset: Dataset) -> Lineage:
         git_commit=commit,
         git_dirty=bool(_git("status", "--porcelain")) if commit else None,
         packages={name: metadata.version(name) for name in PACKAGES},
-        hardware=f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
+        hardware=f"{_processor()}, {count_processors()} cores, {platform.system()}",
     )
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from pretrain.characters.character import Character
 from pretrain.characters.state import CharacterState
+from skills_store.processors import count_processors
 
 
 class Backend(Protocol):
@@ -44,10 +45,10 @@ class Backend(Protocol):
 
 
 def make_backend(engine: str, character: Character, num_envs: int, threads: int = 0) -> Backend:
-    """The engine called `engine`; KeyError lists what exists. `threads` 0 means every core."""
+    """The engine called `engine`; KeyError lists what exists. `threads` 0 means all that the process may use."""
     if engine not in ENGINES:
         raise KeyError(f"no engine {engine!r}; there are: {', '.join(ENGINES)}")
-    return ENGINES[engine](character, num_envs, threads)
+    return ENGINES[engine](character, num_envs, threads or count_processors())
 
 
 def _mujoco(character: Character, num_envs: int, threads: int) -> Backend:

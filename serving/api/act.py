@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from serving.api.interpolate import latent
 from serving.models.service import Service
 from serving.models.skills import ServedSkill
 from serving.wire import rows
@@ -17,9 +18,10 @@ async def act(service: Service, fields: object) -> dict[str, Any]:
     """Joint targets for a state and a skill z; a batch for a batch."""
     asked = validated(ActRequest, fields)
     skill = await service.skill(asked.skill)
-    state, z = rows.read(asked.state, skill.forms["state"]), rows.read(asked.z, skill.forms["z"])
-    rows.paired(state, z, ("state", "z"))
-    on_sphere, moved = rows.directions(z, "z", strict=bool(asked.strict))
+    state = rows.read(asked.state, skill.forms["state"])
+    named = isinstance(asked.z, str)
+    z = rows.Rows(latent(asked.z, "z", skill)[None], True) if named else rows.read(asked.z, skill.forms["z"])
+    on_sphere, moved = rows.directions(rows.broadcast(z, state, ("z", "state")), "z", strict=bool(asked.strict))
     targets = await skill.policy.submit(state.array, on_sphere)
     if asked.seed is not None:
         targets = sampled(skill, targets, asked.seed)
@@ -30,8 +32,8 @@ async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
     """The controller's z for a state and a goal, and the joint targets that its own skill library gives for it."""
     asked = validated(DecideRequest, fields)
     served = await service.controller(name)
-    state, goal = rows.read(asked.state, served.forms["state"]), rows.read(asked.goal, served.forms["goal"])
-    rows.paired(state, goal, ("state", "goal"))
+    state = rows.read(asked.state, served.forms["state"])
+    goal = rows.broadcast(rows.read(asked.goal, served.forms["goal"]), state, ("goal", "state"))
     z = await served.chooses.submit(state.array, goal.array)
     targets = await served.skill.policy.submit(state.array, z)
     answer = {"z": in_kind(z, state.one), "targets": in_kind(targets, state.one)}

@@ -170,7 +170,7 @@ def _skill(service: Service, model: str, graph: str, served: ServedSkill) -> Mod
 
     async def policy(given: dict[str, np.ndarray]) -> np.ndarray:
         state, z = _rows(given["state"], served.forms["state"]), _rows(given["z"], served.forms["z"])
-        rows.paired(state, z, ("state", "z"))
+        z = rows.broadcast(z, state, ("z", "state"))
         return await served.policy.submit(state.array, rows.directions(z, "z", strict=False)[0])
 
     async def of_windows(given: dict[str, np.ndarray]) -> np.ndarray:
@@ -187,7 +187,7 @@ def _controller(model: str, graph: str, served: ServedController) -> Model:
 
     async def decide(given: dict[str, np.ndarray]) -> np.ndarray:
         state, goal = _rows(given["state"], served.forms["state"]), _rows(given["goal"], served.forms["goal"])
-        rows.paired(state, goal, ("state", "goal"))
+        goal = rows.broadcast(goal, state, ("goal", "state"))
         return await served.chooses.submit(state.array, goal.array)
 
     return Model(model, served.version, graphs[graph], decide)

@@ -58,9 +58,13 @@ class Call(Generic[T]):
     how: dict[str, Any] = field(default_factory=dict)  # httpx's own arguments
 
 
-def act(state: ArrayLike, z: ArrayLike, skill: str | None, seed: int | None, strict: bool) -> Call[Array]:
+def act(state: ArrayLike, z: ArrayLike | str, skill: str | None, seed: int | None, strict: bool) -> Call[Array]:
     others = {"skill": skill, "seed": seed, "strict": strict or None}
-    return Call("POST", "/act", lambda answer: _tensors(answer)["targets"], _raw({"state": state, "z": z}, others))
+    if isinstance(z, str):
+        body = _raw({"state": state}, others | {"z": z})
+    else:
+        body = _raw({"state": state, "z": z}, others)
+    return Call("POST", "/act", lambda answer: _tensors(answer)["targets"], body)
 
 
 def decide(controller: str, state: ArrayLike, goal: ArrayLike) -> Call[Decision]:

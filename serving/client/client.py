@@ -57,13 +57,13 @@ class Client:
     def act(
         self,
         state: ArrayLike,
-        z: ArrayLike,
+        z: ArrayLike | str,
         skill: str | None = None,
         *,
         seed: int | None = None,
         strict: bool = False,
     ) -> Array:
-        """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). With a seed, sampled."""
+        """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training clip. With a seed, sampled."""
         return self._made(calls.act(state, z, skill, seed, strict))
 
     def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:
@@ -133,13 +133,13 @@ class AsyncClient:
     async def act(
         self,
         state: ArrayLike,
-        z: ArrayLike,
+        z: ArrayLike | str,
         skill: str | None = None,
         *,
         seed: int | None = None,
         strict: bool = False,
     ) -> Array:
-        """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). With a seed, sampled."""
+        """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training clip. With a seed, sampled."""
         return await self._made(calls.act(state, z, skill, seed, strict))
 
     async def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:

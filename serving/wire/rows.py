@@ -80,16 +80,16 @@ def read_frames(value: object, form: Form) -> np.ndarray:
     return rows.array
 
 
-def paired(first: Rows, second: Rows, names: tuple[str, str]) -> None:
-    """No broadcasting: a batch of states goes with exactly as many skills, each written out."""
-    if first.one != second.one or len(first) != len(second):
-        a, b = ("one row" if rows.one else f"a batch of {len(rows)}" for rows in (first, second))
-        raise invalid(
-            "batch_mismatch",
-            f"{names[0]} is {a}, {names[1]} is {b}",
-            names[1],
-            "one row each, or two batches of the same length",
-        )
+def broadcast(rows: Rows, to: Rows, names: tuple[str, str]) -> Rows:
+    """`rows` as many as `to`: one row is repeated, any other number must be the same. `names` are those of the fields."""
+    if rows.one == to.one and len(rows) == len(to):
+        return rows
+    if rows.one:
+        return Rows(np.repeat(rows.array, len(to), axis=0), to.one)
+    expected = "one row" if to.one else f"one row, or a batch of {len(to)}"
+    shown = "one row" if to.one else f"a batch of {len(to)}"
+    message = f"{names[0]} is a batch of {len(rows)}, {names[1]} is {shown}"
+    raise invalid("batch_mismatch", message, names[0], expected)
 
 
 def directions(rows: Rows, field: str, strict: bool) -> tuple[np.ndarray, bool]:

@@ -53,7 +53,9 @@ class ActRequest(Wire):
     state: SkipValidation[Row | Batch | Parts] = Field(
         description="[S], [B, S], or an object of named parts: SI units, world frame, quaternions wxyz. See GET /skills"
     )
-    z: SkipValidation[Row | Batch] = Field(description="[D] or [B, D]: the skill, on the unit sphere")
+    z: SkipValidation[Row | Batch | str] = Field(
+        description="[D] or [B, D] on the unit sphere, or the name of a training clip; one z counts for a whole batch"
+    )
     strict: bool | None = Field(
         default=False,
         strict=True,

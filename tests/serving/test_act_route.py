@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from serving.client import Client
 from skills_store.library import Controller, SkillLibrary
 from skills_store.manifest import Action
 from tests.serving.local import floats, goal_rows, problem, skill_rows, state_rows
@@ -123,3 +124,28 @@ def test_a_z_off_the_sphere_is_brought_there_and_said(service, library):
     near = {"state": state.tolist(), "z": (1.001 * z).tolist(), "strict": True}
     assert service.post("/act", json=near).json()["z_normalised"] is False
     problem(service.post("/act", json=ask | {"z": [z[0].tolist(), [0.0] * 8]}), 422, "not_a_direction", "z[1]")
+
+
+def test_a_clips_name_stands_for_its_z(service):
+    z = service.get("/skills/humanoid/latents").json()["latents"]["walk"]
+    state = state_rows(3).tolist()
+    named = service.post("/act", json={"state": state, "z": "walk"})
+    assert named.json()["targets"] == service.post("/act", json={"state": state, "z": [z] * 3}).json()["targets"]
+    answer = problem(service.post("/act", json={"state": state, "z": "0walk"}), 404, "unknown_clip", "z")
+    assert "walk" in answer["message"]
+
+
+def test_one_z_counts_for_a_whole_batch(service):
+    state, z = state_rows(3).tolist(), skill_rows(1)[0].tolist()
+    one = service.post("/act", json={"state": state, "z": z})
+    assert one.json()["targets"] == service.post("/act", json={"state": state, "z": [z] * 3}).json()["targets"]
+    goal = goal_rows(1)[0].tolist()
+    path = "/controllers/reach/act"
+    one = service.post(path, json={"state": state, "goal": goal})
+    assert one.json()["z"] == service.post(path, json={"state": state, "goal": [goal] * 3}).json()["z"]
+
+
+def test_the_client_takes_a_clips_name(live):
+    with Client(live.url) as client:
+        z = client.latents("humanoid")["walk"]
+        np.testing.assert_array_equal(client.act(state_rows(2), "walk"), client.act(state_rows(2), [z, z]))

@@ -41,7 +41,7 @@ BODIES = [  # name, body, code, field
     ("skill not a reference", {"state": STATE, "z": Z, "skill": "../etc"}, "invalid_reference", "skill"),
     ("skill too long", {"state": STATE, "z": Z, "skill": "x" * 5000}, "invalid_reference", "skill"),
     ("skill a controller", {"state": STATE, "z": Z, "skill": "reach"}, "wrong_kind", "skill"),
-    ("one z for two states", {"state": [STATE, STATE], "z": Z}, "batch_mismatch", "z"),
+    ("a batch of one z for one state", {"state": STATE, "z": [Z]}, "batch_mismatch", "z"),
     ("three z for two states", {"state": [STATE] * 2, "z": [Z] * 3}, "batch_mismatch", "z"),
     ("huge batch", {"state": [STATE] * 41, "z": [Z] * 41}, "batch_too_large", "state"),
     ("no rotation", {"state": replaced(STATE, 3, 2.0), "z": Z}, "not_a_rotation", "state.root_rot"),

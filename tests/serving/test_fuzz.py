@@ -15,7 +15,7 @@ from serving import wire
 from serving.api.act import ActRequest
 from serving.wire import oip
 from serving.wire.problems import Refusal
-from serving.wire.rows import Form, directions, paired, read
+from serving.wire.rows import Form, broadcast, directions, read
 from serving.wire.schemas import validated
 from tests.serving.local import skill_rows, state_rows, write_store
 from tests.serving.process import running
@@ -71,8 +71,10 @@ def decoded(kind: str, headers: dict[bytes, bytes], body: bytes) -> None:
                 read(array, FORMS[name])
         return
     asked = validated(ActRequest, wire.of(headers).decode(body, headers))
-    state, z = read(asked.state, FORMS["state"]), read(asked.z, FORMS["z"])
-    paired(state, z, ("state", "z"))
+    if isinstance(asked.z, str):
+        return
+    state = read(asked.state, FORMS["state"])
+    z = broadcast(read(asked.z, FORMS["z"]), state, ("z", "state"))
     array, _ = directions(z, "z", asked.strict or False)
     assert array.dtype == state.array.dtype == np.float32
     assert np.isfinite(array).all()
