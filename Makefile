@@ -16,7 +16,7 @@ export MALLOC_MMAP_THRESHOLD_ = 33554432
 export MALLOC_TRIM_THRESHOLD_ = 4294967296
 export MALLOC_TOP_PAD_ = 67108864
 
-.PHONY: help setup pretrain hlc serve evaluate check format test test-slow bench bench-store bench-serve clean
+.PHONY: help setup pretrain hlc serve evaluate check format test test-slow bench bench-store bench-serve docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/' | expand -t 14
@@ -66,6 +66,10 @@ bench-store: $(STAMP) ## measure the skill store
 
 bench-serve: $(STAMP) ## measure the service beside a plain FastAPI endpoint
 	$(BIN)/python -m benchmarks.serving $(ARGS)
+
+docs: $(STAMP) ## the documentation as a site, in build/site
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e ".[docs]"
+	$(BIN)/mkdocs build --strict
 
 clean: ## remove environment, caches, runs and cards; the store stays
 	rm -rf .venv .cache runs cards build *.egg-info .pytest_cache .ruff_cache .import_linter_cache
