@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import hypothesis
 import pytest
 import torch
 
@@ -11,6 +12,10 @@ from pretrain.characters.character import Character, load_character
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.library import MotionLibrary
 from pretrain.training_data import Material, load_material
+
+# Tests leave nothing in the tree: no database of examples.
+hypothesis.settings.register_profile("without_database", database=None)
+hypothesis.settings.load_profile("without_database")
 
 
 @pytest.fixture(autouse=True)
