@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import torch
 
+from pretrain.assist.curriculum import Curriculum
 from pretrain.characters.character import Character
 from pretrain.characters.published import from_manifest
 from pretrain.motion.library import MotionLibrary, pack
 from pretrain.motion.recipe import Dataset, load_dataset
 from pretrain.sim.backend import make_backend
-from pretrain.sim.curriculum import Curriculum
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.ground import ground_of
 from skills_store.library import SkillLibrary

@@ -9,14 +9,22 @@ from dataclasses import replace
 import torch
 
 from pretrain.ase.clone import clone
-from pretrain.ase.imitation import FOR_AIMED, FOR_POSED, aimed, imitation_reward, posed
 from pretrain.ase.latents import LatentSchedule, SkillEnv
-from pretrain.ase.leash import Leash, nearer_reward
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
-from pretrain.ase.rise import rise_reward
 from pretrain.ase.skill import diverse_loss, encoder_loss, skill_reward, warm_encoder
 from pretrain.ase.style import demonstrations, remembered, style_loss, style_reward
 from pretrain.ase.symmetry import privileged_mirror, symmetry
+from pretrain.assist.curriculum import AssistSchedule, Curriculum
+from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.getup_reward import getup_reward
+from pretrain.assist.imitation import (
+    FOR_CLONING,
+    FOR_POSE_GRADIENT,
+    imitation_reward,
+    with_cloning_loss,
+    with_pose_gradient,
+)
+from pretrain.assist.tracking_termination import TrackingTermination, nearer_reward
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PPOConfig, PretrainConfig
 from pretrain.material import Material, control_steps
@@ -28,11 +36,9 @@ from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Noise
 from pretrain.rl.training import Training
 from pretrain.sim.backend import make_backend
-from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
 from pretrain.sim.ground import Ground, ground_of
-from pretrain.sim.lift import Lift
 
 SkillTraining = Training[SkillNets, SkillEnv]
 
@@ -82,7 +88,7 @@ def build(cfg: PretrainConfig, material: Material) -> SkillTraining:
     )
     clips = demonstrations(material.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE)
     grace, lag = control_steps(cfg.leash.grace), control_steps(cfg.leash.lag)
-    leash = Leash(clips, nets.discriminator.spread, cfg.leash.length, grace, lag, cfg.leash.liveliest)
+    leash = TrackingTermination(clips, nets.discriminator.spread, cfg.leash.length, grace, lag, cfg.leash.liveliest)
     skills = SkillEnv(env, nets.action_scale, schedule, nets.encoder.clip_latents, leash, skill_rng, clocks)
     replay = remembered(cfg.disc.disc_buffer_size, material.demos)
     noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges))
@@ -105,7 +111,7 @@ def keeps_time(cfg: PretrainConfig, ground: Ground) -> bool:
 def make_curriculum(cfg: PretrainConfig, material: Material, ground: Ground) -> Curriculum:
     """Those who are to rise have a hand of their own (`make_lift`)."""
     of = cfg.curriculum
-    hand = LettingGo(of.assist_start, of.assist_steps, of.assist_rate)
+    hand = AssistSchedule(of.assist_start, of.assist_steps, of.assist_rate)
     steps = control_steps(cfg.episode_length)
     return Curriculum(
         material.library.weights,
@@ -117,10 +123,10 @@ def make_curriculum(cfg: PretrainConfig, material: Material, ground: Ground) -> 
     )
 
 
-def make_lift(cfg: PretrainConfig, ground: Ground) -> Lift:
+def make_lift(cfg: PretrainConfig, ground: Ground) -> GetUpAssist:
     """Nobody is lifted where no clip shows how to get up."""
     of = cfg.recovery
-    return Lift(of.lift_start * ground.rising, of.lift_rate)
+    return GetUpAssist(of.lift_start * ground.rising, of.lift_rate)
 
 
 def protection(cfg: PretrainConfig, ground: Ground) -> Protection:
@@ -135,7 +141,9 @@ def ase_objective(
     """Peng et al. 2022: move in style, stay tellable apart, differ when z differs."""
     ppo, disc, enc = cfg.ppo, cfg.disc, cfg.enc
     acting, valuing = (*nets.policy.inputs.names, *FOR_POLICY), (*nets.value.inputs.names, *FOR_VALUE)
-    acting += (FOR_AIMED if cfg.imitation.aim_weight else ()) + (FOR_POSED if cfg.imitation.pose_weight else ())
+    acting += (FOR_CLONING if cfg.imitation.aim_weight else ()) + (
+        FOR_POSE_GRADIENT if cfg.imitation.pose_weight else ()
+    )
     style = style_loss(
         nets.discriminator,
         material.demos,
@@ -152,7 +160,7 @@ def ase_objective(
     value = adam(nets.value, ppo.value_lr), ppo.value_epochs, ppo.value_minibatch
     tell_clips = adam(nets.discriminator, disc.lr), 1, disc.minibatch, disc.rows
     tell_skills = adam(nets.encoder, enc.lr), 1, enc.minibatch, enc.rows
-    rise = {"rise": (cfg.recovery.rise_reward_weight, rise_reward(ground))} if ground.rising.any() else {}
+    rise = {"rise": (cfg.recovery.rise_reward_weight, getup_reward(ground))} if ground.rising.any() else {}
     at_moment = imitation_reward(cfg.imitation.reward_scale)
     imitation = {"imitation": (cfg.imitation.reward_weight, at_moment)} if cfg.imitation.reward_weight else {}
     return Objective(
@@ -183,9 +191,9 @@ def skill_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, 
     ppo, of = cfg.ppo, cfg.imitation
     surrogate = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
     if of.aim_weight:
-        surrogate = aimed(surrogate, of.aim_weight)
+        surrogate = with_cloning_loss(surrogate, of.aim_weight)
     if of.pose_weight and samples >= of.pose_from:
-        surrogate = posed(surrogate, torch.from_numpy(skeleton.legs), of.pose_weight, of.reward_scale)
+        surrogate = with_pose_gradient(surrogate, torch.from_numpy(skeleton.legs), of.pose_weight, of.reward_scale)
     return diverse_loss(nets.policy, surrogate, cfg.enc.diversity_weight, cfg.enc.diversity_tar)
 
 

@@ -101,7 +101,7 @@ class WarmConfig(Frozen):
 
 
 class CurriculumConfig(Frozen):
-    """The hand that holds the character upright and lets go, and where episodes begin (pretrain/sim/curriculum.py)."""
+    """The hand that holds the character upright and lets go, and where episodes begin (pretrain/assist/curriculum.py)."""
 
     assist_start: Share = 0.7  # strength of the hand, 1 is full
     assist_steps: Positive = 60.0  # the hand weakens while a clip's episodes last longer than this
@@ -112,7 +112,7 @@ class CurriculumConfig(Frozen):
 
 
 class LeashConfig(Frozen):
-    """How far from its clip a skill may move before its episode ends, and what coming nearer pays (pretrain/ase/leash.py)."""
+    """Early termination by the tracking error, and what coming nearer pays (pretrain/assist/tracking_termination.py)."""
 
     length: Positive = 1.3  # root mean square over window features, in their spread over the clips
     # samples: from here on to the moment that the world's clock points at, in the clip's own spread; null is never
@@ -124,7 +124,7 @@ class LeashConfig(Frozen):
 
 
 class ImitationConfig(Frozen):
-    """What being at the clip's moment pays, and aiming at the next costs who does not (pretrain/ase/imitation.py)."""
+    """What being at the clip's moment pays, and aiming at the next costs who does not (pretrain/assist/imitation.py)."""
 
     reward_weight: NotNegative = 0.0
     reward_scale: Positive = 0.5  # root mean square over window features, in their spread over the clips
@@ -139,13 +139,13 @@ class RecoveryConfig(Frozen):
     patience: Positive = 4.0  # s; the clips take 3 and 3.8
     protected_prob: Share = 0.05  # of episodes that a fall does not end at once
     lying_prob: Share = 0.05  # of episodes that begin lying
-    lift_start: Share = 0.5  # strength of the hands that lead them up (pretrain/sim/lift.py)
+    lift_start: Share = 0.5  # strength of the hands that lead them up (pretrain/assist/getup.py)
     lift_rate: Share = 0.0125  # by this share a turn they weaken
     rise_reward_weight: NotNegative = 1.0
 
 
 class RefineConfig(Frozen):
-    """Putting right what is off each time a moment of a clip comes (pretrain/ase/refine.py)."""
+    """Putting right what is off each time a moment of a clip comes (pretrain/assist/refinement.py)."""
 
     correct: Annotated[int, Field(ge=0)] = 0  # samples in which the corrections are found; 0: not at all
     learn: Count = 1_000_000  # samples in which the policy learns them

@@ -13,8 +13,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from pretrain.ase.refine import Corrected, Refinement
 from pretrain.assembly import SkillTraining, adapt, build, warm_up
+from pretrain.assist.curriculum import Curriculum
+from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.refinement import PhaseCorrectedPolicy, Refinement
 from pretrain.config import PretrainConfig
 from pretrain.material import Material, load_material
 from pretrain.publication import publish
@@ -24,8 +26,6 @@ from pretrain.rl.learner import Scalars
 from pretrain.rl.rollout import Noise
 from pretrain.rl.run import NOT_LEARNING, claimed, command, fingerprint, program
 from pretrain.rl.training import CHECKPOINT, go_on, restored
-from pretrain.sim.curriculum import Curriculum
-from pretrain.sim.lift import Lift
 from skills_store import receipt
 from skills_store.opening import open_store
 from skills_store.store import Store
@@ -63,7 +63,7 @@ def refinement(cfg: PretrainConfig, material: Material, training: SkillTraining)
     legs = torch.from_numpy(material.character.skeleton.legs)
     return Refinement(
         env,
-        Corrected(deepcopy(policy), env.env.guide.moments, legs),
+        PhaseCorrectedPolicy(deepcopy(policy), env.env.guide.moments, legs),
         policy,
         Noise(cfg.ppo.noise_color, torch.zeros_like(training.noise.value)),
         torch.Generator().manual_seed(cfg.seed),
@@ -117,7 +117,7 @@ def assisted(curriculum: Curriculum, clips: tuple[str, ...]) -> Scalars:
     return scalars
 
 
-def raised(lift: Lift, rising: Tensor, clips: tuple[str, ...]) -> Scalars:
+def raised(lift: GetUpAssist, rising: Tensor, clips: tuple[str, ...]) -> Scalars:
     """For the log, of the clips that rise: `lift/CLIP`, the strength of its hand, and `rises/CLIP`, who comes up along it."""
     scalars: Scalars = {}
     for i in rising.nonzero()[:, 0].tolist():

@@ -206,7 +206,7 @@ def test_a_number_that_no_reader_converts_is_one_line_with_file_and_frame(tmp_pa
 TIMED = (
     "leash.timed_from=0",
     "latent.near_prob=1",
-    *(f"imitation.{what}_weight=2" for what in ("reward", "aim", "pose")),
+    *(f"imitation.{what}_weight=2" for what in ("reward", "reference_action", "pose")),
 )
 
 

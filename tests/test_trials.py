@@ -11,13 +11,13 @@ import torch
 
 from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import Demos, demonstrations
+from pretrain.assist.curriculum import AssistSchedule, Curriculum
 from pretrain.coverage import Coverage, coverage_targets
 from pretrain.episodes import Conditions, Episodes, nearest_clip, random_skill_episodes, world
 from pretrain.evaluate import clip_jerk, fidelity
 from pretrain.material import Material
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
-from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.mujoco_cpu import MujocoBackend
 from pretrain.trials import REPEATS, among, diversity, performance, recovery
@@ -44,7 +44,7 @@ def maker(humanoid, library, held: float):
             window=3,
             episode_length=90,
             rng=torch.Generator().manual_seed(0),
-            curriculum=Curriculum(library.weights, episode_length=90, hand=LettingGo(held, 1.0, 0.0)),
+            curriculum=Curriculum(library.weights, episode_length=90, hand=AssistSchedule(held, 1.0, 0.0)),
         )
 
     return make

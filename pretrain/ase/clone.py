@@ -7,6 +7,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
 from pretrain.ase.latents import sphere
+from pretrain.assist.reference_tracker import aim
 from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
@@ -15,7 +16,6 @@ from pretrain.rl.nets import GaussianPolicy
 from pretrain.sim.env import ActionScale
 from pretrain.sim.features import proprioception
 from pretrain.sim.ground import SLACK, Ground
-from pretrain.sim.guide import aim
 
 
 def clone(

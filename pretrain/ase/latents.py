@@ -9,13 +9,13 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
-from pretrain.ase.leash import Leash
+from pretrain.assist.reference_tracker import ALL, NONE, Rows
+from pretrain.assist.tracking_termination import TrackingTermination
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import ActionScale, CharacterEnv
-from pretrain.sim.guide import ALL, NONE, Rows
 
 LOOK = 3  # steps
-TOLD = 4  # numbers of what the value net is told beside the moment
+PRIVILEGED_SCALARS = 4  # numbers of what the value net is told beside the moment
 TRIES = 128  # directions, to find one that a clip is the nearest to
 
 
@@ -62,7 +62,7 @@ class SkillEnv:
         action_scale: ActionScale,
         schedule: LatentSchedule,
         clip_latents: Tensor,
-        leash: Leash,
+        leash: TrackingTermination,
         rng: Generator,
         clocks: bool = True,  # without, nothing may ask how far a world is from its clip's moment
     ):
@@ -109,7 +109,7 @@ class SkillEnv:
         return {**seen, "privileged": self._privileged(rows)} if self.clocks else seen
 
     def _privileged(self, ids: Rows) -> Tensor:
-        """What decides how the episodes of worlds `ids` (n,) go on and the policy is not told, (n, F + TOLD).
+        """What decides how the episodes of worlds `ids` (n,) go on and the policy is not told, (n, F + PRIVILEGED_SCALARS).
 
         The moment that the clock points at, how far that is, how long the world may still be too far, whether it is down,
         and for how long it may be. Of a skill that has just been asked for no clock is set yet: nothing is told.
@@ -136,7 +136,7 @@ class SkillEnv:
         outcome = self.env.step(self.action_scale.target(action), held)
         if self.clocks:
             timed |= self._missed()
-        strayed = self._late(timed["apart"], held) if self.leash.timed else self._strayed()
+        strayed = self._late(timed["tracking_error"], held) if self.leash.timed else self._strayed()
         over = outcome.fell | outcome.broken | strayed
         # also where it has time to get up: a fall that costs nothing is not learned to be avoided
         failed = over | (self.env.falls.down == 1)
@@ -157,14 +157,17 @@ class SkillEnv:
     def _led(self, clips: Tensor) -> Batch:
         """The clocks go on along clips (N,): the actions that aim where they point, and how firmly the worlds are led there."""
         self.env.follow(clips)
-        return {"aim": self.action_scale.action(self.env.guide.aim()), "led": self.env.firmness(clips)}
+        return {
+            "reference_action": self.action_scale.action(self.env.guide.aim()),
+            "assist_strength": self.env.firmness(clips),
+        }
 
     def _missed(self) -> Batch:
         """How far the worlds are from where the clocks point, and how far each joint is from there, in units of actions; who
         is down has other things to mind."""
         guide, up = self.env.guide, self.env.falls.down == 0
         off = (guide.pose() - self.env.state().joint_pos) / self.action_scale.scale
-        return {"apart": guide.apart(self.env.windows()), "pose_error": off * up[:, None]}
+        return {"tracking_error": guide.apart(self.env.windows()), "pose_error": off * up[:, None]}
 
     def _report(self, clips: Tensor, fell: Tensor, strayed: Tensor) -> None:
         """To the curriculum: who was lost in this step, moving as in clips (N,)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from pretrain.ase.latents import TOLD
+from pretrain.ase.latents import PRIVILEGED_SCALARS
 from pretrain.characters.skeleton import Skeleton
 from pretrain.rl.mirror import Mirror, Reflection, beside, halves, unmoved
 
@@ -66,8 +66,8 @@ def proprioception_mirror(skeleton: Skeleton) -> Mirror:
 
 
 def privileged_mirror(skeleton: Skeleton) -> Mirror:
-    """Of what `pretrain.ase.latents.SkillEnv` tells the value net alone, (F + TOLD)."""
-    return beside(style_mirror(skeleton), unmoved(TOLD))
+    """Of what `pretrain.ase.latents.SkillEnv` tells the value net alone, (F + PRIVILEGED_SCALARS)."""
+    return beside(style_mirror(skeleton), unmoved(PRIVILEGED_SCALARS))
 
 
 def style_mirror(skeleton: Skeleton) -> Mirror:

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
+from pretrain.assist.curriculum import Curriculum, leading_force, paces, upright_torque
+from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.reference_tracker import ALL, NONE, ReferenceTracker, Rows
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, unflat
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
-from pretrain.sim.curriculum import Curriculum, leading_force, paces, upright_torque
 from pretrain.sim.falls import NOBODY, Falls, Protection, lying
 from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.ground import Ground, ground_of
-from pretrain.sim.guide import ALL, NONE, Guide, Rows
-from pretrain.sim.lift import Lift
 from pretrain.sim.starts import Starts, clip_starts, looked_at, still_starts
 
 REACH, LEAST_REACH = 2.0, 0.25  # of an action: spreads of the clips' joint angles, and rad, for hinges that hardly move
@@ -71,7 +71,7 @@ class CharacterEnv:
         rng: Generator,
         curriculum: Curriculum | None = None,
         protection: Protection = NOBODY,
-        lift: Lift | None = None,
+        lift: GetUpAssist | None = None,
         ground: Ground | None = None,
     ):
         self.backend, self.skeleton, self.library = backend, skeleton, library
@@ -84,8 +84,8 @@ class CharacterEnv:
         )
         self.falls = Falls(ground or ground_of(library, skeleton), self.num_envs, protection)
         self.curriculum = curriculum or Curriculum(library.weights, episode_length=episode_length)
-        self.lift = lift or Lift(torch.zeros(len(library.names)))
-        self.guide = Guide(library, self._starts, self.falls.ground.rising, self.num_envs)
+        self.lift = lift or GetUpAssist(torch.zeros(len(library.names)))
+        self.guide = ReferenceTracker(library, self._starts, self.falls.ground.rising, self.num_envs)
         self._pace = paces(library)
         self._held = False
         self.age = torch.zeros(self.num_envs, dtype=torch.long)  # steps since reset

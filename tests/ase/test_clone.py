@@ -10,10 +10,10 @@ from pretrain.ase.latents import sphere
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.skill import warm_encoder
 from pretrain.ase.symmetry import symmetry
+from pretrain.assist.reference_tracker import aim
 from pretrain.rl.learner import Diverged
 from pretrain.sim.features import proprioception
 from pretrain.sim.ground import ground_of
-from pretrain.sim.guide import aim
 
 SIZES = Sizes(latent_dim=8, policy=(128,), value=(128,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.ase.latents import LOOK, TOLD, LatentSchedule, SkillEnv, nearest_to, sphere
-from pretrain.ase.leash import LEAST, Leash
+from pretrain.ase.latents import LOOK, PRIVILEGED_SCALARS, LatentSchedule, SkillEnv, nearest_to, sphere
 from pretrain.ase.style import Demos, demonstrations, window_normalizer
+from pretrain.assist.reference_tracker import aim
+from pretrain.assist.tracking_termination import LEAST, TrackingTermination
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import ActionScale, CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
-from pretrain.sim.guide import aim
 
 GRACE = 3
 
@@ -38,7 +38,7 @@ def make(
     )
     latents = sphere(len(material.library.names), 8, rng)
     schedule = LatentSchedule(8, longest, longest, 0.5)
-    held = Leash(demos, window_normalizer(demos).std, leash, GRACE, lag=GRACE)
+    held = TrackingTermination(demos, window_normalizer(demos).std, leash, GRACE, lag=GRACE)
     return SkillEnv(env, ActionScale.of(material.library), schedule, latents, held, rng)
 
 
@@ -144,7 +144,7 @@ def test_a_reset_writes_into_nothing_that_a_step_has_said(material, humanoid, de
 
 def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
     scale = window_normalizer(demos).std
-    leash = Leash(demos, scale, 1.0, GRACE, lag=GRACE)
+    leash = TrackingTermination(demos, scale, 1.0, GRACE, lag=GRACE)
     assert leash.distance(demos.windows, demos.clip).max() < 0.05
     one = demos.windows[:1]
     assert leash.distance(one + scale, demos.clip[:1]) == pytest.approx(1.0, abs=0.5)
@@ -155,7 +155,7 @@ def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
 
 def test_to_hold_a_lively_clips_mean_pose_is_one_away_from_it_on_a_timed_leash(every_clip):
     demos, scale = every_clip.demos, window_normalizer(every_clip.demos).std
-    leash = Leash(demos, scale, 1.2, GRACE, lag=GRACE)
+    leash = TrackingTermination(demos, scale, 1.2, GRACE, lag=GRACE)
     assert (leash.lengths == 1.2).all()
     leash.timed = True
     for clip, name in enumerate(every_clip.library.names):
@@ -167,7 +167,7 @@ def test_to_hold_a_lively_clips_mean_pose_is_one_away_from_it_on_a_timed_leash(e
 def test_a_run_among_walks_can_be_held_to_its_moments_as_closely_as_a_lively_clip(material, demos):
     run = material.library.names.index("run")
     for liveliest, long in ((None, 1.47), (1.0, 1.0)):
-        leash = Leash(demos, window_normalizer(demos).std, 1.2, GRACE, lag=GRACE, liveliest=liveliest)
+        leash = TrackingTermination(demos, window_normalizer(demos).std, 1.2, GRACE, lag=GRACE, liveliest=liveliest)
         leash.timed = True
         assert leash.lengths[run] == leash.lengths.max() == pytest.approx(1.2 * long, rel=0.01)
 
@@ -314,9 +314,9 @@ def test_on_a_timed_leash_whoever_stands_where_the_clip_turns_over_strays(every_
 
 def test_without_clocks_nobody_says_how_far_from_its_moment_a_world_is(material, humanoid, demos):
     skills = make(material, humanoid, demos)
-    assert "apart" in skills.step(torch.zeros(256, 28)).extras
+    assert "tracking_error" in skills.step(torch.zeros(256, 28)).extras
     skills.clocks = False
-    assert "apart" not in skills.step(torch.zeros(256, 28)).extras
+    assert "tracking_error" not in skills.step(torch.zeros(256, 28)).extras
 
 
 def test_a_step_says_where_the_clip_goes_next_and_how_firmly_each_is_led(every_clip, humanoid):
@@ -330,10 +330,10 @@ def test_a_step_says_where_the_clip_goes_next_and_how_firmly_each_is_led(every_c
     skills.env.lift.strength = torch.full((len(library.names),), 0.25)
     seen = skills.step(torch.zeros(256, 28)).extras
     standing = ~ground.rising[clips]
-    assert torch.equal(seen["led"][standing], skills.env.curriculum.assist[clips[standing]])
-    assert (seen["led"][~standing] == 0.25).all()
+    assert torch.equal(seen["assist_strength"][standing], skills.env.curriculum.assist[clips[standing]])
+    assert (seen["assist_strength"][~standing] == 0.25).all()
     ahead = aim(library.at(clips, torch.full((256,), 1 / 30)))
-    aimed = skills.action_scale.target(seen["aim"])
+    aimed = skills.action_scale.target(seen["reference_action"])
     assert (aimed - ahead)[standing].abs().mean() < 0.02
     assert (aimed - ahead.roll(7, 0))[standing].abs().mean() > 0.2
 
@@ -363,8 +363,8 @@ def test_the_value_net_alone_is_told_the_moment_and_the_time_that_is_left(every_
     is_set = lies | (guide.clip == skills.z_clip)
     assert is_set.float().mean() > 0.9
     assert lies.any()
-    assert torch.equal(told[is_set, :-TOLD], guide.moment()[is_set])
-    torch.testing.assert_close(told[is_set, -TOLD:], expected[is_set])
+    assert torch.equal(told[is_set, :-PRIVILEGED_SCALARS], guide.moment()[is_set])
+    torch.testing.assert_close(told[is_set, -PRIVILEGED_SCALARS:], expected[is_set])
     skills.z_clip[:] = (skills.z_clip + 2) % len(every_clip.library.names)
     anew = ~lies & (guide.clip != skills.z_clip)  # its clock is set in the next step
     assert anew.float().mean() > 0.5

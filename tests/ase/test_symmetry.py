@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.ase.latents import TOLD
+from pretrain.ase.latents import PRIVILEGED_SCALARS
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.skill import embed_clips
 from pretrain.ase.symmetry import (
@@ -18,8 +18,8 @@ from pretrain.ase.symmetry import (
     style_mirror,
     symmetry,
 )
+from pretrain.assist.reference_tracker import ReferenceTracker
 from pretrain.sim.features import proprioception, style_frame
-from pretrain.sim.guide import Guide
 from pretrain.sim.starts import clip_starts
 
 SIZES = Sizes(latent_dim=8, policy=(32,), value=(32,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
@@ -45,9 +45,11 @@ def test_features_of_a_mirrored_state_are_mirrored_features(sides, skeleton):
 
 def test_what_the_value_net_alone_is_told_is_mirrored_too(material, library, skeleton, rng):
     clips = torch.arange(len(library.names))
-    guide = Guide(library, clip_starts(library, skeleton, 3), torch.zeros(len(clips), dtype=torch.bool), len(clips))
+    guide = ReferenceTracker(
+        library, clip_starts(library, skeleton, 3), torch.zeros(len(clips), dtype=torch.bool), len(clips)
+    )
     guide.begin(clips, clips, 0.3 * library.durations)
-    told = torch.cat([guide.moment(), torch.ones(len(clips), TOLD)], -1)
+    told = torch.cat([guide.moment(), torch.ones(len(clips), PRIVILEGED_SCALARS)], -1)
     image = privileged_mirror(skeleton)
     torch.testing.assert_close(image(told[0::2]), told[1::2], atol=0.05, rtol=1e-2)
     both = symmetry(skeleton, library.images, 8, 3, image)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pretrain.assist.curriculum import AssistSchedule, Curriculum
 from pretrain.sim.backend import make_backend
-from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.features import style_frame
 
@@ -17,7 +17,7 @@ def env(humanoid, library) -> CharacterEnv:
 
 
 def make(humanoid, library, worlds: int = 32, episode_length: int = 300, assist: float = 0.0) -> CharacterEnv:
-    hand = LettingGo(start=assist, steps=1.0, rate=1.0)
+    hand = AssistSchedule(start=assist, steps=1.0, rate=1.0)
     made = CharacterEnv(
         make_backend("mujoco", humanoid, worlds, 1),
         humanoid.skeleton,

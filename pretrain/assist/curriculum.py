@@ -49,7 +49,7 @@ def paces(library: MotionLibrary) -> Tensor:
 
 
 @dataclass(frozen=True)
-class LettingGo:
+class AssistSchedule:
     """The rule: weaker while episodes are longer than `steps` control steps, stronger again if they get MUCH_SHORTER."""
 
     start: float  # strength in the beginning
@@ -64,7 +64,7 @@ class LettingGo:
         return torch.where(strength < GONE, 0.0, following)
 
 
-NO_HAND = LettingGo(start=0.0, steps=1.0, rate=0.0)
+NO_ASSIST = AssistSchedule(start=0.0, steps=1.0, rate=0.0)
 
 
 class Curriculum:
@@ -78,7 +78,7 @@ class Curriculum:
         weights: Tensor,
         *,
         episode_length: int,
-        hand: LettingGo = NO_HAND,
+        hand: AssistSchedule = NO_ASSIST,
         held: Tensor | None = None,  # (C,) bool, whom the hand holds: all, if nothing else is said
         focus: float = 1.0,
         sought: Tensor | None = None,  # (C,) bool, whom the focus is for: all, if nothing else is said

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pretrain.assist.getup import GetUpAssist
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import Protection
-from pretrain.sim.lift import Lift
 
 FIRST, SECOND = torch.tensor([0]), torch.tensor([1])
 YES, NO = torch.tensor([True]), torch.tensor([False])
 
 
 def test_it_weakens_while_falls_end_standing_and_firms_while_they_do_not():
-    lift = Lift(torch.full((1,), 0.5), rate=0.1)
+    lift = GetUpAssist(torch.full((1,), 0.5), rate=0.1)
     lift.saw(FIRST.expand(8), YES.expand(8), NO.expand(8))
     lift.turn()
     assert lift.strength.item() < 0.5
@@ -27,7 +27,7 @@ def test_it_weakens_while_falls_end_standing_and_firms_while_they_do_not():
 
 def test_who_never_comes_up_along_a_clip_is_held_though_others_come_up_along_theirs():
     """Two in three lie face down and rise: together they would pass for enough, and who lies face up would be let go of."""
-    lift = Lift(torch.full((2,), 0.5), rate=0.1)
+    lift = GetUpAssist(torch.full((2,), 0.5), rate=0.1)
     for _ in range(50):
         lift.saw(FIRST.expand(20), YES.expand(20), NO.expand(20))
         lift.saw(SECOND.expand(10), NO.expand(10), YES.expand(10))
@@ -38,20 +38,20 @@ def test_who_never_comes_up_along_a_clip_is_held_though_others_come_up_along_the
 
 @pytest.mark.parametrize(("rise", "strength"), [(65, 0.45), (55, 0.5), (45, 0.55)])
 def test_a_share_that_wavers_about_a_half_does_not_wear_a_hand_down(rise, strength):
-    lift, hundred = Lift(torch.full((1,), 0.5), rate=0.1), torch.arange(100)
+    lift, hundred = GetUpAssist(torch.full((1,), 0.5), rate=0.1), torch.arange(100)
     lift.saw(FIRST.expand(100), hundred < rise, hundred >= rise)
     lift.turn()
     assert lift.strength.item() == pytest.approx(strength)
 
 
 def test_it_stays_as_it_is_while_nobody_lies():
-    lift = Lift(torch.full((1,), 0.5), rate=0.1)
+    lift = GetUpAssist(torch.full((1,), 0.5), rate=0.1)
     lift.turn()
     assert lift.strength == 0.5
 
 
 def test_once_gone_it_does_not_come_back():
-    lift = Lift(torch.full((1,), 0.011), rate=0.5)
+    lift = GetUpAssist(torch.full((1,), 0.011), rate=0.5)
     lift.saw(FIRST, YES, NO)
     lift.turn()
     lift.saw(FIRST.expand(99), NO.expand(99), YES.expand(99))
@@ -60,7 +60,7 @@ def test_once_gone_it_does_not_come_back():
 
 
 def test_a_snapshot_brings_it_back():
-    first, second = Lift(torch.full((2,), 0.5), rate=0.1), Lift(torch.zeros(2))
+    first, second = GetUpAssist(torch.full((2,), 0.5), rate=0.1), GetUpAssist(torch.zeros(2))
     first.saw(SECOND.expand(2), torch.tensor([True, False]), torch.tensor([False, True]))
     second.restore(first.snapshot())
     assert second.strength.tolist() == [0.5, 0.5]
@@ -77,7 +77,7 @@ def lying_env(every_clip, humanoid, strength: float) -> CharacterEnv:
         episode_length=300,
         rng=torch.Generator().manual_seed(0),
         protection=Protection(120, lying=1.0),
-        lift=Lift(torch.full((len(every_clip.library.names),), strength)),
+        lift=GetUpAssist(torch.full((len(every_clip.library.names),), strength)),
     )
     env.reset(torch.arange(16))
     return env

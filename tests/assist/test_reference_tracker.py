@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import torch
 
+from pretrain.assist.curriculum import AssistSchedule, Curriculum
+from pretrain.assist.reference_tracker import ReferenceTracker
 from pretrain.characters.rotations import conjugate, from_axis_angle, log, multiply, rotate
 from pretrain.sim.backend import make_backend
-from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.features import style_frame
 from pretrain.sim.ground import ground_of
-from pretrain.sim.guide import Guide
 from pretrain.sim.starts import clip_starts
 
 LED = ("kick", "cartwheel", "roll")
@@ -27,7 +27,7 @@ def make(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, torch.Ten
         window=3,
         episode_length=300,
         rng=torch.Generator().manual_seed(0),
-        curriculum=Curriculum(library.weights, episode_length=300, hand=LettingGo(strength, 1.0, 0.0)),
+        curriculum=Curriculum(library.weights, episode_length=300, hand=AssistSchedule(strength, 1.0, 0.0)),
     )
     env.begin(torch.arange(len(clips)), clips, torch.zeros(len(clips)))
     return env, clips
@@ -63,9 +63,9 @@ def elsewhere(there):
     return state, moved
 
 
-def one_world(every_clip, skeleton) -> Guide:
+def one_world(every_clip, skeleton) -> ReferenceTracker:
     library = every_clip.library
-    return Guide(library, clip_starts(library, skeleton, 3), ground_of(library, skeleton).rising, 1)
+    return ReferenceTracker(library, clip_starts(library, skeleton, 3), ground_of(library, skeleton).rising, 1)
 
 
 ONE, STANDS = torch.tensor([0]), torch.tensor([False])
@@ -97,7 +97,9 @@ def test_who_has_risen_is_to_stand_and_not_to_lie_down_again(every_clip, skeleto
 
 def test_the_moment_is_the_frame_that_the_clock_points_at(every_clip, skeleton):
     library = every_clip.library
-    guide = Guide(library, clip_starts(library, skeleton, 3), ground_of(library, skeleton).rising, len(library.names))
+    guide = ReferenceTracker(
+        library, clip_starts(library, skeleton, 3), ground_of(library, skeleton).rising, len(library.names)
+    )
     clips = torch.arange(len(library.names))
     told = []
     for share in (0.2, 0.8):

@@ -7,14 +7,14 @@ from itertools import pairwise
 import pytest
 import torch
 
-from pretrain.ase.refine import LEGS, NEAR, RATE, SELDOM, Corrected, Moments, Refinement
 from pretrain.assembly import build, warm_up
+from pretrain.assist.reference_tracker import ReferenceTracker
+from pretrain.assist.refinement import LEGS, NEAR, RATE, SELDOM, PhaseCorrectedPolicy, PhaseObservation, Refinement
 from pretrain.config import PretrainConfig
 from pretrain.material import Material, load_material
 from pretrain.rl import checkpoint
 from pretrain.rl.nets import GaussianPolicy, Inputs, mlp, standard
 from pretrain.rl.run import load_config
-from pretrain.sim.guide import Guide
 from pretrain.sim.starts import clip_starts
 from pretrain.train import refinement
 
@@ -45,11 +45,11 @@ def begun(walk: tuple[PretrainConfig, Material], wrong: float = 0.0) -> tuple[Re
     return refinement(cfg, material, training), elbow
 
 
-def corrected(legs: tuple[bool, ...]) -> Corrected:
+def corrected(legs: tuple[bool, ...]) -> PhaseCorrectedPolicy:
     policy = GaussianPolicy(
         Inputs({"obs": standard(2)}), mlp([2, len(legs)], rng=torch.Generator().manual_seed(0)), 0.1
     )
-    return Corrected(policy, 3, torch.tensor(legs))
+    return PhaseCorrectedPolicy(policy, 3, torch.tensor(legs))
 
 
 def test_a_moment_is_corrected_by_its_own_mean_error_and_legs_by_less():
@@ -74,7 +74,7 @@ def test_moments_of_all_clips_are_told_apart(humanoid, every_clip):
     library = every_clip.library
     clips = torch.arange(len(library.names))
     rising = torch.zeros(len(clips), dtype=torch.bool)
-    guide = Guide(library, clip_starts(library, humanoid.skeleton, 3), rising, len(clips))
+    guide = ReferenceTracker(library, clip_starts(library, humanoid.skeleton, 3), rising, len(clips))
     guide.begin(clips, clips, torch.zeros(len(clips)))
     first = guide.moment_index()
     guide.begin(clips, clips, library.durations)
@@ -93,13 +93,13 @@ def test_an_elbow_that_always_aims_wrong_is_put_right_and_the_policy_learns_it(w
     found = refining.teacher.corrections
     assert found[:, elbow].mean() == pytest.approx(-0.6, abs=0.25)
     assert found[:, elbow].mean().abs() > 2 * found[:, others].mean(0).abs().max()
-    seen = Moments(refining.env).observe()
+    seen = PhaseObservation(refining.env).observe()
     assert (seen["trust"] > 0).float().mean() > 0.5, f"who is led is within {NEAR} of its moment"
     losses = []
     while refining.samples < refining.correcting + refining.learning:
         losses.append(refining.turn()["refine/loss"])
     assert losses[-1] < losses[0]
-    seen = Moments(refining.env).observe()
+    seen = PhaseObservation(refining.env).observe()
     trusted = seen["trust"] == 1
     with torch.no_grad():
         learned = (refining.policy(seen) - refining.teacher.policy(seen))[trusted]

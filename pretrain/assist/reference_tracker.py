@@ -40,7 +40,7 @@ def aim(there: CharacterState) -> Tensor:
     return there.joint_pos + LEAD * there.joint_vel
 
 
-class Guide:
+class ReferenceTracker:
     """Which clip each of N worlds is led along, where in it, and where in the world it takes place.
 
     A clip that is asked for anew begins at the moment that is most like the character, and one that has come to its end at

@@ -1,11 +1,11 @@
-"""The last stage: what is off each time a moment of a clip comes is put right there, and the policy learns it by heart.
+"""The last stage: iterative learning control on the phase of the clips, then the policy learns the corrections.
 
-Nine tenths of the squared error between a skill's poses and its clip's are the same each time the same moment comes
-(docs/training-log.md), and a policy gradient says next to nothing of them (pretrain/ase/imitation.py). Who repeats a movement
-corrects the next attempt by what was off in the last: so here, moment by moment, what is added to the actions of a policy
-that stays as it is. (Iterative learning control: Arimoto, Kawamura and Miyazaki 1984, "Bettering operation of robots by
-learning".) What is found so needs a clock, and a published policy has none. Then, in states that it gets into itself, the
-policy learns to act as it did and as corrected. (DAgger, Ross et al. 2011.) No reward, no value, no noise in what is learned.
+Nine tenths of the squared error between a skill's poses and its clip's are the same at every repetition of the same phase
+(docs/training-log.md), and a policy gradient carries almost no signal about them (pretrain/assist/imitation.py). So a
+correction for each phase is added to the actions of a fixed policy and updated by the mean error seen at that phase.
+(Iterative learning control: Arimoto, Kawamura and Miyazaki 1984, "Bettering operation of robots by learning".) The
+corrections depend on the phase, which a published policy does not observe. In the second half a policy therefore learns to
+act as the corrected one does, in states that it reaches itself (DAgger, Ross et al. 2011), without rewards, values or noise.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import torch
 from torch import Generator, Tensor
 
 from pretrain.ase.latents import SkillEnv
+from pretrain.assist.reference_tracker import ALL, Rows
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.ppo import Metrics
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Noise, Step, collect
-from pretrain.sim.guide import ALL, Rows
 
 RATE = 0.05  # a turn, of a moment's mean error
 SELDOM = 8  # a moment that came less often is corrected by less
@@ -35,7 +35,7 @@ MINIBATCH = 1024
 LR, SETTLES = 5e-4, 1 / 3  # in the last third it falls to nothing
 
 
-class Moments:
+class PhaseObservation:
     """`env`, which also says which moment of the clips each world is at (N,), and how much it is to be corrected there (N,)."""
 
     def __init__(self, env: SkillEnv):
@@ -58,7 +58,7 @@ class Moments:
         self.env.reset(ids)
 
 
-class Corrected:
+class PhaseCorrectedPolicy:
     """`policy`, and for every moment of the clips (M,) what is added to its actions there, (M, J)."""
 
     def __init__(self, policy: GaussianPolicy, moments: int, legs: Tensor):
@@ -85,7 +85,7 @@ class Refinement:
     """First `correcting` samples in which the corrections are found, then `learning` ones in which `policy` learns them."""
 
     env: SkillEnv
-    teacher: Corrected
+    teacher: PhaseCorrectedPolicy
     policy: GaussianPolicy
     noise: Noise
     rng: Generator
@@ -127,8 +127,8 @@ class Refinement:
             group["lr"] = LR * min(1.0, left / SETTLES)
         return scalars | self.learner.fit(self.memory.sample(REPEATED, self.rng), self.rng)
 
-    def _played(self, policy: Corrected | GaussianPolicy) -> tuple[Batch, Scalars]:
-        rollout = collect(Moments(self.env), policy, self.noise, self.horizon, self.rng)
+    def _played(self, policy: PhaseCorrectedPolicy | GaussianPolicy) -> tuple[Batch, Scalars]:
+        rollout = collect(PhaseObservation(self.env), policy, self.noise, self.horizon, self.rng)
         batch = {**rollout.flat(), "failed": rollout.terminated.flatten()}
         error = batch["pose_error"][batch["trust"] > 0]
         return batch, {

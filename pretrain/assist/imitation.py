@@ -21,42 +21,44 @@ from pretrain.rl.loop import Reward
 from pretrain.rl.ppo import Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
-FOR_AIMED = ("aim", "led")  # what `aimed` reads of a batch
-FOR_POSED = ("pose_error", "apart")  # what `posed` reads of it
+FOR_CLONING = ("reference_action", "assist_strength")  # what `with_cloning_loss` reads of a batch
+FOR_POSE_GRADIENT = ("pose_error", "tracking_error")  # what `with_pose_gradient` reads
 LEGS = 0.25  # what a leg's pose counts of an arm's: legs are for balance, too
-SILENT = 0.3  # strength of the hand at which the teacher has nothing more to say: balance is to be learned from here on
+CLONING_OFF_BELOW = (
+    0.3  # strength of the hand at which the teacher has nothing more to say: balance is to be learned from here on
+)
 
 
 def imitation_reward(scale: float) -> Reward:
-    """exp(-distance / scale), of each window to the one that its world's clock (pretrain/sim/guide.py) points at."""
+    """exp(-tracking error / scale), see `ReferenceTracker.tracking_error`."""
 
     def reward(rollout: Rollout) -> Tensor:
-        return (-rollout.extras["apart"] / scale).exp()
+        return (-rollout.extras["tracking_error"] / scale).exp()
 
     return reward
 
 
-def aimed(surrogate: Surrogate, weight: float) -> Surrogate:
+def with_cloning_loss(surrogate: Surrogate, weight: float) -> Surrogate:
     """`surrogate`, and the squared distance from mean actions to those that follow the clip, for each as it is led: all of it
-    held firmly, none at SILENT."""
+    held firmly, none at CLONING_OFF_BELOW."""
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
-        taught = (batch["led"] - SILENT).clamp_min(0) / (1 - SILENT)
-        off = (taught * (mean - batch["aim"]).square().sum(-1)).mean()
+        taught = (batch["assist_strength"] - CLONING_OFF_BELOW).clamp_min(0) / (1 - CLONING_OFF_BELOW)
+        off = (taught * (mean - batch["reference_action"]).square().sum(-1)).mean()
         return total + weight * off, {**metrics, "off_aim": off}
 
     return loss
 
 
-def posed(surrogate: Surrogate, legs: Tensor, weight: float, scale: float) -> Surrogate:
+def with_pose_gradient(surrogate: Surrogate, legs: Tensor, weight: float, scale: float) -> Surrogate:
     """`surrogate`, and a slope towards aims further on where joints are short of the clip's pose and less far where they are
     beyond it; the nearer a world is to its moment (`imitation_reward`), the steeper. `legs` (J,) bool are less steep."""
     share = torch.where(legs, LEGS, 1.0)
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
-        near, error = (-batch["apart"] / scale).exp(), batch["pose_error"]
+        near, error = (-batch["tracking_error"] / scale).exp(), batch["pose_error"]
         slope = (near * (share * mean * error).sum(-1)).mean()
         return total - weight * slope, {**metrics, "pose_error": error.square().mean().sqrt()}
 

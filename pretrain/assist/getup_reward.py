@@ -10,7 +10,7 @@ from pretrain.rl.rollout import Rollout
 from pretrain.sim.ground import Ground
 
 
-def rise_reward(ground: Ground) -> Reward:
+def getup_reward(ground: Ground) -> Reward:
     """Root height over the usual one, at most 1, times (1 + cosine of its lean) / 2.
 
     Style alone is content with lying as a clip lies in its first frames, and height alone with a root above the hands.

@@ -11,12 +11,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.sim.curriculum import GONE, MEMORY
+from pretrain.assist.curriculum import GONE, MEMORY
 
 OFTEN, SELDOM = 0.6, 0.5  # share of those who lay that come up: above, a hand weakens, and below it firms
 
 
-class Lift:
+class GetUpAssist:
     """A strength for each of C clips that characters may be led up along, and the record it follows from."""
 
     def __init__(self, strength: Tensor, rate: float = 0.0):

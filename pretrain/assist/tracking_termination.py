@@ -21,12 +21,12 @@ from pretrain.sim.blocks import row_blocks
 LEAST = 0.7
 
 
-class Leash:
+class TrackingTermination:
     """`length` is a root mean square over the features of a window, in units of their spread over all clips.
 
-    A skill that has changed has `grace` control steps to come near. Once `timed`, what counts is the moment that the clock
-    points at (pretrain/sim/guide.py), not the nearest, in units of the clip's own spread, from LEAST to `liveliest` (to hold
-    the mean pose of a lively clip is 1 away from it), and who is too far has `lag` control steps to come back.
+    A skill that has changed has `grace` control steps to come near. Once `timed`, what counts is the window at the reference's
+    phase, not the nearest, in units of the clip's own spread, from LEAST to `liveliest` (holding a lively clip's mean pose has
+    an error of 1), and a world that is too far has `lag` control steps to come back.
     """
 
     def __init__(

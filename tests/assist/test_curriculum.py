@@ -7,19 +7,19 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.characters.rotations import from_axis_angle, multiply, rotate
-from pretrain.characters.state import unflat
-from pretrain.sim.curriculum import (
+from pretrain.assist.curriculum import (
     DAMPING,
     PULL,
     STIFFNESS,
     STRONGEST,
+    AssistSchedule,
     Curriculum,
-    LettingGo,
     leading_force,
     paces,
     upright_torque,
 )
+from pretrain.characters.rotations import from_axis_angle, multiply, rotate
+from pretrain.characters.state import unflat
 
 
 def leaning(axis: str, angle: float):
@@ -81,19 +81,19 @@ def test_paces_are_those_of_the_clips(library):
 
 
 def test_it_weakens_while_episodes_are_long_and_comes_back_when_they_are_not():
-    rule = LettingGo(start=0.5, steps=100, rate=0.1)
+    rule = AssistSchedule(start=0.5, steps=100, rate=0.1)
     strength = rule.next(torch.tensor([0.5, 0.5, 0.5, 1.0]), torch.tensor([150.0, 80.0, 30.0, 30.0]))
     torch.testing.assert_close(strength, torch.tensor([0.45, 0.5, 0.55, 1.0]))
 
 
 def test_once_gone_it_stays_gone():
-    rule = LettingGo(start=0.5, steps=100, rate=0.1)
+    rule = AssistSchedule(start=0.5, steps=100, rate=0.1)
     assert rule.next(torch.tensor([0.009, 0.0]), torch.tensor([10.0, 10.0])).tolist() == [0.0, 0.0]
 
 
 def begun(falls: list[int], focus: float = 3.0) -> Curriculum:
     """Two clips, 100 steps each, in which so many worlds fell."""
-    made = Curriculum(torch.tensor([0.5, 0.5]), episode_length=50, hand=LettingGo(0.5, 30, 0.1), focus=focus)
+    made = Curriculum(torch.tensor([0.5, 0.5]), episode_length=50, hand=AssistSchedule(0.5, 30, 0.1), focus=focus)
     for clip, count in enumerate(falls):
         made.saw(torch.full((100,), clip), torch.arange(100) < count)
     return made
