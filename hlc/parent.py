@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import torch
 
-from pretrain.assist.curriculum import Curriculum
 from pretrain.characters.character import Character
 from pretrain.characters.published import from_manifest
 from pretrain.motion.library import MotionLibrary, pack
@@ -47,7 +46,7 @@ class Parent:
             window=self.skills.window_length,
             episode_length=episode_length,
             rng=rng,
-            curriculum=Curriculum(self.clips.weights * upright, episode_length=episode_length),
+            clip_weights=lambda: self.clips.weights * upright,
         )
 
 

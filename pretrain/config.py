@@ -6,7 +6,7 @@ Names are the field's (MimicKit's where it has the notion).
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -189,12 +189,25 @@ class PretrainConfig(Frozen):
     disc: DiscConfig = DiscConfig()
     enc: EncConfig = EncConfig()
     warm: WarmConfig = WarmConfig()
+    # full: the training aids beyond ASE; none: plain ASE, in which `curriculum`, `leash`, `imitation` and, of `latent` and
+    # `recovery`, near_steps, near_after, lift_start, lift_rate and rise_reward_weight have no effect
+    assist: Literal["full", "none"] = "full"
     curriculum: CurriculumConfig = CurriculumConfig()
     leash: LeashConfig = LeashConfig()
     imitation: ImitationConfig = ImitationConfig()
     recovery: RecoveryConfig = RecoveryConfig()
     refine: RefineConfig = RefineConfig()
     eval: EvalConfig = EvalConfig()
+
+    @model_validator(mode="after")
+    def _refined_only_with_aids(self) -> PretrainConfig:
+        if self.refine.correct > 0 and not self.assisted:
+            raise ValueError(f"refine.correct {self.refine.correct} needs assist=full; with assist=none it is to be 0")
+        return self
+
+    @property
+    def assisted(self) -> bool:
+        return self.assist == "full"
 
     def spent(self, samples: int) -> int:
         """Samples that a run has taken from the engine after `samples` of training: those, and what it was refined on."""

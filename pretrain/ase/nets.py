@@ -50,7 +50,7 @@ class Sizes:
     enc: tuple[int, ...]
     action_std: float
     average_decay: float  # of the average of the policy's weights, an iteration
-    privileged: int = 0  # numbers that the value net alone is told
+    privileged: int = 0  # numbers of the privileged observation, which only the value net has
 
 
 def make_nets(

@@ -1,9 +1,9 @@
-"""How firmly those who are down are led up (guide.py): a hand for each clip that rises, which lets go as they come to rise
-along it by themselves.
+"""Get-up assistance: how strongly worlds that are down are pulled up along each clip that rises.
 
-Nobody gets up by chance: after 33 million samples 3 of a hundred did (docs/training-log.md). Led, the character meets the
-states on the way up from the start, as those do who are held upright (curriculum.py). One hand for all let go of everybody
-once those who lay face down came up, two thirds of all; who lay face up never learned to.
+Characters do not get up by chance: after 33 million samples 3 of a hundred did (docs/training-log.md). Pulled along a clip,
+they meet the states on the way up from the start. The strength is one for each clip and decays as worlds come to rise along
+it by themselves: a single strength for all decayed for everyone once those who lay face down came up, two thirds of all, and
+those who lay face up never learned to.
 """
 
 from __future__ import annotations
@@ -12,40 +12,39 @@ import torch
 from torch import Tensor
 
 from pretrain.assist.curriculum import GONE, MEMORY
+from pretrain.sim.stateful import TensorState
 
-OFTEN, SELDOM = 0.6, 0.5  # share of those who lay that come up: above, a hand weakens, and below it firms
+OFTEN, SELDOM = 0.6, 0.5  # recovery rates: above the first an assistance weakens, below the second it grows
 
 
-class GetUpAssist:
-    """A strength for each of C clips that characters may be led up along, and the record it follows from."""
+class GetUpAssist(TensorState):
+    """A strength for each of C clips that characters may be pulled up along, and the record it follows from."""
+
+    state_fields = ("strength", "recovered", "timed_out")
 
     def __init__(self, strength: Tensor, rate: float = 0.0):
         self.strength = strength
-        self.rate = rate  # share of its strength that a hand loses in one turn of the loop
-        self.rose, self.stayed = torch.zeros_like(strength), torch.zeros_like(strength)
+        self.rate = rate  # share of its strength that an assistance loses in one iteration
+        self.recovered = torch.zeros_like(strength)
+        self.timed_out = torch.zeros_like(strength)
 
-    def saw(self, clip: Tensor, rose: Tensor, stayed: Tensor) -> None:
-        """One step of worlds led along `clip` (N,): of those who lay, who is up again (N,) bool, and who was down for too
-        long (N,) bool."""
-        self.rose.index_add_(0, clip, rose.float())
-        self.stayed.index_add_(0, clip, stayed.float())
+    def record(self, clip: Tensor, recovered: Tensor, timed_out: Tensor) -> None:
+        """One step of worlds whose reference is in `clip` (N,): of those that lay, which are up again (N,) bool, and which
+        were on the ground for too long (N,) bool."""
+        self.recovered.index_add_(0, clip, recovered.float())
+        self.timed_out.index_add_(0, clip, timed_out.float())
 
     @property
-    def share(self) -> Tensor:
-        """Of those who lay and were led along each clip, those who came up, (C,)."""
-        return self.rose / (self.rose + self.stayed).clamp_min(1.0)
+    def recovery_rate(self) -> Tensor:
+        """Of the worlds that lay and had each clip as reference, the share that came up, (C,)."""
+        return self.recovered / (self.recovered + self.timed_out).clamp_min(1.0)
 
-    def turn(self) -> None:
-        """Once per turn of the learning loop."""
-        weaker, firmer = self.strength * (1 - self.rate), (self.strength * (1 + self.rate)).clamp_max(1.0)
-        strength = torch.where(self.share > OFTEN, weaker, self.strength)
-        strength = torch.where((self.share < SELDOM) & (self.stayed >= 1), firmer, strength)
+    def step_schedule(self) -> None:
+        """Once per iteration of the learning loop."""
+        weaker = self.strength * (1 - self.rate)
+        stronger = (self.strength * (1 + self.rate)).clamp_max(1.0)
+        strength = torch.where(self.recovery_rate > OFTEN, weaker, self.strength)
+        strength = torch.where((self.recovery_rate < SELDOM) & (self.timed_out >= 1), stronger, strength)
         self.strength = torch.where(strength < GONE, 0.0, strength)  # for good
-        self.rose, self.stayed = MEMORY * self.rose, MEMORY * self.stayed
-
-    def snapshot(self) -> dict[str, Tensor]:
-        return {name: getattr(self, name).clone() for name in ("strength", "rose", "stayed")}
-
-    def restore(self, snapshot: dict[str, Tensor]) -> None:
-        for name in ("strength", "rose", "stayed"):
-            getattr(self, name).copy_(snapshot[name])  # runs of before had one hand for all
+        self.recovered = MEMORY * self.recovered
+        self.timed_out = MEMORY * self.timed_out

@@ -1,4 +1,4 @@
-"""Getting up: who is to rise is paid for how high and upright it has come, and all others as if they stood."""
+"""A reward for getting up: by height and uprightness in clips that rise, and 1 in all others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def getup_reward(ground: Ground) -> Reward:
     """
 
     def reward(rollout: Rollout) -> Tensor:
-        seen = rollout.next_obs["obs"]  # as `proprioception` says it: root height, its x axis, its z axis ...
-        height, upright = (seen[..., 0] / ground.standing).clamp(0, 1), 0.5 + 0.5 * seen[..., 6]
+        seen = rollout.next_obs["obs"]  # as `proprioception` has it: root height, its x axis, its z axis ...
+        height = (seen[..., 0] / ground.standing).clamp(0, 1)
+        upright = 0.5 + 0.5 * seen[..., 6]
         return torch.where(ground.rising[rollout.extras["z_clip"]], height * upright, 1.0)
 
     return reward

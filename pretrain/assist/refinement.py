@@ -16,67 +16,73 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from pretrain.ase.latents import SkillEnv
-from pretrain.assist.reference_tracker import ALL, Rows
+from pretrain.assist.aids import AssistedEnv
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.ppo import Metrics
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Noise, Step, collect
+from pretrain.sim.env import ALL, Rows
 
-RATE = 0.05  # a turn, of a moment's mean error
-SELDOM = 8  # a moment that came less often is corrected by less
-LEGS = 0.5  # what a leg's error counts of an arm's: legs are for balance, too
-# from its moment, as the leash measures: up to NEAR a world is corrected in full, from FAR on not at all
-NEAR, FAR = 0.8, 1.6
-REMEMBERED = 131_072  # rows
-REPEATED = 65_536  # of them, in each turn
+RATE = 0.05  # of a phase's mean error, corrected in one iteration
+SELDOM = 8  # a phase that came less often is corrected by less
+LEG_SHARE = 0.5  # what a leg's error counts of an arm's: legs are for balance, too
+NEAR, FAR = 0.8, 1.6  # tracking error up to which a world is corrected in full, and from which on not at all
+REPLAY_SIZE = 131_072  # rows
+REPLAY_BATCH = 65_536  # of them, in each iteration
 MINIBATCH = 1024
-LR, SETTLES = 5e-4, 1 / 3  # in the last third it falls to nothing
+LR = 5e-4
+LR_DECAY_SHARE = 1 / 3  # of the learning samples, the last, in which the learning rate falls to 0
 
 
 class PhaseObservation:
-    """`env`, which also says which moment of the clips each world is at (N,), and how much it is to be corrected there (N,)."""
+    """`env`, which also observes the `phase_index` of each world's reference (N,), and `trust` (N,), the share of the
+    correction there that is applied."""
 
-    def __init__(self, env: SkillEnv):
-        self.env, self.num_envs = env, env.num_envs
+    def __init__(self, env: AssistedEnv):
+        self.env = env
+        self.num_envs = env.num_envs
 
     def observe(self, ids: Tensor | None = None) -> Batch:
-        return self.env.observe(ids) | self._told(ALL if ids is None else ids)
+        return self.env.observe(ids) | self._phase(ALL if ids is None else ids)
 
-    def _told(self, ids: Rows) -> Batch:
-        env, guide = self.env.env, self.env.env.guide
-        in_time = (guide.clip == self.env.z_clip)[ids] & (env.falls.down == 0)[ids]
-        trust = ((FAR - guide.apart(env.windows(ids), ids)) / (FAR - NEAR)).clamp(0, 1)
-        return {"moment": guide.moment_index(ids), "trust": trust * in_time}
+    def _phase(self, ids: Rows) -> Batch:
+        character, tracker = self.env.env, self.env.tracker
+        follows = (tracker.clip == self.env.skills.z_clip)[ids] & (character.falls.down == 0)[ids]
+        trust = ((FAR - tracker.tracking_error(character.windows(ids), ids)) / (FAR - NEAR)).clamp(0, 1)
+        return {"phase_index": tracker.phase_index(ids), "trust": trust * follows}
 
     def step(self, action: Tensor) -> Step:
         step = self.env.step(action)
-        return replace(step, next_obs=step.next_obs | self._told(ALL))
+        return replace(step, next_obs=step.next_obs | self._phase(ALL))
 
     def reset(self, ids: Tensor) -> None:
         self.env.reset(ids)
 
 
 class PhaseCorrectedPolicy:
-    """`policy`, and for every moment of the clips (M,) what is added to its actions there, (M, J)."""
+    """`policy`, and for each of `num_phases` phases of the clips what is added to its actions there, (num_phases, J).
 
-    def __init__(self, policy: GaussianPolicy, moments: int, legs: Tensor):
-        self.policy, self._share = policy, torch.where(legs, LEGS, 1.0)
-        self.corrections = torch.zeros(moments, len(legs))
+    `legs` (J,) bool are corrected by LEG_SHARE of what the other joints are.
+    """
+
+    def __init__(self, policy: GaussianPolicy, num_phases: int, legs: Tensor):
+        self.policy = policy
+        self._share = torch.where(legs, LEG_SHARE, 1.0)
+        self.corrections = torch.zeros(num_phases, len(legs))
 
     def mean(self, obs: Batch) -> Tensor:
-        return self.policy(obs) + obs["trust"][..., None] * self.corrections[obs["moment"]]
+        return self.policy(obs) + obs["trust"][..., None] * self.corrections[obs["phase_index"]]
 
     def act(self, obs: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
         mean = self.mean(obs)
         action = mean + self.policy.std * noise
         return action, self.policy.logp(mean, action)
 
-    def learn(self, moment: Tensor, trust: Tensor, error: Tensor) -> None:
-        """Worlds at `moment` (n,) were short of their poses by `error` (n, J), in units of actions, a step later."""
-        count = torch.bincount(moment, trust, minlength=len(self.corrections)).clamp_min(SELDOM)
-        total = torch.zeros_like(self.corrections).index_add(0, moment, trust[:, None] * error)
+    def learn(self, phase_index: Tensor, trust: Tensor, error: Tensor) -> None:
+        """Worlds at `phase_index` (n,) were short of their poses by `error` (n, J), in units of actions, a step later."""
+        count = torch.bincount(phase_index, trust, minlength=len(self.corrections)).clamp_min(SELDOM)
+        total = torch.zeros_like(self.corrections).index_add(0, phase_index, trust[:, None] * error)
         self.corrections += RATE * self._share * total / count[:, None]
 
 
@@ -84,7 +90,7 @@ class PhaseCorrectedPolicy:
 class Refinement:
     """First `correcting` samples in which the corrections are found, then `learning` ones in which `policy` learns them."""
 
-    env: SkillEnv
+    env: AssistedEnv
     teacher: PhaseCorrectedPolicy
     policy: GaussianPolicy
     noise: Noise
@@ -100,45 +106,45 @@ class Refinement:
 
     def __post_init__(self) -> None:
         optimizer = torch.optim.Adam(self.policy.body.parameters(), LR, fused=True)
-        keys = (*self.policy.inputs.names, "wanted")
-        self.learner = Learner("refine", keys, self._off, optimizer, epochs=1, minibatch=MINIBATCH)
+        keys = (*self.policy.inputs.names, "corrected_action")
+        self.learner = Learner("refine", keys, self._imitation_loss, optimizer, epochs=1, minibatch=MINIBATCH)
         one = {name: x[0] for name, x in self.env.observe().items() if name in keys}
-        self.memory = Replay(REMEMBERED, **one, wanted=self.noise.value[0])
+        self.memory = Replay(REPLAY_SIZE, **one, corrected_action=self.noise.value[0])
 
     def turn(self) -> Scalars:
-        """One turn of either stage, counted."""
-        scalars = self._corrected() if self.samples < self.correcting else self._learned()
+        """One iteration of either stage, counted."""
+        scalars = self._correct() if self.samples < self.correcting else self._learn()
         self.iteration += 1
         self.samples += self.horizon * self.env.num_envs
         return scalars
 
-    def _corrected(self) -> Scalars:
-        batch, scalars = self._played(self.teacher)
-        self.teacher.learn(batch["moment"], batch["trust"] * ~batch["failed"], batch["pose_error"])
+    def _correct(self) -> Scalars:
+        batch, scalars = self._collect(self.teacher)
+        self.teacher.learn(batch["phase_index"], batch["trust"] * ~batch["failed"], batch["pose_error"])
         return scalars
 
-    def _learned(self) -> Scalars:
-        batch, scalars = self._played(self.policy)
+    def _learn(self) -> Scalars:
+        batch, scalars = self._collect(self.policy)
         with torch.no_grad():
-            batch["wanted"] = self.teacher.mean(batch)
+            batch["corrected_action"] = self.teacher.mean(batch)
         self.memory.add(**{name: batch[name] for name in self.memory.rows})
         left = 1 - (self.samples - self.correcting) / self.learning
         for group in self.learner.optimizer.param_groups:
-            group["lr"] = LR * min(1.0, left / SETTLES)
-        return scalars | self.learner.fit(self.memory.sample(REPEATED, self.rng), self.rng)
+            group["lr"] = LR * min(1.0, left / LR_DECAY_SHARE)
+        return scalars | self.learner.fit(self.memory.sample(REPLAY_BATCH, self.rng), self.rng)
 
-    def _played(self, policy: PhaseCorrectedPolicy | GaussianPolicy) -> tuple[Batch, Scalars]:
+    def _collect(self, policy: PhaseCorrectedPolicy | GaussianPolicy) -> tuple[Batch, Scalars]:
         rollout = collect(PhaseObservation(self.env), policy, self.noise, self.horizon, self.rng)
         batch = {**rollout.flat(), "failed": rollout.terminated.flatten()}
         error = batch["pose_error"][batch["trust"] > 0]
         return batch, {
-            "pose_error": float(error.square().sum() / max(error.numel(), 1)) ** 0.5,  # of nobody, 0
+            "pose_error": float(error.square().sum() / max(error.numel(), 1)) ** 0.5,  # of no world, 0
             "corrections": float(self.teacher.corrections.square().mean().sqrt()),
             "terminated": float(rollout.terminated.float().mean()),
         }
 
-    def _off(self, batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
-        return (self.policy(batch) - batch["wanted"]).square().mean(), {}
+    def _imitation_loss(self, batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
+        return (self.policy(batch) - batch["corrected_action"]).square().mean(), {}
 
     def snapshot(self) -> dict[str, Any]:
         return {

@@ -1,4 +1,4 @@
-"""Who is to rise is paid for its height and for being upright, everyone else as if standing."""
+"""In clips that rise height and uprightness are paid, in all others the full reward."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pretrain.rl.rollout import Rollout
 from pretrain.sim.ground import ground_of
 
 
-def test_height_pays_up_to_standing_upright_and_only_who_is_to_rise(every_clip, skeleton):
+def test_height_pays_up_to_standing_upright_and_only_in_clips_that_rise(every_clip, skeleton):
     ground = ground_of(every_clip.library, skeleton)
     names = every_clip.library.names
     rising, walk = names.index("getup_faceup"), names.index("walk")
