@@ -26,7 +26,7 @@ class LatentConfig(Frozen):
     latent_time_max: Seconds = 5.0
     clip_latent_prob: Share = 0.5  # share of latents that are a clip's own, not drawn from the sphere
     near_prob: Share = 0.0  # of an episode's first latents that are not a clip's own: share drawn around its clip's
-    # control steps: that holds until the clip's hand has let go and losses lie further apart than this; null: always
+    # control steps: until the clip needs no assistance and its losses lie further apart than this; null: always
     near_steps: Positive | None = None
     near_after: Share = 0.0  # of near_prob, what is left from then on: the way to other clips is practised
     # a skill's return ends with it, as in ASE; otherwise it goes on under the next, and to be slow when that comes, pays
@@ -101,12 +101,12 @@ class WarmConfig(Frozen):
 
 
 class CurriculumConfig(Frozen):
-    """The hand that holds the character upright and lets go, and where episodes begin (pretrain/assist/curriculum.py)."""
+    """Assistance forces that decay, and where episodes begin (pretrain/assist/curriculum.py, forces.py)."""
 
-    assist_start: Share = 0.7  # strength of the hand, 1 is full
-    assist_steps: Positive = 60.0  # the hand weakens while a clip's episodes last longer than this
-    assist_rate: Share = 0.0125  # by this share a turn
-    # whose root's up axis stays above this, and who moves on evenly, is held upright; others are led to their moments
+    assist_start: Share = 0.7  # strength of the assistance, 1 is full
+    assist_steps: Positive = 60.0  # control steps: it weakens while a clip's episodes last longer
+    assist_rate: Share = 0.0125  # by this share an iteration
+    # clips whose root's up axis stays above this, at a steady velocity, get the upright torque; others the pull to the reference
     steady_above: Share = 0.5
     focus: Annotated[float, Field(ge=1)] = 3.0  # how much more or less often than its weight says a clip is begun in
 
@@ -115,21 +115,21 @@ class LeashConfig(Frozen):
     """Early termination by the tracking error, and what coming nearer pays (pretrain/assist/tracking_termination.py)."""
 
     length: Positive = 1.3  # root mean square over window features, in their spread over the clips
-    # samples: from here on to the moment that the world's clock points at, in the clip's own spread; null is never
+    # samples: from here on the error is that to the reference at its phase, in the clip's own spread; null is never
     timed_from: Annotated[int, Field(ge=0)] | None = None
-    liveliest: Positive | None = None  # timed: no clip's own spread counts for more than this; null: as wide as it is
+    liveliest: Positive | None = None  # from then on, upper bound on a clip's own spread; null: unbounded
     grace: NotNegative = 2.0  # s to come near, after a change of skill
-    lag: NotNegative = 0.5  # s, timed: so long it may be too far at any other time
-    nearer_reward_weight: NotNegative = 5.0  # of a unit of the leash that a step brings it nearer
+    lag: NotNegative = 0.5  # s, from then on: so long the limit may be exceeded at any other time
+    nearer_reward_weight: NotNegative = 5.0  # of each unit that a step brings it nearer to its clip
 
 
 class ImitationConfig(Frozen):
-    """What being at the clip's moment pays, and aiming at the next costs who does not (pretrain/assist/imitation.py)."""
+    """Tracking reward, cloning loss and pose gradient (pretrain/assist/imitation.py)."""
 
     reward_weight: NotNegative = 0.0
     reward_scale: Positive = 0.5  # root mean square over window features, in their spread over the clips
-    aim_weight: NotNegative = 0.0  # of aiming along the clip, held firmly; none below SILENT
-    pose_weight: NotNegative = 0.0  # of aiming further where a joint is short of the clip's pose
+    aim_weight: NotNegative = 0.0  # of the cloning loss at full assistance; none below CLONING_OFF_BELOW
+    pose_weight: NotNegative = 0.0  # of the gradient on poses
     pose_from: Annotated[int, Field(ge=0)] = 0  # samples: up to here that weighs nothing
 
 
@@ -139,13 +139,13 @@ class RecoveryConfig(Frozen):
     patience: Positive = 4.0  # s; the clips take 3 and 3.8
     protected_prob: Share = 0.05  # of episodes that a fall does not end at once
     lying_prob: Share = 0.05  # of episodes that begin lying
-    lift_start: Share = 0.5  # strength of the hands that lead them up (pretrain/assist/getup.py)
-    lift_rate: Share = 0.0125  # by this share a turn they weaken
+    lift_start: Share = 0.5  # strength of the get-up assistance (pretrain/assist/getup.py)
+    lift_rate: Share = 0.0125  # by this share an iteration it weakens
     rise_reward_weight: NotNegative = 1.0
 
 
 class RefineConfig(Frozen):
-    """Putting right what is off each time a moment of a clip comes (pretrain/assist/refinement.py)."""
+    """Iterative learning control on the phase of the clips (pretrain/assist/refinement.py)."""
 
     correct: Annotated[int, Field(ge=0)] = 0  # samples in which the corrections are found; 0: not at all
     learn: Count = 1_000_000  # samples in which the policy learns them
