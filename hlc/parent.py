@@ -11,7 +11,6 @@ from pretrain.motion.library import MotionLibrary, pack
 from pretrain.motion.recipe import Dataset, load_dataset
 from pretrain.publishing.manifest_character import from_manifest
 from pretrain.sim.backend import make_backend
-from pretrain.sim.curriculum import Curriculum
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.ground import ground_of
 from skills_store.library import SkillLibrary
@@ -47,7 +46,7 @@ class Parent:
             window=self.skills.window_length,
             episode_length=episode_length,
             rng=rng,
-            curriculum=Curriculum(self.clips.weights * upright, episode_length=episode_length),
+            clip_weights=lambda: self.clips.weights * upright,
         )
 
 

@@ -6,7 +6,7 @@ Names are the field's (MimicKit's where it has the notion).
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -137,7 +137,7 @@ class WarmConfig(Frozen):
 
 
 class CurriculumConfig(Frozen):
-    """The hand that holds the character upright and lets go, and where episodes begin (pretrain/sim/curriculum.py)."""
+    """Assistance forces that decay, and where episodes begin (pretrain/assist/curriculum.py, forces.py)."""
 
     assist_start: Share = Field(default=0.7, description="First strength of the assist force, 0 to 1")
     assist_steps: Positive = Field(
@@ -157,7 +157,7 @@ class CurriculumConfig(Frozen):
 
 
 class LeashConfig(Frozen):
-    """How far from its clip a skill may move before its episode ends, and what coming nearer pays (pretrain/ase/leash.py)."""
+    """Early termination by the tracking error, and what coming nearer pays (pretrain/assist/tracking_termination.py)."""
 
     length: Positive = Field(
         default=1.3,
@@ -187,7 +187,7 @@ class LeashConfig(Frozen):
 
 
 class ImitationConfig(Frozen):
-    """What being at the clip's moment pays, and aiming at the next costs who does not (pretrain/ase/imitation.py)."""
+    """Tracking reward, cloning loss and pose gradient (pretrain/assist/imitation.py)."""
 
     reward_weight: NotNegative = Field(default=0.0, description="Weight of the tracking reward")
     reward_scale: Positive = Field(
@@ -216,7 +216,7 @@ class RecoveryConfig(Frozen):
 
 
 class RefineConfig(Frozen):
-    """Putting right what is off each time a moment of a clip comes (pretrain/ase/refine.py)."""
+    """Iterative learning control on the phase of the clips (pretrain/assist/refinement.py)."""
 
     correct: Annotated[int, Field(ge=0)] = Field(
         default=0, description="Samples in which the corrections are found. 0: no refinement"
@@ -274,12 +274,25 @@ class PretrainConfig(Frozen):
     disc: DiscConfig = DiscConfig()
     enc: EncConfig = EncConfig()
     warm: WarmConfig = WarmConfig()
+    # full: the training aids beyond ASE; none: plain ASE, in which `curriculum`, `leash`, `imitation` and, of `latent` and
+    # `recovery`, near_steps, near_after, lift_start, lift_rate and rise_reward_weight have no effect
+    assist: Literal["full", "none"] = "full"
     curriculum: CurriculumConfig = CurriculumConfig()
     leash: LeashConfig = LeashConfig()
     imitation: ImitationConfig = ImitationConfig()
     recovery: RecoveryConfig = RecoveryConfig()
     refine: RefineConfig = RefineConfig()
     eval: EvalConfig = EvalConfig()
+
+    @model_validator(mode="after")
+    def _refined_only_with_aids(self) -> PretrainConfig:
+        if self.refine.correct > 0 and not self.assisted:
+            raise ValueError(f"refine.correct {self.refine.correct} needs assist=full; with assist=none it is to be 0")
+        return self
+
+    @property
+    def assisted(self) -> bool:
+        return self.assist == "full"
 
     def spent(self, samples: int) -> int:
         """Samples that a run has taken from the engine after `samples` of training: those, and what it was refined on."""

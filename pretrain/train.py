@@ -11,10 +11,10 @@ from copy import deepcopy
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
-from pretrain.ase.refine import Corrected, Refinement
 from pretrain.assembly import SkillTraining, adapt, build, warm_up
+from pretrain.assist.aids import AssistedEnv
+from pretrain.assist.refinement import PhaseCorrectedPolicy, Refinement
 from pretrain.cli import command, describe_config, program
 from pretrain.config import PretrainConfig
 from pretrain.publishing.publish import publish
@@ -24,8 +24,6 @@ from pretrain.rl.learner import Scalars
 from pretrain.rl.rollout import Noise
 from pretrain.rl.run_folder import NOT_LEARNING, claimed, fingerprint
 from pretrain.rl.training import CHECKPOINT, go_on, restored
-from pretrain.sim.curriculum import Curriculum
-from pretrain.sim.lift import Lift
 from pretrain.training_data import Material, load_material
 from skills_store import receipt
 from skills_store.opening import open_store
@@ -40,17 +38,17 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
     def after(scalars: Scalars) -> Scalars:
         training.nets.average.update_parameters(policy)
         adapt(cfg, training)
-        env.env.curriculum.turn()
-        env.env.lift.turn()
+        if isinstance(env, AssistedEnv):
+            env.step_schedule()
         if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
             keep(folder, cfg, training)
         down = float((env.env.falls.down > 0).float().mean())
         more = {"broken": env.env.broken, "down": down, "action_std": policy.std}
-        names = material.library.names
-        held, lifted = assisted(env.env.curriculum, names), raised(env.env.lift, env.env.falls.ground.rising, names)
-        return held | lifted | more
+        return env.scalars() | more if isinstance(env, AssistedEnv) else more
 
-    shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill", "assist": "assist"}
+    shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill"}
+    if isinstance(env, AssistedEnv):
+        shown["assist"] = "assist"
     interval = cfg.checkpoint_interval
     return go_on(
         training, cfg.samples, folder, label="pretrain", shown=shown, checkpoint_interval=interval, after=after
@@ -59,12 +57,15 @@ def train(cfg: PretrainConfig, material: Material, training: SkillTraining, fold
 
 def refinement(cfg: PretrainConfig, material: Material, training: SkillTraining) -> Refinement:
     """Of the average policy, in the environment as training has left it."""
-    env, policy = training.env, deepcopy(training.nets.policy)
+    env = training.env
+    if not isinstance(env, AssistedEnv):
+        raise TypeError("refinement corrects by the phase of reference motions: it needs an AssistedEnv")
+    policy = deepcopy(training.nets.policy)
     policy.load_state_dict(training.nets.average.module.state_dict())
     legs = torch.from_numpy(material.character.skeleton.legs)
     return Refinement(
         env,
-        Corrected(deepcopy(policy), env.env.guide.moments, legs),
+        PhaseCorrectedPolicy(deepcopy(policy), env.tracker.num_phases, legs),
         policy,
         Noise(cfg.ppo.noise_color, torch.zeros_like(training.noise.value)),
         torch.Generator().manual_seed(cfg.seed),
@@ -108,22 +109,6 @@ def train_and_refine(cfg: PretrainConfig, material: Material, training: SkillTra
                 training.nets.policy.load_state_dict(refined)
         keep(folder, cfg, training)
     return True
-
-
-def assisted(curriculum: Curriculum, clips: tuple[str, ...]) -> Scalars:
-    """For the log: `assist/CLIP`, the strength of its hand, and `steps/CLIP`, control steps between falls."""
-    scalars = {"assist": float(curriculum.assist.mean())}
-    for name, strength, steps in zip(clips, curriculum.assist.tolist(), curriculum.lengths.tolist(), strict=True):
-        scalars |= {f"assist/{name}": strength, f"steps/{name}": steps}
-    return scalars
-
-
-def raised(lift: Lift, rising: Tensor, clips: tuple[str, ...]) -> Scalars:
-    """For the log, of the clips that rise: `lift/CLIP`, the strength of its hand, and `rises/CLIP`, who comes up along it."""
-    scalars: Scalars = {}
-    for i in rising.nonzero()[:, 0].tolist():
-        scalars |= {f"lift/{clips[i]}": float(lift.strength[i]), f"rises/{clips[i]}": float(lift.share[i])}
-    return scalars
 
 
 def keep(folder: Path, cfg: PretrainConfig, training: SkillTraining) -> None:

@@ -21,7 +21,9 @@ import numpy as np
 import pytest
 import torch
 
+from pretrain.ase.latents import SkillEnv
 from pretrain.assembly import SkillTraining, adapt, build, warm_up
+from pretrain.assist.aids import AssistedEnv
 from pretrain.characters.state import unflat
 from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
@@ -207,7 +209,7 @@ def test_a_number_that_no_reader_converts_is_one_line_with_file_and_frame(tmp_pa
 TIMED = (
     "leash.timed_from=0",
     "latent.near_prob=1",
-    *(f"imitation.{what}_weight=2" for what in ("reward", "aim", "pose")),
+    *(f"imitation.{what}_weight=2" for what in ("reward", "reference_action", "pose")),
 )
 
 
@@ -222,12 +224,13 @@ def weights(training) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("timed_from", "timed"), [("0", [True, True]), ("512", [False, True]), ("null", [False, False])]
 )
-def test_the_leash_is_timed_from_so_many_samples_on(timed_from, timed):
+def test_termination_is_phase_locked_from_so_many_samples_on(timed_from, timed):
     cfg = toy(f"leash.timed_from={timed_from}")
     training = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
+    assert isinstance(training.env, AssistedEnv)
     for training.samples, expected in zip((511, 512), timed, strict=True):
         adapt(cfg, training)
-        assert training.env.leash.timed is expected
+        assert training.env.termination.phase_locked is expected
 
 
 def test_a_store_that_cannot_be_opened_is_told_before_anything_is_learned(tmp_path, capsys):
@@ -302,7 +305,28 @@ def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_ou
     rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert all(np.isfinite(list(row.values())).all() for row in rows)
     assert rows[-1]["action_std"] < 0.5 * rows[0]["action_std"]
-    assert training.env.leash.timed
+    assert isinstance(training.env, AssistedEnv)
+    assert training.env.termination.phase_locked
+
+
+def test_without_the_aids_plain_ase_learns_and_goes_on_in_the_same_bits(tmp_path):
+    cfg = toy("assist=none", "leash.timed_from=0", "imitation.reward_weight=1", "imitation.aim_weight=1")
+    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    whole, other = build(cfg, material), build(cfg, material)
+    assert isinstance(whole.env, SkillEnv)
+    assert set(whole.objective.rewards) == {"style", "skill"}
+    assert set(whole.env.observe()) == set(whole.nets.value.inputs.names) == {"obs", "z"}
+    turn = cfg.num_envs * cfg.ppo.horizon
+    assert train(cfg.model_copy(update={"samples": 2 * turn}), material, whole, tmp_path)
+    other.restore(whole.snapshot())
+    for training in (whole, other):
+        training.turn()
+    assert torch.equal(weights(whole), weights(other))
+
+
+def test_refinement_without_the_aids_is_refused():
+    with pytest.raises(ValueError, match=r"refine\.correct 512 needs assist=full"):
+        toy("assist=none", "refine.correct=512")
 
 
 @pytest.fixture
@@ -585,10 +609,11 @@ def test_a_checkpoint_of_other_layers_is_named(tmp_path):
         asked.resume(tmp_path, 2048)
 
 
-def test_nobody_is_led_up_along_a_clip_that_does_not_rise(rising):
+def test_only_clips_that_rise_have_a_getup_assistance(rising):
     cfg = toy(f"motions={rising}")
-    lift = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)).env.env.lift
-    assert set(lift.strength.tolist()) == {0.0, cfg.recovery.lift_start}
+    env = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)).env
+    assert isinstance(env, AssistedEnv)
+    assert set(env.getup.strength.tolist()) == {0.0, cfg.recovery.lift_start}
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):

@@ -11,14 +11,14 @@ import torch
 
 from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.style import Demos, demonstrations
+from pretrain.assist.forces import forward_force, mean_velocities, upright_torque
 from pretrain.evaluate import clip_jerk, fidelity
 from pretrain.evaluation.coverage import Coverage, coverage_targets
 from pretrain.evaluation.episodes import Conditions, Episodes, nearest_clip, random_skill_episodes, world
 from pretrain.evaluation.trials import REPEATS, among, diversity, performance, recovery
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
-from pretrain.sim.curriculum import Curriculum, LettingGo
-from pretrain.sim.env import CharacterEnv
+from pretrain.sim.env import CharacterEnv, Outcome
 from pretrain.sim.mujoco_cpu import MujocoBackend
 from pretrain.training_data import Material
 from skills_store.library import SkillLibrary
@@ -33,19 +33,35 @@ def frame_scale(material, skeleton):
     return demonstrations(material.library, skeleton, 1).windows.std(0).clamp_min(0.03)
 
 
-def maker(humanoid, library, held: float):
-    """Environments in which a hand of strength `held` keeps the character up."""
+class UprightEnv(CharacterEnv):
+    """A character that forces of `strength` keep up while it is not down."""
+
+    strength = 0.0
+
+    def step(self, targets: torch.Tensor, like: torch.Tensor | None = None) -> Outcome:
+        if self.strength:
+            clips, state = self.clip if like is None else like, self.state()
+            force = forward_force(state, mean_velocities(self.library)[clips])
+            wrench = self.strength * torch.cat([force, upright_torque(state)], -1)
+            up = self.falls.down == 0
+            self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench * up[:, None])
+        return super().step(targets, like)
+
+
+def maker(humanoid, library, strength: float):
+    """Environments in which forces of `strength` keep the character up."""
 
     def make(n: int) -> CharacterEnv:
-        return CharacterEnv(
+        env = UprightEnv(
             make_backend("mujoco", humanoid, n, 1),
             humanoid.skeleton,
             library,
             window=3,
             episode_length=90,
             rng=torch.Generator().manual_seed(0),
-            curriculum=Curriculum(library.weights, episode_length=90, hand=LettingGo(held, 1.0, 0.0)),
         )
+        env.strength = strength
+        return env
 
     return make
 

@@ -12,10 +12,9 @@ from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.learner import finite
 from pretrain.rl.nets import GaussianPolicy
-from pretrain.sim.env import ActionScale
+from pretrain.sim.env import ActionScale, pd_target
 from pretrain.sim.features import proprioception
 from pretrain.sim.ground import SLACK, Ground
-from pretrain.sim.guide import aim
 
 
 def clone(
@@ -39,7 +38,7 @@ def clone(
     for _ in range(steps):
         ids, times = library.sample(batch, rng)
         state, ahead = library.at(ids, times), library.at(ids, times + 1 / CONTROL_RATE)
-        action = scale.action(aim(ahead))
+        action = scale.action(pd_target(ahead))
         gets_up = ground.rising[ids] & (state.root_pos[:, 2] < SLACK * ground.standing)
         z = torch.where(gets_up[:, None], sphere(batch, clip_latents.shape[1], rng), _near(clip_latents[ids], rng))
         obs = {"obs": proprioception(_disturbed(state, rng)), "z": z}

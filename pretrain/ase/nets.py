@@ -22,7 +22,7 @@ class SkillNets:
     """pi(a|s,z), V(s,z), the discriminator, q(z|window), and what an action means.
 
     What is published is not the policy of the last iteration but the running average of its weights: from one iteration to
-    the next, clips come and go (docs/training-log.md).
+    the next, clips come and go (docs/training.md).
     """
 
     policy: GaussianPolicy
@@ -50,7 +50,7 @@ class Sizes:
     enc: tuple[int, ...]
     action_std: float
     average_decay: float  # of the average of the policy's weights, an iteration
-    privileged: int = 0  # numbers that the value net alone is told
+    privileged: int = 0  # numbers of the privileged observation, which only the value net has
 
 
 def make_nets(

@@ -61,7 +61,7 @@ def skill_reward(net: Encoder) -> Reward:
 def encoder_loss(net: Encoder, demos: Demos) -> Loss:
     """Tell z from what the character did, and keep the clips where they lie.
 
-    Learning from the character alone, the encoder forgets the clips, and their embeddings run together (docs/training-log.md).
+    Learning from the character alone, the encoder forgets the clips, and their embeddings run together (docs/training.md).
     """
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:

@@ -3,7 +3,7 @@
 It is conditional, as in CALM (Tessler et al. 2023): every latent belongs to the clip whose own latent is nearest, and is
 judged by that clip's windows alone. An unconditional one is content when any clip is performed; of two walks, one is
 performed twice, and hard clips not at all. Paying for the nearest window of the clip instead is no cure: it is content
-with a few frames of it (docs/training-log.md).
+with a few frames of it (docs/training.md).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Discriminator(nn.Module):
     def norm(self, window: Tensor, clip: Tensor) -> Tensor:
         """The window as it departs from the clip's mean, in units of the spread over all clips.
 
-        Their spread within clips would be a finer unit, under which balance is learned late (docs/training-log.md).
+        Their spread within clips would be a finer unit, under which balance is learned late (docs/training.md).
         """
         return ((window - embedding(clip, self.centre)) / self.spread).clamp(-self.BOUND, self.BOUND)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import torch
 
-from pretrain.ase.latents import TOLD
 from pretrain.characters.skeleton import Skeleton
 from pretrain.rl.mirror import Mirror, Reflection, beside, halves, unmoved
 
@@ -37,7 +36,7 @@ def symmetry(
 
     A latent is mirrored by swapping its halves; of an odd number of dimensions the last stays as it is. The encoder commutes
     with that, and so places the clips accordingly.
-    `privileged` is what the value net alone is told.
+    `privileged` mirrors the observation that only the value net has.
     """
     if images is None:
         return Symmetry()
@@ -63,11 +62,6 @@ def proprioception_mirror(skeleton: Skeleton) -> Mirror:
     """Of `pretrain.sim.features.proprioception`, (13 + 2 J)."""
     hinges = hinge_mirror(skeleton)
     return beside(unmoved(1), AXES, POLAR, AXIAL, hinges, hinges)
-
-
-def privileged_mirror(skeleton: Skeleton) -> Mirror:
-    """Of what `pretrain.ase.latents.SkillEnv` tells the value net alone, (F + TOLD)."""
-    return beside(style_mirror(skeleton), unmoved(TOLD))
 
 
 def style_mirror(skeleton: Skeleton) -> Mirror:

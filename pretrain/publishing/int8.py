@@ -46,7 +46,7 @@ def in_int8(graph: bytes, rows: Rows) -> bytes:
 
     Not so the first product: observations and z share one range there, and z, of unit length, would be left with a handful
     of steps. Inputs unsigned and weights signed is what processors multiply fastest; those without VNNI add two products
-    in 16 bits, so weights have 7, or the answers would depend on the machine (docs/training-log.md). What comes out of a
+    in 16 bits, so weights have 7, or the answers would depend on the machine (docs/training.md). What comes out of a
     product stays float: rounding that, too, saves no time. ValueError if nothing is left.
     """
     model = onnx.load_model_from_string(graph)

@@ -1,12 +1,14 @@
-"""CharacterEnv: a body under control, episodes that start from motion clips and end in a fall or in time.
+"""CharacterEnv: a simulated character, episodes that start from motion clips and end in a fall or by time.
 
-It knows nothing of rewards, skills or tasks. `step` resets only worlds whose state is no longer finite, which nobody may read;
-all others are the caller's to reset.
+It knows nothing of rewards, skills, tasks or training aids. `step` resets only worlds whose state is no longer finite; all
+others are the caller's to reset.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -16,16 +18,24 @@ from pretrain.characters.state import CharacterState, unflat
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
-from pretrain.sim.curriculum import Curriculum, leading_force, paces, upright_torque
 from pretrain.sim.falls import NOBODY, Falls, Protection, lying
 from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.ground import Ground, ground_of
-from pretrain.sim.guide import ALL, NONE, Guide, Rows
-from pretrain.sim.lift import Lift
 from pretrain.sim.starts import Starts, clip_starts, looked_at, still_starts
+from pretrain.sim.stateful import TensorState
 
 REACH, LEAST_REACH = 2.0, 0.25  # of an action: spreads of the clips' joint angles, and rad, for hinges that hardly move
-ENGINE, CURRICULUM, FALLS, LIFT, GUIDE = "engine/", "curriculum/", "falls/", "lift/", "guide/"  # parts of a snapshot
+# A PD joint with damping kd lags its target by kd / kp = 0.05 s; aiming that far ahead along the clip's own velocity
+# makes up for it (halving the tracking error of playing poses back, measured on a body with twice the damping).
+LEAD = 0.05  # s
+ALL = slice(None)
+
+Rows = Tensor | slice  # which of N worlds
+
+
+def pd_target(states: CharacterState) -> Tensor:
+    """Joint targets (..., J) rad that bring a body to `states` (...), the lag of its joints made up for."""
+    return states.joint_pos + LEAD * states.joint_vel
 
 
 @dataclass(frozen=True)
@@ -56,9 +66,14 @@ class Outcome:
     broken: Tensor  # the state was no longer finite: it is in a clip's state again
 
 
-class CharacterEnv:
-    """N characters, each with the last `window` style frames (W) it passed through; an episode lasts `episode_length` control
-    steps."""
+class CharacterEnv(TensorState):
+    """N characters, each with the last `window` style frames (W) it passed through.
+
+    An episode lasts `episode_length` control steps. `clip_weights` gives how often episodes begin in each clip, (C,), at
+    every reset; by default that is the library's weights.
+    """
+
+    state_fields = ("age", "clip", "clip_time", "began_lying", "states", "frames")
 
     def __init__(
         self,
@@ -69,39 +84,39 @@ class CharacterEnv:
         window: int,
         episode_length: int,
         rng: Generator,
-        curriculum: Curriculum | None = None,
+        clip_weights: Callable[[], Tensor] | None = None,
         protection: Protection = NOBODY,
-        lift: Lift | None = None,
         ground: Ground | None = None,
     ):
-        self.backend, self.skeleton, self.library = backend, skeleton, library
-        self.num_envs, self.window, self.episode_length = backend.num_envs, window, episode_length
+        self.backend = backend
+        self.skeleton = skeleton
+        self.library = library
+        self.num_envs = backend.num_envs
+        self.window = window
+        self.episode_length = episode_length
+        self._clip_weights = clip_weights or (lambda: library.weights)
         self._may_touch = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
         self._rng = rng
-        self._starts = clip_starts(library, skeleton, window)
+        self.starts = clip_starts(library, skeleton, window)
         self._lying = (
             still_starts(lying(backend, skeleton, library, rng), skeleton, window) if protection.lying else None
         )
         self.falls = Falls(ground or ground_of(library, skeleton), self.num_envs, protection)
-        self.curriculum = curriculum or Curriculum(library.weights, episode_length=episode_length)
-        self.lift = lift or Lift(torch.zeros(len(library.names)))
-        self.guide = Guide(library, self._starts, self.falls.ground.rising, self.num_envs)
-        self._pace = paces(library)
-        self._held = False
-        self.age = torch.zeros(self.num_envs, dtype=torch.long)  # steps since reset
-        self.clip = torch.zeros(self.num_envs, dtype=torch.long)  # where the episode started
+        self.age = torch.zeros(self.num_envs, dtype=torch.long)  # control steps since reset
+        self.clip = torch.zeros(self.num_envs, dtype=torch.long)  # the clip where the episode began
+        self.clip_time = torch.zeros(self.num_envs)  # s, the time in that clip where it began
+        self.began_lying = torch.zeros(self.num_envs, dtype=torch.bool)  # it began lying, not in a state of that clip
         state = backend.state()
         self.states = torch.zeros(self.num_envs, window, state.flat().shape[-1])  # the last W, oldest first
         self.frames = torch.zeros(self.num_envs, window, style_frame(skeleton, state).shape[-1])
         self.broken = 0  # worlds reset because their state was not finite
 
     def reset(self, ids: Tensor) -> None:
-        """Start worlds `ids` (n,) in random states of random clips, or lying where some are to begin so."""
+        """Start worlds `ids` (n,) in random states of random clips, a share of them lying (`Protection`)."""
         if len(ids):
-            weights = self.curriculum.weights
-            clips = torch.multinomial(weights, len(ids), replacement=True, generator=self._rng)
-            rows = self._starts.draw(clips, self._rng)
-            self._begin(ids, clips, self._starts, rows)
+            clips = torch.multinomial(self._clip_weights(), len(ids), replacement=True, generator=self._rng)
+            rows = self.starts.draw(clips, self._rng)
+            self._begin(ids, clips, self.starts, rows)
             self._lay(self.falls.draw(ids, self._rng))
 
     def begin(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
@@ -114,10 +129,13 @@ class CharacterEnv:
         """In `rows` (n,) of `starts`, as in clips (n,)."""
         states = starts.states.index_select(0, rows)
         self.backend.place(ids, unflat(states[:, -1]))
-        self.states[ids], self.frames[ids] = states, starts.frames.index_select(0, rows)
-        self.age[ids], self.clip[ids] = 0, clips
+        self.states[ids] = states
+        self.frames[ids] = starts.frames.index_select(0, rows)
+        self.age[ids] = 0
+        self.clip[ids] = clips
+        self.clip_time[ids] = starts.times[rows]
+        self.began_lying[ids] = False
         self.falls.begin(ids, clips)
-        self.guide.begin(ids, clips, starts.times[rows])
 
     def _lay(self, ids: Tensor) -> None:
         """Worlds `ids` (n,) lie, as if about to begin one of the clips that rise."""
@@ -126,18 +144,13 @@ class CharacterEnv:
             clips = rising[torch.randint(len(rising), ids.shape, generator=self._rng)]
             rows = self._lying.draw(torch.zeros_like(ids), self._rng)
             self._begin(ids, clips, self._lying, rows)
-            self.guide.clip[ids] = NONE
-
-    def follow(self, like: Tensor) -> None:
-        """The clocks of the next step, in clips `like` (N,): for hands that lead, and for who asks how far off worlds are."""
-        self.guide.advance(like, self.falls.down > 0, self.windows(), self.backend.state())
+            self.began_lying[ids] = True
 
     def step(self, targets: Tensor, like: Tensor | None = None) -> Outcome:
         """One control step of every world towards joint targets (N, J) rad.
 
         What counts as a fall is up to the clips (N,) that the worlds are to move `like`.
         """
-        self._hold(self.clip if like is None else like)
         broken = self.backend.advance(targets)
         if broken.any():  # put it into a sane state at once, so that nothing downstream meets a NaN
             self.broken += int(broken.sum())
@@ -148,32 +161,8 @@ class CharacterEnv:
         self.frames = torch.cat([self.frames[:, 1:], style_frame(self.skeleton, state)[:, None]], 1)
         touching = self.backend.touching() & (self.age > 1)[:, None]
         fell = self.falls.see(touching, state.root_pos[:, 2], like)
-        self.lift.saw(self.guide.clip.clamp_min(0), self.falls.rose, self.falls.stayed)
         timed_out = self.age >= self.episode_length
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
-
-    def _hold(self, like: Tensor) -> None:
-        """Push every root as the curriculum says. Who stands and is to move `like` a steady clip (N,) is held upright and
-        driven at the clip's pace; everyone else is led to the moment that its clock points at.
-
-        Once more after the last hand has let go, so that nothing of it is left behind.
-        """
-        before, after = self.curriculum.assist[self.clip], self.curriculum.assist[like]
-        holds = bool(self.curriculum.assist.any()) or bool(self.lift.strength.any())
-        if holds or self._held:
-            state, down = self.backend.state(), self.falls.down > 0
-            force = after[:, None] * leading_force(state, self._pace[like])
-            torque = torch.maximum(before, after)[:, None] * upright_torque(state)
-            wrench = torch.cat([force, torque], -1)
-            led = (down | ~self.falls.ground.steady[like]).nonzero()[:, 0]
-            wrench[led] = self.firmness(like)[led, None] * self.guide.wrench(led, state[led])
-            self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench)
-        self._held = holds
-
-    def firmness(self, like: Tensor) -> Tensor:
-        """How firmly the worlds are led, as in clips `like` (N,) or up, where they are down or asked to rise, (N,)."""
-        rises = (self.falls.down > 0) | self.falls.ground.rising[like]
-        return torch.where(rises, self.lift.strength[self.guide.clip], self.curriculum.assist[like])
 
     def state(self) -> CharacterState:
         return self.backend.state()
@@ -190,31 +179,18 @@ class CharacterEnv:
         """Style windows of worlds `ids` (n,) up to now, (n, W * F)."""
         return self.frames[ids].flatten(1)
 
-    def snapshot(self) -> dict[str, Tensor]:
-        """Everything `restore` needs to go on bit for bit."""
-        own = {name: getattr(self, name).clone() for name in ("age", "clip", "states", "frames")}
-        counters = {"broken": torch.tensor(self.broken), "held": torch.tensor(self._held), "rng": self._rng.get_state()}
+    def snapshot(self) -> dict[str, Any]:
         return {
-            **own,
-            **counters,
-            **{ENGINE + k: v for k, v in self.backend.snapshot().items()},
-            **{CURRICULUM + k: v for k, v in self.curriculum.snapshot().items()},
-            **{FALLS + k: v for k, v in self.falls.snapshot().items()},
-            **{LIFT + k: v for k, v in self.lift.snapshot().items()},
-            **{GUIDE + k: v for k, v in self.guide.snapshot().items()},
+            **super().snapshot(),
+            "broken": torch.tensor(self.broken),
+            "rng": self._rng.get_state(),
+            "engine": self.backend.snapshot(),
+            "falls": self.falls.snapshot(),
         }
 
-    def restore(self, snapshot: dict[str, Tensor]) -> None:
-        self.backend.restore(_part(snapshot, ENGINE))
-        self.curriculum.restore(_part(snapshot, CURRICULUM))
-        self.falls.restore(_part(snapshot, FALLS))
-        self.lift.restore(_part(snapshot, LIFT))
-        self.guide.restore(_part(snapshot, GUIDE))
-        for name in ("age", "clip", "states", "frames"):
-            setattr(self, name, snapshot[name].clone())
-        self.broken, self._held = int(snapshot["broken"]), bool(snapshot["held"])
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        super().restore(snapshot)
+        self.broken = int(snapshot["broken"])
         self._rng.set_state(snapshot["rng"])
-
-
-def _part(snapshot: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {k.removeprefix(prefix): v for k, v in snapshot.items() if k.startswith(prefix)}
+        self.backend.restore(snapshot["engine"])
+        self.falls.restore(snapshot["falls"])

@@ -17,6 +17,7 @@ from pretrain.characters.state import CharacterState
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
 from pretrain.sim.ground import LYING, Ground
+from pretrain.sim.stateful import TensorState
 
 LIMP = 60  # control steps of random targets after which a character lies
 TWITCH = 0.5  # rad, their spread
@@ -35,8 +36,10 @@ class Protection:
 NOBODY = Protection()
 
 
-class Falls:
+class Falls(TensorState):
     """The steps that each of N worlds has been down, and how many it may."""
+
+    state_fields = ("down", "patience", "lay")
 
     def __init__(self, ground: Ground, num_envs: int, protection: Protection):
         self.ground, self.protection = ground, protection
@@ -86,13 +89,6 @@ class Falls:
         self.rose, self.stayed = self.lay & (self.down == 0) & to_stand, self.lay & fallen
         self.lay = (self.lay | (height < LYING * of.standing)) & (self.down > 0)
         return fallen
-
-    def snapshot(self) -> dict[str, Tensor]:
-        return {name: getattr(self, name).clone() for name in ("down", "patience", "lay")}
-
-    def restore(self, snapshot: dict[str, Tensor]) -> None:
-        for name in ("down", "patience", "lay"):
-            setattr(self, name, snapshot[name].clone())
 
 
 def lying(backend: Backend, skeleton: Skeleton, library: MotionLibrary, rng: Generator) -> CharacterState:

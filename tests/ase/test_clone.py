@@ -11,9 +11,9 @@ from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.skill import warm_encoder
 from pretrain.ase.symmetry import symmetry
 from pretrain.rl.learner import Diverged
+from pretrain.sim.env import pd_target
 from pretrain.sim.features import proprioception
 from pretrain.sim.ground import ground_of
-from pretrain.sim.guide import aim
 
 SIZES = Sizes(latent_dim=8, policy=(128,), value=(128,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
 
@@ -42,7 +42,7 @@ def test_who_lies_aims_along_a_clip_that_rises_and_who_stands_along_its_own(ever
         ahead = library.at(clips, times + 1 / 30)
         with torch.no_grad():
             action = nets.policy({"obs": proprioception(library.at(clips, times)), "z": z.expand(32, -1)})
-        return float((action - scale.action(aim(ahead))).square().mean().sqrt())
+        return float((action - scale.action(pd_target(ahead))).square().mean().sqrt())
 
     walk, getup = (latents[library.names.index(name)] for name in ("walk", "getup_facedown"))
     asked = [("walk", 1.0, walk), *[("getup_facedown", 1.5, z) for z in (getup, walk, *sphere(4, 8, rng))]]

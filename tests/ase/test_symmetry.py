@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
-from pretrain.ase.latents import TOLD
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.skill import embed_clips
 from pretrain.ase.symmetry import (
     Symmetry,
     hinge_mirror,
-    privileged_mirror,
     proprioception_mirror,
     style_mirror,
     symmetry,
 )
 from pretrain.sim.features import proprioception, style_frame
-from pretrain.sim.guide import Guide
-from pretrain.sim.starts import clip_starts
 
 SIZES = Sizes(latent_dim=8, policy=(32,), value=(32,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
 
@@ -41,21 +35,6 @@ def test_features_of_a_mirrored_state_are_mirrored_features(sides, skeleton):
     torch.testing.assert_close(seen, proprioception(other), atol=2e-2, rtol=1e-3)
     style = style_mirror(skeleton)(style_frame(skeleton, one))
     torch.testing.assert_close(style, style_frame(skeleton, other), atol=2e-2, rtol=1e-3)
-
-
-def test_what_the_value_net_alone_is_told_is_mirrored_too(material, library, skeleton, rng):
-    clips = torch.arange(len(library.names))
-    guide = Guide(library, clip_starts(library, skeleton, 3), torch.zeros(len(clips), dtype=torch.bool), len(clips))
-    guide.begin(clips, clips, 0.3 * library.durations)
-    told = torch.cat([guide.moment(), torch.ones(len(clips), TOLD)], -1)
-    image = privileged_mirror(skeleton)
-    torch.testing.assert_close(image(told[0::2]), told[1::2], atol=0.05, rtol=1e-2)
-    both = symmetry(skeleton, library.images, 8, 3, image)
-    assert both.value
-    nets = make_nets(replace(SIZES, privileged=len(image)), library, material.demos, skeleton.num_hinges, both, rng)
-    assert set(nets.value.inputs.names) - set(nets.policy.inputs.names) == {"privileged"}
-    x = torch.randn(16, len(both.value[0]), generator=rng)
-    torch.testing.assert_close(nets.value.body(both.value[0](x)), nets.value.body(x))
 
 
 def test_every_network_treats_both_sides_alike(material, skeleton, rng):

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from pretrain.sim.backend import make_backend
-from pretrain.sim.curriculum import Curriculum, LettingGo
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.features import style_frame
 
@@ -16,8 +15,7 @@ def env(humanoid, library) -> CharacterEnv:
     return make(humanoid, library)
 
 
-def make(humanoid, library, worlds: int = 32, episode_length: int = 300, assist: float = 0.0) -> CharacterEnv:
-    hand = LettingGo(start=assist, steps=1.0, rate=1.0)
+def make(humanoid, library, worlds: int = 32, episode_length: int = 300, **more) -> CharacterEnv:
     made = CharacterEnv(
         make_backend("mujoco", humanoid, worlds, 1),
         humanoid.skeleton,
@@ -25,7 +23,7 @@ def make(humanoid, library, worlds: int = 32, episode_length: int = 300, assist:
         window=3,
         episode_length=episode_length,
         rng=torch.Generator().manual_seed(0),
-        curriculum=Curriculum(library.weights, episode_length=episode_length, hand=hand),
+        **more,
     )
     made.reset(torch.arange(worlds))
     return made
@@ -62,44 +60,6 @@ def test_a_limp_body_falls_and_time_runs_out_otherwise(humanoid, library):
     assert fell.all()
 
 
-def test_a_held_body_stays_up_where_a_free_one_falls(humanoid, library):
-    free, held = make(humanoid, library), make(humanoid, library, assist=1.0)
-    targets = pose(free)
-    fell = {name: torch.zeros(32, dtype=torch.bool) for name in ("free", "held")}
-    for _ in range(60):
-        fell["free"] |= free.step(targets).fell
-        fell["held"] |= held.step(targets).fell
-    # frozen in the pose of a stride at speed, even a held body may come to its knees
-    assert fell["free"].float().mean() > 0.9
-    assert fell["held"].float().mean() < 0.3
-
-
-def test_a_hand_leads_at_the_pace_of_the_clip_that_is_asked_for(humanoid, library):
-    env = make(humanoid, library, assist=1.0)
-    walk, run = library.names.index("walk"), library.names.index("run")
-    env.begin(torch.arange(32), torch.full((32,), walk), torch.zeros(32))
-    like = torch.tensor([walk, run]).repeat(16)
-    targets = pose(env)
-    for _ in range(30):
-        env.step(targets, like)
-    speed = env.state().root_vel[:, :2].norm(dim=-1)
-    assert speed[1::2].mean() > speed[::2].mean() + 0.5
-
-
-def test_letting_go_leaves_no_torque_behind(humanoid, library):
-    free, once_held = make(humanoid, library), make(humanoid, library, assist=0.5)
-    everyone = torch.arange(32)
-    once_held.step(pose(once_held))
-    once_held.curriculum.turn()  # at rate 1 it lets go at once
-    assert not once_held.curriculum.assist.any()
-    for env in (free, once_held):
-        env.backend.place(everyone, free.library.at(torch.zeros(32, dtype=torch.long), torch.linspace(0, 1, 32)))
-    targets = pose(free)
-    free.step(targets)
-    once_held.step(targets)
-    assert torch.equal(free.state().flat(), once_held.state().flat())
-
-
 def test_step_never_resets(env):
     for _ in range(60):
         env.step(torch.zeros(32, 28))
@@ -131,15 +91,27 @@ def test_a_seed_is_a_run_and_a_snapshot_goes_on(humanoid, library):
     assert torch.equal(run(second, 30), ahead)
 
 
-def test_what_falls_early_is_begun_more_often(humanoid, library):
-    env = make(humanoid, library)
-    env.curriculum.focus = 3.0
-    hard = torch.zeros(len(library.names), dtype=torch.bool)
-    hard[1] = True
-    env.curriculum.steps[:], env.curriculum.falls[:] = 3000.0, torch.where(hard, 100.0, 1.0)
-    share = torch.zeros(len(library.names))
-    for _ in range(40):
-        env.reset(torch.arange(32))
-        share += torch.bincount(env.clip, minlength=len(share))
-    share = share / share.sum() / library.weights
-    assert share[hard].min() > 3 * share[~hard].mean()
+def test_episodes_begin_in_clips_by_their_weights_of_the_moment(humanoid, library):
+    weights = torch.zeros(len(library.names))
+    weights[2] = 1.0
+    env = make(humanoid, library, clip_weights=lambda: weights)
+    assert (env.clip == 2).all()
+    weights.zero_()[1] = 1.0
+    env.reset(torch.arange(16))
+    assert env.clip.tolist() == [1] * 16 + [2] * 16
+
+
+def test_it_records_where_each_episode_began(env, library):
+    there = library.at(env.clip, env.clip_time)
+    torch.testing.assert_close(there.joint_pos, env.state().joint_pos, atol=1e-4, rtol=0)
+    assert not env.began_lying.any()
+    env.begin(torch.tensor([3]), torch.tensor([1]), torch.tensor([0.5]))
+    assert (int(env.clip[3]), float(env.clip_time[3])) == (1, 0.5)
+
+
+def test_it_records_where_a_broken_world_has_begun_anew(env, library):
+    bad = env.state()[5:6].map(lambda x: x * float("nan"))
+    env.backend.place(torch.tensor([5]), bad)
+    env.step(torch.zeros(32, 28))
+    there = library.at(env.clip[5:6], env.clip_time[5:6])
+    torch.testing.assert_close(env.states[5:6, -2], there.flat(), atol=1e-4, rtol=0)

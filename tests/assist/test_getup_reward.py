@@ -1,15 +1,15 @@
-"""Who is to rise is paid for its height and for being upright, everyone else as if standing."""
+"""In clips that rise height and uprightness are paid, in all others the full reward."""
 
 from __future__ import annotations
 
 import torch
 
-from pretrain.ase.rise import rise_reward
+from pretrain.assist.getup_reward import getup_reward
 from pretrain.rl.rollout import Rollout
 from pretrain.sim.ground import ground_of
 
 
-def test_height_pays_up_to_standing_upright_and_only_who_is_to_rise(every_clip, skeleton):
+def test_height_pays_up_to_standing_upright_and_only_in_clips_that_rise(every_clip, skeleton):
     ground = ground_of(every_clip.library, skeleton)
     names = every_clip.library.names
     rising, walk = names.index("getup_faceup"), names.index("walk")
@@ -19,4 +19,4 @@ def test_height_pays_up_to_standing_upright_and_only_who_is_to_rise(every_clip, 
     obs[..., 0], obs[..., 6] = height, torch.tensor([1.0, 1.0, 1.0, 1.0, 1.0, 0.0, -1.0])
     nothing, flag = torch.zeros_like(height), torch.zeros_like(height, dtype=torch.bool)
     rollout = Rollout({}, {"obs": obs}, nothing, nothing, nothing, flag, flag, flag, {"z_clip": clips})
-    torch.testing.assert_close(rise_reward(ground)(rollout), torch.tensor([[0.0, 0.2, 1.0, 1.0, 1.0, 0.5, 0.0]]))
+    torch.testing.assert_close(getup_reward(ground)(rollout), torch.tensor([[0.0, 0.2, 1.0, 1.0, 1.0, 0.5, 0.0]]))

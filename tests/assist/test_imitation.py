@@ -1,4 +1,4 @@
-"""What being at the clip's moment pays, and what aiming elsewhere costs who is led."""
+"""What a small tracking error pays, and what aiming elsewhere costs under assistance."""
 
 from __future__ import annotations
 
@@ -7,21 +7,29 @@ import math
 import pytest
 import torch
 
-from pretrain.ase.imitation import LEGS, SILENT, aimed, imitation_reward, posed
+from pretrain.assist.imitation import (
+    CLONING_OFF_BELOW,
+    LEG_SHARE,
+    imitation_reward,
+    with_cloning_loss,
+    with_pose_gradient,
+)
 from pretrain.rl.rollout import Rollout
 
 
 def test_all_is_paid_where_the_clip_is_and_less_with_distance():
     nothing, flag = torch.zeros(1, 3), torch.zeros(1, 3, dtype=torch.bool)
-    rollout = Rollout({}, {}, nothing, nothing, nothing, flag, flag, flag, {"apart": torch.tensor([[0.0, 0.5, 50.0]])})
+    rollout = Rollout(
+        {}, {}, nothing, nothing, nothing, flag, flag, flag, {"tracking_error": torch.tensor([[0.0, 0.5, 50.0]])}
+    )
     assert imitation_reward(0.5)(rollout)[0].tolist() == pytest.approx([1.0, math.exp(-1), 0.0])
 
 
-def test_aiming_elsewhere_costs_only_who_is_led_firmly():
+def test_aiming_elsewhere_costs_only_under_strong_assistance():
     aim = torch.ones(2, 3)
     mean = torch.zeros(2, 3, requires_grad=True)
-    batch = {"aim": aim, "led": torch.tensor([(1 + SILENT) / 2, SILENT])}
-    total, metrics = aimed(lambda mean, batch: (torch.tensor(7.0), {}), 2.0)(mean, batch)
+    batch = {"reference_action": aim, "assist_strength": torch.tensor([(1 + CLONING_OFF_BELOW) / 2, CLONING_OFF_BELOW])}
+    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}), 2.0)(mean, batch)
     assert metrics["off_aim"].item() == pytest.approx(0.5 * 3 / 2)
     assert total.item() == pytest.approx(7 + 2 * 0.5 * 3 / 2)
     (slope,) = torch.autograd.grad(total, mean)
@@ -29,13 +37,13 @@ def test_aiming_elsewhere_costs_only_who_is_led_firmly():
     assert not slope[1].any()
 
 
-def test_who_is_short_of_a_pose_is_to_aim_further_the_more_so_the_nearer_it_is():
+def test_a_joint_short_of_its_pose_is_to_aim_further_the_more_so_the_nearer_the_body():
     mean = torch.zeros(2, 3, requires_grad=True)
     error = torch.tensor([[0.2, -0.1, 0.0], [0.2, -0.1, 0.0]])
-    batch = {"pose_error": error, "apart": torch.tensor([0.0, 0.5])}
+    batch = {"pose_error": error, "tracking_error": torch.tensor([0.0, 0.5])}
     legs = torch.tensor([False, True, False])
-    total, metrics = posed(lambda mean, batch: (torch.tensor(7.0), {}), legs, 2.0, 0.5)(mean, batch)
+    total, metrics = with_pose_gradient(lambda mean, batch: (torch.tensor(7.0), {}), legs, 2.0, 0.5)(mean, batch)
     (slope,) = torch.autograd.grad(total, mean)
-    steep = torch.tensor([1.0, math.exp(-1)])[:, None] * torch.tensor([1.0, LEGS, 1.0])
+    steep = torch.tensor([1.0, math.exp(-1)])[:, None] * torch.tensor([1.0, LEG_SHARE, 1.0])
     torch.testing.assert_close(-slope, 2.0 / 2 * steep * error)
     assert metrics["pose_error"].item() == pytest.approx(math.sqrt(0.05 / 3))

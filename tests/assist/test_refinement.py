@@ -1,4 +1,4 @@
-"""What is off each time a moment comes is found, learned by the policy, and found again after an interruption."""
+"""Corrections at each phase are found, learned by the policy, and found again after an interruption."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from itertools import pairwise
 import pytest
 import torch
 
-from pretrain.ase.refine import LEGS, NEAR, RATE, SELDOM, Corrected, Moments, Refinement
 from pretrain.assembly import build, warm_up
+from pretrain.assist.reference_tracker import ReferenceTracker
+from pretrain.assist.refinement import LEG_SHARE, NEAR, RATE, SELDOM, PhaseCorrectedPolicy, PhaseObservation, Refinement
 from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
 from pretrain.rl import checkpoint
 from pretrain.rl.nets import GaussianPolicy, Inputs, mlp, standard
-from pretrain.sim.guide import Guide
 from pretrain.sim.starts import clip_starts
 from pretrain.train import refinement
 from pretrain.training_data import Material, load_material
@@ -23,7 +23,7 @@ ELBOW = "right_lower_arm"
 
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory) -> tuple[PretrainConfig, Material]:
-    """One walk, and hands that lead it all the way."""
+    """One walk, and full assistance all the way."""
     recipe = tmp_path_factory.mktemp("recipe") / "walk.yaml"
     recipe.write_text('name: walk\nmirror: false\nmotions:\n  - {file: "pybullet:humanoid3d_walk.txt"}\n')
     led = ("curriculum.assist_start=1", "imitation.reward_weight=1", "leash.timed_from=0", "latent.clip_latent_prob=1")
@@ -45,42 +45,42 @@ def begun(walk: tuple[PretrainConfig, Material], wrong: float = 0.0) -> tuple[Re
     return refinement(cfg, material, training), elbow
 
 
-def corrected(legs: tuple[bool, ...]) -> Corrected:
+def corrected(legs: tuple[bool, ...]) -> PhaseCorrectedPolicy:
     policy = GaussianPolicy(
         Inputs({"obs": standard(2)}), mlp([2, len(legs)], rng=torch.Generator().manual_seed(0)), 0.1
     )
-    return Corrected(policy, 3, torch.tensor(legs))
+    return PhaseCorrectedPolicy(policy, 3, torch.tensor(legs))
 
 
-def test_a_moment_is_corrected_by_its_own_mean_error_and_legs_by_less():
+def test_a_phase_is_corrected_by_its_own_mean_error_and_legs_by_less():
     teacher = corrected((False, True))
-    moment = torch.tensor([0] * SELDOM * 2 + [1] * (SELDOM // 2))
-    error = torch.where(moment == 0, 0.4, 0.2)[:, None].expand(-1, 2)
-    teacher.learn(moment, torch.ones(len(moment)), error)
-    expected = RATE * torch.tensor([[0.4, 0.4 * LEGS], [0.1, 0.1 * LEGS], [0.0, 0.0]])
+    phase_index = torch.tensor([0] * SELDOM * 2 + [1] * (SELDOM // 2))
+    error = torch.where(phase_index == 0, 0.4, 0.2)[:, None].expand(-1, 2)
+    teacher.learn(phase_index, torch.ones(len(phase_index)), error)
+    expected = RATE * torch.tensor([[0.4, 0.4 * LEG_SHARE], [0.1, 0.1 * LEG_SHARE], [0.0, 0.0]])
     torch.testing.assert_close(teacher.corrections, expected)
 
 
-def test_who_is_not_trusted_neither_teaches_nor_is_corrected():
+def test_without_trust_a_world_neither_teaches_nor_is_corrected():
     teacher = corrected((False,))
     teacher.learn(torch.zeros(20, dtype=torch.long), torch.zeros(20), torch.ones(20, 1))
     assert not teacher.corrections.any()
     teacher.corrections[:] = 0.5
-    obs = {"obs": torch.zeros(3, 2), "moment": torch.tensor([0, 1, 2]), "trust": torch.tensor([0.0, 0.5, 1.0])}
+    obs = {"obs": torch.zeros(3, 2), "phase_index": torch.tensor([0, 1, 2]), "trust": torch.tensor([0.0, 0.5, 1.0])}
     torch.testing.assert_close(teacher.mean(obs) - teacher.policy(obs), torch.tensor([[0.0], [0.25], [0.5]]))
 
 
-def test_moments_of_all_clips_are_told_apart(humanoid, every_clip):
+def test_phases_of_all_clips_have_an_index_of_their_own(humanoid, every_clip):
     library = every_clip.library
     clips = torch.arange(len(library.names))
     rising = torch.zeros(len(clips), dtype=torch.bool)
-    guide = Guide(library, clip_starts(library, humanoid.skeleton, 3), rising, len(clips))
-    guide.begin(clips, clips, torch.zeros(len(clips)))
-    first = guide.moment_index()
-    guide.begin(clips, clips, library.durations)
-    last = guide.moment_index()
+    tracker = ReferenceTracker(library, clip_starts(library, humanoid.skeleton, 3), rising, len(clips))
+    tracker.start(clips, clips, torch.zeros(len(clips)))
+    first = tracker.phase_index()
+    tracker.start(clips, clips, library.durations)
+    last = tracker.phase_index()
     assert first[0] == 0
-    assert int(last[-1]) == guide.moments - 1
+    assert int(last[-1]) == tracker.num_phases - 1
     assert all(int(after) == int(before) + 1 for before, after in zip(last[:-1], first[1:], strict=True))
     assert torch.equal(last - first, library.lengths - 1)
 
@@ -93,17 +93,17 @@ def test_an_elbow_that_always_aims_wrong_is_put_right_and_the_policy_learns_it(w
     found = refining.teacher.corrections
     assert found[:, elbow].mean() == pytest.approx(-0.6, abs=0.25)
     assert found[:, elbow].mean().abs() > 2 * found[:, others].mean(0).abs().max()
-    seen = Moments(refining.env).observe()
-    assert (seen["trust"] > 0).float().mean() > 0.5, f"who is led is within {NEAR} of its moment"
+    seen = PhaseObservation(refining.env).observe()
+    assert (seen["trust"] > 0).float().mean() > 0.5, f"an assisted world is within {NEAR} of its reference"
     losses = []
     while refining.samples < refining.correcting + refining.learning:
         losses.append(refining.turn()["refine/loss"])
     assert losses[-1] < losses[0]
-    seen = Moments(refining.env).observe()
+    seen = PhaseObservation(refining.env).observe()
     trusted = seen["trust"] == 1
     with torch.no_grad():
         learned = (refining.policy(seen) - refining.teacher.policy(seen))[trusted]
-    wanted = found[seen["moment"][trusted]]
+    wanted = found[seen["phase_index"][trusted]]
     assert learned[:, elbow].mean() == pytest.approx(float(wanted[:, elbow].mean()), abs=0.1)
 
 

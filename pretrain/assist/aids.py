@@ -1,0 +1,227 @@
+"""The training aids beyond ASE, as one wrapper of its environment with two hooks: before a control step and after it.
+
+Before it the reference motions go on and assistance forces push the characters. After it the tracking error ends episodes
+that are too far from their clip, and the curriculum records what was lost. Without this wrapper, plain ASE is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pretrain.ase.latents import SkillEnv
+from pretrain.ase.symmetry import style_mirror
+from pretrain.assist.curriculum import Curriculum
+from pretrain.assist.forces import AssistForces
+from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.reference_tracker import NONE, ReferenceTracker
+from pretrain.assist.tracking_termination import CHECK_EVERY, TrackingTermination
+from pretrain.characters.skeleton import Skeleton
+from pretrain.rl.learner import Scalars
+from pretrain.rl.mirror import Mirror, beside, unmoved
+from pretrain.rl.rollout import Batch, Step
+from pretrain.sim.env import ALL, CharacterEnv, Outcome, Rows
+
+PRIVILEGED_SCALARS = 4  # numbers of the privileged observation beside the reference frame
+
+
+def privileged_mirror(skeleton: Skeleton) -> Mirror:
+    """Of the privileged observation of `AssistedEnv`, (F + PRIVILEGED_SCALARS)."""
+    return beside(style_mirror(skeleton), unmoved(PRIVILEGED_SCALARS))
+
+
+@dataclass(frozen=True)
+class StepAids:
+    """What the aids add to one step."""
+
+    lost: Tensor  # (N,) bool: the episode is over by a fall, a broken state or the tracking error
+    extras: Batch
+
+
+class AssistedEnv:
+    """`skills` under a curriculum of assistance, with a reference motion for every world.
+
+    `tracks` False: the reference motions stand still, and neither observations nor extras have anything of them.
+    """
+
+    def __init__(
+        self,
+        skills: SkillEnv,
+        curriculum: Curriculum,
+        getup: GetUpAssist,
+        termination: TrackingTermination,
+        *,
+        tracks: bool = True,
+    ):
+        env = skills.env
+        self.skills = skills
+        self.num_envs = skills.num_envs
+        self.curriculum = curriculum
+        self.getup = getup
+        self.termination = termination
+        self.tracks = tracks
+        self.tracker = ReferenceTracker(env.library, env.starts, env.falls.ground.rising, env.num_envs)
+        self.forces = AssistForces(env, curriculum, getup, self.tracker)
+        self._start(torch.arange(self.num_envs))
+
+    @property
+    def env(self) -> CharacterEnv:
+        """The simulated characters."""
+        return self.skills.env
+
+    def reset(self, ids: Tensor) -> None:
+        if len(ids):
+            self.skills.reset(ids)
+            self._start(ids)
+
+    def _start(self, ids: Tensor) -> None:
+        """The aids of worlds `ids` (n,), whose episodes have just begun."""
+        self._start_tracker(ids)
+        self.termination.start(ids, self.skills.z_clip[ids] != self.env.clip[ids])
+
+    def _start_tracker(self, ids: Tensor) -> None:
+        """Where the episodes of worlds `ids` (n,) began; one that began lying has no reference yet."""
+        self.tracker.start(ids, self.env.clip[ids], self.env.clip_time[ids])
+        self.tracker.clip[ids[self.env.began_lying[ids]]] = NONE
+
+    def observe(self, ids: Tensor | None = None) -> Batch:
+        """As `SkillEnv.observe`; where references are tracked also `privileged` (n, F + PRIVILEGED_SCALARS)."""
+        seen = self.skills.observe(ids)
+        return {**seen, "privileged": self._privileged(ALL if ids is None else ids)} if self.tracks else seen
+
+    def _privileged(self, ids: Rows) -> Tensor:
+        """What decides how the episodes of worlds `ids` (n,) go on and the policy does not observe.
+
+        The reference frame, the tracking error, the slack of its termination, whether the world is down, and for how long it
+        may be. Zeros where the reference of a new skill is set in the next step only.
+        """
+        falls, tracker = self.env.falls, self.tracker
+        down, clip = falls.down[ids], tracker.clip[ids]
+        error = tracker.tracking_error(self.env.windows(ids), ids)
+        patience = (down > 0) * (falls.patience[ids] - down) / max(falls.protection.patience, 1)
+        scalars = torch.stack([error, self.termination.slack_share[ids], (down > 0).float(), patience], -1)
+        is_set = (clip == self.skills.z_clip[ids]) | (down > 0) & (clip != NONE)
+        return is_set[:, None] * torch.cat([tracker.reference_frame(ids), scalars], -1)
+
+    def step(self, action: Tensor) -> Step:
+        """As `SkillEnv.step`; an episode also ends by the tracking error.
+
+        `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it with; `nearer` (N,), how
+        much nearer it came to that clip's mean; where references are tracked also `reference_action` and `pose_error` (N, J),
+        in units of actions, `assist_strength` and `tracking_error` (N,).
+        """
+        skills = self.skills
+        clips, windows = skills.z_clip.clone(), self.env.windows()
+        before = self.before_step(clips)
+        outcome = skills.advance(action)
+        after = self.after_step(clips, outcome)
+        failed = after.lost | skills.went_down()
+        own = self.observe() if skills.schedule.own_return else None
+        expired = skills.resample_expired(clips)
+        self.termination.change_skill(skills.z_clip != clips)
+        style = self._style_extras(clips, windows, outcome)
+        return Step(
+            next_obs=own or self.observe(),
+            reward=torch.zeros(self.num_envs),
+            terminated=failed,
+            truncated=outcome.timed_out if own is None else outcome.timed_out | expired & ~failed,
+            extras={**style, **before, **after.extras},
+            goes_on=~(after.lost | outcome.timed_out),
+        )
+
+    def before_step(self, clips: Tensor) -> Batch:
+        """The references go on along clips (N,), and the assistance pushes. Returns the actions that aim at the references
+        and the strength of the assistance, where they are tracked."""
+        extras: Batch = {}
+        if self.tracks:
+            env = self.env
+            self.tracker.advance(clips, env.falls.down > 0, env.windows(), env.state())
+            extras["reference_action"] = self.skills.action_scale.action(self.tracker.target())
+            extras["assist_strength"] = self.forces.strength(clips)
+        self.forces.apply(clips)
+        return extras
+
+    def after_step(self, clips: Tensor, outcome: Outcome) -> StepAids:
+        """The tracking error and what it ends, of worlds that moved as in clips (N,); the curriculum records both."""
+        falls = self.env.falls
+        self._start_tracker(outcome.broken.nonzero()[:, 0])  # these have begun another episode within the step
+        self.getup.record(self.tracker.clip.clamp_min(0), falls.rose, falls.stayed)
+        extras = self._tracking() if self.tracks else {}
+        if self.termination.phase_locked:
+            exceeded = self.termination.exceeded_at_phase(extras["tracking_error"], clips, falls.down > 0)
+        else:
+            checked = (self.skills.left % CHECK_EVERY == 0) & (falls.down == 0)
+            exceeded = self.termination.exceeded_nearest(self.env.windows(), clips, checked)
+        self._record(clips, outcome.fell, exceeded)
+        return StepAids(outcome.fell | outcome.broken | exceeded, extras)
+
+    def _tracking(self) -> Batch:
+        """How far the worlds are from their references, and how far each joint is, in units of actions; 0 where a world is
+        down."""
+        up = self.env.falls.down == 0
+        off = (self.tracker.pose() - self.env.state().joint_pos) / self.skills.action_scale.scale
+        return {"tracking_error": self.tracker.tracking_error(self.env.windows()), "pose_error": off * up[:, None]}
+
+    def _record(self, clips: Tensor, fell: Tensor, exceeded: Tensor) -> None:
+        """To the curriculum: the worlds that were lost in this step, moving as in clips (N,)."""
+        env = self.env
+        down = env.falls.down
+        own = clips == env.clip
+        lost = (down == 1) | fell | (exceeded & own)
+        # time on the ground is no success; and from a clip that lies, a world is down at first under any other skill
+        counts = ((down <= 1) | fell) & (own | env.falls.ground.upright[env.clip])
+        self.curriculum.record(env.clip[counts], lost[counts])
+
+    def _style_extras(self, clips: Tensor, windows: Tensor, outcome: Outcome) -> Batch:
+        """What style is judged by, of worlds that moved as in clips (N,) and had `windows` (N, W * F) before the step."""
+        after = self.env.windows().clone()  # a reset writes into the env's own
+        style_clips = self._style_clips(clips)
+        before_distance = self.termination.distance_to_mean(windows, style_clips)
+        nearer = before_distance - self.termination.distance_to_mean(after, style_clips)
+        return {"window": after, "z_clip": style_clips, "nearer": nearer * ~outcome.broken}
+
+    def _style_clips(self, clips: Tensor) -> Tensor:
+        """The clips (N,) that the motion is compared with: the reference's where a world is down and that clip rises."""
+        reference = self.tracker.clip
+        rises = (self.env.falls.down > 0) & (reference != NONE) & self.env.falls.ground.rising[reference]
+        return torch.where(rises, reference, clips)
+
+    def step_schedule(self) -> None:
+        """Once per iteration of the learning loop."""
+        self.curriculum.step_schedule()
+        self.getup.step_schedule()
+
+    def scalars(self) -> Scalars:
+        """For the log: `assist/CLIP`, the strength of its assistance, and `steps/CLIP`, control steps between falls; of clips
+        that rise also `lift/CLIP`, the strength of the get-up assistance, and `rises/CLIP`, the recovery rate."""
+        names = self.env.library.names
+        strengths = self.curriculum.assist_strength
+        scalars: Scalars = {"assist": float(strengths.mean())}
+        for name, strength, steps in zip(names, strengths.tolist(), self.curriculum.lengths.tolist(), strict=True):
+            scalars[f"assist/{name}"] = strength
+            scalars[f"steps/{name}"] = steps
+        for clip in self.env.falls.ground.rising.nonzero()[:, 0].tolist():
+            scalars[f"lift/{names[clip]}"] = float(self.getup.strength[clip])
+            scalars[f"rises/{names[clip]}"] = float(self.getup.recovery_rate[clip])
+        return scalars
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything `restore` needs to go on bit for bit."""
+        return {name: part.snapshot() for name, part in self._parts().items()}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        for name, part in self._parts().items():
+            part.restore(snapshot[name])
+
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "skills": self.skills,
+            "curriculum": self.curriculum,
+            "getup": self.getup,
+            "tracker": self.tracker,
+            "termination": self.termination,
+            "forces": self.forces,
+        }

@@ -1,0 +1,95 @@
+"""Assistance forces on the root: upright torque and forward force, or a pull towards the reference pose.
+
+Worlds that stand in a clip of steady velocity are held upright and driven at the clip's mean velocity; all others are pulled
+towards the reference pose of their tracker, with the strength of the get-up assistance where they are down or are to rise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pretrain.assist.curriculum import Curriculum
+from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.reference_tracker import ReferenceTracker
+from pretrain.characters.rotations import facing, into_heading, out_of_heading, up_axis
+from pretrain.characters.state import CharacterState, unflat
+from pretrain.motion.library import MotionLibrary
+from pretrain.sim.env import CharacterEnv
+
+UPRIGHT_STIFFNESS = 800.0  # N m / rad; gravity topples a standing body of 50 kg with 440 N m / rad
+UPRIGHT_DAMPING = 60.0  # N m s / rad
+FORWARD_GAIN = 150.0  # N s / m
+MAX_FORWARD_FORCE = 400.0  # N
+
+
+def upright_torque(state: CharacterState) -> Tensor:
+    """Torque on the root, world frame, that turns its z axis up: (N,) states -> (N, 3) N m. It leaves the heading alone."""
+    up = up_axis(state.root_rot)
+    lean = torch.stack([up[..., 1], -up[..., 0], torch.zeros_like(up[..., 0])], -1)  # up x z
+    level = torch.tensor([1.0, 1.0, 0.0])
+    return UPRIGHT_STIFFNESS * lean - UPRIGHT_DAMPING * state.root_ang_vel * level
+
+
+def forward_force(state: CharacterState, velocity: Tensor) -> Tensor:
+    """Force on the root, world frame, towards `velocity` (N, 3) m/s of the heading frame: (N, 3) N, level."""
+    toward = facing(state.root_rot)
+    level = torch.tensor([1.0, 1.0, 0.0])
+    force = FORWARD_GAIN * level * (out_of_heading(toward, velocity) - state.root_vel)
+    return force * (MAX_FORWARD_FORCE / force.norm(dim=-1, keepdim=True).clamp_min(MAX_FORWARD_FORCE))
+
+
+def mean_velocities(library: MotionLibrary) -> Tensor:
+    """Mean root velocity of each clip in the heading frame, (C, 3) m/s."""
+    states = [unflat(frames) for frames in library.frames.split(library.lengths.tolist())]
+    return torch.stack([into_heading(facing(s.root_rot), s.root_vel).mean(0) for s in states])
+
+
+class AssistForces:
+    """Pushes the roots of `env`'s characters, as strongly as `curriculum` and `getup` have it."""
+
+    def __init__(self, env: CharacterEnv, curriculum: Curriculum, getup: GetUpAssist, tracker: ReferenceTracker):
+        self.env = env
+        self.curriculum = curriculum
+        self.getup = getup
+        self.tracker = tracker
+        self._mean_velocities = mean_velocities(env.library)
+        self._pushed = False  # in the step before
+
+    def strength(self, clips: Tensor) -> Tensor:
+        """Of the assistance in clips (N,), or of the get-up assistance where a world is down or is to rise, (N,)."""
+        falls = self.env.falls
+        rises = (falls.down > 0) | falls.ground.rising[clips]
+        return torch.where(rises, self.getup.strength[self.tracker.clip], self.curriculum.assist_strength[clips])
+
+    def apply(self, clips: Tensor) -> None:
+        """Push every root for the next control step, in which worlds move as in clips (N,).
+
+        After the last assistance has ended, zeros are pushed once more, so that no force stays behind.
+        """
+        pushes = bool(self.curriculum.assist_strength.any()) or bool(self.getup.strength.any())
+        if pushes or self._pushed:
+            everyone = torch.arange(self.env.num_envs)
+            self.env.backend.push(everyone, self.env.skeleton.bodies[0], self._wrench(clips))
+        self._pushed = pushes
+
+    def _wrench(self, clips: Tensor) -> Tensor:
+        """Force and torque on every root, (N, 6) N and N m."""
+        state = self.env.state()
+        falls = self.env.falls
+        before = self.curriculum.assist_strength[self.env.clip]
+        after = self.curriculum.assist_strength[clips]
+        force = after[:, None] * forward_force(state, self._mean_velocities[clips])
+        torque = torch.maximum(before, after)[:, None] * upright_torque(state)
+        wrench = torch.cat([force, torque], -1)
+        pulled = ((falls.down > 0) | ~falls.ground.steady[clips]).nonzero()[:, 0]
+        wrench[pulled] = self.strength(clips)[pulled, None] * self.tracker.wrench(pulled, state[pulled])
+        return wrench
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"pushed": torch.tensor(self._pushed)}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self._pushed = bool(snapshot["pushed"])

@@ -1,0 +1,50 @@
+"""Get-up assistance: how strongly worlds that are down are pulled up along each clip that rises.
+
+Characters do not get up by chance: after 33 million samples 3 of a hundred did (docs/training.md). Pulled along a clip,
+they meet the states on the way up from the start. The strength is one for each clip and decays as worlds come to rise along
+it by themselves: a single strength for all decayed for everyone once those who lay face down came up, two thirds of all, and
+those who lay face up never learned to.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pretrain.assist.curriculum import GONE, MEMORY
+from pretrain.sim.stateful import TensorState
+
+OFTEN, SELDOM = 0.6, 0.5  # recovery rates: above the first an assistance weakens, below the second it grows
+
+
+class GetUpAssist(TensorState):
+    """A strength for each of C clips that characters may be pulled up along, and the record it follows from."""
+
+    state_fields = ("strength", "recovered", "timed_out")
+
+    def __init__(self, strength: Tensor, rate: float = 0.0):
+        self.strength = strength
+        self.rate = rate  # share of its strength that an assistance loses in one iteration
+        self.recovered = torch.zeros_like(strength)
+        self.timed_out = torch.zeros_like(strength)
+
+    def record(self, clip: Tensor, recovered: Tensor, timed_out: Tensor) -> None:
+        """One step of worlds whose reference is in `clip` (N,): of those that lay, which are up again (N,) bool, and which
+        were on the ground for too long (N,) bool."""
+        self.recovered.index_add_(0, clip, recovered.float())
+        self.timed_out.index_add_(0, clip, timed_out.float())
+
+    @property
+    def recovery_rate(self) -> Tensor:
+        """Of the worlds that lay and had each clip as reference, the share that came up, (C,)."""
+        return self.recovered / (self.recovered + self.timed_out).clamp_min(1.0)
+
+    def step_schedule(self) -> None:
+        """Once per iteration of the learning loop."""
+        weaker = self.strength * (1 - self.rate)
+        stronger = (self.strength * (1 + self.rate)).clamp_max(1.0)
+        strength = torch.where(self.recovery_rate > OFTEN, weaker, self.strength)
+        strength = torch.where((self.recovery_rate < SELDOM) & (self.timed_out >= 1), stronger, strength)
+        self.strength = torch.where(strength < GONE, 0.0, strength)  # for good
+        self.recovered = MEMORY * self.recovered
+        self.timed_out = MEMORY * self.timed_out

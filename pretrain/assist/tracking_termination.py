@@ -1,0 +1,122 @@
+"""Early termination by the tracking error: an episode ends where the motion is too far from its clip, as in a fall.
+
+A skill that has slowed down, or stopped, is safe; far from its clip the style reward is flat and gives no direction back: the
+run braked to walking speed and stayed there (docs/training.md). (Early termination as in DeepMimic, Peng et al. 2018,
+section 7. At first the error is the distance to the clip's nearest window; once phase-locked it is, as there, the distance
+to the window at the reference's phase: over 20 clips that lie, flip and stand, a standing body is near to some window of
+every clip.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.linalg import vector_norm
+
+from pretrain.ase.style import Demos
+from pretrain.rl.rollout import Rollout
+from pretrain.sim.blocks import row_blocks
+from pretrain.sim.stateful import TensorState
+
+# In units of the spread over all clips: a clip that varies less (a walk: 0.36) is taken to vary this much, for the noise of
+# exploration alone puts a walk 0.5 away from its clip.
+MIN_CLIP_SPREAD = 0.7
+# The distance to all windows costs as much as a tenth of a step, so each world is checked in every CHECK_EVERY-th one.
+CHECK_EVERY = 3  # control steps
+
+
+@dataclass(frozen=True)
+class TrackingLimits:
+    """`error` is a root mean square over the features of a window, in units of their spread over all clips."""
+
+    error: float
+    grace_period: int  # control steps to come near after a change of skill
+    recovery_window: int  # control steps that a phase-locked world may exceed the limit at any other time
+    max_clip_spread: float | None = None  # phase-locked: upper bound on a clip's own spread; None: unbounded
+
+
+class TrackingTermination(TensorState):
+    """Which of N worlds have exceeded the error limit of their clip for too long.
+
+    Once `phase_locked`, limits are in units of the clip's own spread, from MIN_CLIP_SPREAD to `max_clip_spread`: holding the
+    mean pose of a lively clip has an error of 1.
+    """
+
+    state_fields = ("slack",)
+
+    def __init__(self, demos: Demos, scale: Tensor, limits: TrackingLimits, num_envs: int):
+        self.limits = limits
+        self.scale = scale  # (W * F,) spread of the features over all clips
+        self._windows = demos.windows / scale
+        self._clip = demos.clip
+        parts = self._windows.split(demos.counts.tolist())
+        self._mean = torch.stack([part.mean(0) for part in parts])
+        spread = torch.stack([(part - part.mean(0)).square().mean().sqrt() for part in parts])
+        own_spread = spread.clamp(MIN_CLIP_SPREAD, limits.max_clip_spread)
+        self._max_errors = {False: limits.error * torch.ones_like(spread), True: limits.error * own_spread}
+        self.phase_locked = False
+        self.slack = torch.zeros(num_envs, dtype=torch.long)  # control steps that it may still exceed the limit
+
+    @property
+    def max_errors(self) -> Tensor:
+        """The error limit of each clip, (C,)."""
+        return self._max_errors[self.phase_locked]
+
+    @property
+    def slack_share(self) -> Tensor:
+        """The slack in units of the most that is given, (N,)."""
+        return self.slack / max(self.limits.grace_period, self.limits.recovery_window, 1)
+
+    def start(self, ids: Tensor, away: Tensor) -> None:
+        """Episodes of worlds `ids` (n,) begin; those `away` (n,) bool from the clip of their skill have the grace period."""
+        self.slack[ids] = torch.where(away, self.limits.grace_period, 0)
+
+    def change_skill(self, changed: Tensor) -> None:
+        """Worlds whose clip has `changed` (N,) bool have the grace period."""
+        self.slack = torch.where(changed, self.limits.grace_period, self.slack)
+
+    def exceeded_at_phase(self, error: Tensor, clips: Tensor, down: Tensor) -> Tensor:
+        """One step in which worlds that follow clips (N,) are `error` (N,) from their reference: which have exceeded the limit
+        for too long, (N,) bool. Those that are `down` (N,) bool do not count.
+
+        A landing jolts, the end of a kick is not its beginning, and a world that has lost its balance needs some steps to
+        find it.
+        """
+        within = (error <= self.max_errors[clips]) | down
+        self.slack = torch.where(within, (self.slack - 1).clamp_min(self.limits.recovery_window), self.slack - 1)
+        return self.slack < 0
+
+    def exceeded_nearest(self, windows: Tensor, clips: Tensor, checked: Tensor) -> Tensor:
+        """One step of worlds that follow clips (N,): which of those `checked` (N,) bool are further from the clip's nearest
+        window than its limit, their grace period over, (N,) bool. `windows` are (N, W * F)."""
+        self.slack = (self.slack - 1).clamp_min(0)
+        due = (checked & (self.slack == 0)).nonzero()[:, 0]
+        exceeded = torch.zeros(len(clips), dtype=torch.bool)
+        exceeded[due] = self.distance(windows[due], clips[due]) > self.max_errors[clips[due]]
+        return exceeded
+
+    def distance(self, windows: Tensor, clips: Tensor) -> Tensor:
+        """From windows (N, W * F) to the nearest window of clips (N,), (N,)."""
+        found: list[Tensor] = []
+        columns = len(self._windows)
+        scaled = windows / self.scale
+        for part, clip in zip(row_blocks(scaled, columns), row_blocks(clips, columns), strict=True):
+            distances = torch.cdist(part, self._windows, compute_mode="use_mm_for_euclid_dist")
+            found.append(distances.masked_fill(self._clip != clip[:, None], torch.inf).amin(1))
+        return torch.cat(found) / windows.shape[-1] ** 0.5
+
+    def distance_to_mean(self, windows: Tensor, clips: Tensor) -> Tensor:
+        """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good from afar."""
+        off = windows / self.scale - self._mean.index_select(0, clips)
+        return vector_norm(off, dim=-1) / off.shape[-1] ** 0.5
+
+
+def nearer_reward(rollout: Rollout) -> Tensor:
+    """How much a step has brought the motion nearer to its clip's mean, in units of `distance_to_mean`.
+
+    Style is flat from afar, where this is not; and as a difference of potentials it pays no cycle. (Ng, Harada and Russell
+    1999.)
+    """
+    return rollout.extras["nearer"]

@@ -1,0 +1,82 @@
+"""When the assistance decays, and where episodes begin."""
+
+from __future__ import annotations
+
+import torch
+
+from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
+
+
+def test_it_weakens_while_episodes_are_long_and_comes_back_when_they_are_not():
+    rule = AssistSchedule(start=0.5, steps=100, rate=0.1)
+    strength = rule.next(torch.tensor([0.5, 0.5, 0.5, 1.0]), torch.tensor([150.0, 80.0, 30.0, 30.0]))
+    torch.testing.assert_close(strength, torch.tensor([0.45, 0.5, 0.55, 1.0]))
+
+
+def test_once_gone_it_stays_gone():
+    rule = AssistSchedule(start=0.5, steps=100, rate=0.1)
+    assert rule.next(torch.tensor([0.009, 0.0]), torch.tensor([10.0, 10.0])).tolist() == [0.0, 0.0]
+
+
+def begun(falls: list[int], focus: float = 3.0) -> Curriculum:
+    """Two clips, 100 steps each, in which so many worlds fell."""
+    made = Curriculum(torch.tensor([0.5, 0.5]), episode_length=50, schedule=AssistSchedule(0.5, 30, 0.1), focus=focus)
+    for clip, count in enumerate(falls):
+        made.record(torch.full((100,), clip), torch.arange(100) < count)
+    return made
+
+
+def test_each_clip_has_its_own_record():
+    assert begun([2, 10]).lengths.tolist() == [50.0, 10.0]
+
+
+def test_each_clip_is_assisted_by_its_own_record():
+    curriculum = begun([2, 10])
+    curriculum.step_schedule()
+    torch.testing.assert_close(curriculum.assist_strength, torch.tensor([0.45, 0.55]))
+
+
+def test_weights_follow_the_falls_within_bounds():
+    assert begun([0, 0]).weights.tolist() == [0.5, 0.5]
+    torch.testing.assert_close(begun([2, 4]).weights, torch.tensor([1 / 3, 2 / 3]))
+    torch.testing.assert_close(
+        begun([2, 100]).weights, torch.tensor([0.25, 0.75])
+    )  # 50 times as short, 3 times as often
+    assert begun([2, 100], focus=1.0).weights.tolist() == [0.5, 0.5]
+
+
+def test_only_focused_clips_are_begun_more_often():
+    curriculum = begun([2, 100])
+    curriculum.focused = torch.tensor([True, False])
+    torch.testing.assert_close(curriculum.weights, torch.tensor([0.5, 0.5]))
+
+
+def test_old_falls_are_forgotten():
+    curriculum = begun([0, 50])
+    for _ in range(60):
+        curriculum.step_schedule()
+        curriculum.record(torch.arange(2).repeat(50), torch.zeros(100, dtype=torch.bool))
+    assert curriculum.lengths.min() > 500
+
+
+def test_a_snapshot_brings_it_back():
+    first, second = begun([2, 10]), begun([50, 0])
+    first.step_schedule()
+    second.restore(first.snapshot())
+    assert torch.equal(first.assist_strength, second.assist_strength)
+    assert torch.equal(first.weights, second.weights)
+
+
+def test_latents_stay_near_a_clip_until_it_is_mastered():
+    curriculum = begun([2, 10])
+    near = NearLatents(prob=0.8, steps=30, after=0.5)
+    torch.testing.assert_close(curriculum.near_probs(near), torch.tensor([0.8, 0.8]))
+    curriculum.assist_strength[:] = 0
+    torch.testing.assert_close(curriculum.near_probs(near), torch.tensor([0.4, 0.8]))
+
+
+def test_only_assisted_clips_have_a_strength():
+    schedule = AssistSchedule(start=0.5, steps=30, rate=0.1)
+    some = torch.tensor([True, False])
+    curriculum = Curriculum(torch.tensor([0.5, 0.5]), episode_length=50, schedule=schedule, assisted=some)
+    assert curriculum.assist_strength.tolist() == [0.5, 0.0]

@@ -1,0 +1,139 @@
+"""The get-up assistance: weaker as worlds recover by themselves; and it gets a body up that aims along the clip."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.assist.curriculum import Curriculum
+from pretrain.assist.forces import AssistForces
+from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.reference_tracker import NONE, ReferenceTracker
+from pretrain.sim.backend import make_backend
+from pretrain.sim.env import CharacterEnv
+from pretrain.sim.falls import Protection
+
+FIRST, SECOND = torch.tensor([0]), torch.tensor([1])
+YES, NO = torch.tensor([True]), torch.tensor([False])
+
+
+def test_it_weakens_while_falls_end_standing_and_grows_while_they_do_not():
+    getup = GetUpAssist(torch.full((1,), 0.5), rate=0.1)
+    getup.record(FIRST.expand(8), YES.expand(8), NO.expand(8))
+    getup.step_schedule()
+    assert getup.strength.item() < 0.5
+    getup.record(FIRST.expand(80), NO.expand(80), YES.expand(80))
+    weak = getup.strength.item()
+    getup.step_schedule()
+    assert weak < getup.strength.item() <= 1
+
+
+def test_each_clip_has_an_assistance_of_its_own():
+    """Two in three lie face down and rise: one strength for all would decay though none that lie face up come up."""
+    getup = GetUpAssist(torch.full((2,), 0.5), rate=0.1)
+    for _ in range(50):
+        getup.record(FIRST.expand(20), YES.expand(20), NO.expand(20))
+        getup.record(SECOND.expand(10), NO.expand(10), YES.expand(10))
+        getup.step_schedule()
+    assert getup.strength.tolist() == [0, 1]
+    assert getup.recovery_rate.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(("rise", "strength"), [(65, 0.45), (55, 0.5), (45, 0.55)])
+def test_a_recovery_rate_about_a_half_does_not_weaken_it(rise, strength):
+    getup, hundred = GetUpAssist(torch.full((1,), 0.5), rate=0.1), torch.arange(100)
+    getup.record(FIRST.expand(100), hundred < rise, hundred >= rise)
+    getup.step_schedule()
+    assert getup.strength.item() == pytest.approx(strength)
+
+
+def test_it_stays_as_it_is_while_no_world_lies():
+    getup = GetUpAssist(torch.full((1,), 0.5), rate=0.1)
+    getup.step_schedule()
+    assert getup.strength == 0.5
+
+
+def test_once_gone_it_does_not_come_back():
+    getup = GetUpAssist(torch.full((1,), 0.011), rate=0.5)
+    getup.record(FIRST, YES, NO)
+    getup.step_schedule()
+    getup.record(FIRST.expand(99), NO.expand(99), YES.expand(99))
+    getup.step_schedule()
+    assert not getup.strength
+
+
+def test_a_snapshot_brings_it_back():
+    first, second = GetUpAssist(torch.full((2,), 0.5), rate=0.1), GetUpAssist(torch.zeros(2))
+    first.record(SECOND.expand(2), torch.tensor([True, False]), torch.tensor([False, True]))
+    second.restore(first.snapshot())
+    assert second.strength.tolist() == [0.5, 0.5]
+    assert second.recovery_rate.tolist() == [0, 0.5]
+
+
+def lying_env(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, AssistForces]:
+    """16 characters that begin lying, and their assistance."""
+    library = every_clip.library
+    env = CharacterEnv(
+        make_backend("mujoco", humanoid, 16, 2),
+        humanoid.skeleton,
+        library,
+        window=3,
+        episode_length=300,
+        rng=torch.Generator().manual_seed(0),
+        protection=Protection(120, lying=1.0),
+    )
+    env.reset(torch.arange(16))
+    tracker = ReferenceTracker(library, env.starts, env.falls.ground.rising, 16)
+    tracker.start(torch.arange(16), env.clip, env.clip_time)
+    tracker.clip[:] = NONE
+    getup = GetUpAssist(torch.full((len(library.names),), strength))
+    return env, AssistForces(env, Curriculum(library.weights, episode_length=300), getup, tracker)
+
+
+def recovered(env: CharacterEnv, forces: AssistForces, every_clip) -> tuple[float, float]:
+    """The share that has stood within 3 s, aiming where the reference goes; and the fastest root, rad/s."""
+    walk = torch.full((16,), every_clip.library.names.index("walk"))
+    up, fastest, targets = torch.zeros(16, dtype=torch.bool), 0.0, env.state().joint_pos
+    tracker = forces.tracker
+    for _ in range(90):
+        tracker.advance(walk, env.falls.down > 0, env.windows(), env.state())
+        forces.apply(walk)
+        env.step(targets, walk)
+        forces.getup.record(tracker.clip, env.falls.rose, env.falls.stayed)
+        targets = every_clip.library.at(tracker.clip, tracker.phase + 0.07).joint_pos
+        up |= env.falls.rose
+        fastest = max(fastest, float(env.state().root_ang_vel.norm(dim=-1).max()))
+    return float(up.float().mean()), fastest
+
+
+def test_an_assisted_body_gets_up_and_is_not_flung(every_clip, humanoid):
+    env, forces = lying_env(every_clip, humanoid, 0.5)
+    share, fastest = recovered(env, forces, every_clip)
+    assert share > 0.8
+    assert fastest < 20  # the fastest clip, a backflip, turns at 9
+    assert not env.broken
+    alone, _ = recovered(*lying_env(every_clip, humanoid, 0.0), every_clip)
+    assert alone < share - 0.4
+
+
+def test_the_reference_of_a_body_that_is_down_begins_where_a_clip_is_most_like_it(every_clip, humanoid):
+    env, forces = lying_env(every_clip, humanoid, 0.5)
+    library, tracker, everyone = every_clip.library, forces.tracker, torch.arange(16)
+    clips = torch.tensor([library.names.index("getup_facedown"), library.names.index("getup_faceup")]).repeat(8)
+    times = torch.linspace(0.5, 2.0, 16)
+    env.begin(everyone, clips, times)
+    walk = torch.full((16,), library.names.index("walk"))
+    tracker.start(everyone, walk, times)
+    tracker.advance(walk, torch.ones(16, dtype=torch.bool), env.windows(), env.state())
+    assert torch.equal(tracker.clip, clips)
+    torch.testing.assert_close(tracker.phase, times, atol=0.05, rtol=0)
+    torch.testing.assert_close(tracker.anchor_pos, torch.zeros(16, 3), atol=0.05, rtol=0)
+
+
+def test_what_comes_of_lying_is_recorded_for_the_clip_of_the_reference(every_clip, humanoid):
+    env, forces = lying_env(every_clip, humanoid, 0.5)
+    recovered(env, forces, every_clip)
+    rising = env.falls.ground.rising
+    assert (forces.getup.recovered[rising] > 0).sum() >= 2  # some lie face up, some face down
+    assert not forces.getup.recovered[~rising].any()
+    assert not forces.getup.timed_out[~rising].any()

@@ -1,0 +1,92 @@
+"""The tracking error's limits, and how long a world may exceed them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.ase.style import Demos, demonstrations, window_normalizer
+from pretrain.assist.tracking_termination import MIN_CLIP_SPREAD, TrackingLimits, TrackingTermination
+
+GRACE = 3
+WORLDS = 8
+FAR, NEAR = torch.full((WORLDS,), 9.0), torch.zeros(WORLDS)
+UP, DOWN = torch.zeros(WORLDS, dtype=torch.bool), torch.ones(WORLDS, dtype=torch.bool)
+CLIPS = torch.zeros(WORLDS, dtype=torch.long)
+
+
+@pytest.fixture
+def demos(material, skeleton):
+    return demonstrations(material.library, skeleton, 3, rate=30.0)
+
+
+def make(demos: Demos, error: float = 1.0, max_clip_spread: float | None = None) -> TrackingTermination:
+    limits = TrackingLimits(error, grace_period=GRACE, recovery_window=GRACE, max_clip_spread=max_clip_spread)
+    return TrackingTermination(demos, window_normalizer(demos).std, limits, WORLDS)
+
+
+def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
+    termination = make(demos)
+    assert termination.distance(demos.windows, demos.clip).max() < 0.05
+    one = demos.windows[:1]
+    assert termination.distance(one + termination.scale, demos.clip[:1]) == pytest.approx(1.0, abs=0.5)
+    other = torch.full_like(demos.clip, material.library.names.index("run"))
+    walking = demos.clip == material.library.names.index("walk")
+    assert termination.distance(demos.windows, other)[walking].min() > 1.3  # a walk is no run
+
+
+def test_phase_locked_the_mean_pose_of_a_lively_clip_has_an_error_of_one(every_clip):
+    demos = every_clip.demos
+    termination = make(demos, 1.2)
+    assert (termination.max_errors == 1.2).all()
+    termination.phase_locked = True
+    for clip, name in enumerate(every_clip.library.names):
+        windows = demos.windows[demos.clip == clip] / termination.scale
+        spread = float((windows - windows.mean(0)).square().mean().sqrt())
+        assert termination.max_errors[clip] == pytest.approx(1.2 * max(spread, MIN_CLIP_SPREAD), rel=1e-4), name
+
+
+def test_the_limit_of_a_run_among_walks_can_be_bounded(material, demos):
+    run = material.library.names.index("run")
+    for bound, spread in ((None, 1.47), (1.0, 1.0)):
+        termination = make(demos, 1.2, bound)
+        termination.phase_locked = True
+        largest = termination.max_errors.max()
+        assert termination.max_errors[run] == largest == pytest.approx(1.2 * spread, rel=0.01)
+
+
+def test_phase_locked_a_jolt_does_not_exceed_the_limit(demos):
+    termination = make(demos)
+    termination.phase_locked = True
+    for _ in range(3):
+        assert not termination.exceeded_at_phase(NEAR, CLIPS, UP).any()
+        assert not any(termination.exceeded_at_phase(FAR, CLIPS, UP).any() for _ in range(GRACE))
+    assert termination.exceeded_at_phase(FAR, CLIPS, UP).all()
+
+
+def test_the_grace_period_goes_on_where_a_world_is_near_on_its_way(demos):
+    termination = make(demos)
+    termination.slack[:] = GRACE + 5
+    errors = (FAR, FAR, NEAR, FAR, *[FAR] * (GRACE + 1))
+    assert not any(termination.exceeded_at_phase(error, CLIPS, UP).any() for error in errors)
+    assert termination.exceeded_at_phase(FAR, CLIPS, UP).all()
+
+
+def test_a_world_that_has_risen_has_time_to_come_to_its_clip(demos):
+    termination = make(demos)
+    assert not termination.exceeded_at_phase(FAR, CLIPS, DOWN).any()
+    exceeded = [termination.exceeded_at_phase(FAR, CLIPS, UP) for _ in range(GRACE + 1)]
+    assert not torch.stack(exceeded[:-1]).any()
+    assert exceeded[-1].all()
+
+
+def test_only_checked_worlds_without_slack_exceed_the_nearest_window(demos):
+    termination = make(demos, 1e-3)
+    windows = demos.windows[:1].expand(WORLDS, -1) + termination.scale
+    termination.start(torch.arange(WORLDS), torch.arange(WORLDS) < 4)  # these have the grace period
+    checked = torch.arange(WORLDS) % 2 == 0
+    first = termination.exceeded_nearest(windows, CLIPS, checked)
+    assert first.nonzero()[:, 0].tolist() == [4, 6]
+    for _ in range(GRACE - 1):
+        last = termination.exceeded_nearest(windows, CLIPS, checked)
+    assert torch.equal(last, checked)
