@@ -274,9 +274,13 @@ class PretrainConfig(Frozen):
     disc: DiscConfig = DiscConfig()
     enc: EncConfig = EncConfig()
     warm: WarmConfig = WarmConfig()
-    # full: the training aids beyond ASE; none: plain ASE, in which `curriculum`, `leash`, `imitation` and, of `latent` and
-    # `recovery`, near_steps, near_after, lift_start, lift_rate and rise_reward_weight have no effect
-    assist: Literal["full", "none"] = "full"
+    assist: Literal["full", "none"] = Field(
+        default="full",
+        description=(
+            "full: the training aids beyond ASE. none: without them; then curriculum, leash, imitation, "
+            "near_steps, near_after, lift_start, lift_rate and rise_reward_weight have no effect"
+        ),
+    )
     curriculum: CurriculumConfig = CurriculumConfig()
     leash: LeashConfig = LeashConfig()
     imitation: ImitationConfig = ImitationConfig()
@@ -287,7 +291,7 @@ class PretrainConfig(Frozen):
     @model_validator(mode="after")
     def _refined_only_with_aids(self) -> PretrainConfig:
         if self.refine.correct > 0 and not self.assisted:
-            raise ValueError(f"refine.correct {self.refine.correct} needs assist=full; with assist=none it is to be 0")
+            raise ValueError(f"refine.correct {self.refine.correct} needs assist=full; with assist=none it must be 0")
         return self
 
     @property
