@@ -106,7 +106,8 @@ class CurriculumConfig(Frozen):
     assist_start: Share = 0.7  # strength of the assistance, 1 is full
     assist_steps: Positive = 60.0  # control steps: it weakens while a clip's episodes last longer
     assist_rate: Share = 0.0125  # by this share an iteration
-    # clips whose root's up axis stays above this, at a steady velocity, get the upright torque; others the pull to the reference
+    # clips whose root's up axis stays above this, at a steady velocity, get the upright torque; others the pull towards
+    # the reference
     steady_above: Share = 0.5
     focus: Annotated[float, Field(ge=1)] = 3.0  # how much more or less often than its weight says a clip is begun in
 
