@@ -94,7 +94,9 @@ class AssistedEnv:
         """As `SkillEnv.observe`; where references are tracked also `privileged` (n, F +
         PRIVILEGED_SCALARS)."""
         seen = self.skills.observe(ids)
-        return {**seen, "privileged": self._privileged(ALL if ids is None else ids)} if self.tracks else seen
+        if self.tracks:
+            seen["privileged"] = self._privileged(ALL if ids is None else ids)
+        return seen
 
     def _privileged(self, ids: Rows) -> Tensor:
         """What decides how the episodes of worlds `ids` (n,) go on and the policy does not observe.
@@ -103,8 +105,10 @@ class AssistedEnv:
         down, and for how long it may be. Zeros where the reference of a new skill is set in the
         next step only.
         """
-        falls, tracker = self.env.falls, self.tracker
-        down, clip = falls.down[ids], tracker.clip[ids]
+        falls = self.env.falls
+        tracker = self.tracker
+        down = falls.down[ids]
+        clip = tracker.clip[ids]
         error = tracker.tracking_error(self.env.windows(ids), ids)
         patience = (down > 0) * (falls.patience[ids] - down) / max(falls.protection.patience, 1)
         scalars = torch.stack([error, self.termination.slack_share[ids], (down > 0).float(), patience], -1)
@@ -120,7 +124,8 @@ class AssistedEnv:
         `assist_strength` and `tracking_error` (N,).
         """
         skills = self.skills
-        clips, windows = skills.z_clip.clone(), self.env.windows()
+        clips = skills.z_clip.clone()
+        windows = self.env.windows()
         before = self.before_step(clips)
         outcome = skills.advance(action)
         after = self.after_step(clips, outcome)
@@ -170,7 +175,8 @@ class AssistedEnv:
         actions; 0 where a world is down."""
         up = self.env.falls.down == 0
         off = (self.tracker.pose() - self.env.state().joint_pos) / self.skills.action_scale.scale
-        return {"tracking_error": self.tracker.tracking_error(self.env.windows()), "pose_error": off * up[:, None]}
+        error = self.tracker.tracking_error(self.env.windows())
+        return {"tracking_error": error, "pose_error": off * up[:, None]}
 
     def _record(self, clips: Tensor, fell: Tensor, exceeded: Tensor) -> None:
         """To the curriculum: the worlds that were lost in this step, moving as in clips (N,)."""

@@ -50,7 +50,8 @@ class PhaseObservation:
         return self.env.observe(ids) | self._phase(ALL if ids is None else ids)
 
     def _phase(self, ids: Rows) -> Batch:
-        character, tracker = self.env.env, self.env.tracker
+        character = self.env.env
+        tracker = self.env.tracker
         follows = (tracker.clip == self.env.skills.z_clip)[ids] & (character.falls.down == 0)[ids]
         trust = ((FAR - tracker.tracking_error(character.windows(ids), ids)) / (FAR - NEAR)).clamp(0, 1)
         return {"phase_index": tracker.phase_index(ids), "trust": trust * follows}
@@ -174,4 +175,6 @@ class Refinement:
         self.env.restore(tree["env"])
         self.noise.value = tree["noise"]
         self.rng.set_state(tree["rng"])
-        self.iteration, self.samples, self.seconds = tree["iteration"], tree["samples"], tree["seconds"]
+        self.iteration = tree["iteration"]
+        self.samples = tree["samples"]
+        self.seconds = tree["seconds"]
