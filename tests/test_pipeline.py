@@ -29,6 +29,7 @@ from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
 from pretrain.motion.fetch import fetched
 from pretrain.rl import checkpoint
+from pretrain.rl.background import one_thread
 from pretrain.rl.run_folder import claimed
 from pretrain.rl.training import go_on
 from pretrain.sim.features import proprioception
@@ -318,9 +319,12 @@ def test_without_the_aids_plain_ase_learns_and_goes_on_in_the_same_bits(tmp_path
     assert set(whole.env.observe()) == set(whole.nets.value.inputs.names) == {"obs", "z"}
     turn = cfg.num_envs * cfg.ppo.horizon
     assert train(cfg.model_copy(update={"samples": 2 * turn}), material, whole, tmp_path)
-    other.restore(whole.snapshot())
+    assert other.resume(tmp_path, 4 * turn)
+    adapt(cfg, other)
     for training in (whole, other):
-        training.turn()
+        with one_thread():
+            training.turn()
+        training.background.finish()
     assert torch.equal(weights(whole), weights(other))
 
 

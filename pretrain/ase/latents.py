@@ -1,4 +1,5 @@
-"""Skill latents: points on the unit sphere, and an environment that gives each world one and changes it now and then."""
+"""Skill latents: points on the unit sphere, and an environment that gives each world one and
+changes it now and then."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ def sphere(n: int, dim: int, rng: Generator) -> Tensor:
 
 
 def nearest_to(clips: Tensor, latents: Tensor, rng: Generator) -> Tensor:
-    """Directions that the latents of `clips` (n,) are nearest to of `latents` (C, dim), any of them as likely as another,
-    (n, dim); or that latent itself, where none is found."""
+    """Directions that the latents of `clips` (n,) are nearest to of `latents` (C, dim), any of them
+    as likely as another, (n, dim); or that latent itself, where none is found."""
     drawn = sphere(len(clips) * TRIES, latents.shape[1], rng).view(len(clips), TRIES, latents.shape[1])
     near = (drawn @ latents.T).argmax(-1) == clips[:, None]
     first = drawn[torch.arange(len(clips)), near.byte().argmax(1)]
@@ -33,7 +34,8 @@ def nearest_to(clips: Tensor, latents: Tensor, rng: Generator) -> Tensor:
 
 @dataclass(frozen=True)
 class LatentSchedule:
-    """How long a world keeps its latent, uniform in control steps, and how often it gets a clip's own."""
+    """How long a world keeps its latent, uniform in control steps, and how often it gets a clip's
+    own."""
 
     dim: int
     shortest: int  # control steps
@@ -47,11 +49,13 @@ class LatentSchedule:
 
 
 class SkillEnv(TensorState):
-    """CharacterEnv with a latent per world: the ASE training environment. (Peng et al. 2022, section 5.)
+    """CharacterEnv with a latent per world: the ASE training environment. (Peng et al. 2022,
+    section 5.)
 
-    Observations are `obs` (N, 13 + 2 J) and `z` (N, dim). Rewards are terms of the rollout: the environment itself pays
-    nothing and only records the style window. `near_probs` gives the share of `LatentSchedule.near_prob` clip by clip, (C,),
-    at every reset; by default all clips have the schedule's.
+    Observations are `obs` (N, 13 + 2 J) and `z` (N, dim). Rewards are terms of the rollout: the
+    environment itself pays nothing and only records the style window. `near_probs` gives the share
+    of `LatentSchedule.near_prob` clip by clip, (C,), at every reset; by default all clips have the
+    schedule's.
     """
 
     state_fields = ("z", "z_clip", "left")
@@ -91,8 +95,8 @@ class SkillEnv(TensorState):
     def _draw(self, ids: Tensor, clips: Tensor, moving: Tensor, near: Tensor | None = None) -> None:
         """New latents for worlds `ids` (n,) that move as in clips `moving` (n,).
 
-        A share of them are those of `clips` (n,), of the others shares `near` (n,) nearest to those, the rest lie anywhere on
-        the sphere.
+        A share of them are those of `clips` (n,), of the others shares `near` (n,) nearest to
+        those, the rest lie anywhere on the sphere.
         """
         own = torch.rand(len(ids), generator=self._rng) < self.schedule.clip_prob
         z = sphere(len(ids), self.schedule.dim, self._rng)
@@ -111,9 +115,10 @@ class SkillEnv(TensorState):
     def step(self, action: Tensor) -> Step:
         """Actions (N, J), in units of the action scale, held for one control step.
 
-        `terminated` fell for good, broke, or has just gone down; the last of these is not reset, so that getting up is
-        learned. `truncated` is out of time or, with `own_return`, under another latent now.
-        `extras`: `window` (N, W * F), and `z_clip` (N,), the clip that the discriminator compares it with.
+        `terminated` fell for good, broke, or has just gone down; the last of these is not reset, so
+        that getting up is learned. `truncated` is out of time or, with `own_return`, under another
+        latent now. `extras`: `window` (N, W * F), and `z_clip` (N,), the clip that the
+        discriminator compares it with.
         """
         clips = self.z_clip.clone()
         outcome = self.advance(action)
@@ -135,12 +140,13 @@ class SkillEnv(TensorState):
         return self.env.step(self.action_scale.target(action), self.z_clip)
 
     def went_down(self) -> Tensor:
-        """Worlds that have just gone down, (N,) bool: a failure also where a world has time to get up."""
+        """Worlds that have just gone down, (N,) bool: a failure also where a world has time to get
+        up."""
         return self.env.falls.down == 1
 
     def resample_expired(self, moving: Tensor) -> Tensor:
-        """Count one control step of every latent, and draw another where none is left, of worlds that move as in clips
-        `moving` (N,). Returns where, (N,) bool."""
+        """Count one control step of every latent, and draw another where none is left, of worlds
+        that move as in clips `moving` (N,). Returns where, (N,) bool."""
         self.left -= 1
         over = self.left <= 0
         expired = over.nonzero()[:, 0]

@@ -1,7 +1,9 @@
-"""The training aids beyond ASE, as one wrapper of its environment with two hooks: before a control step and after it.
+"""The training aids beyond ASE, as one wrapper of its environment with two hooks: before a control
+step and after it.
 
-Before it the reference motions go on and assistance forces push the characters. After it the tracking error ends episodes
-that are too far from their clip, and the curriculum records what was lost. Without this wrapper, plain ASE is left.
+Before it the reference motions go on and assistance forces push the characters. After it the
+tracking error ends episodes that are too far from their clip, and the curriculum records what was
+lost. Without this wrapper, plain ASE is left.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class StepAids:
 class AssistedEnv:
     """`skills` under a curriculum of assistance, with a reference motion for every world.
 
-    `tracks` False: the reference motions stand still, and neither observations nor extras have anything of them.
+    `tracks` False: the reference motions stand still, and neither observations nor extras have
+    anything of them.
     """
 
     def __init__(
@@ -88,18 +91,24 @@ class AssistedEnv:
         self.tracker.clip[ids[self.env.began_lying[ids]]] = NONE
 
     def observe(self, ids: Tensor | None = None) -> Batch:
-        """As `SkillEnv.observe`; where references are tracked also `privileged` (n, F + PRIVILEGED_SCALARS)."""
+        """As `SkillEnv.observe`; where references are tracked also `privileged` (n, F +
+        PRIVILEGED_SCALARS)."""
         seen = self.skills.observe(ids)
-        return {**seen, "privileged": self._privileged(ALL if ids is None else ids)} if self.tracks else seen
+        if self.tracks:
+            seen["privileged"] = self._privileged(ALL if ids is None else ids)
+        return seen
 
     def _privileged(self, ids: Rows) -> Tensor:
         """What decides how the episodes of worlds `ids` (n,) go on and the policy does not observe.
 
-        The reference frame, the tracking error, the slack of its termination, whether the world is down, and for how long it
-        may be. Zeros where the reference of a new skill is set in the next step only.
+        The reference frame, the tracking error, the slack of its termination, whether the world is
+        down, and for how long it may be. Zeros where the reference of a new skill is set in the
+        next step only.
         """
-        falls, tracker = self.env.falls, self.tracker
-        down, clip = falls.down[ids], tracker.clip[ids]
+        falls = self.env.falls
+        tracker = self.tracker
+        down = falls.down[ids]
+        clip = tracker.clip[ids]
         error = tracker.tracking_error(self.env.windows(ids), ids)
         patience = (down > 0) * (falls.patience[ids] - down) / max(falls.protection.patience, 1)
         scalars = torch.stack([error, self.termination.slack_share[ids], (down > 0).float(), patience], -1)
@@ -109,12 +118,14 @@ class AssistedEnv:
     def step(self, action: Tensor) -> Step:
         """As `SkillEnv.step`; an episode also ends by the tracking error.
 
-        `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it with; `nearer` (N,), how
-        much nearer it came to that clip's mean; where references are tracked also `reference_action` and `pose_error` (N, J),
-        in units of actions, `assist_strength` and `tracking_error` (N,).
+        `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it
+        with; `nearer` (N,), how much nearer it came to that clip's mean; where references are
+        tracked also `reference_action` and `pose_error` (N, J), in units of actions,
+        `assist_strength` and `tracking_error` (N,).
         """
         skills = self.skills
-        clips, windows = skills.z_clip.clone(), self.env.windows()
+        clips = skills.z_clip.clone()
+        windows = self.env.windows()
         before = self.before_step(clips)
         outcome = skills.advance(action)
         after = self.after_step(clips, outcome)
@@ -133,8 +144,8 @@ class AssistedEnv:
         )
 
     def before_step(self, clips: Tensor) -> Batch:
-        """The references go on along clips (N,), and the assistance pushes. Returns the actions that aim at the references
-        and the strength of the assistance, where they are tracked."""
+        """The references go on along clips (N,), and the assistance pushes. Returns the actions
+        that aim at the references and the strength of the assistance, where they are tracked."""
         extras: Batch = {}
         if self.tracks:
             env = self.env
@@ -145,7 +156,8 @@ class AssistedEnv:
         return extras
 
     def after_step(self, clips: Tensor, outcome: Outcome) -> StepAids:
-        """The tracking error and what it ends, of worlds that moved as in clips (N,); the curriculum records both."""
+        """The tracking error and what it ends, of worlds that moved as in clips (N,); the
+        curriculum records both."""
         falls = self.env.falls
         self._start_tracker(outcome.broken.nonzero()[:, 0])  # these have begun another episode within the step
         self.getup.record(self.tracker.clip.clamp_min(0), falls.rose, falls.stayed)
@@ -159,11 +171,12 @@ class AssistedEnv:
         return StepAids(outcome.fell | outcome.broken | exceeded, extras)
 
     def _tracking(self) -> Batch:
-        """How far the worlds are from their references, and how far each joint is, in units of actions; 0 where a world is
-        down."""
+        """How far the worlds are from their references, and how far each joint is, in units of
+        actions; 0 where a world is down."""
         up = self.env.falls.down == 0
         off = (self.tracker.pose() - self.env.state().joint_pos) / self.skills.action_scale.scale
-        return {"tracking_error": self.tracker.tracking_error(self.env.windows()), "pose_error": off * up[:, None]}
+        error = self.tracker.tracking_error(self.env.windows())
+        return {"tracking_error": error, "pose_error": off * up[:, None]}
 
     def _record(self, clips: Tensor, fell: Tensor, exceeded: Tensor) -> None:
         """To the curriculum: the worlds that were lost in this step, moving as in clips (N,)."""
@@ -176,7 +189,8 @@ class AssistedEnv:
         self.curriculum.record(env.clip[counts], lost[counts])
 
     def _style_extras(self, clips: Tensor, windows: Tensor, outcome: Outcome) -> Batch:
-        """What style is judged by, of worlds that moved as in clips (N,) and had `windows` (N, W * F) before the step."""
+        """What style is judged by, of worlds that moved as in clips (N,) and had `windows` (N, W *
+        F) before the step."""
         after = self.env.windows().clone()  # a reset writes into the env's own
         style_clips = self._style_clips(clips)
         before_distance = self.termination.distance_to_mean(windows, style_clips)
@@ -184,7 +198,8 @@ class AssistedEnv:
         return {"window": after, "z_clip": style_clips, "nearer": nearer * ~outcome.broken}
 
     def _style_clips(self, clips: Tensor) -> Tensor:
-        """The clips (N,) that the motion is compared with: the reference's where a world is down and that clip rises."""
+        """The clips (N,) that the motion is compared with: the reference's where a world is down
+        and that clip rises."""
         reference = self.tracker.clip
         rises = (self.env.falls.down > 0) & (reference != NONE) & self.env.falls.ground.rising[reference]
         return torch.where(rises, reference, clips)
@@ -195,8 +210,9 @@ class AssistedEnv:
         self.getup.step_schedule()
 
     def scalars(self) -> Scalars:
-        """For the log: `assist/CLIP`, the strength of its assistance, and `steps/CLIP`, control steps between falls; of clips
-        that rise also `lift/CLIP`, the strength of the get-up assistance, and `rises/CLIP`, the recovery rate."""
+        """For the log: `assist/CLIP`, the strength of its assistance, and `steps/CLIP`, control
+        steps between falls; of clips that rise also `lift/CLIP`, the strength of the get-up
+        assistance, and `rises/CLIP`, the recovery rate."""
         names = self.env.library.names
         strengths = self.curriculum.assist_strength
         scalars: Scalars = {"assist": float(strengths.mean())}

@@ -1,9 +1,11 @@
-"""A curriculum over clips: an assistance that decays as each clip is learned, and more episodes in clips that fall early.
+"""A curriculum over clips: an assistance that decays as each clip is learned, and more episodes in
+clips that fall early.
 
-Falls teach little: without assistance, 4.8 million samples brought episodes from 33 steps to 40 (docs/training.md). With
-it, the character meets the clips' states from the start, and the assistance decays clip by clip as episodes that begin there
-stay long. (A virtual assistant as in Yu, Turk and Liu 2018, "Learning symmetric and low-energy locomotion", with a rule for
-the decay.) The forces are in assist/forces.py.
+Falls teach little: without assistance, 4.8 million samples brought episodes from 33 steps to 40
+(docs/training.md). With it, the character meets the clips' states from the start, and the
+assistance decays clip by clip as episodes that begin there stay long. (A virtual assistant as in
+Yu, Turk and Liu 2018, "Learning symmetric and low-energy locomotion", with a rule for the decay.)
+The forces are in assist/forces.py.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ MUCH_SHORTER = 0.6  # of the steps that an episode must last for the assistance 
 
 @dataclass(frozen=True)
 class AssistSchedule:
-    """Weaker while episodes are longer than `steps` control steps, stronger again if they get MUCH_SHORTER."""
+    """Weaker while episodes are longer than `steps` control steps, stronger again if they get
+    MUCH_SHORTER."""
 
     start: float  # strength in the beginning
     steps: float
@@ -42,7 +45,8 @@ NO_ASSIST = AssistSchedule(start=0.0, steps=1.0, rate=0.0)
 
 @dataclass(frozen=True)
 class NearLatents:
-    """Of an episode's latents that are not a clip's own, the share that lies nearest to the clip where it begins."""
+    """Of an episode's latents that are not a clip's own, the share that lies nearest to the clip
+    where it begins."""
 
     prob: float
     steps: float  # until that clip needs no assistance and its losses lie further apart than so many control steps
@@ -50,10 +54,12 @@ class NearLatents:
 
 
 class Curriculum(TensorState):
-    """How long episodes that begin in each of C clips last and, from it, the assistance and how often they begin there.
+    """How long episodes that begin in each of C clips last and, from it, the assistance and how
+    often they begin there.
 
-    `assisted` and `focused` (C,) bool name the clips that the assistance and the focus are for; None: all. `focus` bounds how
-    much more or less often than its weight a clip is begun in; 1 leaves the weights alone.
+    `assisted` and `focused` (C,) bool name the clips that the assistance and the focus are for;
+    None: all. `focus` bounds how much more or less often than its weight a clip is begun in; 1
+    leaves the weights alone.
     """
 
     state_fields = ("assist_strength", "steps", "falls")
@@ -81,7 +87,8 @@ class Curriculum(TensorState):
 
     @property
     def lengths(self) -> Tensor:
-        """Steps between falls in episodes begun in each clip, (C,). No fall counts as half of one, no step as an episode."""
+        """Steps between falls in episodes begun in each clip, (C,). No fall counts as half of one,
+        no step as an episode."""
         return torch.where(self.steps > 0, self.steps / self.falls.clamp_min(0.5), float(self.episode_length))
 
     def mastered(self, steps: float) -> Tensor:
@@ -102,7 +109,8 @@ class Curriculum(TensorState):
         return self.base * need / (self.base * need).sum()
 
     def record(self, clip: Tensor, fell: Tensor) -> None:
-        """One step of worlds whose episodes began in `clip` (N,), and which of them `fell`, or strayed, (N,) bool."""
+        """One step of worlds whose episodes began in `clip` (N,), and which of them `fell`, or
+        strayed, (N,) bool."""
         self.steps.index_add_(0, clip, torch.ones(len(clip)))
         self.falls.index_add_(0, clip, fell.float())
 

@@ -1,7 +1,9 @@
-"""Assistance forces on the root: upright torque and forward force, or a pull towards the reference pose.
+"""Assistance forces on the root: upright torque and forward force, or a pull towards the reference
+pose.
 
-Worlds that stand in a clip of steady velocity are held upright and driven at the clip's mean velocity; all others are pulled
-towards the reference pose of their tracker, with the strength of the get-up assistance where they are down or are to rise.
+Worlds that stand in a clip of steady velocity are held upright and driven at the clip's mean
+velocity; all others are pulled towards the reference pose of their tracker, with the strength of
+the get-up assistance where they are down or are to rise.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ MAX_FORWARD_FORCE = 400.0  # N
 
 
 def upright_torque(state: CharacterState) -> Tensor:
-    """Torque on the root, world frame, that turns its z axis up: (N,) states -> (N, 3) N m. It leaves the heading alone."""
+    """Torque on the root, world frame, that turns its z axis up: (N,) states -> (N, 3) N m. It
+    leaves the heading alone."""
     up = up_axis(state.root_rot)
     lean = torch.stack([up[..., 1], -up[..., 0], torch.zeros_like(up[..., 0])], -1)  # up x z
     level = torch.tensor([1.0, 1.0, 0.0])
@@ -34,7 +37,8 @@ def upright_torque(state: CharacterState) -> Tensor:
 
 
 def forward_force(state: CharacterState, velocity: Tensor) -> Tensor:
-    """Force on the root, world frame, towards `velocity` (N, 3) m/s of the heading frame: (N, 3) N, level."""
+    """Force on the root, world frame, towards `velocity` (N, 3) m/s of the heading frame: (N, 3) N,
+    level."""
     toward = facing(state.root_rot)
     level = torch.tensor([1.0, 1.0, 0.0])
     force = FORWARD_GAIN * level * (out_of_heading(toward, velocity) - state.root_vel)
@@ -59,7 +63,8 @@ class AssistForces:
         self._pushed = False  # in the step before
 
     def strength(self, clips: Tensor) -> Tensor:
-        """Of the assistance in clips (N,), or of the get-up assistance where a world is down or is to rise, (N,)."""
+        """Of the assistance in clips (N,), or of the get-up assistance where a world is down or is
+        to rise, (N,)."""
         falls = self.env.falls
         rises = (falls.down > 0) | falls.ground.rising[clips]
         return torch.where(rises, self.getup.strength[self.tracker.clip], self.curriculum.assist_strength[clips])
@@ -67,7 +72,8 @@ class AssistForces:
     def apply(self, clips: Tensor) -> None:
         """Push every root for the next control step, in which worlds move as in clips (N,).
 
-        After the last assistance has ended, zeros are pushed once more, so that no force stays behind.
+        After the last assistance has ended, zeros are pushed once more, so that no force stays
+        behind.
         """
         pushes = bool(self.curriculum.assist_strength.any()) or bool(self.getup.strength.any())
         if pushes or self._pushed:

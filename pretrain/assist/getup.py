@@ -1,9 +1,10 @@
 """Get-up assistance: how strongly worlds that are down are pulled up along each clip that rises.
 
-Characters do not get up by chance: after 33 million samples 3 of a hundred did (docs/training.md). Pulled along a clip,
-they meet the states on the way up from the start. The strength is one for each clip and decays as worlds come to rise along
-it by themselves: a single strength for all decayed for everyone once those who lay face down came up, two thirds of all, and
-those who lay face up never learned to.
+Characters do not get up by chance: after 33 million samples 3 of a hundred did
+(docs/training.md). Pulled along a clip, they meet the states on the way up from the start. The
+strength is one for each clip and decays as worlds come to rise along it by themselves: a single
+strength decayed once the bodies that lay face down came up, two thirds of all, and those that lay
+face up never learned to.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ OFTEN, SELDOM = 0.6, 0.5  # recovery rates: above the first an assistance weaken
 
 
 class GetUpAssist(TensorState):
-    """A strength for each of C clips that characters may be pulled up along, and the record it follows from."""
+    """A strength for each of C clips that characters may be pulled up along, and the record it
+    follows from."""
 
     state_fields = ("strength", "recovered", "timed_out")
 
@@ -29,8 +31,8 @@ class GetUpAssist(TensorState):
         self.timed_out = torch.zeros_like(strength)
 
     def record(self, clip: Tensor, recovered: Tensor, timed_out: Tensor) -> None:
-        """One step of worlds whose reference is in `clip` (N,): of those that lay, which are up again (N,) bool, and which
-        were on the ground for too long (N,) bool."""
+        """One step of worlds whose reference is in `clip` (N,): of those that lay, which are up
+        again (N,) bool, and which were on the ground for too long (N,) bool."""
         self.recovered.index_add_(0, clip, recovered.float())
         self.timed_out.index_add_(0, clip, timed_out.float())
 

@@ -13,7 +13,8 @@ from pretrain.sim.ground import Ground
 def getup_reward(ground: Ground) -> Reward:
     """Root height over the usual one, at most 1, times (1 + cosine of its lean) / 2.
 
-    Style alone is content with lying as a clip lies in its first frames, and height alone with a root above the hands.
+    Style alone is content with lying as a clip lies in its first frames, and height alone with a
+    root above the hands.
     """
 
     def reward(rollout: Rollout) -> Tensor:

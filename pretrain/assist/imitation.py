@@ -1,15 +1,17 @@
 """Imitation of the reference motion: a tracking reward, a cloning loss and a gradient on poses.
 
-Style says whether a motion is like the clip's; for a flip that is learned from a hundred falls, it says too little. (The
-reward is the tracking reward of DeepMimic, Peng et al. 2018, eq. 5, in style features.) While a world is assisted, the policy
-clones the actions that aim at the clip's next pose, in the states that it reaches itself. (DAgger, Ross et al. 2011; beside a
-policy gradient, as in Schmitt et al. 2018, "Kickstarting deep reinforcement learning".) As the assistance decays, there is
-more to do than to follow the clip, and the cloning loss ends.
+Style says whether a motion is like the clip's; for a flip that is learned from a hundred falls, it
+says too little. (The reward is the tracking reward of DeepMimic, Peng et al. 2018, eq. 5, in style
+features.) While a world is assisted, the policy clones the actions that aim at the clip's next
+pose, in the states that it reaches itself. (DAgger, Ross et al. 2011; beside a policy gradient, as
+in Schmitt et al. 2018, "Kickstarting deep reinforcement learning".) As the assistance decays, there
+is more to do than to follow the clip, and the cloning loss ends.
 
-What is left then is a matter of a few degrees, of which a policy gradient says next to nothing: gradients of two rollouts of
-8,192 samples agree by 0.02 (cosine; docs/training.md). But a joint that is short of its pose is brought there by aiming
-further, whatever else happens: of the derivative of poses by actions, the sign of the diagonal is known. (A model of the
-plant as in Fussell, Bergamin and Holden 2021, "SuperTrack", but the simplest there is.)
+What is left then is a matter of a few degrees, of which a policy gradient says next to nothing:
+gradients of two rollouts of 8,192 samples agree by 0.02 (cosine; docs/training.md). But a joint
+that is short of its pose is brought there by aiming further, whatever else happens: of the
+derivative of poses by actions, the sign of the diagonal is known. (A model of the plant as in
+Fussell, Bergamin and Holden 2021, "SuperTrack", but the simplest there is.)
 """
 
 from __future__ import annotations
@@ -24,9 +26,8 @@ from pretrain.rl.rollout import Batch, Rollout
 FOR_CLONING = ("reference_action", "assist_strength")  # what `with_cloning_loss` reads of a batch
 FOR_POSE_GRADIENT = ("pose_error", "tracking_error")  # what `with_pose_gradient` reads
 LEG_SHARE = 0.25  # what a leg's pose counts of an arm's: legs are for balance, too
-CLONING_OFF_BELOW = (
-    0.3  # strength of the assistance at which the cloning loss is 0: from here on balance is to be learned
-)
+# Strength of the assistance at which the cloning loss is 0: from here on balance is to be learned.
+CLONING_OFF_BELOW = 0.3
 
 
 def imitation_reward(scale: float) -> Reward:
@@ -39,8 +40,8 @@ def imitation_reward(scale: float) -> Reward:
 
 
 def with_cloning_loss(surrogate: Surrogate, weight: float) -> Surrogate:
-    """`surrogate`, and the squared distance from mean actions to the reference's, for each world by its assistance: in full at
-    strength 1, none below CLONING_OFF_BELOW."""
+    """`surrogate`, and the squared distance from mean actions to the reference's, for each world by
+    its assistance: in full at strength 1, none below CLONING_OFF_BELOW."""
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
@@ -52,8 +53,9 @@ def with_cloning_loss(surrogate: Surrogate, weight: float) -> Surrogate:
 
 
 def with_pose_gradient(surrogate: Surrogate, legs: Tensor, weight: float, scale: float) -> Surrogate:
-    """`surrogate`, and a gradient towards actions that aim further where joints are short of the reference pose, and less far
-    where they are beyond it; the smaller the tracking error, the steeper. `legs` (J,) bool count LEG_SHARE."""
+    """`surrogate`, and a gradient towards actions that aim further where joints are short of the
+    reference pose, and less far where they are beyond it; the smaller the tracking error, the
+    steeper. `legs` (J,) bool count LEG_SHARE."""
     share = torch.where(legs, LEG_SHARE, 1.0)
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:

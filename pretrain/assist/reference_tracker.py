@@ -1,8 +1,10 @@
-"""The reference motion of each world: its clip, the phase in it, and where in the world it takes place.
+"""The reference motion of each world: its clip, the phase in it, and where in the world it takes
+place.
 
-A pull on the root towards the reference pose helps where holding upright does not: in a flip, a crawl or a spin, and on the
-way up. (An external wrench on the root, as the residual forces of Yuan and Kitani 2020, "Residual force control for agile
-human behavior imitation", but given and not learned.)
+A pull on the root towards the reference pose helps where holding upright does not: in a flip, a
+crawl or a spin, and on the way up. (An external wrench on the root, as the residual forces of Yuan
+and Kitani 2020, "Residual force control for agile human behavior imitation", but given and not
+learned.)
 """
 
 from __future__ import annotations
@@ -30,10 +32,12 @@ NONE = -1  # no clip yet: the reference begins at the nearest phase
 
 
 class ReferenceTracker(TensorState):
-    """Which clip each of N worlds follows, its phase (s in that clip), and the clip's place in the world.
+    """Which clip each of N worlds follows, its phase (s in that clip), and the clip's place in the
+    world.
 
-    A clip that is newly followed begins at the phase that is most like the character, and one that has come to its end at
-    its start, where the character is; but a world that has risen is to stand, not to lie down again.
+    A clip that is newly followed begins at the phase that is most like the character, and one that
+    has come to its end at its start, where the character is; but a world that has risen is to
+    stand, not to lie down again.
     """
 
     state_fields = ("clip", "phase", "anchor_rot", "anchor_pos")
@@ -70,7 +74,8 @@ class ReferenceTracker(TensorState):
         self.anchor_pos[ids] = 0.0
 
     def advance(self, like: Tensor, down: Tensor, windows: Tensor, state: CharacterState) -> None:
-        """One control step on, along clips `like` (N,), or along one that rises for worlds that are `down` (N,) bool.
+        """One control step on, along clips `like` (N,), or along one that rises for worlds that are
+        `down` (N,) bool.
 
         `windows` (N, W * F) and `state` (N,) are where the characters are now.
         """
@@ -93,7 +98,8 @@ class ReferenceTracker(TensorState):
             self.align_to(ids, clips, self._starts.times[nearest], state[ids])
 
     def _nearest(self, scaled: Tensor, admitted: Tensor) -> Tensor:
-        """Of the sparse phases that `admitted` (n, M) allows, the index of the nearest to `scaled` (n, W * F), (n,)."""
+        """Of the sparse phases that `admitted` (n, M) allows, the index of the nearest to `scaled`
+        (n, W * F), (n,)."""
         found: list[Tensor] = []
         columns = len(self._sparse)
         for windows, allowed in zip(row_blocks(scaled, columns), row_blocks(admitted, columns), strict=True):
@@ -102,8 +108,8 @@ class ReferenceTracker(TensorState):
         return torch.cat(found)
 
     def _synchronize(self, scaled: Tensor) -> None:
-        """The phase may run a quarter fast or slow: a policy that does not observe it cannot keep to a hundredth of a
-        second."""
+        """The phase may run a quarter fast or slow: a policy that does not observe it cannot keep
+        to a hundredth of a second."""
         sooner = self.phase - 1 / self._rate
         later = self.phase + 1 / self._rate
         phases = torch.stack([self.phase, sooner.clamp_min(0), later])
@@ -111,7 +117,8 @@ class ReferenceTracker(TensorState):
         self.phase = phases.gather(0, best[None])[0]
 
     def align_to(self, ids: Tensor, clips: Tensor, times: Tensor, state: CharacterState) -> None:
-        """Worlds `ids` (n,) follow clips (n,) from `times` (n,) s on, placed where the characters are in `state` (n,)."""
+        """Worlds `ids` (n,) follow clips (n,) from `times` (n,) s on, placed where the characters
+        are in `state` (n,)."""
         self.clip[ids] = clips
         self.phase[ids] = times
         there = self.library.at(clips, times)
@@ -130,18 +137,20 @@ class ReferenceTracker(TensorState):
         return self._poses.index_select(0, self._row(self.phase))
 
     def reference_frame(self, ids: Rows = ALL) -> Tensor:
-        """The reference's style frames (n, F) for worlds `ids` (n,), about the clips' mean and in their spread."""
+        """The reference's style frames (n, F) for worlds `ids` (n,), about the clips' mean and in
+        their spread."""
         return self._frames.index_select(0, self._row(self.phase[ids], ids))
 
     def phase_index(self, ids: Rows = ALL) -> Tensor:
-        """The phases of worlds `ids` (n,) as an index into all `num_phases`, one clip's after the other's, (n,)."""
+        """The phases of worlds `ids` (n,) as an index into all `num_phases`, one clip's after the
+        other's, (n,)."""
         clip = self.clip[ids]
         first = torch.where(clip > 0, self._last[clip - 1] + 1, 0)
         return (first + (self.phase[ids] * CONTROL_RATE).round().long()).minimum(self._last[clip])
 
     def tracking_error(self, windows: Tensor, ids: Rows = ALL) -> Tensor:
-        """How far `windows` (n, W * F) of worlds `ids` (n,) are from the reference's: root mean square over the features, in
-        the clips' spread, (n,)."""
+        """How far `windows` (n, W * F) of worlds `ids` (n,) are from the reference's: root mean
+        square over the features, in the clips' spread, (n,)."""
         return self._error(windows / self._scale, self.phase[ids], ids)
 
     def _error(self, scaled: Tensor, phases: Tensor, ids: Rows = ALL) -> Tensor:
@@ -154,7 +163,8 @@ class ReferenceTracker(TensorState):
         return self._first[clip] + (phases * self._rate).round().long().minimum(self._starts.counts[clip] - 1)
 
     def wrench(self, ids: Tensor, state: CharacterState) -> Tensor:
-        """Force and torque on the roots of worlds `ids` (n,) in `state` (n,), towards the reference: (n, 6) N, N m."""
+        """Force and torque on the roots of worlds `ids` (n,) in `state` (n,), towards the
+        reference: (n, 6) N, N m."""
         reference = self.library.at(self.clip[ids], self.phase[ids])
         anchor_rot = self.anchor_rot[ids]
         place = rotate(anchor_rot, reference.root_pos) + self.anchor_pos[ids]

@@ -1,11 +1,14 @@
-"""The last stage: iterative learning control on the phase of the clips, then the policy learns the corrections.
+"""The last stage: iterative learning control on the phase of the clips, then the policy learns the
+corrections.
 
-Nine tenths of the squared error between a skill's poses and its clip's are the same at every repetition of the same phase
-(docs/training.md), and a policy gradient carries almost no signal about them (pretrain/assist/imitation.py). So a
-correction for each phase is added to the actions of a fixed policy and updated by the mean error seen at that phase.
-(Iterative learning control: Arimoto, Kawamura and Miyazaki 1984, "Bettering operation of robots by learning".) The
-corrections depend on the phase, which a published policy does not observe. In the second half a policy therefore learns to
-act as the corrected one does, in states that it reaches itself (DAgger, Ross et al. 2011), without rewards, values or noise.
+Nine tenths of the squared error between a skill's poses and its clip's are the same at every
+repetition of the same phase (docs/training.md), and a policy gradient carries almost no signal
+about them (pretrain/assist/imitation.py). So a correction for each phase is added to the actions of
+a fixed policy and updated by the mean error seen at that phase. (Iterative learning control:
+Arimoto, Kawamura and Miyazaki 1984, "Bettering operation of robots by learning".) The corrections
+depend on the phase, which a published policy does not observe. In the second half a policy
+therefore learns to act as the corrected one does, in states that it reaches itself (DAgger, Ross et
+al. 2011), without rewards, values or noise.
 """
 
 from __future__ import annotations
@@ -36,8 +39,8 @@ LR_DECAY_SHARE = 1 / 3  # of the learning samples, the last, in which the learni
 
 
 class PhaseObservation:
-    """`env`, which also observes the `phase_index` of each world's reference (N,), and `trust` (N,), the share of the
-    correction there that is applied."""
+    """`env`, which also observes the `phase_index` of each world's reference (N,), and `trust`
+    (N,), the share of the correction there that is applied."""
 
     def __init__(self, env: AssistedEnv):
         self.env = env
@@ -47,7 +50,8 @@ class PhaseObservation:
         return self.env.observe(ids) | self._phase(ALL if ids is None else ids)
 
     def _phase(self, ids: Rows) -> Batch:
-        character, tracker = self.env.env, self.env.tracker
+        character = self.env.env
+        tracker = self.env.tracker
         follows = (tracker.clip == self.env.skills.z_clip)[ids] & (character.falls.down == 0)[ids]
         trust = ((FAR - tracker.tracking_error(character.windows(ids), ids)) / (FAR - NEAR)).clamp(0, 1)
         return {"phase_index": tracker.phase_index(ids), "trust": trust * follows}
@@ -61,7 +65,8 @@ class PhaseObservation:
 
 
 class PhaseCorrectedPolicy:
-    """`policy`, and for each of `num_phases` phases of the clips what is added to its actions there, (num_phases, J).
+    """`policy`, and for each of `num_phases` phases of the clips what is added to its actions
+    there, (num_phases, J).
 
     `legs` (J,) bool are corrected by LEG_SHARE of what the other joints are.
     """
@@ -80,7 +85,8 @@ class PhaseCorrectedPolicy:
         return action, self.policy.logp(mean, action)
 
     def learn(self, phase_index: Tensor, trust: Tensor, error: Tensor) -> None:
-        """Worlds at `phase_index` (n,) were short of their poses by `error` (n, J), in units of actions, a step later."""
+        """Worlds at `phase_index` (n,) were short of their poses by `error` (n, J), in units of
+        actions, a step later."""
         count = torch.bincount(phase_index, trust, minlength=len(self.corrections)).clamp_min(SELDOM)
         total = torch.zeros_like(self.corrections).index_add(0, phase_index, trust[:, None] * error)
         self.corrections += RATE * self._share * total / count[:, None]
@@ -88,7 +94,8 @@ class PhaseCorrectedPolicy:
 
 @dataclass
 class Refinement:
-    """First `correcting` samples in which the corrections are found, then `learning` ones in which `policy` learns them."""
+    """First `correcting` samples in which the corrections are found, then `learning` ones in which
+    `policy` learns them."""
 
     env: AssistedEnv
     teacher: PhaseCorrectedPolicy
@@ -168,4 +175,6 @@ class Refinement:
         self.env.restore(tree["env"])
         self.noise.value = tree["noise"]
         self.rng.set_state(tree["rng"])
-        self.iteration, self.samples, self.seconds = tree["iteration"], tree["samples"], tree["seconds"]
+        self.iteration = tree["iteration"]
+        self.samples = tree["samples"]
+        self.seconds = tree["seconds"]

@@ -1,9 +1,11 @@
-"""Early termination by the tracking error: an episode ends where the motion is too far from its clip, as in a fall.
+"""Early termination by the tracking error: an episode ends where the motion is too far from its
+clip, as in a fall.
 
-A skill that has slowed down, or stopped, is safe; far from its clip the style reward is flat and gives no direction back: the
-run braked to walking speed and stayed there (docs/training.md). (Early termination as in DeepMimic, Peng et al. 2018,
-section 7. At first the error is the distance to the clip's nearest window; once phase-locked it is, as there, the distance
-to the window at the reference's phase: over 20 clips that lie, flip and stand, a standing body is near to some window of
+A skill that has slowed down, or stopped, is safe; far from its clip the style reward is flat and
+gives no direction back: the run braked to walking speed and stayed there (docs/training.md).
+(Early termination as in DeepMimic, Peng et al. 2018, section 7. At first the error is the distance
+to the clip's nearest window; once phase-locked it is, as there, the distance to the window at the
+reference's phase: over 20 clips that lie, flip and stand, a standing body is near to some window of
 every clip.)
 """
 
@@ -29,7 +31,8 @@ CHECK_EVERY = 3  # control steps
 
 @dataclass(frozen=True)
 class TrackingLimits:
-    """`error` is a root mean square over the features of a window, in units of their spread over all clips."""
+    """`error` is a root mean square over the features of a window, in units of their spread over
+    all clips."""
 
     error: float
     grace_period: int  # control steps to come near after a change of skill
@@ -40,8 +43,8 @@ class TrackingLimits:
 class TrackingTermination(TensorState):
     """Which of N worlds have exceeded the error limit of their clip for too long.
 
-    Once `phase_locked`, limits are in units of the clip's own spread, from MIN_CLIP_SPREAD to `max_clip_spread`: holding the
-    mean pose of a lively clip has an error of 1.
+    Once `phase_locked`, limits are in units of the clip's own spread, from MIN_CLIP_SPREAD to
+    `max_clip_spread`: holding the mean pose of a lively clip has an error of 1.
     """
 
     state_fields = ("slack",)
@@ -70,7 +73,8 @@ class TrackingTermination(TensorState):
         return self.slack / max(self.limits.grace_period, self.limits.recovery_window, 1)
 
     def start(self, ids: Tensor, away: Tensor) -> None:
-        """Episodes of worlds `ids` (n,) begin; those `away` (n,) bool from the clip of their skill have the grace period."""
+        """Episodes of worlds `ids` (n,) begin; those `away` (n,) bool from the clip of their skill
+        have the grace period."""
         self.slack[ids] = torch.where(away, self.limits.grace_period, 0)
 
     def change_skill(self, changed: Tensor) -> None:
@@ -78,19 +82,21 @@ class TrackingTermination(TensorState):
         self.slack = torch.where(changed, self.limits.grace_period, self.slack)
 
     def exceeded_at_phase(self, error: Tensor, clips: Tensor, down: Tensor) -> Tensor:
-        """One step in which worlds that follow clips (N,) are `error` (N,) from their reference: which have exceeded the limit
-        for too long, (N,) bool. Those that are `down` (N,) bool do not count.
+        """One step in which worlds that follow clips (N,) are `error` (N,) from their reference:
+        which have exceeded the limit for too long, (N,) bool. Those that are `down` (N,) bool do
+        not count.
 
-        A landing jolts, the end of a kick is not its beginning, and a world that has lost its balance needs some steps to
-        find it.
+        A landing jolts, the end of a kick is not its beginning, and a world that has lost its
+        balance needs some steps to find it.
         """
         within = (error <= self.max_errors[clips]) | down
         self.slack = torch.where(within, (self.slack - 1).clamp_min(self.limits.recovery_window), self.slack - 1)
         return self.slack < 0
 
     def exceeded_nearest(self, windows: Tensor, clips: Tensor, checked: Tensor) -> Tensor:
-        """One step of worlds that follow clips (N,): which of those `checked` (N,) bool are further from the clip's nearest
-        window than its limit, their grace period over, (N,) bool. `windows` are (N, W * F)."""
+        """One step of worlds that follow clips (N,): which of those `checked` (N,) bool are further
+        from the clip's nearest window than its limit, their grace period over, (N,) bool. `windows`
+        are (N, W * F)."""
         self.slack = (self.slack - 1).clamp_min(0)
         due = (checked & (self.slack == 0)).nonzero()[:, 0]
         exceeded = torch.zeros(len(clips), dtype=torch.bool)
@@ -108,15 +114,17 @@ class TrackingTermination(TensorState):
         return torch.cat(found) / windows.shape[-1] ** 0.5
 
     def distance_to_mean(self, windows: Tensor, clips: Tensor) -> Tensor:
-        """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good from afar."""
+        """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good from
+        afar."""
         off = windows / self.scale - self._mean.index_select(0, clips)
         return vector_norm(off, dim=-1) / off.shape[-1] ** 0.5
 
 
 def nearer_reward(rollout: Rollout) -> Tensor:
-    """How much a step has brought the motion nearer to its clip's mean, in units of `distance_to_mean`.
+    """How much a step has brought the motion nearer to its clip's mean, in units of
+    `distance_to_mean`.
 
-    Style is flat from afar, where this is not; and as a difference of potentials it pays no cycle. (Ng, Harada and Russell
-    1999.)
+    Style is flat from afar, where this is not; and as a difference of potentials it pays no cycle.
+    (Ng, Harada and Russell 1999.)
     """
     return rollout.extras["nearer"]

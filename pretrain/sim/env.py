@@ -1,7 +1,8 @@
-"""CharacterEnv: a simulated character, episodes that start from motion clips and end in a fall or by time.
+"""CharacterEnv: a simulated character, episodes that start from motion clips and end in a fall or
+by time.
 
-It knows nothing of rewards, skills, tasks or training aids. `step` resets only worlds whose state is no longer finite; all
-others are the caller's to reset.
+It knows nothing of rewards, skills, tasks or training aids. `step` resets only worlds whose state
+is no longer finite; all others are the caller's to reset.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ Rows = Tensor | slice  # which of N worlds
 
 
 def pd_target(states: CharacterState) -> Tensor:
-    """Joint targets (..., J) rad that bring a body to `states` (...), the lag of its joints made up for."""
+    """Joint targets (..., J) rad that bring a body to `states` (...), the lag of its joints made up
+    for."""
     return states.joint_pos + LEAD * states.joint_vel
 
 
 @dataclass(frozen=True)
 class ActionScale:
-    """Joint target (rad) = offset + scale * action: the clips' mean pose, and a range that covers what they do."""
+    """Joint target (rad) = offset + scale * action: the clips' mean pose, and a range that covers
+    what they do."""
 
     offset: Tensor  # (J,)
     scale: Tensor  # (J,)
@@ -69,8 +72,8 @@ class Outcome:
 class CharacterEnv(TensorState):
     """N characters, each with the last `window` style frames (W) it passed through.
 
-    An episode lasts `episode_length` control steps. `clip_weights` gives how often episodes begin in each clip, (C,), at
-    every reset; by default that is the library's weights.
+    An episode lasts `episode_length` control steps. `clip_weights` gives how often episodes begin
+    in each clip, (C,), at every reset; by default that is the library's weights.
     """
 
     state_fields = ("age", "clip", "clip_time", "began_lying", "states", "frames")
@@ -112,7 +115,8 @@ class CharacterEnv(TensorState):
         self.broken = 0  # worlds reset because their state was not finite
 
     def reset(self, ids: Tensor) -> None:
-        """Start worlds `ids` (n,) in random states of random clips, a share of them lying (`Protection`)."""
+        """Start worlds `ids` (n,) in random states of random clips, a share of them lying
+        (`Protection`)."""
         if len(ids):
             clips = torch.multinomial(self._clip_weights(), len(ids), replacement=True, generator=self._rng)
             rows = self.starts.draw(clips, self._rng)
