@@ -1,4 +1,4 @@
-"""create_app: the routes, the door around them, and one shape for whatever goes wrong. Holds no route itself."""
+"""create_app: the routes, the gateway around them, and one shape for errors. Holds no route itself."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A row alone is bound by reading the weights; a batch of 32 costs about as much as a dozen rows. There is no timer. A row
 alone is run at once. Where rows come in company, a run waits as long as each turn of the event loop brings more of them,
-up to a full batch: so an idle service adds no wait, and a loaded one waits for what is at its door already.
+up to a full batch: so an idle service adds no wait, and a loaded one waits only for what has arrived already.
 """
 
 from __future__ import annotations

@@ -39,6 +39,12 @@ class LimitedProtocol(HttpToolsProtocol):
         self._cancel_deadline()
         super().on_message_complete()
 
+    def handle_websocket_upgrade(self) -> None:
+        if self._over_limit:  # the mark is lost with the upgrade
+            self.transport.close()
+        else:
+            super().handle_websocket_upgrade()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_deadline()
         super().connection_lost(exc)

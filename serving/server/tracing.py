@@ -30,7 +30,7 @@ def configured() -> Tracer | None:
 
 
 class Traced:
-    """A span around each request, a child of the client's own where it sent one. Plain ASGI, inside the door."""
+    """A span around each request, a child of the client's own where it sent one. Plain ASGI, around the gateway."""
 
     def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
         self.app = app

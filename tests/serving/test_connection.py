@@ -7,6 +7,7 @@ import time
 import httpx
 import numpy as np
 import pytest
+from websockets.exceptions import InvalidMessage
 from websockets.sync.client import connect
 
 from skills_store.library import SkillLibrary
@@ -151,6 +152,8 @@ def test_requests_of_too_many_connections_are_refused_with_a_time(live):
     assert (last.status, last.headers["retry-after"]) == (503, "1")
     assert json.loads(last.body)["code"] == "overloaded"
     assert exchange(lines[0], request("/act", ASK)).status == 200
+    with pytest.raises((InvalidMessage, OSError)):
+        connect(f"ws://localhost:{live.address[1]}/session", sock=connected(live.address), open_timeout=10)
     for one in lines:
         one.close()
 
