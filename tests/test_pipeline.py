@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import random
 import re
@@ -22,8 +21,8 @@ import pytest
 import torch
 
 from pretrain.ase.latents import SkillEnv
-from pretrain.assembly import SkillTraining, adapt, build, warm_up
-from pretrain.assist.aids import AssistedEnv
+from pretrain.assembly import SkillTraining, adapt, build, near_probs, warm_up
+from pretrain.assist.curriculum import Curriculum
 from pretrain.characters.state import unflat
 from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
@@ -210,7 +209,7 @@ def test_a_number_that_no_reader_converts_is_one_line_with_file_and_frame(tmp_pa
 TIMED = (
     "leash.timed_from=0",
     "latent.near_prob=1",
-    *(f"imitation.{what}_weight=2" for what in ("reward", "reference_action", "pose")),
+    *(f"imitation.{what}_weight=2" for what in ("reward", "aim", "pose")),
 )
 
 
@@ -259,11 +258,11 @@ def test_a_signal_in_the_last_turn_is_heard(tmp_path):
     assert go_on(training, 512, tmp_path, **how)
 
 
-@pytest.mark.parametrize(("asked", "steps"), [("150", 150.0), ("null", math.inf)])
-def test_latents_lie_near_a_clip_for_as_long_as_is_asked(asked, steps):
-    cfg = toy(f"latent.near_steps={asked}")
-    training = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
-    assert training.env.schedule.near_steps == steps
+@pytest.mark.parametrize(("asked", "share"), [("150", 0.2), ("301", 0.8), ("null", 0.8)])
+def test_latents_lie_near_a_clip_until_its_losses_lie_so_far_apart(asked, share):
+    cfg = toy(f"latent.near_steps={asked}", "latent.near_prob=0.8", "latent.near_after=0.25")
+    curriculum = Curriculum(torch.tensor([0.5, 0.5]), episode_length=300)  # not assisted, and no loss in 300 steps
+    torch.testing.assert_close(near_probs(cfg, curriculum)(), torch.full((2,), share))
 
 
 def test_poses_are_met_from_so_many_samples_on(tmp_path):
