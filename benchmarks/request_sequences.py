@@ -29,7 +29,7 @@ from serving.app import make_gateway
 from serving.server.connection_limits import LimitedProtocol
 from serving.server.gateway import Gateway
 from serving.settings import Settings
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 
 BODIES = 8

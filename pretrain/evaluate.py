@@ -52,8 +52,8 @@ from pretrain.sim.env import CharacterEnv
 from pretrain.training_data import Material, material_of, other_material
 from skills_store import places
 from skills_store.errors import StoreError
-from skills_store.library import SkillLibrary
-from skills_store.opening import open_store
+from skills_store.open import open_store
+from skills_store.runtime.library import SkillLibrary
 from skills_store.version import Version
 
 FALLEN = 512  # worlds that are pushed, and laid down

@@ -35,8 +35,8 @@ from pretrain.sim.mujoco_cpu import compile_model
 from pretrain.training_data import Material, control_steps, material_of
 from skills_store import places
 from skills_store.errors import StoreError
-from skills_store.library import SkillLibrary
-from skills_store.opening import open_store
+from skills_store.open import open_store
+from skills_store.runtime.library import SkillLibrary
 
 HEIGHT, WIDTH = 240, 900
 VIEW, ELEVATION = 20, -10  # degrees: from the lower edge of a row to the upper, and of the camera's axis

@@ -29,7 +29,7 @@ from serving.server.supervisor import Supervisor
 from serving.server.tracing import configured
 from serving.settings import Settings
 from skills_store.errors import StoreError
-from skills_store.opening import open_store
+from skills_store.open import open_store
 from skills_store.store import BUNDLED
 
 log = logging.getLogger("repertoire.serving")

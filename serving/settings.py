@@ -14,7 +14,7 @@ from serving.access.origins import normalize_origin
 from serving.access.root_path import PREFIX
 from skills_store.errors import StoreError
 from skills_store.processors import count_processors
-from skills_store.session import Device
+from skills_store.runtime.onnx_session import Device
 from skills_store.store import BUNDLED, Store, default_root
 
 Names = Annotated[tuple[str, ...], NoDecode]  # in the environment, separated by commas

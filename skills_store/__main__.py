@@ -1,6 +1,6 @@
-"""`python -m skills_store`: look at a store, move its aliases, tidy it, copy versions and vouch for them.
+"""`python -m skills_store`: list, copy, sign and delete versions, and move aliases.
 
-Publishing is the business of exporters.
+Exporters publish; this program does not.
 Exit status: 0 done, 1 `verify` found faults or no signature, 2 refused, 130 interrupted. Why is one line on stderr, or with
 --json one object there: {"code": ..., "message": ...}.
 """
@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import NoReturn
 
+from skills_store.catalog.text import escape
 from skills_store.errors import InvalidArgument, StoreError
-from skills_store.text import plain
 
 INTERRUPTED = 128 + 2  # as shells tell it
 
@@ -29,9 +29,9 @@ class Parser(argparse.ArgumentParser):
         raise InvalidArgument(f"{message}; see `{self.prog} --help`")
 
 
-def parser() -> Parser:
+def make_parser() -> Parser:
     # Here and not above: they take their time, and an interrupt meanwhile is answered like any other.
-    from skills_store.commands import arguments, browse, exchange, upkeep, vouch
+    from skills_store.commands import arguments, browse, sign, transfer, upkeep
 
     # The common options are understood before and after the command; SUPPRESS keeps the latter from undoing the former.
     common = Parser(add_help=False, argument_default=argparse.SUPPRESS)
@@ -48,7 +48,7 @@ def parser() -> Parser:
     def command(name: str, text: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text, parents=[common])
 
-    for group in (browse, upkeep, exchange, vouch):
+    for group in (browse, upkeep, transfer, sign):
         group.describe(command)
     return top
 
@@ -57,16 +57,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     as_json = "--json" in argv  # what cannot be parsed is refused in the same form
     try:
-        return _answered(argv)
+        return _run(argv)
     except BrokenPipeError:  # `skills ls | head`
-        _give_up_output()
+        _discard_output()
         return 0
     except StoreError as error:
-        _tell(error.code, str(error), as_json)
+        _print_error(error.code, str(error), as_json)
     except OSError as error:
-        _tell("os_error", str(error), as_json)
+        _print_error("os_error", str(error), as_json)
     except KeyboardInterrupt:
-        _tell("interrupted", "interrupted", as_json)
+        _print_error("interrupted", "interrupted", as_json)
         return INTERRUPTED
     return 2
 
@@ -81,27 +81,27 @@ def program() -> int:
     return main()
 
 
-def _answered(argv: Sequence[str]) -> int:
+def _run(argv: Sequence[str]) -> int:
     if sys.stdout is None:
-        raise StoreError("standard output is closed; nothing was done, for its result could not be told")
+        raise StoreError("standard output is closed; nothing was done, since its result could not be shown")
     try:
-        args = parser().parse_args(argv)
+        args = make_parser().parse_args(argv)
     finally:
         sys.stdout.flush()  # --help leaves from here, maybe into a closed pipe
     args.json = getattr(args, "json", False)
 
-    from skills_store.opening import open_store
+    from skills_store.open import open_store
 
     status = args.run(open_store(getattr(args, "store", None)), args)
     sys.stdout.flush()
     return status
 
 
-def _tell(code: str, message: str, as_json: bool) -> None:
-    print(json.dumps({"code": code, "message": message}) if as_json else f"skills: {plain(message)}", file=sys.stderr)
+def _print_error(code: str, message: str, as_json: bool) -> None:
+    print(json.dumps({"code": code, "message": message}) if as_json else f"skills: {escape(message)}", file=sys.stderr)
 
 
-def _give_up_output() -> None:
+def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

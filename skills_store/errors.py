@@ -1,6 +1,6 @@
 """Everything the store refuses, in the user's words. Knows no files and no HTTP: the door maps `code` to a status.
 
-Three families hold most of it: Unknown (well named, but not here), Refused (one thing, one reason) and CorruptStore (not
+Three families hold most of it: Unknown (well named, but not here), Refusal (one thing, one reason) and CorruptStore (not
 what was published). The arguments stay in `args`, so that an error survives a trip between processes.
 """
 
@@ -62,7 +62,7 @@ class InvalidStore(StoreError):
     code = "invalid_store"
 
 
-class NoHome(StoreError):
+class NoHomeFolder(StoreError):
     """No folder for the program's own files: none is named, and the user has no home folder."""
 
     code = "no_home"
@@ -112,7 +112,7 @@ class Unknown(StoreError):
         return tuple(get_close_matches(self.args[0], self.exists, n=3, cutoff=0.6))
 
     @property
-    def listed(self) -> str:
+    def choices_text(self) -> str:
         if not self.exists:
             return f"there are no {self.plural}"
         more = f" and {len(self.exists) - LISTED} more" if len(self.exists) > LISTED else ""
@@ -121,7 +121,7 @@ class Unknown(StoreError):
     def __str__(self) -> str:
         wanted, _, where = self.args
         hint = f"did you mean {' or '.join(map(repr, self.near))}? " if self.near else ""
-        return f"no {self.what} {wanted!r}{' in ' + where if where else ''}; {hint}{self.listed}"
+        return f"no {self.what} {wanted!r}{' in ' + where if where else ''}; {hint}{self.choices_text}"
 
 
 class UnknownSkill(Unknown):
@@ -141,12 +141,12 @@ class DeletedVersion(UnknownVersion):
 
     code = "deleted_version"
 
-    def __init__(self, wanted: str, exists: Iterable[str], where: str, told: str = "") -> None:
-        StoreError.__init__(self, wanted, tuple(exists), where, told)
+    def __init__(self, wanted: str, exists: Iterable[str], where: str, details: str = "") -> None:
+        StoreError.__init__(self, wanted, tuple(exists), where, details)
 
     def __str__(self) -> str:
-        wanted, _, where, told = self.args
-        return f"{where}@{wanted} was deleted {told}; {self.listed}"
+        wanted, _, where, details = self.args
+        return f"{where}@{wanted} was deleted {details}; {self.choices_text}"
 
 
 class UnknownAlias(Unknown):
@@ -200,30 +200,30 @@ class UnknownMetric(Unknown):
     what, plural = "metric", "metrics"
 
 
-class Refused(StoreError):
+class Refusal(StoreError):
     """One thing that was not done or not taken, and the one reason."""
 
     code = "refused"
-    said = "{0} is refused: {1}"
+    template = "{0} is refused: {1}"
 
     def __init__(self, what: str, reason: str) -> None:
         super().__init__(what, reason)
 
     def __str__(self) -> str:
-        return self.said.format(*self.args)
+        return self.template.format(*self.args)
 
 
-class CorruptStore(Refused):
+class CorruptStore(Refusal):
     """What is on disk is not what was published."""
 
     code = "corrupt"
 
 
-class NotAStore(Refused):
+class NotAStore(Refusal):
     """A folder of someone else's, a file, or nothing at all where there ought to be a store."""
 
     code = "not_a_store"
-    said = "{0} is not a store: {1}"
+    template = "{0} is not a store: {1}"
 
 
 class CorruptBlob(CorruptStore):
@@ -250,21 +250,21 @@ class UnsupportedSchema(CorruptStore):
     code = "unsupported_schema"
 
 
-class NotWritten(Refused):
+class FailedWrite(Refusal):
     """The disk refused: read-only, full or failing. What was asked for is not there, and may be asked for again."""
 
     code = "not_written"
-    said = "{0}: {1}"
+    template = "{0}: {1}"
 
 
-class Unconfirmed(Refused):
+class UnconfirmedWrite(Refusal):
     """It is done and everyone sees it, but the disk failed to say that it would survive a power cut."""
 
     code = "unconfirmed"
-    said = "{0}, but the disk did not confirm it ({1}): look before you repeat it"
+    template = "{0}, but the disk did not confirm it ({1}): look before you repeat it"
 
 
-class Unsweepable(StoreError):
+class UnsafeSweep(StoreError):
     """While one version cannot be read, nobody knows which blobs are its own: nothing is garbage."""
 
     code = "unsweepable"
@@ -273,52 +273,52 @@ class Unsweepable(StoreError):
         return f"nothing is swept, for what cannot be read may need it: {self.args[0]}"
 
 
-class OnlyGrows(Refused):
+class AppendOnlyStore(Refusal):
     """A store in a bucket has no lock under which something could be taken away safely."""
 
     code = "only_grows"
-    said = "{0}: {1} only grows; delete, lease and gc are for stores on a disk"
+    template = "{0}: {1} only grows; delete, lease and gc are for stores on a disk"
 
 
-class OriginAway(Refused):
+class UnreachableOrigin(Refusal):
     """An object store that does not answer, or does not let us in. What is in the cache is still served."""
 
     code = "origin_away"
-    said = "{0} cannot be reached: {1}"
+    template = "{0} cannot be reached: {1}"
 
     def __init__(self, what: str, reason: str) -> None:
         # What obstore says ends in the structure behind it, for programmers.
         super().__init__(what, re.sub(r"\s*Debug source:.*?(?=( \(a moment ago\))?$)", "", reason, flags=re.DOTALL))
 
 
-class Untrusted(Refused):
+class UntrustedVersion(Refusal):
     """No trusted key has signed this version, and the policy asks for one that did."""
 
     code = "untrusted"
-    said = "{0} is not signed by a trusted key: {1}"
+    template = "{0} is not signed by a trusted key: {1}"
 
 
-class UnusableKey(Refused):
+class UnusableKey(Refusal):
     """A file among the trusted keys that is none."""
 
     code = "unusable_key"
-    said = "{0} {1}"
+    template = "{0} {1}"
 
 
-class NotAnExport(Refused):
+class NotAnExport(Refusal):
     """A folder that no `export` wrote, or not the whole of one."""
 
     code = "not_an_export"
-    said = "{0} cannot be imported: {1}"
+    template = "{0} cannot be imported: {1}"
 
 
-class CheckpointRefused(Refused):
+class CheckpointRefusal(Refusal):
     """A foreign checkpoint that holds more than tensors, or not those of a network known here."""
 
     code = "checkpoint_refused"
 
 
-class GateRefused(StoreError):
+class GateRefusal(StoreError):
     """A publish that would have served something unsafe or untrue. All reasons at once; nothing was published."""
 
     code = "gate_refused"
@@ -351,7 +351,7 @@ class Regression(StoreError):
         return f"{target} stays at {current}: {ref} is worse in {'; '.join(worse)}. --force moves it all the same"
 
 
-class NothingBefore(StoreError):
+class NoEarlierVersion(StoreError):
     """An alias that cannot be rolled back, for it never meant anything else."""
 
     code = "nothing_before"
@@ -360,23 +360,23 @@ class NothingBefore(StoreError):
         return f"{self.args[0]} stays where it is: it has meant nothing else before that could be returned to"
 
 
-class InUse(StoreError):
+class VersionInUse(StoreError):
     """A version that others rely on; it was not deleted."""
 
     code = "in_use"
 
-    def __init__(self, ref: str, holders: Sequence[str]) -> None:
-        super().__init__(ref, tuple(holders))
+    def __init__(self, ref: str, references: Sequence[str]) -> None:
+        super().__init__(ref, tuple(references))
 
     @property
-    def holders(self) -> tuple[str, ...]:
+    def references(self) -> tuple[str, ...]:
         return self.args[1]
 
     def __str__(self) -> str:
-        return f"{self.args[0]} is not deleted: {'; '.join(self.holders)}"
+        return f"{self.args[0]} is not deleted: {'; '.join(self.references)}"
 
 
-class NumberTaken(StoreError):
+class NumberConflict(StoreError):
     """Two stores gave one number to different bytes. Neither is overwritten; nothing was copied."""
 
     code = "number_taken"
@@ -419,7 +419,7 @@ class UnusableGraph(StoreError):
     code = "unusable_graph"
 
 
-def runs(numbers: Sequence[int]) -> tuple[str, ...]:
+def format_ranges(numbers: Sequence[int]) -> tuple[str, ...]:
     """[1, 2, 3, 5] -> ("1-3", "5"): a thousand versions still fit on one line."""
     if not numbers:
         return ()

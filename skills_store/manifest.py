@@ -16,12 +16,12 @@ Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Digest = Annotated[str, Field(pattern=DIGEST_PATTERN)]
 
 
-class Frozen(BaseModel):
+class FrozenModel(BaseModel):
     # A NaN must stay one until the store refuses it; pydantic would write null in its place.
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
 
 
-class Slice(Frozen):
+class Slice(FrozenModel):
     """A named part of a tensor's last axis, `[start, stop)`, with its unit and the frame it is given in."""
 
     name: str
@@ -31,7 +31,7 @@ class Slice(Frozen):
     frame: str
 
 
-class Tensor(Frozen):
+class Tensor(FrozenModel):
     """A graph's input or output. A string in `shape` is a free axis: `["B", 69]`."""
 
     name: str
@@ -46,7 +46,7 @@ class Tensor(Frozen):
         return self.shape[-1]
 
     @model_validator(mode="after")
-    def _slices_tile_the_last_axis(self) -> Tensor:
+    def _check_slices(self) -> Tensor:
         edges = [0, *(s.stop for s in self.slices)]
         starts = [s.start for s in self.slices]
         if self.slices and (starts != edges[:-1] or edges[-1] != self.shape[-1]):
@@ -56,19 +56,19 @@ class Tensor(Frozen):
         return self
 
 
-def latent_tensor(dim: int) -> Tensor:
+def make_latent_tensor(dim: int) -> Tensor:
     """z (B, D), on the unit sphere of a space of the library's own."""
     return Tensor(name="z", shape=("B", dim), slices=(Slice(name="z", start=0, stop=dim, unit="1", frame="latent"),))
 
 
-def target_tensor(joints: Sequence[str]) -> Tensor:
+def make_target_tensor(joints: Sequence[str]) -> Tensor:
     """Joint position targets (B, J), a slice a joint."""
     each = tuple(Slice(name=name, start=i, stop=i + 1, unit="rad", frame="joint") for i, name in enumerate(joints))
     return Tensor(name="targets", shape=("B", len(joints)), slices=each)
 
 
-class Graph(Frozen):
-    """One ONNX file: features and normalisers are inside it."""
+class Graph(FrozenModel):
+    """One ONNX file: features and normalizers are inside it."""
 
     file: str
     opset: int
@@ -80,10 +80,10 @@ class Graph(Frozen):
         return next(t for t in self.inputs if t.name == name)
 
 
-class Parity(Frozen):
+class Parity(FrozenModel):
     """How far the graph was from the network it was made of, over `rows` rows at each of `batch_sizes`.
 
-    No further than 1e-5, unless it is quantised: that it is, the gate sees.
+    No further than 1e-5, unless it is quantized: that it is, the gate sees.
     """
 
     max_abs_error: float = Field(ge=0)
@@ -91,7 +91,7 @@ class Parity(Frozen):
     batch_sizes: tuple[int, ...] = Field(min_length=1)
 
 
-class Character(Frozen):
+class Character(FrozenModel):
     """The body: everything a simulator needs to apply the joint targets as they were trained.
 
     Torque at a joint = clip(kp (target - q) - kd q', +-torque_limit) - damping q'.
@@ -110,14 +110,14 @@ class Character(Frozen):
     mjcf: str = Field(description="The XML text itself, so that a client can build the very body")
 
 
-class Action(Frozen):
+class Action(FrozenModel):
     """Joint target in rad = offset + scale * (network output); already applied inside the graph."""
 
     offset: tuple[float, ...]
     scale: tuple[float, ...]
 
 
-class Latent(Frozen):
+class Latent(FrozenModel):
     """z lives on the unit hypersphere. `clips` names the embedding of each training clip."""
 
     dim: int = Field(gt=0)
@@ -125,7 +125,7 @@ class Latent(Frozen):
     clips: dict[str, tuple[float, ...]] = {}
 
 
-class Clip(Frozen):
+class Clip(FrozenModel):
     """A motion that it was trained on, and how often it was drawn. The library's own licence follows from its clips'."""
 
     name: str
@@ -135,7 +135,7 @@ class Clip(Frozen):
     weight: float
 
 
-class Lineage(Frozen):
+class Lineage(FrozenModel):
     """Where it comes from: clips, configuration, code, packages, machine. `config` is the whole of what the run was told."""
 
     clips: tuple[Clip, ...] = ()
@@ -147,7 +147,7 @@ class Lineage(Frozen):
     hardware: str = ""
 
 
-class Parent(Frozen):
+class Parent(FrozenModel):
     """The skill version that a controller was trained on, and is bound to."""
 
     name: Name
@@ -155,7 +155,7 @@ class Parent(Frozen):
     digest: Digest
 
 
-class Task(Frozen):
+class Task(FrozenModel):
     """A controller's decision: every `llc_steps` control steps, z = omega(state, goal)."""
 
     name: str
@@ -163,14 +163,14 @@ class Task(Frozen):
     parent: Parent
 
 
-class Blob(Frozen):
+class Blob(FrozenModel):
     """Bytes, named by what they are."""
 
     digest: Digest
     size: int = Field(ge=0)
 
 
-class Manifest(Frozen):
+class Manifest(FrozenModel):
     """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller" (graph controller).
 
     `observations` says whose the graphs take. In ours, `state` is raw and a window is W states; a peer's `state`
@@ -205,7 +205,7 @@ class Manifest(Frozen):
         return data | {"schema_version": SCHEMA_VERSION, "character": body}
 
     @model_validator(mode="after")
-    def _kind_has_its_graphs(self) -> Manifest:
+    def _check_graphs(self) -> Manifest:
         needed = {"skills": {"policy", "encoder"}, "controller": {"controller"}}[self.kind]
         if missing := needed - set(self.graphs):
             raise ValueError(f"a manifest of kind {self.kind!r} lacks graphs: {', '.join(sorted(missing))}")

@@ -21,39 +21,39 @@ from pathlib import Path
 
 import platformdirs
 
-from skills_store.errors import NoHome
+from skills_store.errors import NoHomeFolder
 
 APP = "repertoire"
 ROOT = Path(__file__).parents[1]  # the folder that the packages stand in
 
 
 def store() -> Path:
-    return _data("REPERTOIRE_STORE", "skills_store/data", "store")
+    return _data_path("REPERTOIRE_STORE", "skills_store/data", "store")
 
 
 def runs() -> Path:
-    return _data("REPERTOIRE_RUNS", "runs", "runs")
+    return _data_path("REPERTOIRE_RUNS", "runs", "runs")
 
 
 def cards() -> Path:
-    return _data("REPERTOIRE_CARDS", "cards", "cards")
+    return _data_path("REPERTOIRE_CARDS", "cards", "cards")
 
 
 def keys() -> Path:
-    return _data("REPERTOIRE_KEYS", "keys.json", "keys.json")
+    return _data_path("REPERTOIRE_KEYS", "keys.json", "keys.json")
 
 
 def clips() -> Path:
-    return _cache() / "motions"
+    return _cache_path() / "motions"
 
 
 def peers() -> Path:
-    return _cache() / "peers"
+    return _cache_path() / "peers"
 
 
 def buckets() -> Path:
     """The user's own cache in a checkout, too: every checkout shares it."""
-    return _named("REPERTOIRE_CACHE") or _users("REPERTOIRE_CACHE", platformdirs.user_cache_path)
+    return _read_variable("REPERTOIRE_CACHE") or _user_folder("REPERTOIRE_CACHE", platformdirs.user_cache_path)
 
 
 def checkout() -> Path | None:
@@ -64,28 +64,28 @@ def checkout() -> Path | None:
     return ROOT
 
 
-def _data(variable: str, in_checkout: str, installed: str) -> Path:
-    if named := _named(variable):
+def _data_path(variable: str, in_checkout: str, installed: str) -> Path:
+    if named := _read_variable(variable):
         return named
     if (root := checkout()) is not None:
         return root / in_checkout
-    return _users(variable, platformdirs.user_data_path) / installed
+    return _user_folder(variable, platformdirs.user_data_path) / installed
 
 
-def _cache() -> Path:
+def _cache_path() -> Path:
     root = checkout()
-    return buckets() if root is None or _named("REPERTOIRE_CACHE") else root / ".cache"
+    return buckets() if root is None or _read_variable("REPERTOIRE_CACHE") else root / ".cache"
 
 
-def _named(variable: str) -> Path | None:
+def _read_variable(variable: str) -> Path | None:
     """The folder that an environment variable names; an empty variable is as one that is not set."""
     text = os.environ.get(variable)
     return Path(text) if text else None
 
 
-def _users(variable: str, folder: Callable[..., Path]) -> Path:
-    """Our part of the user's `folder`. NoHome where the system knows no home folder, as of a container's bare number."""
+def _user_folder(variable: str, folder: Callable[..., Path]) -> Path:
+    """Our part of the user's `folder`. NoHomeFolder where the system knows no home folder, as of a container's bare number."""
     try:
         return folder(APP, appauthor=False)
     except RuntimeError as error:
-        raise NoHome(variable) from error
+        raise NoHomeFolder(variable) from error

@@ -65,7 +65,7 @@ class Survey:
     faults: tuple[Fault, ...]
 
 
-def summarise(version: Version) -> Summary:
+def summarize(version: Version) -> Summary:
     manifest = version.manifest
     return Summary(
         name=version.name,
@@ -80,5 +80,5 @@ def summarise(version: Version) -> Summary:
     )
 
 
-def fault(ref: str, error: StoreError) -> Fault:
+def make_fault(ref: str, error: StoreError) -> Fault:
     return Fault(ref, error.code, str(error))

@@ -21,7 +21,7 @@ from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, Outcome
 from pretrain.sim.mujoco_cpu import MujocoBackend
 from pretrain.training_data import Material
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 
 DIM = 4

@@ -99,12 +99,12 @@ from hlc.config import HlcConfig
 from pretrain.config import PretrainConfig
 from serving.settings import Settings
 from skills_store import places
-from skills_store.opening import cache_of
+from skills_store.open import cache_folder
 from skills_store.store import default_root
 
 found = {name: str(getattr(places, name)()) for name in ("store", "runs", "cards", "keys", "clips", "peers", "buckets")}
 found |= {"default": str(default_root()), "pretrain": PretrainConfig().runs, "hlc": HlcConfig().runs}
-found |= {"bucket": str(cache_of("s3://a/b").parent), "code": places.__file__, "served": str(Settings().store)}
+found |= {"bucket": str(cache_folder("s3://a/b").parent), "code": places.__file__, "served": str(Settings().store)}
 print(json.dumps(found))
 """
 

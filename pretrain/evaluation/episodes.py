@@ -20,7 +20,7 @@ from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
 from pretrain.sim.ground import ground_of
 from pretrain.training_data import Material, control_steps
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 
 # A rollout begins in a clip's state: its first second would cover that clip for nothing.
 BURN_IN = control_steps(1.0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from serving.models.batcher import MAX_ROWS, Batcher, Ran, Run
 from skills_store.errors import UnusableGraph
-from skills_store.session import Device
+from skills_store.runtime.onnx_session import Device
 
 T = TypeVar("T")
 INLINE = 0.005  # s: a run of a full batch that takes no longer may hold up the event loop

@@ -18,7 +18,7 @@ from serving.settings import Settings
 from serving.wire.problems import Refusal, from_store, invalid
 from serving.wire.schemas import Summary
 from skills_store.errors import StoreError, WrongKind
-from skills_store.opening import open_store
+from skills_store.open import open_store
 from skills_store.store import Store
 from skills_store.version import Version
 

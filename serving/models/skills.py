@@ -14,8 +14,8 @@ from serving.models.runtime import Engine
 from serving.wire.rows import Form
 from serving.wire.schemas import ControllerDetail, ServedVersion, SkillDetail, Summary
 from skills_store.errors import StoreError
-from skills_store.library import Controller, SkillLibrary
 from skills_store.manifest import Manifest
+from skills_store.runtime.library import Controller, SkillLibrary
 from skills_store.store import Store
 from skills_store.version import Version
 

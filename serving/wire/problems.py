@@ -9,7 +9,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from serving.wire.reply import JSON, Headers, Reply
-from skills_store.errors import InvalidReference, OriginAway, StoreError, Unknown, WrongKind
+from skills_store.errors import InvalidReference, StoreError, Unknown, UnreachableOrigin, WrongKind
 
 Code = Literal[
     "not_json",
@@ -175,7 +175,7 @@ def from_store(error: StoreError | OSError, field: str | None) -> Refusal:
 
 def _without_path(error: StoreError) -> str:
     """The error in its own words, but where the store lies is no client's business."""
-    if isinstance(error, OriginAway):
+    if isinstance(error, UnreachableOrigin):
         return "the store cannot be reached"
     if isinstance(error, Unknown) and os.sep in error.args[2]:
         return str(type(error)(*error.args[:2]))

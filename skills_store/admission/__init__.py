@@ -11,7 +11,7 @@ from pydantic_core import PydanticSerializationError
 
 from skills_store import reference
 from skills_store.admission import contract
-from skills_store.errors import GateRefused, StoreError
+from skills_store.errors import GateRefusal, StoreError
 from skills_store.manifest import Graph, Manifest
 
 
@@ -22,15 +22,15 @@ def admit(manifest: Manifest, files: Mapping[str, bytes], parent: Manifest | Non
     graphs = {graph.file: graph for graph in manifest.graphs.values()}
     reasons = [f"graph file {file} is missing" for file in graphs if file not in files]
     reasons += [f"{file} belongs to no graph" for file in files if file.endswith(".onnx") and file not in graphs]
-    reasons += contract.breaches(manifest, parent)
+    reasons += contract.find_breaches(manifest, parent)
     if reasons:
-        raise GateRefused(manifest.name, reasons)
-    gate = _gate()
+        raise GateRefusal(manifest.name, reasons)
+    gate = _load_gate()
     for file, graph in graphs.items():
         gate(f"{file} of {manifest.name}", files[file], graph)
 
 
-def _gate() -> Callable[[str, bytes, Graph], None]:
+def _load_gate() -> Callable[[str, bytes, Graph], None]:
     # onnx is heavy, and absent from a serving image: only a publish needs it.
     try:
         from skills_store.admission.gate import admit
@@ -39,7 +39,7 @@ def _gate() -> Callable[[str, bytes, Graph], None]:
     return admit
 
 
-def canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
+def encode_canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
     """One manifest, one digest: sorted keys, no spaces, no NaN. And what a reader will make of it."""
     try:
         plain = manifest.model_dump(mode="json")
@@ -47,7 +47,7 @@ def canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
         data = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
         return data, Manifest.model_validate_json(data)
     except (ValidationError, PydanticSerializationError, ValueError) as error:
-        raise GateRefused(manifest.name, [f"its manifest is not plain JSON: {' '.join(str(error).split())}"]) from error
+        raise GateRefusal(manifest.name, [f"its manifest is not plain JSON: {' '.join(str(error).split())}"]) from error
 
 
 def _refuse_huge(value: object) -> None:
@@ -58,31 +58,31 @@ def _refuse_huge(value: object) -> None:
         _refuse_huge(inner)
 
 
-def published(data: bytes) -> Manifest:
+def parse_foreign(data: bytes) -> Manifest:
     """A manifest from elsewhere, whose bytes stay as they are."""
     try:
         manifest = Manifest.model_validate_json(data)
-        canonical(manifest)  # refuses what cannot be written as plain JSON: NaN, and numbers out of range
+        encode_canonical(manifest)  # refuses what cannot be written as plain JSON: NaN, and numbers out of range
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the whole"
-        raise GateRefused(
+        raise GateRefusal(
             "a manifest from elsewhere", [f"{error.error_count()} faults, the first in {where}: {first['msg']}"]
         ) from error
-    if odd := list(_read_as_numbers(json.loads(data), manifest.model_dump(mode="json"))):
-        raise GateRefused(
+    if odd := list(_find_coerced(json.loads(data), manifest.model_dump(mode="json"))):
+        raise GateRefusal(
             "a manifest from elsewhere", [f"{where} is {value!r}, not a number" for where, value in odd[:8]]
         )
     return manifest
 
 
-def _read_as_numbers(given: Any, read: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+def _find_coerced(given: Any, read: Any, where: str = "") -> Iterator[tuple[str, Any]]:
     """What pydantic took for a number that is none in JSON, as "3" or true."""
     if isinstance(given, dict) and isinstance(read, dict):
         for key in sorted(given.keys() & read.keys()):
-            yield from _read_as_numbers(given[key], read[key], f"{where}.{key}" if where else key)
+            yield from _find_coerced(given[key], read[key], f"{where}.{key}" if where else key)
     elif isinstance(given, list) and isinstance(read, list):
         for i, (one, other) in enumerate(zip(given, read, strict=False)):
-            yield from _read_as_numbers(one, other, f"{where}.{i}")
+            yield from _find_coerced(one, other, f"{where}.{i}")
     elif isinstance(read, int | float) and not isinstance(read, bool) and isinstance(given, str | bool):
         yield where, given

@@ -17,32 +17,37 @@ DRIVES = ("kp", "kd", "damping", "torque_limit")
 RANK = {"state": 2, "z": 2, "goal": 2, "targets": 2, "window": 3, "style": 1}
 
 
-def breaches(manifest: Manifest, parent: Manifest | None = None) -> list[str]:
+def find_breaches(manifest: Manifest, parent: Manifest | None = None) -> list[str]:
     """Every promise that is broken, in words; empty when the manifest may be published."""
-    named = [reason for name, graph in manifest.graphs.items() for reason in _interface(name, graph)]
-    named += _printable(manifest)
+    named = [reason for name, graph in manifest.graphs.items() for reason in _check_interface(name, graph)]
+    named += _check_printable(manifest)
     # Widths are only worth comparing once the tensors are there.
-    return named or [*_body(manifest), *_latent(manifest), *_state(manifest), *_parent(manifest, parent)]
+    return named or [
+        *_check_body(manifest),
+        *_check_latent(manifest),
+        *_check_state(manifest),
+        *_check_parent(manifest, parent),
+    ]
 
 
-def _interface(name: str, graph: Graph) -> Iterator[str]:
+def _check_interface(name: str, graph: Graph) -> Iterator[str]:
     inputs, outputs = GRAPHS.get(name, (None, None))
     for side, wanted, tensors in (("inputs", inputs, graph.inputs), ("outputs", outputs, graph.outputs)):
         found = tuple(t.name for t in tensors)
         if wanted is not None and set(found) != set(wanted):
             yield f"graph {name!r} has {side} {', '.join(found) or 'none'}; it needs {', '.join(wanted)}"
         for tensor in tensors:
-            yield from _shape(name, tensor)
+            yield from _check_shape(name, tensor)
 
 
-def _shape(graph: str, tensor: Tensor) -> Iterator[str]:
+def _check_shape(graph: str, tensor: Tensor) -> Iterator[str]:
     rank = RANK.get(tensor.name, len(tensor.shape))
     free = [isinstance(axis, str) for axis in tensor.shape]
     if len(free) != rank or free[:1] != [True] or any(free[1:]):
         yield f"{graph}.{tensor.name} has shape {list(tensor.shape)}; it needs a free first axis and {rank} axes in all"
 
 
-def _printable(manifest: Manifest) -> Iterator[str]:
+def _check_printable(manifest: Manifest) -> Iterator[str]:
     """What is shown in a terminal is text that does nothing to it."""
     body, lineage = manifest.character, manifest.lineage
     shown = {"licence": manifest.licence, "character.name": body.name, "lineage.hardware": lineage.hardware}
@@ -56,7 +61,7 @@ def _printable(manifest: Manifest) -> Iterator[str]:
         yield "licence is empty; it needs one, as an SPDX expression or LicenseRef-..."
 
 
-def _body(manifest: Manifest) -> Iterator[str]:
+def _check_body(manifest: Manifest) -> Iterator[str]:
     joints = len(manifest.character.joints)
     lengths = {f"character.{key}": len(getattr(manifest.character, key)) for key in DRIVES}
     if manifest.action:
@@ -71,7 +76,7 @@ def _body(manifest: Manifest) -> Iterator[str]:
             yield f"{what} is {length} wide, but the character has {joints} joints"
 
 
-def _latent(manifest: Manifest) -> Iterator[str]:
+def _check_latent(manifest: Manifest) -> Iterator[str]:
     dim = manifest.latent.dim
     for name, graph in manifest.graphs.items():
         for tensor in (*graph.inputs, *graph.outputs):
@@ -82,8 +87,8 @@ def _latent(manifest: Manifest) -> Iterator[str]:
             yield f"the embedding of clip {clip!r} is {len(z)} wide, but latent.dim is {dim}"
 
 
-def _state(manifest: Manifest) -> Iterator[str]:
-    """A window is W states: whoever can act can also encode. A peer has other features in each."""
+def _check_state(manifest: Manifest) -> Iterator[str]:
+    """A window is W states: a client that can act can also encode. A peer has other features in each."""
     graphs = manifest.graphs
     if manifest.kind != "skills":
         return
@@ -94,7 +99,7 @@ def _state(manifest: Manifest) -> Iterator[str]:
         yield f"style.window has shape {list(style.inputs[0].shape)}, but encoder.window has {list(window.shape)}"
 
 
-def _parent(manifest: Manifest, parent: Manifest | None) -> Iterator[str]:
+def _check_parent(manifest: Manifest, parent: Manifest | None) -> Iterator[str]:
     if parent is None:
         return
     width, wanted = manifest.graphs["controller"].input("state").width, parent.graphs["policy"].input("state").width

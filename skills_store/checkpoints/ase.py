@@ -6,20 +6,20 @@ from typing import TypeVar
 
 import numpy as np
 
-from skills_store.checkpoints.arithmetic import Arithmetic, through
+from skills_store.checkpoints.arithmetic import Arithmetic, run_hidden
 from skills_store.checkpoints.layouts import WINDOW, ase_frame, ase_state
-from skills_store.checkpoints.network import Network, Norm, body_of
+from skills_store.checkpoints.network import Network, Norm, find_body
 from skills_store.checkpoints.tensors import Tensors
 
 MARK = "model.a2c_network.actor_mlp._style_dense.weight"
 NET = "model.a2c_network"
 EPSILON = 1e-5  # added to the variance
-BOUND = 5.0  # a normalised observation lies within
+BOUND = 5.0  # a normalized observation lies within
 X = TypeVar("X")
 
 
 def read(tensors: Tensors) -> Network:
-    obs, seen = _norm(tensors, "running_mean_std"), _norm(tensors, "amp_input_mean_std")
+    obs, seen = _read_norm(tensors, "running_mean_std"), _read_norm(tensors, "amp_input_mean_std")
     actor = f"{NET}.actor_mlp"
     latent = tensors.inputs(f"{actor}._style_mlp.0")
     style_mlp = tensors.stack(f"{actor}._style_mlp", latent)
@@ -31,24 +31,24 @@ def read(tensors: Tensors) -> Network:
     enc = tensors.layer(f"{NET}._enc", enc_mlp[-1].outputs)
     if enc.outputs != latent:
         raise tensors.refusal(f"its encoder gives {enc.outputs} numbers, but its actor takes a z of {latent}")
-    body = body_of(tensors, len(obs.mean), len(seen.mean), mu.outputs, (ase_state, ase_frame))
+    body = find_body(tensors, len(obs.mean), len(seen.mean), mu.outputs, (ase_state, ase_frame))
     offset, scale = body.ase_action()
 
     def policy(on: Arithmetic[X], state: X, z: X) -> X:
-        style = on.tanh(on.linear(through(on, style_mlp, on.unit(z)), style_dense))
-        x = on.clip(on.standard(state, obs.mean, obs.std), BOUND)
-        action = on.linear(through(on, dense, on.joined(x, style)), mu)
-        return on.scaled(on.clip(action, 1.0), scale, offset)
+        style = on.tanh(on.linear(run_hidden(on, style_mlp, on.normalize(z)), style_dense))
+        x = on.clip(on.standardize(state, obs.mean, obs.std), BOUND)
+        action = on.linear(run_hidden(on, dense, on.concatenate(x, style)), mu)
+        return on.scale(on.clip(action, 1.0), scale, offset)
 
     def features(on: Arithmetic[X], window: X) -> X:
         """ASE's history begins with the newest frame; a window of the store with the oldest."""
-        return on.clip(on.standard(on.flat(on.newest_first(window)), seen.mean, seen.std), BOUND)
+        return on.clip(on.standardize(on.flatten(on.reverse_time(window)), seen.mean, seen.std), BOUND)
 
     def encoder(on: Arithmetic[X], window: X) -> X:
-        return on.unit(on.linear(through(on, enc_mlp, features(on, window)), enc))
+        return on.normalize(on.linear(run_hidden(on, enc_mlp, features(on, window)), enc))
 
     def style(on: Arithmetic[X], window: X) -> X:
-        return on.column(on.sigmoid(on.linear(through(on, disc_mlp, features(on, window)), logits)))
+        return on.squeeze_column(on.sigmoid(on.linear(run_hidden(on, disc_mlp, features(on, window)), logits)))
 
     frames = Norm(*(x.reshape(WINDOW, -1)[::-1] for x in (seen.mean, seen.std)))
     return Network(
@@ -66,7 +66,7 @@ def read(tensors: Tensors) -> Network:
     )
 
 
-def _norm(tensors: Tensors, name: str) -> Norm:
+def _read_norm(tensors: Tensors, name: str) -> Norm:
     mean, variance = tensors.vector(f"{name}.running_mean"), tensors.vector(f"{name}.running_var")
     if len(mean) != len(variance) or variance.min() < 0:
         raise tensors.refusal(

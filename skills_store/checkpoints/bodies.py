@@ -1,7 +1,7 @@
 """The two bodies that the peers trained: joints in their order, drives, and how wide each observation is.
 
 A checkpoint does not say which body it is for; its widths do. Figures are those of the peers' public models. Their MJCF
-is under a licence of its own, and is not here: whoever has it passes it with --mjcf.
+is under a licence of its own, and is not here: pass your own copy with --mjcf.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Network:
     style: Callable[[Arithmetic[Any], Any], Any]
 
 
-def body_of(tensors: Tensors, state: int, window: int, joints: int, layouts: tuple[Layout, Layout]) -> Body:
+def find_body(tensors: Tensors, state: int, window: int, joints: int, layouts: tuple[Layout, Layout]) -> Body:
     """The body whose observations and joints are as wide as the checkpoint's."""
     known = {
         name: (width(layouts[0](body)), WINDOW * width(layouts[1](body)), len(body.hinges))

@@ -3,76 +3,77 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 
-from skills_store import report
-from skills_store.catalogue.diff import compare
-from skills_store.catalogue.search import Query, condition, search
+from skills_store.catalog import page
+from skills_store.catalog.diff import compare
+from skills_store.catalog.search import Query, parse_condition, search
+from skills_store.commands import output
 from skills_store.manifest import Manifest
 from skills_store.store import Store
-from skills_store.version import Fault
 
 
 def ls(store: Store, args: argparse.Namespace) -> int:
     rows, faults = [], []
     for name in [args.name] if args.name else store.names():
         summaries, broken = store.summaries(name)
-        pointing, protected = report.pointing(store, name), store.protected(name)
+        pointing, protected = output.list_aliases(store, name), store.list_protected(name)
         faults += broken
-        rows += [report.row(each, pointing.get(each.number, ()), protected) for each in reversed(summaries)]
-    return _listed(args, rows, faults, f"no skills in {store.where}")
+        rows += [page.describe_summary(each, pointing.get(each.number, ()), protected) for each in reversed(summaries)]
+    return output.print_listing(args, rows, faults, f"no skills in {store.where}")
 
 
 def find(store: Store, args: argparse.Namespace) -> int:
-    query = Query(args.kind, args.character, args.task, tuple(map(condition, args.where)))
+    query = Query(args.kind, args.character, args.task, tuple(map(parse_condition, args.where)))
     hits, faults = search(store, query)
     names = {hit.summary.name for hit in hits}
-    pointing = {name: report.pointing(store, name) for name in names}
-    protected = {name: store.protected(name) for name in names}
+    pointing = {name: output.list_aliases(store, name) for name in names}
+    protected = {name: store.list_protected(name) for name in names}
     rows = [
-        report.row(hit.summary, pointing[hit.summary.name].get(hit.summary.number, ()), protected[hit.summary.name])
+        page.describe_summary(
+            hit.summary, pointing[hit.summary.name].get(hit.summary.number, ()), protected[hit.summary.name]
+        )
         | {"metrics": hit.metrics}
         for hit in hits
     ]
     metrics = list(dict.fromkeys(each.metric for each in query.where))
-    return _listed(args, rows, faults, "no version is such", metrics)
+    return output.print_listing(args, rows, faults, "no version matches", metrics)
 
 
 def show(store: Store, args: argparse.Namespace) -> int:
     version = store.resolve(args.ref)
-    aliases = report.pointing(store, version.name).get(version.number, ())
-    shown = report.detail(version, aliases, store.protected(version.name))
-    return report.say(args, report.page(shown), shown)
+    aliases = output.list_aliases(store, version.name).get(version.number, ())
+    shown = page.describe_version(version, aliases, store.list_protected(version.name))
+    return output.print_result(args, page.format_page(shown), shown)
 
 
 def diff(store: Store, args: argparse.Namespace) -> int:
     a, b = store.resolve(args.a), store.resolve(args.b)
     sections = compare(a, b)
     told = {name: [asdict(change) for change in found] for name, found in sections.items()}
-    return report.say(
-        args, report.comparison(a, b, sections), {"a": report.named(a), "b": report.named(b), "changes": told}
+    return output.print_result(
+        args, output.format_changes(a, b, sections), {"a": output.identify(a), "b": output.identify(b), "changes": told}
     )
 
 
 def log(store: Store, args: argparse.Namespace) -> int:
     events = store.log(args.name)
-    return report.say(args, report.history(events), [report.event(event) for event in events])
+    return output.print_result(args, output.format_history(events), [output.describe_event(event) for event in events])
 
 
 def verify(store: Store, args: argparse.Namespace) -> int:
     faults = store.verify(args.ref)
     if args.json:
-        print(report.as_json({"faults": [vars(f) for f in faults]}))
+        print(output.encode_json({"faults": [vars(f) for f in faults]}))
     else:
-        _warn(faults)
+        output.print_faults(faults)
         print(f"{len(faults)} faults" if faults else f"{args.ref or store.where}: every byte is as published")
     return 1 if faults else 0
 
 
 def schema(_: Store, args: argparse.Namespace) -> int:
-    print(report.as_json(Manifest.model_json_schema()))
+    print(output.encode_json(Manifest.model_json_schema()))
     return 0
 
 
@@ -101,22 +102,3 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     check.add_argument("ref", nargs="?", metavar="REF")
     check.set_defaults(run=verify)
     command("schema", "the JSON Schema of manifests").set_defaults(run=schema)
-
-
-def _listed(
-    args: argparse.Namespace, rows: list[dict], faults: Sequence[Fault], nothing: str, metrics: Sequence[str] = ()
-) -> int:
-    if args.json:
-        print(report.as_json({"versions": rows, "faults": [vars(f) for f in faults]}))
-        return 0
-    if rows:
-        print(report.listing(rows, metrics))
-    elif not faults:
-        print(nothing, file=sys.stderr)
-    _warn(faults)
-    return 0
-
-
-def _warn(faults: Sequence[Fault]) -> None:
-    for found in faults:
-        print(f"skills: {found.message}", file=sys.stderr)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from skills_store import report
-from skills_store.commands import duration
+from skills_store.catalog.text import format_table, shorten_digest
+from skills_store.commands import duration, output
 from skills_store.commands.arguments import number, words
 from skills_store.errors import StoreError
 from skills_store.store import Store, Version
@@ -20,15 +20,15 @@ def alias(store: Store, args: argparse.Namespace) -> int:
         raise StoreError(f"alias {args.name} {args.alias} needs a version NUMBER to point at")
     names = [args.name] if args.name else store.names()
     found = {name: {"latest": store.latest(name), **store.aliases(name)} for name in names}
-    kept = {name: store.protected(name) for name in names}
+    kept = {name: store.list_protected(name) for name in names}
     rows = [
         (name, key, number, "protected" if key in kept[name] else "")
         for name, each in found.items()
         for key, number in each.items()
     ]
-    # No skill can be called so: whoever looks a skill up finds what was always there.
+    # No skill can have this name, so the key cannot clash.
     told = found | {"@protected": {name: sorted(aliases) for name, aliases in kept.items() if aliases}}
-    return report.say(args, report.table(("SKILL", "ALIAS", "VERSION", ""), rows), told)
+    return output.print_result(args, format_table(("SKILL", "ALIAS", "VERSION", ""), rows), told)
 
 
 def rollback(store: Store, args: argparse.Namespace) -> int:
@@ -43,24 +43,24 @@ def protect(store: Store, args: argparse.Namespace) -> int:
 def delete(store: Store, args: argparse.Namespace) -> int:
     stone = store.delete(args.ref, args.why)
     text = f"{stone.name}@{stone.number} is deleted; gc frees its files when its grace is over"
-    return report.say(args, text, stone.model_dump(mode="json"))
+    return output.print_result(args, text, stone.model_dump(mode="json"))
 
 
 def lease(store: Store, args: argparse.Namespace) -> int:
     taken = [store.lease(args.ref, duration.parse(args.span), args.why)] if args.ref else store.leases()
-    return report.say(args, report.leases(taken), [each.model_dump(mode="json") for each in taken])
+    return output.print_result(args, output.format_leases(taken), [each.model_dump(mode="json") for each in taken])
 
 
 def release(store: Store, args: argparse.Namespace) -> int:
     store.release(args.lease)
-    return report.say(args, f"lease {args.lease} is released", {"lease": args.lease, "released": True})
+    return output.print_result(args, f"lease {args.lease} is released", {"lease": args.lease, "released": True})
 
 
 def gc(store: Store, args: argparse.Namespace) -> int:
     found = store.gc(duration.parse(args.grace), dry_run=args.dry_run)
-    strays = [{"path": str(stray.path), "bytes": stray.bytes} for stray in found.strays]
-    told = {"strays": strays, "bytes": found.bytes, "needed": found.needed, "dry_run": args.dry_run}
-    return report.say(args, report.swept(found, args.dry_run), told)
+    orphans = [{"path": str(orphan.path), "bytes": orphan.bytes} for orphan in found.orphans]
+    told = {"orphans": orphans, "bytes": found.bytes, "needed": found.needed, "dry_run": args.dry_run}
+    return output.print_result(args, output.format_garbage(found, args.dry_run), told)
 
 
 def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -79,10 +79,12 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     undo.add_argument("alias", metavar="ALIAS")
     undo.add_argument("--why", type=words, default="", help="kept in the log")
     undo.set_defaults(run=rollback)
-    fix = command("protect", "from now on the alias moves to no version whose card is worse; prod is so from the start")
+    fix = command(
+        "protect", "refuse to move this alias to a version whose card is worse; prod is protected from the start"
+    )
     fix.add_argument("name", metavar="NAME")
     fix.add_argument("alias", metavar="ALIAS")
-    fix.add_argument("--off", action="store_true", help="from now on it moves wherever it is told to")
+    fix.add_argument("--off", action="store_true", help="allow every move again")
     fix.add_argument("--why", type=words, default="", help="kept in the log")
     fix.set_defaults(run=protect)
     away = command("delete", "take a version away for good; refused while anything relies on it")
@@ -92,7 +94,7 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
     hold = command("lease", "keep a version from being deleted for a while; without REF, list the leases")
     hold.add_argument("ref", nargs="?", metavar="REF")
     hold.add_argument("--for", dest="span", default="1h", metavar="SPAN", help="90s, 15m, 1h, 7d; default 1h")
-    hold.add_argument("--why", type=words, default="", help="shown to who is refused")
+    hold.add_argument("--why", type=words, default="", help="shown when a delete is refused")
     hold.set_defaults(run=lease)
     end = command("release", "end a lease")
     end.add_argument("lease", metavar="LEASE", help="its id, or how it begins")
@@ -105,5 +107,5 @@ def describe(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
 
 def _moved(args: argparse.Namespace, version: Version, how: str) -> int:
     moved = {"name": args.name, "alias": args.alias, "version": version.number, "digest": version.digest}
-    text = f"{args.name}@{args.alias} -> {version.ref}  {report.short(version.digest)}{how}"
-    return report.say(args, text, moved)
+    text = f"{args.name}@{args.alias} -> {version.ref}  {shorten_digest(version.digest)}{how}"
+    return output.print_result(args, text, moved)

@@ -24,17 +24,17 @@ from typing import Literal
 from pydantic import AwareDatetime, ValidationError
 
 from skills_store.disk.durable import Create
-from skills_store.disk.records import author
-from skills_store.errors import CorruptRecord, DeletedVersion, NothingBefore
-from skills_store.manifest import Digest, Frozen, Name
+from skills_store.disk.records import current_user
+from skills_store.errors import CorruptRecord, DeletedVersion, NoEarlierVersion
+from skills_store.manifest import Digest, FrozenModel, Name
 from skills_store.version import Version
 
 FILE = re.compile(r"([0-9]{8})\.json")
-PROTECTED = frozenset({"prod"})  # from their first move on, unless someone ends it
+PROTECTED = frozenset({"prod"})  # from their first move on, unless `protect --off` ends it
 logger = logging.getLogger("skills_store")
 
 
-class AliasMove(Frozen):
+class AliasMove(FrozenModel):
     """From version `previous` to `number`, as the alias's `rev`-th move."""
 
     schema_version: Literal[1] = 1
@@ -47,13 +47,13 @@ class AliasMove(Frozen):
     by: str
     why: str = ""
     undoes: int | None = None  # the rev that this move takes back, if it is a rollback
-    protected: bool | None = None  # from here on; None: nobody has said so, and only PROTECTED are
+    protected: bool | None = None  # from here on; None: never set, so only those of PROTECTED are
     switches: bool = False  # it changes nothing but that
     forced: bool = False  # past the guard of a protected alias, which was not asked
 
 
 @dataclass(frozen=True)
-class Target:
+class MoveTarget:
     """Where a move is to go, the rev that it takes back, if the alias is protected from then on, and if no guard was asked."""
 
     version: Version
@@ -62,7 +62,7 @@ class Target:
     forced: bool = False
 
 
-Decide = Callable[[AliasMove | None], Target]  # from the last move of the alias, if there is one
+Decision = Callable[[AliasMove | None], MoveTarget]  # from the last move of the alias, if there is one
 
 
 @dataclass(frozen=True)
@@ -71,23 +71,27 @@ class Aliases:
     directory: Path  # skills/<name>
     create: Create
 
-    def names(self) -> tuple[str, ...]:
-        earlier = {file.removesuffix(".json") for file in _entries(self.directory / "alias") if file.endswith(".json")}
-        return tuple(sorted({alias for alias in _entries(self.directory / "moves") if self.newest(alias)} | earlier))
+    def list_names(self) -> tuple[str, ...]:
+        earlier = {
+            file.removesuffix(".json") for file in _list_folder(self.directory / "alias") if file.endswith(".json")
+        }
+        return tuple(
+            sorted({alias for alias in _list_folder(self.directory / "moves") if self.newest_rev(alias)} | earlier)
+        )
 
     def find(self, alias: str) -> AliasMove | None:
         """Its last move, or None where it never was an alias."""
-        rev = self.newest(alias)
-        return self._at(alias, rev) if rev or self._earlier(alias).exists() else None
+        rev = self.newest_rev(alias)
+        return self._read_move(alias, rev) if rev or self._earlier(alias).exists() else None
 
     def read(self, alias: str) -> AliasMove:
         """Its last move: what it means."""
-        return self._at(alias, self.newest(alias))
+        return self._read_move(alias, self.newest_rev(alias))
 
-    def readable(self) -> Iterator[AliasMove]:
+    def read_intact(self) -> Iterator[AliasMove]:
         """What each intact alias means; a damaged one is reported and passed over."""
-        for alias in self.names():
-            with _reported():
+        for alias in self.list_names():
+            with _log_damage():
                 yield self.read(alias)
 
     def moves(self, alias: str) -> tuple[AliasMove, ...]:
@@ -103,44 +107,44 @@ class Aliases:
         Revs have no gap, for a next move is only made after the one before. 0 is a damaged file of layout 1.
         """
         found, broken = {move.rev: move for move in self._of_layout_1(alias)}, {}
-        revs = self._revs(alias)
+        revs = self._list_revs(alias)
         first, last = min([max(found, default=0) + 1, *revs]), max(revs, default=0)
         paths = {rev: self._path(alias, rev) for rev in range(first, last + 1)}
         if self._earlier(alias).exists():
             paths[0] = self._earlier(alias)
         for rev, path in paths.items():
             try:
-                move = self._parsed(alias, path)
+                move = self._parse_move(alias, path)
                 found[move.rev] = move
             except CorruptRecord as error:
                 broken[rev] = error
         return tuple(found[rev] for rev in sorted(found)), broken
 
-    def newest(self, alias: str) -> int:
+    def newest_rev(self, alias: str) -> int:
         """The rev of its last move, as `survey` has it, whether or not that can be read; 0 where there is none.
 
         By names of one width, highest first: a service asks twice a second, however often an alias has moved.
         """
-        entries = sorted(_entries(self.directory / "moves" / alias), reverse=True)
+        entries = sorted(_list_folder(self.directory / "moves" / alias), reverse=True)
         return next((int(entry[:8]) for entry in entries if FILE.fullmatch(entry)), 0)
 
     def history(self) -> Iterator[tuple[AliasMove, ...]]:
         """The moves of each alias, by revision."""
-        for alias in self.names():
+        for alias in self.list_names():
             yield self.moves(alias)
 
-    def move(self, alias: str, decide: Decide, why: str, *, repair: bool = False) -> Version:
-        """`decide` is asked again where someone else was faster: what it rests on holds when the move is made.
+    def move(self, alias: str, decide: Decision, why: str, *, repair: bool = False) -> Version:
+        """`decide` is called again where another process was faster, so its premises hold when the move is made.
 
         CorruptRecord where the last move cannot be read, and so may have protected the alias, unless it is to `repair`
         that; then the alias is protected.
         """
         while True:
             # By the files there are, not by what they say: moving a damaged alias is how it is repaired.
-            taken, damage = self._revs(alias), self._damage(alias)
+            taken, damage = self._list_revs(alias), self._find_damage(alias)
             if damage and not repair:
                 raise damage
-            last = self._last(alias)
+            last = self._read_last(alias)
             target = decide(last)
             before = True if damage else last and last.protected
             move = AliasMove(
@@ -150,7 +154,7 @@ class Aliases:
                 number=target.version.number,
                 digest=target.version.digest,
                 at=datetime.now(UTC),
-                by=author(),
+                by=current_user(),
                 why=why,
                 undoes=target.undoes,
                 protected=before if target.protected is None else target.protected,
@@ -164,8 +168,8 @@ class Aliases:
                 self.create(self._path(alias, move.rev), data, done)  # the commit point
                 return target.version
 
-    def _damage(self, alias: str) -> CorruptRecord | None:
-        if not self._revs(alias) and not self._earlier(alias).exists():
+    def _find_damage(self, alias: str) -> CorruptRecord | None:
+        if not self._list_revs(alias) and not self._earlier(alias).exists():
             return None  # it never was one
         try:
             self.read(alias)
@@ -176,21 +180,21 @@ class Aliases:
             )
         return None
 
-    def _last(self, alias: str) -> AliasMove | None:
+    def _read_last(self, alias: str) -> AliasMove | None:
         """The last intact one."""
-        for rev in reversed(self._revs(alias)):
-            with _reported():
-                return self._parsed(alias, self._path(alias, rev))
+        for rev in reversed(self._list_revs(alias)):
+            with _log_damage():
+                return self._parse_move(alias, self._path(alias, rev))
         return max(self._of_layout_1(alias), key=lambda move: move.rev, default=None)
 
-    def _revs(self, alias: str) -> list[int]:
+    def _list_revs(self, alias: str) -> list[int]:
         return sorted(
-            int(match[1]) for match in map(FILE.fullmatch, _entries(self.directory / "moves" / alias)) if match
+            int(match[1]) for match in map(FILE.fullmatch, _list_folder(self.directory / "moves" / alias)) if match
         )
 
-    def _at(self, alias: str, rev: int) -> AliasMove:
+    def _read_move(self, alias: str, rev: int) -> AliasMove:
         """0: of layout 1."""
-        return self._parsed(alias, self._path(alias, rev) if rev else self._earlier(alias))
+        return self._parse_move(alias, self._path(alias, rev) if rev else self._earlier(alias))
 
     def _path(self, alias: str, rev: int) -> Path:
         return self.directory / "moves" / alias / f"{rev:08d}.json"
@@ -200,14 +204,14 @@ class Aliases:
 
     def _of_layout_1(self, alias: str) -> Iterator[AliasMove]:
         with contextlib.suppress(CorruptRecord):  # the log has what a damaged alias file lost
-            yield self._parsed(alias, self._earlier(alias))
+            yield self._parse_move(alias, self._earlier(alias))
         with contextlib.suppress(FileNotFoundError):
             for line in (self.directory / "log.jsonl").read_bytes().splitlines():
                 with contextlib.suppress(ValidationError):
                     if (move := AliasMove.model_validate_json(line)).alias == alias:
                         yield move
 
-    def _parsed(self, alias: str, path: Path) -> AliasMove:
+    def _parse_move(self, alias: str, path: Path) -> AliasMove:
         where, file = f"{self.name}@{alias}", f"its {path.parent.name}/{path.name}"
         try:
             move = AliasMove.model_validate_json(path.read_bytes())
@@ -220,14 +224,14 @@ class Aliases:
         return move
 
 
-def back(aliases: Aliases, alias: str, version: Callable[[int], Version]) -> Decide:
+def plan_rollback(aliases: Aliases, alias: str, version: Callable[[int], Version]) -> Decision:
     """A rollback: to the last of what `alias` meant before, by the moves that still stand, that is not deleted.
 
-    It takes back every move after that one. NothingBefore where there is none.
+    It takes back every move after that one. NoEarlierVersion where there is none.
     """
 
-    def decide(last: AliasMove | None) -> Target:
-        kept = standing(aliases.moves(alias))
+    def decide(last: AliasMove | None) -> MoveTarget:
+        kept = list_effective(aliases.moves(alias))
         for before, undone in reversed(tuple(pairwise(kept))):
             if last and before.number == last.number:
                 continue  # what lay between is deleted
@@ -237,18 +241,18 @@ def back(aliases: Aliases, alias: str, version: Callable[[int], Version]) -> Dec
                 continue
             if found.digest != before.digest:
                 raise CorruptRecord(found.ref, f"it is not the version that {alias} meant before")
-            return Target(found, undoes=undone.rev)
-        raise NothingBefore(f"{aliases.name}@{alias}")
+            return MoveTarget(found, undoes=undone.rev)
+        raise NoEarlierVersion(f"{aliases.name}@{alias}")
 
     return decide
 
 
-def guarded(last: AliasMove) -> bool:
+def is_protected(last: AliasMove) -> bool:
     """Whether an alias is protected, by its last move."""
     return last.alias in PROTECTED if last.protected is None else last.protected
 
 
-def standing(moves: Sequence[AliasMove]) -> list[AliasMove]:
+def list_effective(moves: Sequence[AliasMove]) -> list[AliasMove]:
     """The moves of one alias that no rollback has taken back, oldest first; pointing it at the same version is none.
 
     The last is what the alias means now, and the one before is what a rollback returns to.
@@ -263,14 +267,14 @@ def standing(moves: Sequence[AliasMove]) -> list[AliasMove]:
 
 
 @contextlib.contextmanager
-def _reported() -> Iterator[None]:
+def _log_damage() -> Iterator[None]:
     try:
         yield
     except CorruptRecord as error:
         logger.warning("%s", error)
 
 
-def _entries(directory: Path) -> list[str]:
+def _list_folder(directory: Path) -> list[str]:
     try:
         return os.listdir(directory)
     except (FileNotFoundError, NotADirectoryError):

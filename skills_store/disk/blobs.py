@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from skills_store.disk.durable import make_dirs, sync_dir, temporary
+from skills_store.disk.durable import make_dirs, sync_dir, temporary_file
 from skills_store.errors import CorruptBlob
 from skills_store.manifest import Blob
 
@@ -17,7 +17,7 @@ def describe(data: bytes) -> Blob:
     return Blob(digest=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data))
 
 
-def verified(path: Path, blob: Blob, where: str) -> bytes:
+def read_verified(path: Path, blob: Blob, where: str) -> bytes:
     """The bytes of `path` if they are those of `blob`, or CorruptBlob."""
     try:
         with path.open("rb") as file:
@@ -47,8 +47,8 @@ class Blobs:
         blob = describe(data)
         make_dirs(self.root)
         make_dirs(self.staging)
-        if not self._holds(blob):  # also true of a damaged blob: publishing it again heals it
-            with temporary(self.staging, data) as temp:
+        if not self._has(blob):  # also true of a damaged blob: publishing it again heals it
+            with temporary_file(self.staging, data) as temp:
                 os.replace(temp, self.path(blob))
         return blob
 
@@ -58,7 +58,7 @@ class Blobs:
     def read(self, blob: Blob, where: str) -> bytes:
         """The very bytes that were published, or CorruptBlob. `where` is what the user calls this blob."""
         try:
-            return verified(self.path(blob), blob, where)
+            return read_verified(self.path(blob), blob, where)
         except CorruptBlob:
             if self.fetch is None:
                 raise
@@ -66,9 +66,9 @@ class Blobs:
         self.write(data)
         return data
 
-    def _holds(self, blob: Blob) -> bool:
+    def _has(self, blob: Blob) -> bool:
         try:
-            verified(self.path(blob), blob, "")
+            read_verified(self.path(blob), blob, "")
         except CorruptBlob:
             return False
         return True

@@ -12,9 +12,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from skills_store.errors import Unconfirmed
+from skills_store.errors import UnconfirmedWrite
 
-# A file that was not there, whole and for good, or FileExistsError. The text is what has happened by then, for Unconfirmed.
+# Creates a file whole and durably, or raises FileExistsError. The text is what UnconfirmedWrite reports as done.
 Create = Callable[[Path, bytes, str], None]
 
 
@@ -38,7 +38,7 @@ def sync_dir(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def temporary(staging: Path, data: bytes) -> Iterator[Path]:
+def temporary_file(staging: Path, data: bytes) -> Iterator[Path]:
     """A synced, read-only file on the store's own file system, gone on exit unless it was renamed.
 
     Where it cannot be removed it is garbage, and gc sweeps it: the write that it served stands or fails without it.
@@ -61,19 +61,19 @@ def create(staging: Path, path: Path, data: bytes, done: str) -> None:
     """A Create, but for its first argument. Before the link nothing is visible; after it, all of the file is."""
     make_dirs(staging)
     make_dirs(path.parent)
-    with temporary(staging, data) as temp:
+    with temporary_file(staging, data) as temp:
         os.link(temp, path)
-    with committed(done):
+    with confirm(done):
         sync_dir(path.parent)
 
 
 @contextlib.contextmanager
-def committed(what: str) -> Iterator[None]:
+def confirm(what: str) -> Iterator[None]:
     """Around whatever follows a commit point: its failure must not read as if nothing had happened."""
     try:
         yield
     except OSError as error:
-        raise Unconfirmed(what, error.strerror or str(error)) from error
+        raise UnconfirmedWrite(what, error.strerror or str(error)) from error
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -83,7 +83,7 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
+def lock_file(path: Path, *, shared: bool = False) -> Iterator[None]:
     """One writer at a time, across processes, or `shared` among those that bear each other.
 
     The kernel lets go of it when a process dies. Whether others may take it is for the umask to say.

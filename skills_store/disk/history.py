@@ -12,7 +12,9 @@ from skills_store.disk.tombstones import Tombstone
 Timed = tuple[datetime, AliasMove]
 
 
-def ordered(moves: Iterable[Sequence[AliasMove]], tombstones: Iterable[Tombstone]) -> tuple[AliasMove | Tombstone, ...]:
+def merge_events(
+    moves: Iterable[Sequence[AliasMove]], tombstones: Iterable[Tombstone]
+) -> tuple[AliasMove | Tombstone, ...]:
     """`moves`, of each alias by revision, and `tombstones` in one sequence, oldest first.
 
     Moves of one alias stay in the order of their revisions. A deletion comes after every move to its version and the
@@ -24,7 +26,7 @@ def ordered(moves: Iterable[Sequence[AliasMove]], tombstones: Iterable[Tombstone
     for of_one_alias in moves:
         times = accumulate((move.at for move in of_one_alias), max)
         timed = list(zip(times, of_one_alias, strict=True))
-        for number, time in _meant(timed):
+        for number, time in _list_uses(timed):
             left[number] = max(time, left.get(number, time))
         keyed += [((time, False, move.alias, move.rev), move) for time, move in timed]
     for stone in tombstones:
@@ -33,7 +35,7 @@ def ordered(moves: Iterable[Sequence[AliasMove]], tombstones: Iterable[Tombstone
     return tuple(event for _, event in sorted(keyed, key=lambda pair: pair[0]))
 
 
-def _meant(timed: Sequence[Timed]) -> Iterator[tuple[int, datetime]]:
+def _list_uses(timed: Sequence[Timed]) -> Iterator[tuple[int, datetime]]:
     """Versions that one alias meant, and times before which none of them can have been deleted."""
     for time, move in timed:
         yield move.number, time

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from skills_store.disk.durable import Create, make_dirs, sync_dir, temporary
+from skills_store.disk.durable import Create, make_dirs, sync_dir, temporary_file
 from skills_store.errors import UnsupportedLayout
 
 LAYOUT = 3
@@ -49,16 +49,16 @@ def check_writable(root: Path, where: str) -> None:
         raise UnsupportedLayout(where, f"its layout is {found.layout}; this program knows {LAYOUT} and only reads it")
 
 
-def mark(root: Path, where: str, create: Create) -> None:
+def write_marker(root: Path, where: str, create: Create) -> None:
     """Before the first thing that only this layout has."""
     marker = root / "layout.json"
     if not marker.exists():
         with contextlib.suppress(FileExistsError):
             create(marker, OURS, f"{where} is of layout {LAYOUT}")
-        check_writable(root, where)  # where someone was faster, it is theirs
+        check_writable(root, where)  # another process may have written another one
     elif _read(root, where).layout < LAYOUT:
         make_dirs(root / "staging")
-        with temporary(root / "staging", OURS) as temp:
+        with temporary_file(root / "staging", OURS) as temp:
             os.replace(temp, marker)
         sync_dir(root)
 

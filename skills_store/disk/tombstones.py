@@ -13,12 +13,12 @@ from typing import Literal
 from pydantic import AwareDatetime, ValidationError
 
 from skills_store.disk.durable import Create
-from skills_store.disk.records import author
+from skills_store.disk.records import current_user
 from skills_store.errors import CorruptRecord
-from skills_store.manifest import Digest, Frozen, Name
+from skills_store.manifest import Digest, FrozenModel, Name
 
 
-class Tombstone(Frozen):
+class Tombstone(FrozenModel):
     schema_version: Literal[1] = 1
     name: Name
     number: int
@@ -47,7 +47,7 @@ def read(directory: Path, name: str, number: int) -> Tombstone:
 def commit(
     directory: Path, create: Create, name: str, number: int, digest: str | None, why: str, at: datetime
 ) -> Tombstone:
-    stone = Tombstone(name=name, number=number, digest=digest, at=at, by=author(), why=why)
+    stone = Tombstone(name=name, number=number, digest=digest, at=at, by=current_user(), why=why)
     create(path(directory, number), stone.model_dump_json().encode(), f"{name}@{number} is deleted")  # the commit point
     return stone
 

@@ -16,11 +16,11 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 from obstore.store import ObjectStore, from_url
 
-from skills_store.errors import OriginAway
+from skills_store.errors import UnreachableOrigin
 
 SCHEMES = ("s3://", "gs://", "az://")
-RETRIES, PATIENCE = 3, timedelta(seconds=20)
-PAUSE = 10.0  # s without asking again: while nobody answers, the cache serves, and not a request waits each time
+RETRIES, RETRY_TIMEOUT = 3, timedelta(seconds=20)
+PAUSE = 10.0  # s without another request after a failed one: meanwhile the cache serves, and no call waits
 
 
 class Bucket:
@@ -29,18 +29,18 @@ class Bucket:
         self._silent_until, self._reason = 0.0, ""
 
     def keys(self, prefix: str) -> list[str]:
-        with self._asking():
+        with self._request():
             return [entry["path"] for page in obstore.list(self.store, prefix=prefix) for entry in page]
 
     def read(self, key: str) -> bytes:
-        with self._asking():
+        with self._request():
             try:
                 return bytes(obstore.get(self.store, key).bytes())
             except (NotFoundError, FileNotFoundError) as error:
                 raise KeyError(key) from error
 
     def create(self, key: str, data: bytes) -> bool:
-        with self._asking():
+        with self._request():
             try:
                 # In one request: a multipart upload has no precondition.
                 obstore.put(self.store, key, data, mode="create", use_multipart=False)
@@ -49,21 +49,21 @@ class Bucket:
             return True
 
     @contextlib.contextmanager
-    def _asking(self) -> Iterator[None]:
+    def _request(self) -> Iterator[None]:
         if monotonic() < self._silent_until:
-            raise OriginAway(self.url, f"{self._reason} (a moment ago)")
+            raise UnreachableOrigin(self.url, f"{self._reason} (a moment ago)")
         try:
             yield
         except (BaseError, OSError) as error:
             self._silent_until, self._reason = monotonic() + PAUSE, _one_line(error)
-            raise OriginAway(self.url, self._reason) from error
+            raise UnreachableOrigin(self.url, self._reason) from error
 
 
 def open_bucket(url: str) -> Bucket:
     try:
-        return Bucket(url, from_url(url, retry_config={"max_retries": RETRIES, "retry_timeout": PATIENCE}))
+        return Bucket(url, from_url(url, retry_config={"max_retries": RETRIES, "retry_timeout": RETRY_TIMEOUT}))
     except (BaseError, ValueError) as error:
-        raise OriginAway(url, _one_line(error)) from error
+        raise UnreachableOrigin(url, _one_line(error)) from error
 
 
 def _one_line(error: Exception) -> str:

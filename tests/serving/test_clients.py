@@ -13,7 +13,7 @@ import pytest
 
 from serving.access import keys
 from serving.client import AsyncClient, Client, ServiceError
-from skills_store.library import Controller
+from skills_store.runtime.library import Controller
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import ROOT, running
 

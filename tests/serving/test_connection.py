@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import InvalidMessage
 from websockets.sync.client import connect
 
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import connected, exchange, hear, heard, request, running
 

@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 
 from serving.access import keys
 from serving.api import sphere
-from skills_store.library import Controller
+from skills_store.runtime.library import Controller
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import connected, running
 

@@ -93,8 +93,8 @@ def test_delete_lease_release_and_gc(store: Store, capsys: Capture) -> None:
     for argv, freed in ((["--dry-run"], 4), ([], 4), ([], 0)):
         assert main(["gc", "--grace", "0", "--json", *argv]) == 0
         found = json.loads(capsys.readouterr().out)
-        assert len(found["strays"]) == freed
-        assert found["bytes"] == sum(stray["bytes"] for stray in found["strays"])
+        assert len(found["orphans"]) == freed
+        assert found["bytes"] == sum(orphan["bytes"] for orphan in found["orphans"])
     assert main(["verify"]) == 0
 
 

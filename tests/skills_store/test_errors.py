@@ -6,13 +6,13 @@ import pickle
 
 import pytest
 
-from skills_store.errors import OriginAway
+from skills_store.errors import UnreachableOrigin
 
 TOLD = "Generic S3 error: HTTP error: error sending request"
 
 
 @pytest.mark.parametrize("later", ["", " (a moment ago)"])
 def test_the_debug_text_of_a_cloud_is_not_told(later: str) -> None:
-    error = OriginAway("s3://b", f'{TOLD} Debug source: Generic {{ store: "S3", source: (a moment{later}')
+    error = UnreachableOrigin("s3://b", f'{TOLD} Debug source: Generic {{ store: "S3", source: (a moment{later}')
     assert str(error) == str(pickle.loads(pickle.dumps(error))) == f"s3://b cannot be reached: {TOLD}{later}"
-    assert str(OriginAway("s3://b", "AccessDenied: no")) == "s3://b cannot be reached: AccessDenied: no"
+    assert str(UnreachableOrigin("s3://b", "AccessDenied: no")) == "s3://b cannot be reached: AccessDenied: no"

@@ -10,7 +10,7 @@ import pytest
 
 from skills_store import places
 from skills_store.__main__ import main
-from skills_store.errors import NoHome
+from skills_store.errors import NoHomeFolder
 
 ROOT = Path(__file__).parents[2]
 PLACES: dict[str, tuple[Callable[[], Path], str, str]] = {  # its variable, in a checkout, installed
@@ -86,7 +86,7 @@ def test_a_user_without_a_home_is_told_which_variable_to_set(
 ) -> None:
     monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as where a container's number has no entry
     for place, variable, _ in PLACES.values():
-        with pytest.raises(NoHome, match=f"no home folder; set {variable} to"):
+        with pytest.raises(NoHomeFolder, match=f"no home folder; set {variable} to"):
             place()
     assert main(["ls"]) == 2
     assert capsys.readouterr().err == "skills: this user has no home folder; set REPERTOIRE_STORE to the place to use\n"

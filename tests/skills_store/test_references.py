@@ -14,7 +14,7 @@ from skills_store.errors import (
     UnknownFile,
     UnknownSkill,
     UnknownVersion,
-    runs,
+    format_ranges,
 )
 from skills_store.store import Store
 from tests import tiny
@@ -73,8 +73,8 @@ def test_an_empty_store_says_so(tmp_path: Path) -> None:
 
 
 def test_runs_of_numbers() -> None:
-    assert runs([]) == ()
-    assert runs([3, 1, 2, 5, 8, 9]) == ("1-3", "5", "8-9")
+    assert format_ranges([]) == ()
+    assert format_ranges([3, 1, 2, 5, 8, 9]) == ("1-3", "5", "8-9")
 
 
 def test_alias_history_survives_every_move(tmp_path: Path) -> None:

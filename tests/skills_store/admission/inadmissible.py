@@ -292,7 +292,7 @@ INADMISSIBLE: dict[str, tuple[Change, str]] = {
     "external data of a constant": (external_constant, "outside the file"),
     "sparse weights": (sparse, "sparse"),
     "a sparse constant": (sparse_constant, "sparse"),
-    "a weight with an annotation": (annotated, "quantised initialisers"),
+    "a weight with an annotation": (annotated, "quantized initializers"),
     "an operator of the runtime's own": (foreign("Gelu", "com.microsoft"), "outside the default domain"),
     "an operator of someone's own": (foreign("Scale", "com.example"), "outside the default domain"),
     "a classical model": (

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from skills_store.admission import contract, gate
 from skills_store.disk.blobs import describe
-from skills_store.errors import GateRefused
-from skills_store.library import SkillLibrary
+from skills_store.errors import GateRefusal
 from skills_store.manifest import Manifest
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 from tests import tiny
 from tests.skills_store.admission.inadmissible import rounding
@@ -58,7 +58,7 @@ def test_no_graph_without_a_parity_report() -> None:
 
 def test_only_what_is_rounded_on_purpose_may_be_far_from_what_it_was_made_of() -> None:
     far = tiny.POLICY.model_copy(update={"parity": tiny.POLICY.parity.model_copy(update={"max_abs_error": 0.02})})
-    with pytest.raises(GateRefused, match=r"max_abs_error is 0\.02, over 1e-05, and it is not quantised"):
+    with pytest.raises(GateRefusal, match=r"max_abs_error is 0\.02, over 1e-05, and it is not quantized"):
         gate.admit("policy", tiny.policy(), far)
     model = onnx.load_model_from_string(tiny.policy())
     rounding(0.01)(model)
@@ -67,14 +67,14 @@ def test_only_what_is_rounded_on_purpose_may_be_far_from_what_it_was_made_of() -
 
 def test_contract_names_every_breach() -> None:
     manifest = tiny.skills_manifest()
-    assert contract.breaches(manifest) == []
+    assert contract.find_breaches(manifest) == []
     spoiled = manifest.model_copy(
         update={
             "latent": manifest.latent.model_copy(update={"dim": 9}),
             "character": manifest.character.model_copy(update={"kp": (1.0,)}),
         }
     )
-    text = " | ".join(contract.breaches(spoiled))
+    text = " | ".join(contract.find_breaches(spoiled))
     for part in ("character.kp is 1 wide", "policy.z is 8 wide, but latent.dim is 9", "encoder.z", "clip 'walk'"):
         assert part in text
 
@@ -96,7 +96,7 @@ def test_a_manifest_from_elsewhere_with_what_is_no_number_is_refused(tmp_path: P
     plain["files"] = {name: describe(data).model_dump() for name, data in tiny.skills_files(0).items()}
     section, key = path.split(".")
     plain[section][key] = value
-    with pytest.raises(GateRefused, match="not plain JSON"):
+    with pytest.raises(GateRefusal, match="not plain JSON"):
         Store(tmp_path).adopt(json.dumps(plain).encode(), tiny.skills_files(0))
     assert Store(tmp_path).names() == ()
 
@@ -109,35 +109,37 @@ def test_a_manifest_from_elsewhere_with_what_is_no_number_is_refused(tmp_path: P
     ],
 )
 def test_text_that_would_act_on_a_terminal_is_refused(update: dict[str, str], reason: str) -> None:
-    assert reason in contract.breaches(tiny.skills_manifest().model_copy(update=update))[0]
+    assert reason in contract.find_breaches(tiny.skills_manifest().model_copy(update=update))[0]
 
 
 @pytest.mark.parametrize("value", ["3", True, None])
 def test_a_number_from_elsewhere_is_a_number(tmp_path: Path, value: object) -> None:
     plain = tiny.skills_manifest().model_dump(mode="json")
     plain["character"]["kp"][0] = value
-    with pytest.raises(GateRefused, match=r"character\.kp\.0.*number"):
+    with pytest.raises(GateRefusal, match=r"character\.kp\.0.*number"):
         Store(tmp_path).adopt(json.dumps(plain).encode(), tiny.skills_files(0))
 
 
 def test_no_drive_pushes_away() -> None:
     manifest = tiny.skills_manifest()
     body = manifest.character.model_copy(update={"kd": tuple(-1.0 for _ in tiny.JOINTS)})
-    assert contract.breaches(manifest.model_copy(update={"character": body})) == ["character.kd has values below 0"]
+    assert contract.find_breaches(manifest.model_copy(update={"character": body})) == [
+        "character.kd has values below 0"
+    ]
 
 
 def test_every_drive_is_as_long_as_there_are_joints() -> None:
     manifest = tiny.skills_manifest()
     for key in contract.DRIVES:
         body = manifest.character.model_copy(update={key: (1.0,)})
-        (reason,) = contract.breaches(manifest.model_copy(update={"character": body}))
+        (reason,) = contract.find_breaches(manifest.model_copy(update={"character": body}))
         assert reason == f"character.{key} is 1 wide, but the character has {len(tiny.JOINTS)} joints"
 
 
 def test_contract_needs_the_agreed_names() -> None:
     manifest = tiny.skills_manifest()
     swapped = manifest.model_copy(update={"graphs": {"policy": tiny.ENCODER, "encoder": tiny.ENCODER}})
-    assert contract.breaches(swapped) == [
+    assert contract.find_breaches(swapped) == [
         "graph 'policy' has inputs window; it needs state, z",
         "graph 'policy' has outputs z; it needs targets",
     ]

@@ -12,8 +12,8 @@ import pytest
 
 from skills_store.admission import gate
 from skills_store.admission.gate import CAPS
-from skills_store.errors import CorruptBlob, GateRefused
-from skills_store.library import SkillLibrary
+from skills_store.errors import CorruptBlob, GateRefusal
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store.admission.inadmissible import CAPPED, INADMISSIBLE, changed
@@ -30,7 +30,7 @@ def publish(store: Store, policy: bytes) -> None:
 def test_an_inadmissible_model_is_refused_and_nothing_published(tmp_path: Path, name: str) -> None:
     store = Store(tmp_path / "store")
     change, reason = INADMISSIBLE[name]
-    with pytest.raises(GateRefused, match=reason):
+    with pytest.raises(GateRefusal, match=reason):
         publish(store, changed(change))
     assert not store.root.exists()
 
@@ -40,7 +40,7 @@ def test_what_is_at_a_cap_is_admitted_and_one_more_refused(name: str) -> None:
     change, cap, count = CAPPED[name]
     data = changed(change)
     gate.admit("policy", data, tiny.POLICY, replace(CAPS, **{cap: count}))
-    with pytest.raises(GateRefused, match=rf"\b{count} .*over the cap of {count - 1}\b"):
+    with pytest.raises(GateRefusal, match=rf"\b{count} .*over the cap of {count - 1}\b"):
         gate.admit("policy", data, tiny.POLICY, replace(CAPS, **{cap: count - 1}))
 
 
@@ -71,8 +71,8 @@ def run(program: str, folder: Path) -> list[str]:
 OUTLIVES = """
 import sys
 import numpy as np
-from skills_store.errors import GateRefused
-from skills_store.library import SkillLibrary
+from skills_store.errors import GateRefusal
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store.admission.inadmissible import INADMISSIBLE, changed
@@ -84,7 +84,7 @@ before = resident()
 for policy in files:
     try:
         publish(store, policy)
-    except GateRefused:
+    except GateRefusal:
         refused += 1
 library = SkillLibrary.open(store, "humanoid")
 act = library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT)))
@@ -124,14 +124,14 @@ def resident() -> int:
 
 @pytest.mark.parametrize("data", [b"", b"not onnx", b"\x00" * 64, b"PK\x03\x04" + b"x" * 100])
 def test_garbage_is_refused(tmp_path: Path, data: bytes) -> None:
-    with pytest.raises(GateRefused, match="not an ONNX file"):
+    with pytest.raises(GateRefusal, match="not an ONNX file"):
         publish(Store(tmp_path / "store"), data)
 
 
 def test_truncated_at_every_kilobyte_and_less_is_refused(tmp_path: Path) -> None:
     data, store = tiny.policy(), Store(tmp_path / "store")
     for length in (*range(0, len(data), 1024), *range(1, len(data), 331), len(data) - 1):
-        with pytest.raises(GateRefused):
+        with pytest.raises(GateRefusal):
             publish(store, data[:length])
     assert not store.root.exists()
 

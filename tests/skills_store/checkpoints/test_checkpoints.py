@@ -17,8 +17,8 @@ from skills_store.admission import contract
 from skills_store.checkpoints.bodies import BODIES
 from skills_store.checkpoints.importer import publish
 from skills_store.checkpoints.tensors import load
-from skills_store.errors import CheckpointRefused, WrongKind
-from skills_store.library import SkillLibrary
+from skills_store.errors import CheckpointRefusal, WrongKind
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from tests import tiny
 
@@ -29,7 +29,7 @@ WIDTHS = {"humanoid": (28, 223, 1250, 140, 1420), "humanoid_sword_shield": (31, 
 
 
 def dense(made: Checkpoint, name: str, inputs: int, outputs: int, rng: np.random.Generator) -> None:
-    bound = 1 / np.sqrt(inputs)  # as torch initialises a layer
+    bound = 1 / np.sqrt(inputs)  # as torch initializes a layer
     made[f"{name}.weight"] = torch.from_numpy(rng.uniform(-bound, bound, (outputs, inputs)).astype(np.float32))
     made[f"{name}.bias"] = torch.from_numpy(rng.uniform(-bound, bound, outputs).astype(np.float32))
 
@@ -249,19 +249,20 @@ def test_the_manifest_names_the_peers_observations(knight: SkillLibrary) -> None
     assert manifest.character.mjcf == "<mujoco model='mine'/>"
     assert manifest.lineage.config["checkpoint"]["peer"] == "ase"
     assert manifest.lineage.config["checkpoint"]["digest"].startswith("sha256:")
-    assert contract.breaches(manifest) == []
+    assert contract.find_breaches(manifest) == []
 
 
 def test_only_a_peers_window_may_differ_from_its_state(knight: SkillLibrary) -> None:
     ours = knight.version.manifest.model_copy(update={"observations": "repertoire"})
-    assert contract.breaches(ours) == ["encoder.window is 140 wide, but policy.state is 253"]
+    assert contract.find_breaches(ours) == ["encoder.window is 140 wide, but policy.state is 253"]
 
 
 def test_a_controller_sees_what_its_parent_sees(knight: SkillLibrary) -> None:
     parent = knight.version.manifest
     controller = tiny.controller_manifest(knight.version)
     assert any(
-        "'repertoire', but its parent's are those of 'ase'" in each for each in contract.breaches(controller, parent)
+        "'repertoire', but its parent's are those of 'ase'" in each
+        for each in contract.find_breaches(controller, parent)
     )
 
 
@@ -312,7 +313,7 @@ def test_what_is_not_the_documented_network_is_refused(
     spoil(made)
     torch.save(made, tmp_path / "model.pth")
     store = Store(tmp_path / "store")
-    with pytest.raises(CheckpointRefused, match=reason) as refused:
+    with pytest.raises(CheckpointRefusal, match=reason) as refused:
         publish(store, tmp_path / "model.pth", "knight", "X")
     assert "\n" not in str(refused.value)
     assert not store.root.exists()
@@ -325,9 +326,9 @@ def test_what_is_at_a_cap_is_read_and_one_more_refused(tmp_path: Path) -> None:
     size = path.stat().st_size
     for name in ("x", "wide"):
         assert load(path, max_bytes=size, max_elements=9).vector(name).shape == (9,)
-        with pytest.raises(CheckpointRefused, match=rf"{name} has shape \[9\].*1 to 8 numbers"):
+        with pytest.raises(CheckpointRefusal, match=rf"{name} has shape \[9\].*1 to 8 numbers"):
             load(path, max_elements=8).vector(name)
-    with pytest.raises(CheckpointRefused, match=f"it has {size} bytes, over the cap of {size - 1}"):
+    with pytest.raises(CheckpointRefusal, match=f"it has {size} bytes, over the cap of {size - 1}"):
         load(path, max_bytes=size - 1)
 
 
@@ -336,14 +337,14 @@ def test_a_body_of_other_widths_is_refused_with_those_known(tmp_path: Path) -> N
     made["_obs_norm._mean"], made["_obs_norm._std"] = torch.zeros(139), torch.ones(139)
     dense(made, "_model._actor_layers.0", 139 + LATENT, 1024, np.random.default_rng(0))
     torch.save(made, tmp_path / "model.pt")
-    with pytest.raises(CheckpointRefused, match=r"139, 1420 and 28 wide.*humanoid 140, 1420 and 28"):
+    with pytest.raises(CheckpointRefusal, match=r"139, 1420 and 28 wide.*humanoid 140, 1420 and 28"):
         publish(Store(tmp_path / "store"), tmp_path / "model.pt", "knight", "X")
 
 
 def test_garbage_is_refused(tmp_path: Path) -> None:
     for data in (b"", b"not a checkpoint", b"\x80\x02.", b"PK\x03\x04" + b"x" * 100):
         (tmp_path / "model.pt").write_bytes(data)
-        with pytest.raises(CheckpointRefused):
+        with pytest.raises(CheckpointRefusal):
             publish(Store(tmp_path / "store"), tmp_path / "model.pt", "knight", "X")
 
 

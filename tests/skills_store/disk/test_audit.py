@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skills_store.__main__ import main
-from skills_store.errors import Unsweepable
+from skills_store.errors import UnsafeSweep
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store.contents import assert_spotless, blobs
@@ -87,7 +87,7 @@ def test_verify_names_it_and_gc_sweeps_nothing_that_may_be_needed(
     assert main(["--store", str(store.root), "verify"]) == 1
     if hinders:
         for dry_run in (True, False):
-            with pytest.raises(Unsweepable):
+            with pytest.raises(UnsafeSweep):
                 store.gc(grace=0 if "deleted" not in damage else 3600, dry_run=dry_run)
         assert blobs(store) == before
     else:
@@ -104,7 +104,7 @@ def test_a_skill_whose_only_record_is_lost_is_not_forgotten(tmp_path: Path) -> N
     before = blobs(store)
     (store.root / "skills/humanoid/v/00000001.json").unlink()
     assert "humanoid@1" in {fault.ref for fault in store.verify()}
-    with pytest.raises(Unsweepable, match="humanoid@1"):
+    with pytest.raises(UnsafeSweep, match="humanoid@1"):
         store.gc(grace=0)
     assert blobs(store) == before
 
@@ -114,7 +114,7 @@ def test_an_alias_of_a_deleted_version_keeps_what_it_was_made_of(store: Store) -
     (store.root / "skills/humanoid/v/00000003.deleted.json").write_text(
         (store.root / "skills/humanoid/v/00000002.deleted.json").read_text().replace('"number":2', '"number":3')
     )
-    with pytest.raises(Unsweepable, match="humanoid@prod points to humanoid@3, which is deleted"):
+    with pytest.raises(UnsafeSweep, match="humanoid@prod points to humanoid@3, which is deleted"):
         store.gc(grace=0)
     assert blobs(store) == before
     assert "humanoid@prod" in {fault.ref for fault in store.verify()}
@@ -124,7 +124,7 @@ def test_a_repaired_alias_stands_in_no_ones_way_and_verify_still_names_what_was_
     rot(store.root / f"{MOVES}/00000003.json")
     store.alias("humanoid", "prod", 3, "from the minutes", force=True)
     assert [fault.ref for fault in store.verify()] == ["humanoid@prod"]
-    assert len(store.gc(grace=0).strays) == 4  # what humanoid@2 was made of
+    assert len(store.gc(grace=0).orphans) == 4  # what humanoid@2 was made of
 
 
 def test_copies_that_took_only_some_numbers_have_lost_nothing(store: Store, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_library_that_a_controller_is_bound_to_is_missed(tmp_path: Path) -> No
     before = blobs(store)
     (found,) = [fault for fault in store.verify() if fault.ref == "reach@1"]
     assert library.digest in found.message
-    with pytest.raises(Unsweepable, match="is not there"):
+    with pytest.raises(UnsafeSweep, match="is not there"):
         store.gc(grace=0)
     assert blobs(store) == before
 

@@ -98,8 +98,8 @@ def test_a_damaged_alias_is_passed_over_and_repaired_by_force(store: Store) -> N
 
 
 def test_stray_files_are_no_versions(store: Store) -> None:
-    for stray in ("00000004.json.swp", "4.json", "notes.txt"):
-        (store.root / "skills/humanoid/v" / stray).write_text("x")
+    for orphan in ("00000004.json.swp", "4.json", "notes.txt"):
+        (store.root / "skills/humanoid/v" / orphan).write_text("x")
     (store.root / "skills/.DS_Store").write_text("x")
     (store.root / "skills/file").write_text("x")
     assert store.names() == ("humanoid",)
@@ -108,8 +108,8 @@ def test_stray_files_are_no_versions(store: Store) -> None:
 
 def test_stray_files_are_no_moves(store: Store) -> None:
     store.alias("humanoid", "canary", 3)
-    for stray in ("00000004.json.swp", "4.json", "notes.txt"):
-        (store.root / "skills/humanoid/moves/canary" / stray).write_text("x")
+    for orphan in ("00000004.json.swp", "4.json", "notes.txt"):
+        (store.root / "skills/humanoid/moves/canary" / orphan).write_text("x")
     assert store.resolve("humanoid@canary").number == 3
     (store.root / "skills/humanoid/moves/empty").mkdir()
     with pytest.raises(UnknownAlias, match="canary"):

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from skills_store import receipt
+from skills_store import publish_receipt
 from skills_store.disk.aliases import AliasMove
 from skills_store.disk.tombstones import Tombstone
 from skills_store.errors import (
     CorruptRecord,
     DeletedVersion,
-    InUse,
     InvalidDuration,
     InvalidReference,
     StoreError,
     UnknownLease,
     UnknownParent,
     UnknownVersion,
+    VersionInUse,
 )
 from skills_store.store import Store
 from tests import tiny
@@ -71,7 +71,7 @@ def test_what_others_rely_on_is_not_deleted_and_all_of_them_are_named(store: Sto
     store.alias("humanoid", "prod", 1)
     store.alias("humanoid", "canary", 1)
     lease = store.lease("humanoid@1", 600, "rollout")
-    with pytest.raises(InUse) as refused:
+    with pytest.raises(VersionInUse) as refused:
         store.delete("humanoid@1", "old")
     said = str(refused.value)
     for holder in ("alias canary", "alias prod", f"lease {lease.id[:8]}", "rollout", "controller reach@1"):
@@ -90,7 +90,7 @@ def test_a_controller_is_bound_by_digest_so_another_number_of_the_same_bytes_wil
     twin = tiny.publish_tiny(store)
     store.delete("humanoid@1", "published twice")
     assert store.parent(controller.manifest) == twin
-    with pytest.raises(InUse, match="controller reach@1"):
+    with pytest.raises(VersionInUse, match="controller reach@1"):
         store.delete(twin.ref, "the last of its kind")
 
 
@@ -106,7 +106,7 @@ def test_an_alias_that_cannot_be_read_may_point_to_anything(store: Store) -> Non
     file = store.root / "skills/humanoid/moves/prod/00000001.json"
     file.chmod(0o644)
     file.write_bytes(b"rot")
-    with pytest.raises(InUse, match=r"humanoid@prod is refused: .*; a move of prod with --force repairs it"):
+    with pytest.raises(VersionInUse, match=r"humanoid@prod is refused: .*; a move of prod with --force repairs it"):
         store.delete("humanoid@1", "old")
     store.alias("humanoid", "prod", 2, force=True)
     store.delete("humanoid@1", "old")
@@ -165,10 +165,10 @@ def test_the_log_tells_moves_and_deletions_in_their_order(store: Store) -> None:
 
 
 def test_a_receipt_for_a_deleted_version_counts_for_nothing(store: Store, tmp_path: Path) -> None:
-    version = receipt.publish(tmp_path, store, tiny.skills_manifest(), tiny.skills_files(9), 100)
-    assert receipt.noted(tmp_path, store, 100) == version
+    version = publish_receipt.publish(tmp_path, store, tiny.skills_manifest(), tiny.skills_files(9), 100)
+    assert publish_receipt.find_published(tmp_path, store, 100) == version
     store.delete(version.ref, "old")
-    assert receipt.noted(tmp_path, store, 100) is None
+    assert publish_receipt.find_published(tmp_path, store, 100) is None
 
 
 def test_a_lease_holds_until_it_runs_out(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_lease_holds_until_it_runs_out(tmp_path: Path) -> None:
     assert (lease.ref, lease.until - lease.at) == ("humanoid@1", timedelta(seconds=90))
     now[0] += timedelta(seconds=89)
     assert store.leases() == (lease,)
-    with pytest.raises(InUse, match="rollout"):
+    with pytest.raises(VersionInUse, match="rollout"):
         store.delete("humanoid@1", "old")
     now[0] += timedelta(seconds=1)
     assert store.leases() == ()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skills_store.__main__ import main
-from skills_store.errors import NotWritten, StoreError
+from skills_store.errors import FailedWrite, StoreError
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store import traced
@@ -68,7 +68,7 @@ def test_a_disk_that_fills_up_in_the_midst_of_a_write(tmp_path: Path, most: int)
 
     def filled() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
-        with pytest.raises(NotWritten, match="humanoid is not published: File too large"):
+        with pytest.raises(FailedWrite, match="humanoid is not published: File too large"):
             publish(store, 1)
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         publish(store, 1)
@@ -116,10 +116,10 @@ def test_a_read_only_disk_is_read_and_refuses_writes(tmp_path: Path, capfd: pyte
     def read_only() -> None:
         assert {f: store.read(store.resolve("humanoid@canary"), f) for f in FILES[2]} == FILES[2]
         assert store.verify() == ()
-        assert store.gc(grace=0, dry_run=True).strays == ()
+        assert store.gc(grace=0, dry_run=True).orphans == ()
         assert main(["--store", str(store.root), "ls"]) == 0
         for said, write in WRITES.items():
-            with pytest.raises(NotWritten, match=f"{said}: (Read-only file system|Permission denied), in "):
+            with pytest.raises(FailedWrite, match=f"{said}: (Read-only file system|Permission denied), in "):
                 write(store)
         assert main(["--store", str(store.root), "rollback", "humanoid", "canary"]) == 2
 

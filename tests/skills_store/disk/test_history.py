@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from skills_store.__main__ import main
 from skills_store.disk import aliases
 from skills_store.disk.aliases import AliasMove
-from skills_store.disk.history import ordered
+from skills_store.disk.history import merge_events
 from skills_store.disk.tombstones import Tombstone
 from skills_store.store import Store
 from tests import tiny
@@ -91,7 +91,7 @@ def histories(draw: st.DrawFn) -> tuple[list[list[AliasMove]], list[Tombstone]]:
 @given(histories())
 def test_no_clock_changes_what_numbers_order(made: tuple[list[list[AliasMove]], list[Tombstone]]) -> None:
     moves, stones = made
-    events = ordered(moves, stones)
+    events = merge_events(moves, stones)
     assert sorted(map(id, events)) == sorted(id(event) for event in (*chain(*moves), *stones))
     for of_one in moves:
         assert [event for event in events if event in of_one] == of_one
@@ -105,4 +105,4 @@ def test_a_move_that_is_damaged_hides_when_its_version_was_left() -> None:
     moves = [move("prod", 1, 1, 0), move("prod", 3, 2, 9)]
     gone = NOON + timedelta(minutes=5)
     stone = Tombstone(name="humanoid", number=1, digest=None, at=gone, by="me", why="old")
-    assert ordered([moves], [stone]) == (moves[0], stone, moves[1])
+    assert merge_events([moves], [stone]) == (moves[0], stone, moves[1])

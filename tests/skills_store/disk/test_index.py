@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_store.store import Store
-from skills_store.version import summarise
+from skills_store.version import summarize
 from tests import tiny
 
 
@@ -25,7 +25,7 @@ def index(store: Store) -> Path:
 
 def truth(store: Store) -> tuple[object, ...]:
     survey = store.survey("humanoid")
-    return tuple(map(summarise, survey.versions)), survey.faults
+    return tuple(map(summarize, survey.versions)), survey.faults
 
 
 def manifest_of(store: Store, number: int) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_store.errors import NotWritten
+from skills_store.errors import FailedWrite
 from skills_store.store import Store
 from tests.skills_store.contents import live, publish
 
@@ -60,7 +60,7 @@ def test_who_may_not_is_told_which_lock(root: Path) -> None:
     _as(FIRST, 0o022, lambda: publish(store))
 
     def refused() -> None:
-        with pytest.raises(NotWritten, match=rf"humanoid is not published: Permission denied, in {root}/lock/door"):
+        with pytest.raises(FailedWrite, match=rf"humanoid is not published: Permission denied, in {root}/lock/door"):
             publish(store, 1)
 
     _as(SECOND, 0o022, refused)

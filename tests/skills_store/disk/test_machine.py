@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from skills_store.disk import layout, place
+from skills_store.disk import layout, store_folder
 from skills_store.disk.blobs import describe
 from skills_store.disk.durable import create
 from skills_store.disk.leases import Lease
-from skills_store.errors import DeletedVersion, InUse, NothingBefore, Regression, UnknownAlias
+from skills_store.errors import DeletedVersion, NoEarlierVersion, Regression, UnknownAlias, VersionInUse
 from skills_store.store import Store, Version
 from tests import tiny
 
@@ -86,7 +86,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = Store(Path(self.folder.name) / "store", clock=lambda: self.model.now)
 
     def teardown(self) -> None:
-        if place.is_store(self.store.root):
+        if store_folder.is_store(self.store.root):
             assert self.store.verify() == ()
         self.folder.cleanup()
 
@@ -107,7 +107,7 @@ class StoreMachine(RuleBasedStateMachine):
         blobs, staging = self.store.root / "blobs/sha256", self.store.root / "staging"
         for directory in (blobs, staging):
             directory.mkdir(parents=True, exist_ok=True)
-        layout.mark(self.store.root, "it", partial(create, staging))
+        layout.write_marker(self.store.root, "it", partial(create, staging))
         data = FILES[seed]["style.onnx"] + b"other weights"
         (blobs / describe(data).digest.removeprefix("sha256:")).write_bytes(data)
         (staging / f"1-{seed}").write_bytes(data[:100])
@@ -139,7 +139,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.store.rollback("humanoid", alias)
             del stack[there[-1] + 1 :]
         else:
-            with pytest.raises(NothingBefore if stack else UnknownAlias):
+            with pytest.raises(NoEarlierVersion if stack else UnknownAlias):
                 self.store.rollback("humanoid", alias)
 
     @precondition(lambda self: self.model.meant)
@@ -154,7 +154,7 @@ class StoreMachine(RuleBasedStateMachine):
     def delete(self, data: st.DataObject) -> None:
         version = data.draw(st.sampled_from(list(self.model.live.values())))
         if held := self.model.holders(version):
-            with pytest.raises(InUse) as refused:
+            with pytest.raises(VersionInUse) as refused:
                 self.store.delete(version.ref, "old")
             assert len(refused.value.holders) == held
         else:
@@ -205,7 +205,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.store.resolve(f"humanoid@{alias}").number == stack[-1]
         if self.model.taken["humanoid"]:
             guarded = {alias for alias in self.model.meant if self.model.guarded[alias]}
-            assert self.store.protected("humanoid") == guarded
+            assert self.store.list_protected("humanoid") == guarded
 
     @invariant()
     def what_is_live_is_whole_and_what_is_deleted_is_not_found(self) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from skills_store.disk import place
-from skills_store.errors import GateRefused, InvalidName, UnknownParent
+from skills_store.disk import store_folder
+from skills_store.errors import GateRefusal, InvalidName, UnknownParent
 from skills_store.manifest import Blob
 from skills_store.store import Store
 from tests import tiny
@@ -40,7 +40,7 @@ def test_round_trip(store: Store) -> None:
 def test_reading_writes_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path / "nowhere")
     assert store.names() == ()
-    assert store.gc().strays == ()
+    assert store.gc().orphans == ()
     assert not store.root.exists()
 
 
@@ -92,16 +92,16 @@ def test_a_file_name_never_becomes_a_path(store: Store, file: str) -> None:
 
 def test_graph_files_and_graphs_must_match(store: Store) -> None:
     files = tiny.skills_files()
-    with pytest.raises(GateRefused, match=r"style\.onnx is missing"):
+    with pytest.raises(GateRefusal, match=r"style\.onnx is missing"):
         store.publish(tiny.skills_manifest(), {k: v for k, v in files.items() if k != "style.onnx"})
-    with pytest.raises(GateRefused, match="belongs to no graph"):
+    with pytest.raises(GateRefusal, match="belongs to no graph"):
         store.publish(tiny.skills_manifest(), files | {"extra.onnx": files["policy.onnx"]})
     assert store.names() == ()
 
 
 def test_a_card_with_nan_is_refused(store: Store) -> None:
     manifest = tiny.skills_manifest().model_copy(update={"card": {"survival": float("nan")}})
-    with pytest.raises(GateRefused, match="not plain JSON"):
+    with pytest.raises(GateRefusal, match="not plain JSON"):
         store.publish(manifest, tiny.skills_files())
 
 
@@ -145,7 +145,7 @@ def test_killed_at_every_step_leaves_the_old_or_the_new(tmp_path: Path, first: b
         died = _dies(lambda store=store: tiny.publish_tiny(store, seed=1), step)
         reopened = Store(store.root)
         seen = len(reopened.versions("humanoid")) if reopened.names() else 0
-        if place.is_store(reopened.root):  # the very first calls make no more than its folder
+        if store_folder.is_store(reopened.root):  # the very first calls make no more than its folder
             assert reopened.verify() == ()
         outcomes.append(seen - (not first))
         assert tiny.publish_tiny(reopened, seed=2).number == seen + 1  # nothing to repair, no number lost

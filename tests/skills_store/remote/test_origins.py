@@ -27,25 +27,25 @@ import pytest
 from serving.settings import Settings
 from skills_store.__main__ import main
 from skills_store.errors import (
+    AppendOnlyStore,
     CorruptBlob,
-    GateRefused,
+    GateRefusal,
     NotAStore,
-    NumberTaken,
-    OnlyGrows,
-    OriginAway,
+    NumberConflict,
     Regression,
     StoreError,
-    Unconfirmed,
+    UnconfirmedWrite,
     UnknownAlias,
     UnknownSkill,
     UnknownVersion,
+    UnreachableOrigin,
     UnsupportedLayout,
 )
-from skills_store.exchange.transfer import copy
-from skills_store.library import Controller, SkillLibrary
-from skills_store.opening import cache_of, open_store
+from skills_store.open import cache_folder, open_store
 from skills_store.remote.origin import Origin
+from skills_store.runtime.library import Controller, SkillLibrary
 from skills_store.store import Store
+from skills_store.transfer.copy import copy
 from tests import tiny
 from tests.serving.local import Local, skill_rows, state_rows
 
@@ -175,7 +175,7 @@ def test_unknown_things_list_what_exists(machine: Machine) -> None:
 
 def test_what_the_gate_refuses_is_nowhere(machine: Machine) -> None:
     files = tiny.skills_files() | {"policy.onnx": tiny.policy().replace(b"Tanh", b"None")}
-    with pytest.raises(GateRefused):
+    with pytest.raises(GateRefusal):
         machine().publish(tiny.skills_manifest(), files)
     assert machine().names() == ()
 
@@ -264,7 +264,7 @@ def test_copies_go_both_ways(machine: Machine, tmp_path: Path) -> None:
 def test_a_taken_number_is_refused_with_both_digests(machine: Machine, tmp_path: Path) -> None:
     local = Store(tmp_path / "local")
     mine, theirs = tiny.publish_tiny(local, seed=1), tiny.publish_tiny(machine())
-    with pytest.raises(NumberTaken) as refused:
+    with pytest.raises(NumberConflict) as refused:
         copy("humanoid@1", local, machine())
     assert mine.digest in str(refused.value)
     assert theirs.digest in str(refused.value)
@@ -275,7 +275,7 @@ def test_signatures_are_seen_from_everywhere(machine: Machine) -> None:
     version = tiny.publish_tiny(machine())
     for _ in range(2):
         machine().signatures("humanoid").add(version.digest, b"envelope")
-    assert machine().signatures("humanoid").of(version.digest) == (b"envelope",)
+    assert machine().signatures("humanoid").read_envelopes(version.digest) == (b"envelope",)
     assert machine().resolve("humanoid") == version
 
 
@@ -301,7 +301,7 @@ class Failing:
         answer = call(*args)  # it is done there, and we never hear of it: the worst moment to lose a line
         self.left -= 1
         if self.left == 0:
-            raise OriginAway(self.url, "the line is dead")
+            raise UnreachableOrigin(self.url, "the line is dead")
         return answer
 
 
@@ -319,7 +319,7 @@ def test_a_line_lost_anywhere_in_a_publish_leaves_the_old_or_the_new(tmp_path: P
         try:
             tiny.publish_tiny(cut, seed=1)
             finished = True
-        except (OriginAway, Unconfirmed):
+        except (UnreachableOrigin, UnconfirmedWrite):
             finished = False
         other = Store(tmp_path / f"{stop}c", origin)
         assert other.verify() == ()
@@ -343,7 +343,7 @@ def test_a_bucket_only_grows(tmp_path: Path, origin: Memory) -> None:
         lambda: store.lease("humanoid@1", 60): "humanoid@1 is not leased",
         store.gc: "nothing is swept",
     }.items():
-        with pytest.raises(OnlyGrows, match=f"{said}: memory:// only grows"):
+        with pytest.raises(AppendOnlyStore, match=f"{said}: memory:// only grows"):
             refused()
     assert origin.held == before
 
@@ -396,7 +396,7 @@ def test_the_cache_serves_while_the_origin_is_away(
             lambda: tiny.publish_tiny(restarted, seed=1),
             lambda: restarted.alias("humanoid", "prod", 1),
         ):
-            with pytest.raises(OriginAway, match=r"s3://.* cannot be reached"):
+            with pytest.raises(UnreachableOrigin, match=r"s3://.* cannot be reached"):
                 refused()
         assert [v.number for v in restarted.versions("humanoid")] == [1]
         service = Local(Settings(store=store.where, skill="humanoid@prod"))  # started without the network
@@ -458,7 +458,7 @@ def test_verify_reads_the_origin_and_not_the_cache(tmp_path: Path, origin: Memor
 def test_verify_of_an_origin_that_is_away_is_refused(tmp_path: Path, origin: Memory, stop: int) -> None:
     tiny.publish_tiny(Store(tmp_path / "warm", origin))
     for ref in (None, "humanoid@1"):
-        with pytest.raises(OriginAway):
+        with pytest.raises(UnreachableOrigin):
             Store(tmp_path / "warm", Silent(origin, stop)).verify(ref)
 
 
@@ -510,7 +510,7 @@ def test_a_store_by_its_url_is_a_store_to_every_command(
     assert (row["ref"], row["aliases"]) == ("humanoid@1", ["latest", "prod"])
     assert main(["--store", url, "verify"]) == 0
     assert f"{url}: every byte is as published" in capsys.readouterr().out
-    assert cache_of(url).is_dir()
+    assert cache_folder(url).is_dir()
 
 
 @pytest.mark.parametrize(
@@ -541,7 +541,7 @@ def test_expired_credentials_are_one_line_and_nothing_is_lost(
     thread.start()
     try:
         cloud(f"http://127.0.0.1:{refusing.server_port}")
-        with pytest.raises(OriginAway, match="ExpiredToken: The provided token has expired"):
+        with pytest.raises(UnreachableOrigin, match="ExpiredToken: The provided token has expired"):
             tiny.publish_tiny(open_store(url), seed=1)
         assert main(["--store", url, "alias", "humanoid", "prod", "1"]) == 2
         err = capsys.readouterr().err

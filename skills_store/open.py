@@ -1,0 +1,41 @@
+"""Which store a text means: a folder, or an object store with a local cache in front of it.
+
+REPERTOIRE_STORE   a folder, or s3://bucket/prefix, gs://..., az://...
+REPERTOIRE_CACHE   where caches of object stores are
+
+Their defaults are in skills_store/places.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from skills_store import places
+from skills_store.errors import InvalidStore, StoreError
+from skills_store.store import Store, default_root
+
+REMOTE = "://"
+MISTYPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")  # s3:/bucket, S3:bucket: never to become a folder of that name
+
+
+def open_store(where: str | Path | None = None) -> Store:
+    text = str(where or os.environ.get("REPERTOIRE_STORE") or default_root())
+    if REMOTE not in text:
+        if MISTYPED.match(text):
+            raise InvalidStore(f"{text!r} is no store; write s3://bucket/prefix, gs://... or az://..., or ./{text}")
+        return Store(text)
+    try:
+        from skills_store.remote.bucket import SCHEMES, open_bucket
+    except ImportError as error:
+        raise StoreError(f"{text} needs the obstore package (repertoire[remote]): {error}") from error
+    if not text.startswith(SCHEMES):
+        raise InvalidStore(f"{text} is no store; write a folder, or one of {', '.join(SCHEMES)} and a bucket")
+    return Store(cache_folder(text), open_bucket(text))
+
+
+def cache_folder(url: str) -> Path:
+    """One for each URL: two prefixes of a bucket are two stores."""
+    return places.buckets() / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]

@@ -1,0 +1,58 @@
+"""One version from one store into another, with its parent: blobs first, record last. `push` and `pull` are this.
+
+The copy keeps number, digest, date and signatures. Its record is the target's own: `prev` chains it to what came before
+it *there*, so a store that took only version 7 verifies as whole. Aliases stay behind: where `prod` points is for
+the people of each store to decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skills_store.errors import UnknownParent
+from skills_store.store import Store
+from skills_store.transfer.bundle import read_bundle
+from skills_store.transfer.progress import Progress, Tally
+from skills_store.version import Version
+
+
+@dataclass(frozen=True)
+class CopiedVersion:
+    """What the target holds now."""
+
+    version: Version
+    new: bool  # False: it was there already
+
+
+def copy(ref: str, source: Store, target: Store, progress: Progress = lambda *_: None) -> tuple[CopiedVersion, ...]:
+    """What `ref` means in `source`, parent first. A number taken by other bytes is refused before one is written."""
+    version = source.resolve(ref)
+    family = [version] if version.manifest.task is None else [source.parent(version.manifest), version]
+    present = {each: _find_copy(each, version, source, target) for each in family}
+    sizes = [blob.size for each, there in present.items() if not there for blob in each.manifest.files.values()]
+    tally = Tally(progress, 2 * sum(sizes))  # read once, written once
+    copied = []
+    for each, there in present.items():
+        now = there or _copy_version(each, source, target, tally)
+        kept = target.signatures(now.name).read_envelopes(now.digest)
+        for envelope in source.signatures(each.name).read_envelopes(
+            each.digest
+        ):  # also one that came after an earlier copy
+            if envelope not in kept:
+                target.add_signature(now, envelope)
+        copied.append(CopiedVersion(now, new=there is None))
+    return tuple(copied)
+
+
+def _copy_version(version: Version, source: Store, target: Store, tally: Tally) -> Version:
+    bundle = read_bundle(source, version, lambda file, size: tally.add(f"read {file}", size))
+    return target.adopt(bundle.manifest, bundle.files, version, lambda file, size: tally.add(f"wrote {file}", size))
+
+
+def _find_copy(each: Version, wanted: Version, source: Store, target: Store) -> Version | None:
+    if each is not wanted:
+        try:  # a controller is bound to its parent's digest, so any number will do
+            return target.parent(wanted.manifest)
+        except UnknownParent:
+            pass
+    return target.find_same_number(each, source.where)
