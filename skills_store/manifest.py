@@ -175,8 +175,6 @@ class Manifest(FrozenModel):
 
     `observations` says whose the graphs take. In ours, `state` is raw and a window is W states; a peer's `state`
     and `window` are features that its client computes, each with slices of its own.
-
-    Schema 2 is the one that is written; schema 1 is read as what it would be in 2, under the digest of its own bytes.
     """
 
     schema_version: Literal[2] = SCHEMA_VERSION
@@ -192,17 +190,6 @@ class Manifest(FrozenModel):
     lineage: Lineage
     licence: str
     files: dict[str, Blob] = Field(default={}, description="By name; written by the store when it is published")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_schema_1(cls, data: Any) -> Any:
-        """It had no `observations`, and at first no `damping`: all of kd was passive then."""
-        if not isinstance(data, dict) or data.get("schema_version") != 1:
-            return data
-        body = data.get("character")
-        if isinstance(body, dict) and "damping" not in body and isinstance(kd := body.get("kd"), list):
-            body = body | {"kd": [0.0] * len(kd), "damping": kd}
-        return data | {"schema_version": SCHEMA_VERSION, "character": body}
 
     @model_validator(mode="after")
     def _check_graphs(self) -> Manifest:

@@ -4,8 +4,6 @@
 
 So the history is the truth, and what an alias means is its last line; where two move it at once one is first, and the other
 moves it from there. `latest` is no alias: it is derived.
-
-Layout 1 had one file for each alias and a log of all. What it has of moves comes before these, and is only read.
 """
 
 from __future__ import annotations
@@ -72,20 +70,15 @@ class Aliases:
     create: Create
 
     def list_names(self) -> tuple[str, ...]:
-        earlier = {
-            file.removesuffix(".json") for file in _list_folder(self.directory / "alias") if file.endswith(".json")
-        }
-        return tuple(
-            sorted({alias for alias in _list_folder(self.directory / "moves") if self.newest_rev(alias)} | earlier)
-        )
+        return tuple(alias for alias in sorted(_list_folder(self.directory / "moves")) if self.newest_rev(alias))
 
     def find(self, alias: str) -> AliasMove | None:
         """Its last move, or None where it never was an alias."""
         rev = self.newest_rev(alias)
-        return self._read_move(alias, rev) if rev or self._earlier(alias).exists() else None
+        return self._read_move(alias, rev) if rev else None
 
     def read(self, alias: str) -> AliasMove:
-        """Its last move: what it means."""
+        """Its last move: what it means. CorruptRecord where there is none."""
         return self._read_move(alias, self.newest_rev(alias))
 
     def read_intact(self) -> Iterator[AliasMove]:
@@ -102,23 +95,18 @@ class Aliases:
         return intact
 
     def survey(self, alias: str) -> tuple[tuple[AliasMove, ...], dict[int, CorruptRecord]]:
-        """Its intact moves, oldest first, and by its rev why another one is none: it is damaged, or missing.
+        """Its intact moves, oldest first, and by rev why another one is missing or damaged.
 
-        Revs have no gap, for a next move is only made after the one before. 0 is a damaged file of layout 1.
+        Revs have no gap, for a next move is only made after the one before.
         """
-        found, broken = {move.rev: move for move in self._of_layout_1(alias)}, {}
-        revs = self._list_revs(alias)
-        first, last = min([max(found, default=0) + 1, *revs]), max(revs, default=0)
-        paths = {rev: self._path(alias, rev) for rev in range(first, last + 1)}
-        if self._earlier(alias).exists():
-            paths[0] = self._earlier(alias)
-        for rev, path in paths.items():
+        found = []
+        broken = {}
+        for rev in range(1, self.newest_rev(alias) + 1):
             try:
-                move = self._parse_move(alias, path)
-                found[move.rev] = move
+                found.append(self._read_move(alias, rev))
             except CorruptRecord as error:
                 broken[rev] = error
-        return tuple(found[rev] for rev in sorted(found)), broken
+        return tuple(found), broken
 
     def newest_rev(self, alias: str) -> int:
         """The rev of its last move, as `survey` has it, whether or not that can be read; 0 where there is none.
@@ -161,65 +149,48 @@ class Aliases:
                 switches=target.protected is not None,
                 forced=target.forced or damage is not None,
             )
-            # Earlier programs of this layout know no `forced`, and refuse what they do not know.
-            data = move.model_dump_json(exclude=None if move.forced else {"forced"}).encode()
+            data = move.model_dump_json().encode()
             with contextlib.suppress(FileExistsError):
                 done = f"{self.name}@{alias} is {target.version.ref} now"
                 self.create(self._path(alias, move.rev), data, done)  # the commit point
                 return target.version
 
     def _find_damage(self, alias: str) -> CorruptRecord | None:
-        if not self._list_revs(alias) and not self._earlier(alias).exists():
-            return None  # it never was one
+        if not self._list_revs(alias):
+            return None  # it never was an alias
         try:
             self.read(alias)
         except CorruptRecord as error:
             where, what = error.args
-            return CorruptRecord(
-                where, f"{what}, so it may be protected; `alias {self.name} {alias} NUMBER --force` repairs it"
-            )
+            remedy = f"`alias {self.name} {alias} NUMBER --force` repairs it"
+            return CorruptRecord(where, f"{what}, so it may be protected; {remedy}")
         return None
 
     def _read_last(self, alias: str) -> AliasMove | None:
         """The last intact one."""
         for rev in reversed(self._list_revs(alias)):
             with _log_damage():
-                return self._parse_move(alias, self._path(alias, rev))
-        return max(self._of_layout_1(alias), key=lambda move: move.rev, default=None)
+                return self._read_move(alias, rev)
+        return None
 
     def _list_revs(self, alias: str) -> list[int]:
-        return sorted(
-            int(match[1]) for match in map(FILE.fullmatch, _list_folder(self.directory / "moves" / alias)) if match
-        )
-
-    def _read_move(self, alias: str, rev: int) -> AliasMove:
-        """0: of layout 1."""
-        return self._parse_move(alias, self._path(alias, rev) if rev else self._earlier(alias))
+        matches = map(FILE.fullmatch, _list_folder(self.directory / "moves" / alias))
+        return sorted(int(match[1]) for match in matches if match)
 
     def _path(self, alias: str, rev: int) -> Path:
         return self.directory / "moves" / alias / f"{rev:08d}.json"
 
-    def _earlier(self, alias: str) -> Path:
-        return self.directory / "alias" / f"{alias}.json"
-
-    def _of_layout_1(self, alias: str) -> Iterator[AliasMove]:
-        with contextlib.suppress(CorruptRecord):  # the log has what a damaged alias file lost
-            yield self._parse_move(alias, self._earlier(alias))
-        with contextlib.suppress(FileNotFoundError):
-            for line in (self.directory / "log.jsonl").read_bytes().splitlines():
-                with contextlib.suppress(ValidationError):
-                    if (move := AliasMove.model_validate_json(line)).alias == alias:
-                        yield move
-
-    def _parse_move(self, alias: str, path: Path) -> AliasMove:
-        where, file = f"{self.name}@{alias}", f"its {path.parent.name}/{path.name}"
+    def _read_move(self, alias: str, rev: int) -> AliasMove:
+        path = self._path(alias, rev)
+        where = f"{self.name}@{alias}"
+        file = f"its {path.parent.name}/{path.name}"
         try:
             move = AliasMove.model_validate_json(path.read_bytes())
         except OSError as error:
             raise CorruptRecord(where, f"{file} cannot be read ({error.strerror})") from error
         except ValidationError as error:
             raise CorruptRecord(where, f"{file} is no move ({error.error_count()} faults)") from error
-        if move.alias != alias or path not in (self._path(alias, move.rev), self._earlier(alias)):
+        if (move.alias, move.rev) != (alias, rev):
             raise CorruptRecord(where, f"{file} is move {move.rev} of {move.alias!r}")
         return move
 

@@ -1,7 +1,7 @@
 """Whether a folder is a store, may become one, or holds other files and is left alone.
 
-It is one if it has a `layout.json` or, from before there were layouts, a record. It may become one while there is nothing in
-it, or only what the first write to it begins with: that one may have been killed.
+It is one if it has a `layout.json`. It may become one while it is empty, or holds only what the first write begins with: that
+write may have been killed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import re
 from pathlib import Path
 
-from skills_store.disk import records
 from skills_store.errors import NotAStore
 
 FIRST_WRITES = {"lock": re.compile("door|room"), "staging": re.compile(r"[0-9]+-[0-9a-f]{32}")}
@@ -18,9 +17,7 @@ LOST_AND_FOUND = "lost+found"  # of a file system that was made for the store
 
 
 def is_store(root: Path) -> bool:
-    return (root / "layout.json").is_file() or any(
-        records.has_records(skill / "v") for skill in (root / "skills").glob("*")
-    )
+    return (root / "layout.json").is_file()
 
 
 def check(root: Path) -> None:

@@ -16,31 +16,18 @@ from tests import tiny
 SCHEMA = Path(__file__).parents[2] / "docs/manifest.schema.json"
 
 
-def of_schema_1(**character: Any) -> dict[str, Any]:
-    plain = tiny.skills_manifest().model_dump(mode="json")
-    del plain["observations"]
-    return plain | {"schema_version": 1, "character": plain["character"] | character}
-
-
 def test_the_documented_schema_is_the_one_in_use() -> None:
     """`python -m skills_store schema > docs/manifest.schema.json` writes it."""
     assert json.loads(SCHEMA.read_text()) == Manifest.model_json_schema()
 
 
-def test_a_manifest_of_schema_1_with_damping_is_read_as_it_is() -> None:
-    assert Manifest.model_validate(of_schema_1()) == tiny.skills_manifest()
+def test_a_manifest_of_schema_1_is_refused() -> None:
+    plain = tiny.skills_manifest().model_dump(mode="json") | {"schema_version": 1}
+    with pytest.raises(ValidationError, match="schema_version"):
+        Manifest.model_validate(plain)
 
 
-def test_without_damping_all_of_its_kd_was_passive() -> None:
-    """Torque was clip(kp (target - q), +-limit) - kd q' before there was a `damping`, and still is."""
-    earlier = of_schema_1(kd=[7.0] * len(tiny.JOINTS))
-    del earlier["character"]["damping"]
-    body = Manifest.model_validate(earlier).character
-    assert set(body.kd) == {0.0}
-    assert set(body.damping) == {7.0}
-
-
-def test_without_damping_in_schema_2_it_is_refused() -> None:
+def test_without_damping_it_is_refused() -> None:
     plain = tiny.skills_manifest().model_dump(mode="json")
     del plain["character"]["damping"]
     with pytest.raises(ValidationError, match="damping"):

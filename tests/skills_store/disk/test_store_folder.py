@@ -95,10 +95,10 @@ def test_a_new_folder_becomes_one_and_so_does_one_whose_first_write_was_killed(t
     assert Store(root).verify() == ()
 
 
-def test_a_store_from_before_there_were_layouts_is_one(source: Store) -> None:
+def test_a_store_without_its_marker_is_refused(source: Store) -> None:
     (source.root / "layout.json").unlink()
-    assert Store(source.root).verify() == ()
-    assert tiny.publish_tiny(Store(source.root)).number == 2
+    with pytest.raises(NotAStore, match=r"it holds blobs, lock, skills, .* and no layout\.json"):
+        Store(source.root)
 
 
 @pytest.mark.parametrize("there", [True, False])
