@@ -1,0 +1,30 @@
+"""Every error of the store, in the user's words. Knows no files and no HTTP: a service maps `code` to a status.
+
+    StoreError
+    |- InvalidReference InvalidName InvalidArgument InvalidStore            invalid.py    what was typed means nothing
+    |  InvalidCondition InvalidDuration InvalidInput
+    |- Unknown                                                              unknown.py    well named, but not here
+    |  |- UnknownSkill UnknownAlias UnknownFile UnknownGraph UnknownParent
+    |  |  UnknownLease UnknownCharacter UnknownTask UnknownMetric
+    |  `- UnknownVersion
+    |     `- DeletedVersion
+    |- Refusal                                                              refusals.py   one thing, one reason
+    |  |- NotAStore NotAnExport CheckpointRefusal UnusableKey
+    |  |  UntrustedVersion AppendOnlyStore UnreachableOrigin
+    |  |  FailedWrite UnconfirmedWrite
+    |  `- CorruptStore                                                                    not what was published
+    |     `- CorruptBlob CorruptRecord UnsupportedLayout UnsupportedSchema
+    `- GateRefusal Regression NoEarlierVersion VersionInUse NumberConflict  conflicts.py  not in this state
+       OccupiedFolder WrongKind UnusableGraph UnsafeSweep NoHomeFolder
+
+A new error is one class with a code of its own in one of these files: `error_codes()` finds it. Arguments stay in `args`, so
+that an error survives a trip between processes.
+"""
+
+from __future__ import annotations
+
+from skills_store.errors.base import *  # noqa: F403
+from skills_store.errors.conflicts import *  # noqa: F403
+from skills_store.errors.invalid import *  # noqa: F403
+from skills_store.errors.refusals import *  # noqa: F403
+from skills_store.errors.unknown import *  # noqa: F403
