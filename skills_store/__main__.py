@@ -30,26 +30,26 @@ class Parser(argparse.ArgumentParser):
 
 
 def make_parser() -> Parser:
-    # Here and not above: they take their time, and an interrupt meanwhile is answered like any other.
-    from skills_store.commands import arguments, browse, sign, transfer, upkeep
+    # Here and not above: these imports take time, and an interrupt meanwhile is answered like any other.
+    from skills_store.commands import arguments
+    from skills_store.commands.registry import COMMANDS, load_command
 
     # The common options are understood before and after the command; SUPPRESS keeps the latter from undoing the former.
     common = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument(
         "--store",
-        type=arguments.place,
+        type=arguments.parse_store,
         metavar="STORE",
         help="folder or s3://...; default: $REPERTOIRE_STORE, or the one of skills_store/places.py",
     )
     common.add_argument("--json", action="store_true", help="for programs")
     top = Parser(prog="skills", description="Published skills and controllers.", parents=[common])
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    def command(name: str, text: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=text, description=text, parents=[common])
-
-    for group in (browse, upkeep, transfer, sign):
-        group.describe(command)
+    for name, (_, text) in COMMANDS.items():
+        command = load_command(name)
+        parser = commands.add_parser(name, help=text, description=text, parents=[common])
+        command.add_arguments(parser)
+        parser.set_defaults(run=command.run)
     return top
 
 

@@ -149,7 +149,8 @@ class Aliases:
                 switches=target.protected is not None,
                 forced=target.forced or damage is not None,
             )
-            data = move.model_dump_json().encode()
+            # Earlier programs of this layout refuse the key `forced`.
+            data = move.model_dump_json(exclude=None if move.forced else {"forced"}).encode()
             with contextlib.suppress(FileExistsError):
                 done = f"{self.name}@{alias} is {target.version.ref} now"
                 self.create(self._path(alias, move.rev), data, done)  # the commit point

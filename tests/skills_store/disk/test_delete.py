@@ -76,7 +76,7 @@ def test_what_others_rely_on_is_not_deleted_and_all_of_them_are_named(store: Sto
     said = str(refused.value)
     for holder in ("alias canary", "alias prod", f"lease {lease.id[:8]}", "rollout", "controller reach@1"):
         assert holder in said
-    assert len(refused.value.holders) == 4
+    assert len(refused.value.references) == 4
     assert store.resolve("humanoid@1") == parent
     store.delete("reach@1", "its parent is to go")
     store.release(lease.id)

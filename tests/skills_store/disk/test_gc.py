@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pytest
 
 from skills_store.disk import tombstones
-from skills_store.disk.durable import create, locked
+from skills_store.disk.durable import create, lock_file
 from skills_store.errors import InvalidDuration, UnsafeSweep
 from skills_store.store import Store
 from tests import tiny
@@ -205,9 +205,9 @@ def test_a_publish_in_progress_is_waited_for(store: Store, monkeypatch: pytest.M
 
 def test_readers_wait_for_no_one(store: Store) -> None:
     with (
-        locked(store.root / "lock/door"),
-        locked(store.root / "lock/room"),
-        locked(store.root / "skills/humanoid/lock"),
+        lock_file(store.root / "lock/door"),
+        lock_file(store.root / "lock/room"),
+        lock_file(store.root / "skills/humanoid/lock"),
     ):
         assert _soon(lambda: store.read(store.resolve("humanoid@2"), "policy.onnx")) == tiny.policy(1)
         assert _soon(store.verify) == ()

@@ -156,7 +156,7 @@ class StoreMachine(RuleBasedStateMachine):
         if held := self.model.holders(version):
             with pytest.raises(VersionInUse) as refused:
                 self.store.delete(version.ref, "old")
-            assert len(refused.value.holders) == held
+            assert len(refused.value.references) == held
         else:
             self.store.delete(version.ref, "old")
             self.model.deleted[version.ref] = (self.model.live.pop(version.ref), self.model.now)
