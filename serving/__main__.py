@@ -30,7 +30,6 @@ from serving.server.tracing import configured
 from serving.settings import Settings
 from skills_store.errors import StoreError
 from skills_store.open import open_store
-from skills_store.store import BUNDLED
 
 log = logging.getLogger("repertoire.serving")
 Sockets = list[socket.socket]
@@ -180,8 +179,6 @@ def _skills(settings: Settings) -> str:
         names = open_store(settings.store).names()
     except (StoreError, OSError) as error:
         return f"nothing: {error}"
-    if settings.store == BUNDLED and not os.environ.get("REPERTOIRE_STORE"):
-        return f"what comes with the project, {', '.join(names)}; what you publish, once it is started again"
     return ", ".join(names) or f"nothing yet: {settings.store} has no skills (make pretrain publishes one)"
 
 

@@ -2,6 +2,7 @@
 
     what                    variable           in a source checkout   installed from a wheel
     store                   REPERTOIRE_STORE   skills_store/data      DATA/store
+    bundled libraries       REPERTOIRE_BUNDLED skills_store/bundled   with the packages; on (default) or off
     training runs           REPERTOIRE_RUNS    runs                   DATA/runs
     skill cards, pictures   REPERTOIRE_CARDS   cards                  DATA/cards
     keys of the service     REPERTOIRE_KEYS    keys.json              DATA/keys.json
@@ -21,14 +22,23 @@ from pathlib import Path
 
 import platformdirs
 
-from skills_store.errors import NoHomeFolder
+from skills_store.errors import InvalidArgument, NoHomeFolder
 
 APP = "repertoire"
+BUNDLED = Path(__file__).parent / "bundled"  # read it, never publish there
 ROOT = Path(__file__).parents[1]  # the folder that the packages stand in
 
 
 def store() -> Path:
     return _data_path("REPERTOIRE_STORE", "skills_store/data", "store")
+
+
+def bundled() -> Path | None:
+    """The libraries that come with the project, or None where REPERTOIRE_BUNDLED hides them."""
+    value = os.environ.get("REPERTOIRE_BUNDLED") or "on"
+    if value not in ("on", "off"):
+        raise InvalidArgument(f"REPERTOIRE_BUNDLED is {value!r}; it can be on or off")
+    return BUNDLED if value == "on" else None
 
 
 def runs() -> Path:

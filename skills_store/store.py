@@ -5,13 +5,15 @@ repair on opening. Reading takes no lock and writes nothing: a store may be moun
 in docs/store.md.
 
 With an origin, all of this is the cache of a bucket of the same layout: what makes something exist is created there first.
+With `bundled`, the versions of that folder are read as if they were in here, and never written.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -28,6 +30,8 @@ from skills_store.disk.signatures import Signatures
 from skills_store.disk.skill_versions import SkillVersions
 from skills_store.disk.tombstones import Tombstone
 from skills_store.errors import (
+    BundledVersion,
+    CorruptStore,
     GateRefusal,
     InvalidReference,
     NumberConflict,
@@ -40,13 +44,13 @@ from skills_store.errors import (
     VersionInUse,
 )
 from skills_store.manifest import Blob, Manifest
+from skills_store.places import BUNDLED
 from skills_store.remote.origin import Origin
 from skills_store.storage import open_storage
 from skills_store.version import Fault, Summary, Survey, Version
 
-__all__ = ["Fault", "Store", "Survey", "Version", "default_root"]
+__all__ = ["BUNDLED", "Fault", "Store", "Survey", "Version", "default_root"]
 
-BUNDLED = Path(__file__).parent / "bundled"  # the library that comes with the project: read it, never publish there
 logger = logging.getLogger("skills_store")
 
 WriteCallback = Callable[[str, int], None]  # of a file that is in the store now, its name and bytes
@@ -68,26 +72,47 @@ def _ignore_progress(file: str, size: int) -> None:
 class Store:
     """Stateless: every call reads the disk, so any number of processes may share one root."""
 
-    def __init__(self, root: Path | str, origin: Origin | None = None, *, clock: Callable[[], datetime] = _now) -> None:
-        self._storage, self._clock = open_storage(Path(root), origin), clock
-        self.root, self.where = self._storage.root, self._storage.where
+    def __init__(
+        self,
+        root: Path | str,
+        origin: Origin | None = None,
+        *,
+        bundled: Path | None = None,
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        self._storage = open_storage(Path(root), origin)
+        self._bundled = None if bundled is None else open_storage(bundled, None)
+        self._clock = clock
+        self.root = self._storage.root
+        self.where = self._storage.where
 
     # Reading.
 
     def resolve(self, ref: str) -> Version:
         """The version that `name`, `name@latest`, `name@7`, `name@prod` or `name@sha256:...` means now."""
         wanted = reference.parse(ref)
-        return self._storage.find_skill(wanted.name).select(wanted.selector)
+        skill = self._find_skill(wanted.name)
+        try:
+            return skill.select(wanted.selector)
+        except UnknownVersion:
+            # A digest means the same bytes everywhere, also where the store's own numbers hide the bundled ones.
+            if wanted.is_digest and self._bundled is not None:
+                with suppress(UnknownVersion):
+                    return self._bundled.skill(wanted.name).select(wanted.selector)
+            raise
 
     def read(self, version: Version, file: str) -> bytes:
         """The published bytes, checked again: CorruptBlob if one bit differs."""
         if file not in version.manifest.files:
             raise UnknownFile(file, version.manifest.files, version.ref)
-        return self._storage.blobs.read(version.manifest.files[file], f"{file} of {version.ref}")
+        storage = self._bundled if self._bundled and self.is_bundled(version) else self._storage
+        return storage.blobs.read(version.manifest.files[file], f"{file} of {version.ref}")
 
     def manifest_bytes(self, version: Version) -> bytes:
         """What the version's digest is the digest of."""
-        return self._storage.find_skill(version.name).read_manifest(version.number)
+        if self._bundled and self.is_bundled(version):
+            return self._bundled.skill(version.name).read_manifest(version.number)
+        return self._find_skill(version.name).read_manifest(version.number)
 
     def signatures(self, name: str) -> Signatures:
         """The signed envelopes of versions of `name`: beside its records, and in no digest."""
@@ -105,11 +130,28 @@ class Store:
 
     def names(self) -> tuple[str, ...]:
         """Skills with at least one version."""
-        return tuple(skill.name for skill in self._storage.list_skills() if skill.numbers())
+        skills = self._storage.list_skills()
+        if self._bundled is not None:
+            skills = skills + self._bundled.list_skills()
+        return tuple(sorted({skill.name for skill in skills if skill.numbers()}))
+
+    def list_bundled(self, name: str) -> frozenset[int]:
+        """Numbers of this skill that mean a bundled version."""
+        skill = self._find_skill(name)
+        numbers = skill.base.numbers() if skill.base else ()
+        return frozenset(number for number in numbers if skill.is_in_base(number))
+
+    def is_bundled(self, version: Version | Summary) -> bool:
+        """Whether this version comes with the project, so it cannot be changed, and is not in the store itself."""
+        if self._bundled is None:
+            return False
+        own = self._storage.skill(version.name)
+        bundled = self._bundled.skill(version.name)
+        return bundled.digest(version.number) == version.digest != own.digest(version.number)
 
     def survey(self, name: str) -> Survey:
         """Every version, ascending, and what is wrong with those that cannot be served. Files are not read."""
-        return self._storage.find_skill(name).survey()
+        return self._find_skill(name).survey()
 
     def versions(self, name: str) -> tuple[Version, ...]:
         """Versions that can be served, ascending; a damaged one is reported to the log and passed over."""
@@ -120,32 +162,40 @@ class Store:
 
     def summaries(self, name: str) -> tuple[tuple[Summary, ...], tuple[Fault, ...]]:
         """What a listing needs of them, quick however many there are: manifests are read only where they are new."""
-        return index.summaries(self._storage.find_skill(name))
+        skill = self._find_skill(name)
+        found, faults = index.summaries(replace(skill, base=None))
+        if skill.base is None:
+            return found, faults
+        bundled, damaged = index.summaries(skill.base)
+        numbers = self.list_bundled(name)
+        added = [summary for summary in bundled if summary.number in numbers]
+        return tuple(sorted((*found, *added), key=lambda summary: summary.number)), faults + damaged
 
     def aliases(self, name: str) -> dict[str, int]:
         """Aliases that were set by hand; `latest` is derived and not among them."""
-        return {move.alias: move.number for move in self._storage.find_skill(name).aliases.read_intact()}
+        return {move.alias: move.number for move in self._find_skill(name).aliases.read_intact()}
 
     def list_protected(self, name: str) -> frozenset[str]:
         """Those of `aliases` that move to nothing worse."""
-        return frozenset(
-            move.alias for move in self._storage.find_skill(name).aliases.read_intact() if is_protected(move)
-        )
+        return frozenset(move.alias for move in self._find_skill(name).aliases.read_intact() if is_protected(move))
 
     def latest(self, name: str) -> int:
         """The highest number that is not deleted: derived, so it can never lag behind a publish."""
-        return self._storage.find_skill(name).latest()
+        return self._find_skill(name).latest()
 
     def log(self, name: str) -> tuple[AliasMove | Tombstone, ...]:
         """Every move of every alias and every deletion, oldest first; by revision where the clock was set back."""
-        skill = self._storage.find_skill(name)
+        skill = self._find_skill(name)
         return history.merge_events(skill.aliases.history(), skill.read_tombstones())
 
     def verify(self, ref: str | None = None) -> tuple[Fault, ...]:
         """Read and hash everything, or all of one version. Empty means that every byte is as published.
 
-        With an origin it is what that has which is read, all of it anew; and that this cache has nothing else.
+        With an origin its files are all read anew, and the cache must have no others. Bundled versions are read only where
+        `ref` means one.
         """
+        if ref is not None and self._bundled is not None and self._means_bundled(ref):
+            return verify.find_faults(self._bundled, ref)
         return verify.find_faults(self._storage, ref)
 
     # Adding.
@@ -154,6 +204,7 @@ class Store:
         """All or nothing: gate, blobs, manifest, and only then the record. Returns what `resolve` will return."""
         admission.admit(manifest, files, self._find_parent(manifest))
         data, published = _encode(manifest, files)
+        self._copy_bundled_parent(manifest)
         with self._write_version(published, data, files) as skill:
             return _add_to_index(skill, _take_number(skill, describe(data), None), published)
 
@@ -172,6 +223,7 @@ class Store:
         if {file: describe(content) for file, content in files.items()} != manifest.files:
             raise GateRefusal(manifest.name, ["its files are not those that its manifest was published with"])
         admission.admit(manifest, files, self._find_parent(manifest))
+        self._copy_bundled_parent(manifest)
         with self._write_version(manifest, data, files, kept) as skill:
             try:
                 return _add_to_index(skill, _take_number(skill, describe(data), original), manifest)
@@ -192,6 +244,7 @@ class Store:
 
     def add_signature(self, version: Version, envelope: bytes) -> None:
         """Keep an envelope beside the records of `version`, once. It is not verified here."""
+        self._check_own(version, f"{version.ref} is not signed")
         with self._storage.locks.hold_shared(f"{version.ref} is not signed"):
             self.signatures(version.name).add(version.digest, envelope)
 
@@ -202,7 +255,9 @@ class Store:
         forced: Regression. One whose last move cannot be read may be protected: only a forced move repairs it.
         """
         reference.check_alias(alias)
-        skill = self._storage.find_skill(name)
+        skill = self._find_skill(name)
+        if skill.is_in_base(number):
+            self._check_own(skill.load(number), f"{name}@{alias} is not moved")
         with self._storage.locks.hold_shared(f"{name}@{alias} is not moved"):
             return skill.aliases.move(
                 alias, regression.plan_move(alias, number, skill.load_live, force=force), why, repair=force
@@ -227,7 +282,8 @@ class Store:
         """Keep a version from being deleted for so long, or until the lease is released."""
         check_span("a lease", seconds, least=1)
         self._storage.check_deletable(f"{ref} is not leased")
-        self.resolve(ref)  # what is not there is refused before anything is written
+        found = self.resolve(ref)  # what is not there is refused before anything is written
+        self._check_own(found, f"{ref} is not leased")
         with self._storage.locks.hold_shared(f"{ref} is not leased"):
             return self._storage.leases.grant(self.resolve(ref), seconds, why, self._clock())
 
@@ -257,8 +313,10 @@ class Store:
         if not why.strip():
             raise StoreError(f"{ref} is not deleted: say why, for the log")
         self._storage.check_deletable(f"{ref} is not deleted")
-        skill = self._storage.find_skill(wanted.name)
-        skill.find_number(wanted.selector)
+        skill = self._find_skill(wanted.name)
+        number = skill.find_number(wanted.selector)
+        if skill.is_in_base(number):
+            self._check_own(skill.load(number), f"{ref} is not deleted")
         with self._storage.locks.hold_exclusive(f"{ref} is not deleted"):
             number, now = skill.find_number(wanted.selector), self._clock()
             if held := tuple(
@@ -302,10 +360,44 @@ class Store:
                 kept(file, len(content))
             self._storage.write_blob(data)
             self._storage.blobs.sync()
-            yield self._storage.refresh_skill(manifest.name)
+            yield self._add_bundled(self._storage.refresh_skill(manifest.name))
+
+    def _find_skill(self, name: str) -> SkillVersions:
+        """Its own and bundled versions; UnknownSkill where it never had any."""
+        skill = self._add_bundled(self._storage.refresh_skill(name))
+        if not skill.exists():
+            raise UnknownSkill(name, self.names(), self.where)
+        return skill
+
+    def _add_bundled(self, skill: SkillVersions) -> SkillVersions:
+        if self._bundled is None:
+            return skill
+        base = self._bundled.skill(skill.name)
+        return skill.add_base(base) if base.exists() else skill
+
+    def _means_bundled(self, ref: str) -> bool:
+        try:
+            return self.is_bundled(self.resolve(ref))
+        except CorruptStore:
+            return False  # `verify` reports it
+
+    def _check_own(self, version: Version, otherwise: str) -> None:
+        if self._bundled is not None and self.is_bundled(version):
+            remedy = f"`skills pull {version.ref} --from {self._bundled.where}` copies it into {self.where}"
+            raise BundledVersion(otherwise, f"{version.ref} comes with the project and is read-only; {remedy}")
+
+    def _copy_bundled_parent(self, manifest: Manifest) -> None:
+        """A controller's parent lies in the same store, so that the store stays whole without the bundled libraries."""
+        if manifest.task is None or self._bundled is None:
+            return
+        parent = self.parent(manifest)
+        if self.is_bundled(parent):
+            files = {file: self.read(parent, file) for file in parent.manifest.files}
+            taken = self._storage.skill(parent.name).list_all_numbers()
+            self.adopt(self.manifest_bytes(parent), files, None if parent.number in taken else parent)
 
     def _find_aliased(self, name: str, alias: str) -> SkillVersions:
-        skill = self._storage.find_skill(name)
+        skill = self._find_skill(name)
         if alias not in skill.aliases.list_names():
             raise UnknownAlias(alias, skill.aliases.list_names(), name)
         return skill
@@ -328,8 +420,9 @@ def _encode(manifest: Manifest, files: Mapping[str, bytes]) -> tuple[bytes, Mani
 def _take_number(skill: SkillVersions, manifest: Blob, original: Version | None) -> Record:
     """The number of `original`, or FileExistsError; without one, the next."""
     if original is None:
-        meant = (move.number for move in skill.aliases.read_intact())
-        return records.commit(skill.records, skill.create, skill.name, manifest, meant)
+        meant = [move.number for move in skill.aliases.read_intact()]
+        bundled = skill.base.list_all_numbers() if skill.base else ()
+        return records.commit(skill.records, skill.create, skill.name, manifest, (*meant, *bundled))
     return records.commit_at(skill.records, skill.create, skill.name, original.number, manifest, original.created)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 
 import hypothesis
 import pytest
@@ -12,6 +13,9 @@ from pretrain.characters.character import Character, load_character
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.library import MotionLibrary
 from pretrain.training_data import Material, load_material
+
+# A store under test has what the test publishes, in this process and in those that it starts.
+os.environ["REPERTOIRE_BUNDLED"] = "off"
 
 # Tests leave nothing in the tree: no database of examples.
 hypothesis.settings.register_profile("without_database", database=None)

@@ -130,8 +130,17 @@ def test_every_default_is_in_the_users_folders(installation: Installation) -> No
         "buckets": str(cache),
         "bucket": str(cache),
         "code": f"{installation.packages}/skills_store/places.py",
-        "served": bundled(installation),
+        "served": f"{data}/store",
     }
+
+
+def test_the_bundled_libraries_are_found_without_a_store(installation: Installation) -> None:
+    before = installation.files()
+    done = installation.run("skills_store", "ls", "--json")
+    assert done.returncode == 0, done.stderr
+    versions = {(row["ref"], row["source"]) for row in json.loads(done.stdout)["versions"]}
+    assert ("humanoid@2", "bundled") in versions
+    assert installation.files() == before
 
 
 def test_training_starts_and_commands_run_in_a_folder_that_one_may_not_write(installation: Installation) -> None:

@@ -65,11 +65,18 @@ def describe_rows(store: Store, summaries: Sequence[Summary]) -> list[dict[str, 
     names = {summary.name for summary in summaries}
     aliases = {name: list_aliases(store, name) for name in names}
     protected = {name: store.list_protected(name) for name in names}
+    bundled = {name: store.list_bundled(name) for name in names}
     rows = []
     for summary in summaries:
         own = aliases[summary.name].get(summary.number, ())
-        rows.append(describe_summary(summary, own, protected[summary.name]))
+        row = describe_summary(summary, own, protected[summary.name])
+        rows.append(row | {"source": name_source(summary.number in bundled[summary.name])})
     return rows
+
+
+def name_source(bundled: bool) -> str:
+    """`bundled` for a version that comes with the project, else `store`."""
+    return "bundled" if bundled else "store"
 
 
 def print_move(args: argparse.Namespace, version: Version, note: str = "") -> int:
@@ -80,7 +87,7 @@ def print_move(args: argparse.Namespace, version: Version, note: str = "") -> in
 
 
 def _format_listing(rows: Sequence[dict[str, Any]], metrics: Sequence[str]) -> str:
-    header = ("SKILL", "VERSION", "KIND", "ALIASES", "CREATED", "DIGEST", "SIZE", "LICENCE")
+    header = ("SKILL", "VERSION", "KIND", "ALIASES", "CREATED", "DIGEST", "SIZE", "SOURCE", "LICENCE")
     columns = (*header, *map(str.upper, metrics))
     return format_table(columns, [_format_row(row, metrics) for row in rows])
 
@@ -94,6 +101,7 @@ def _format_row(row: dict[str, Any], metrics: Sequence[str]) -> tuple[object, ..
         row["created"][:16].replace("T", " "),
         shorten_digest(row["digest"]),
         format_size(row["bytes"]),
+        row["source"],
         row["licence"],
         *(f"{row['metrics'][metric]:.4g}" for metric in metrics),
     )

@@ -16,4 +16,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(store: Store, args: argparse.Namespace) -> int:
-    return copy_and_print(args, open_store(args.origin), store)
+    return copy_and_print(args, open_store(args.origin, bundled=False), store)

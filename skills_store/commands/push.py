@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(store: Store, args: argparse.Namespace) -> int:
-    return copy_and_print(args, store, open_store(args.to))
+    return copy_and_print(args, store, open_store(args.to, bundled=False))
 
 
 def copy_and_print(args: argparse.Namespace, source: Store, target: Store) -> int:

@@ -17,4 +17,5 @@ def run(store: Store, args: argparse.Namespace) -> int:
     version = store.resolve(args.ref)
     aliases = output.list_aliases(store, version.name).get(version.number, ())
     shown = describe_version(version, aliases, store.list_protected(version.name))
+    shown["source"] = output.name_source(store.is_bundled(version))
     return output.print_result(args, format_page(shown), shown)

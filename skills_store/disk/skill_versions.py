@@ -1,10 +1,14 @@
-"""All versions of one skill. Reads records and manifests, and answers what a selector means; publishes nothing."""
+"""All versions of one skill. Reads records and manifests, and answers what a selector means; publishes nothing.
+
+The bundled versions of the same name may stand beside it, as `base`: they are read as if they were its own, unless it gave one
+of their numbers to other bytes. What writes, audits and sweeps has no base.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -37,6 +41,7 @@ class SkillVersions:
     directory: Path  # skills/<name>
     blobs: Blobs
     create: Create
+    base: SkillVersions | None = None
 
     @property
     def records(self) -> Path:
@@ -54,13 +59,29 @@ class SkillVersions:
         return tuple(sorted(records.list_numbers(self.records)[1]))
 
     def numbers(self) -> tuple[int, ...]:
-        """Those that are not deleted."""
+        """Those that are not deleted, ascending."""
         taken, deleted = records.list_numbers(self.records)
-        return tuple(number for number in taken if number not in deleted)
+        found = [number for number in taken if number not in deleted]
+        if self.base is not None:
+            found = sorted({*found, *self.base.numbers()}.difference(deleted))
+        return tuple(found)
 
     def exists(self) -> bool:
         """Whether it ever had a version."""
-        return records.has_records(self.records)
+        return records.has_records(self.records) or (self.base is not None and self.base.exists())
+
+    def add_base(self, base: SkillVersions) -> SkillVersions:
+        """These versions with those of `base` beside them; alone where a number of both means different bytes."""
+        for number in base.numbers():
+            if self.digest(number) not in (None, base.digest(number)):
+                return self
+        return replace(self, base=base)
+
+    def is_in_base(self, number: int) -> bool:
+        if self.base is None or not records.record_path(self.base.records, number).exists():
+            return False
+        own = (records.record_path(self.records, number), tombstones.path(self.records, number))
+        return not any(path.exists() for path in own)
 
     def latest(self) -> int:
         if not (numbers := self.numbers()):
@@ -78,7 +99,7 @@ class SkillVersions:
             return self._find_digest(selector)
         if tombstones.path(self.records, selector).exists():
             raise DeletedVersion(str(selector), self.list_choices(), self.name, self._describe_deletion(selector))
-        if not records.record_path(self.records, selector).exists():
+        if not records.record_path(self._locate(selector).records, selector).exists():
             raise UnknownVersion(str(selector), self.list_choices(), self.name)
         return selector
 
@@ -115,11 +136,12 @@ class SkillVersions:
                 logger.warning("%s", error)
 
     def read_record(self, number: int) -> Record:
-        return records.read(self.records, self.name, number)
+        return records.read(self._locate(number).records, self.name, number)
 
     def read_manifest(self, number: int) -> bytes:
         """As published, and not yet understood."""
-        return self.blobs.read(self.read_record(number).manifest, f"the manifest of {self.name}@{number}")
+        blob = self.read_record(number).manifest
+        return self._locate(number).blobs.read(blob, f"the manifest of {self.name}@{number}")
 
     def digest(self, number: int) -> str | None:
         """Of the manifest, as the record has it; None where that cannot be read."""
@@ -154,7 +176,7 @@ class SkillVersions:
         """By its number, deleted or not."""
         ref = f"{self.name}@{number}"
         record = self.read_record(number)
-        data = self.blobs.read(record.manifest, f"the manifest of {ref}")
+        data = self._locate(number).blobs.read(record.manifest, f"the manifest of {ref}")
         try:
             manifest = Manifest.model_validate_json(data)
         except ValidationError as error:  # the right bytes, so of a later program
@@ -162,6 +184,10 @@ class SkillVersions:
         if manifest.name != self.name:
             raise CorruptRecord(ref, f"its manifest is that of {manifest.name!r}")
         return Version(self.name, number, record.manifest.digest, record.created, manifest)
+
+    def _locate(self, number: int) -> SkillVersions:
+        """The versions that `number` is one of: these, or those of the base."""
+        return self.base if self.base is not None and self.is_in_base(number) else self
 
     def _find_digest(self, digest: str) -> int:
         # Ascending: a digest published twice keeps meaning its first number, until that one is deleted.

@@ -10,7 +10,7 @@
     |     `- DeletedVersion
     |- Refusal                                                              refusals.py   one thing, one reason
     |  |- NotAStore NotAnExport CheckpointRefusal UnusableKey
-    |  |  UntrustedVersion AppendOnlyStore UnreachableOrigin
+    |  |  UntrustedVersion BundledVersion AppendOnlyStore UnreachableOrigin
     |  |  FailedWrite UnconfirmedWrite
     |  `- CorruptStore                                                                    not what was published
     |     `- CorruptBlob CorruptRecord UnsupportedLayout UnsupportedSchema

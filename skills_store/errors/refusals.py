@@ -74,6 +74,13 @@ class UnconfirmedWrite(Refusal):
     template = "{0}, but the disk did not confirm it ({1}): look before you repeat it"
 
 
+class BundledVersion(Refusal):
+    """A version that comes with the project: it is read beside every store, and changed in none."""
+
+    code = "bundled_version"
+    template = "{0}: {1}"
+
+
 class AppendOnlyStore(Refusal):
     """A store in a bucket has no lock under which something could be taken away safely."""
 

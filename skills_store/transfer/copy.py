@@ -52,7 +52,8 @@ def _copy_version(version: Version, source: Store, target: Store, tally: Tally) 
 def _find_copy(each: Version, wanted: Version, source: Store, target: Store) -> Version | None:
     if each is not wanted:
         try:  # a controller is bound to its parent's digest, so any number will do
-            return target.parent(wanted.manifest)
+            found = target.parent(wanted.manifest)
+            return None if target.is_bundled(found) else found
         except UnknownParent:
             pass
     return target.find_same_number(each, source.where)

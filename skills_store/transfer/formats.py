@@ -52,6 +52,7 @@ def import_folder(store: Store, directory: Path) -> tuple[Version, bool]:
 
 def _find_imported(store: Store, manifest: bytes, where: str) -> Version | None:
     try:
-        return store.resolve(f"{parse_manifest(manifest, where).name}@{describe(manifest).digest}")
+        found = store.resolve(f"{parse_manifest(manifest, where).name}@{describe(manifest).digest}")
+        return None if store.is_bundled(found) else found
     except (UnknownSkill, UnknownVersion):
         return None

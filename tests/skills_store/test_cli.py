@@ -31,7 +31,7 @@ Capture = pytest.CaptureFixture[str]
 def test_ls_for_people(store: Store, capsys: Capture) -> None:
     assert main(["ls"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["SKILL", "VERSION", "KIND", "ALIASES", "CREATED", "DIGEST", "SIZE", "LICENCE"]
+    assert lines[0].split() == ["SKILL", "VERSION", "KIND", "ALIASES", "CREATED", "DIGEST", "SIZE", "SOURCE", "LICENCE"]
     assert [line.split()[:4] for line in lines[1:]] == [
         ["humanoid", "2", "skills", "latest"],
         ["humanoid", "1", "skills", "prod"],
