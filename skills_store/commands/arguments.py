@@ -36,3 +36,10 @@ def parse_words(text: str) -> str:
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"{text!r} is not in UTF-8; write it in that") from error
     return text
+
+
+def parse_word(text: str) -> str:
+    """To search for. Empty text would be found everywhere."""
+    if not text.strip():
+        raise InvalidArgument(f"{text!r} is no word to search for; write a part of a name, a task or a clip")
+    return text.strip()

@@ -13,6 +13,8 @@ from skills_store.catalog.text import escape, format_size, format_table, shorten
 from skills_store.store import Store
 from skills_store.version import Fault, Summary, Version
 
+MATCHES_SHOWN = 3  # of a search's word, in a row
+
 
 def encode_json(value: Any) -> str:
     return json.dumps(value, indent=2)  # ASCII: no encoding of a terminal or pipe can break it
@@ -89,7 +91,15 @@ def print_move(args: argparse.Namespace, version: Version, note: str = "") -> in
 def _format_listing(rows: Sequence[dict[str, Any]], metrics: Sequence[str]) -> str:
     header = ("SKILL", "VERSION", "KIND", "ALIASES", "CREATED", "DIGEST", "SIZE", "SOURCE", "LICENCE")
     columns = (*header, *map(str.upper, metrics))
-    return format_table(columns, [_format_row(row, metrics) for row in rows])
+    if not any(row.get("matches") for row in rows):
+        return format_table(columns, [_format_row(row, metrics) for row in rows])
+    cells = [(*_format_row(row, metrics), _format_matches(row["matches"])) for row in rows]
+    return format_table((*columns, "FOUND IN"), cells)
+
+
+def _format_matches(matches: Sequence[str]) -> str:
+    more = f" and {len(matches) - MATCHES_SHOWN} more" if len(matches) > MATCHES_SHOWN else ""
+    return ", ".join(matches[:MATCHES_SHOWN]) + more
 
 
 def _format_row(row: dict[str, Any], metrics: Sequence[str]) -> tuple[object, ...]:

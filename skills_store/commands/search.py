@@ -1,4 +1,4 @@
-"""`skills search`: versions by what they are and how they measured."""
+"""`skills search`: versions by a word, by what they are, and by how they measured."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import argparse
 
 from skills_store.catalog.search import Query, parse_condition, search
 from skills_store.commands import output
+from skills_store.commands.arguments import parse_word
 from skills_store.store import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("word", nargs="?", type=parse_word, metavar="WORD", help="part of a name, a task or a clip")
     parser.add_argument("--kind", choices=("skills", "controller"))
     parser.add_argument("--character", metavar="NAME")
     parser.add_argument("--task", metavar="NAME", help="of a controller")
@@ -20,8 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(store: Store, args: argparse.Namespace) -> int:
     conditions = tuple(map(parse_condition, args.where))
-    hits, faults = search(store, Query(args.kind, args.character, args.task, conditions))
+    query = Query(args.word, args.kind, args.character, args.task, conditions)
+    hits, faults = search(store, query)
     rows = output.describe_rows(store, [hit.summary for hit in hits])
-    rows = [row | {"metrics": hit.metrics} for row, hit in zip(rows, hits, strict=True)]
+    for row, hit in zip(rows, hits, strict=True):
+        row["metrics"] = hit.metrics
+        row["matches"] = list(hit.matches)
     metrics = list(dict.fromkeys(each.metric for each in conditions))
     return output.print_listing(args, rows, faults, "no version matches", metrics)

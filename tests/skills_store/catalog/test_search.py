@@ -56,6 +56,23 @@ def test_by_how_it_measured(store: Store, comparison: str, value: float) -> None
     assert wanted == [f"humanoid@{n}" for n in reversed(expected)]
 
 
+def test_a_word_is_found_in_names_tasks_and_clips(store: Store) -> None:
+    def matches(word: str) -> dict[str, tuple[str, ...]]:
+        return {hit.summary.ref: hit.matches for hit in search(store, Query(word))[0]}
+
+    assert matches("reach") == {"reach@1": ("name reach", "task reach")}
+    assert matches("oy") == {"toy@1": ("name toy",)}
+    assert set(matches("WALK")) == {"humanoid@4", "humanoid@3", "humanoid@2", "humanoid@1", "toy@1"}
+    assert matches("WALK")["toy@1"] == ("clip walk",)
+    assert matches("swim") == {}
+
+
+def test_a_word_and_options_hold_together(store: Store) -> None:
+    assert found(store, word="walk", character="toy") == ["toy@1"]
+    assert found(store, "survival>=0.95", word="human") == ["humanoid@3"]
+    assert found(store, word="reach", kind="skills") == []
+
+
 def test_all_conditions_hold_together(store: Store) -> None:
     assert found(store, "survival>=0.9", "coverage > 0.6", kind="skills") == ["humanoid@3"]
     assert found(store, "diversity.ratio<0.5") == ["humanoid@2"]
@@ -112,3 +129,18 @@ def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert "there are: coverage, diversity.ratio, survival" in capsys.readouterr().err
     assert main([*argv, "--where", "survival>2"]) == 0
     assert capsys.readouterr().err == "no version matches\n"
+
+
+def test_the_command_takes_a_word(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["--store", str(store.root), "search"]
+    assert main([*argv, "reach"]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.endswith("FOUND IN")
+    assert row.endswith("name reach, task reach")
+    assert main([*argv, "reach", "--json"]) == 0
+    [version] = json.loads(capsys.readouterr().out)["versions"]
+    assert (version["ref"], version["matches"]) == ("reach@1", ["name reach", "task reach"])
+    assert main([*argv, "swim"]) == 0
+    assert capsys.readouterr().err == "no version matches\n"
+    assert main([*argv, " "]) == 2
+    assert "is no word to search for" in capsys.readouterr().err
