@@ -1,8 +1,8 @@
 """`python -m skills_store`: list, copy, sign and delete versions, and move aliases.
 
-Exporters publish; this program does not.
-Exit status: 0 done, 1 `verify` found faults or no signature, 2 refused, 130 interrupted. Why is one line on stderr, or with
---json one object there: {"code": ..., "message": ...}.
+Exporters publish; this program does not. Exit status: 0 done, 1 `verify` found faults or no
+signature, 2 refused, 130 interrupted. Why is one line on stderr, or with --json one object there:
+{"code": ..., "message": ...}.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ class Parser(argparse.ArgumentParser):
 
 
 def make_parser() -> Parser:
-    # Here and not above: these imports take time, and an interrupt meanwhile is answered like any other.
+    # Here and not above: these imports take time, and an interrupt meanwhile is answered like any
+    # other.
     from skills_store.commands import arguments
     from skills_store.commands.registry import COMMANDS, load_command
 
-    # The common options are understood before and after the command; SUPPRESS keeps the latter from undoing the former.
+    # The common options are understood before and after the command; SUPPRESS keeps the latter from
+    # undoing the former.
     common = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument(
         "--store",
@@ -72,7 +74,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def program() -> int:
-    """`main` in a process of its own, which ends before there are cycles worth looking for: a fifth off a long `ls`."""
+    """`main` in a process of its own, which ends before there are cycles worth looking for: a fifth
+    off a long `ls`.
+    """
     gc.disable()
     if sys.stderr is None:  # 2>&-: else what is meant for it would be printed among the results
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -83,7 +87,9 @@ def program() -> int:
 
 def _run(argv: Sequence[str]) -> int:
     if sys.stdout is None:
-        raise StoreError("standard output is closed; nothing was done, since its result could not be shown")
+        raise StoreError(
+            "standard output is closed; nothing was done, since its result could not be shown"
+        )
     try:
         args = make_parser().parse_args(argv)
     finally:
@@ -98,7 +104,10 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _print_error(code: str, message: str, as_json: bool) -> None:
-    print(json.dumps({"code": code, "message": message}) if as_json else f"skills: {escape(message)}", file=sys.stderr)
+    print(
+        json.dumps({"code": code, "message": message}) if as_json else f"skills: {escape(message)}",
+        file=sys.stderr,
+    )
 
 
 def _discard_output() -> None:

@@ -1,4 +1,6 @@
-"""What a published version says of itself. Pydantic at the edge: an unknown field, shape or unit is refused here."""
+"""What a published version says of itself. Pydantic at the edge: an unknown field, shape or unit is
+refused here.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ class FrozenModel(BaseModel):
 
 
 class Slice(FrozenModel):
-    """A named part of a tensor's last axis, `[start, stop)`, with its unit and the frame it is given in."""
+    """A named part of a tensor's last axis, `[start, stop)`, with its unit and the frame it is
+    given in.
+    """
 
     name: str
     start: int = Field(ge=0)
@@ -51,19 +55,27 @@ class Tensor(FrozenModel):
         starts = [s.start for s in self.slices]
         if self.slices and (starts != edges[:-1] or edges[-1] != self.shape[-1]):
             raise ValueError(
-                f"slices of {self.name!r} must tile its last axis of {self.shape[-1]}, got {starts} to {edges[1:]}"
+                f"slices of {self.name!r} must tile its last axis of {self.shape[-1]}, "
+                f"got {starts} to {edges[1:]}"
             )
         return self
 
 
 def make_latent_tensor(dim: int) -> Tensor:
     """z (B, D), on the unit sphere of a space of the library's own."""
-    return Tensor(name="z", shape=("B", dim), slices=(Slice(name="z", start=0, stop=dim, unit="1", frame="latent"),))
+    return Tensor(
+        name="z",
+        shape=("B", dim),
+        slices=(Slice(name="z", start=0, stop=dim, unit="1", frame="latent"),),
+    )
 
 
 def make_target_tensor(joints: Sequence[str]) -> Tensor:
     """Joint position targets (B, J), a slice a joint."""
-    each = tuple(Slice(name=name, start=i, stop=i + 1, unit="rad", frame="joint") for i, name in enumerate(joints))
+    each = tuple(
+        Slice(name=name, start=i, stop=i + 1, unit="rad", frame="joint")
+        for i, name in enumerate(joints)
+    )
     return Tensor(name="targets", shape=("B", len(joints)), slices=each)
 
 
@@ -81,7 +93,8 @@ class Graph(FrozenModel):
 
 
 class Parity(FrozenModel):
-    """How far the graph was from the network it was made of, over `rows` rows at each of `batch_sizes`.
+    """How far the graph was from the network it was made of, over `rows` rows at each of
+    `batch_sizes`.
 
     No further than 1e-5, unless it is quantized: that it is, the gate sees.
     """
@@ -103,7 +116,9 @@ class Character(FrozenModel):
     )
     joints: tuple[str, ...]
     kp: tuple[float, ...] = Field(description="N m / rad")
-    kd: tuple[float, ...] = Field(description="N m s / rad, of the drive: it counts towards the limit")
+    kd: tuple[float, ...] = Field(
+        description="N m s / rad, of the drive: it counts towards the limit"
+    )
     damping: tuple[float, ...] = Field(description="N m s / rad, passive: it does not count")
     torque_limit: tuple[float, ...] = Field(description="N m")
     control_dt: float = Field(gt=0, description="s")
@@ -126,7 +141,9 @@ class Latent(FrozenModel):
 
 
 class Clip(FrozenModel):
-    """A motion that it was trained on, and how often it was drawn. The library's own licence follows from its clips'."""
+    """A motion that it was trained on, and how often it was drawn. The library's own licence
+    follows from its clips'.
+    """
 
     name: str
     digest: Digest
@@ -136,7 +153,9 @@ class Clip(FrozenModel):
 
 
 class Lineage(FrozenModel):
-    """Where it comes from: clips, configuration, code, packages, machine. `config` is the whole of what the run was told."""
+    """Where it comes from: clips, configuration, code, packages, machine. `config` is the whole of
+    what the run was told.
+    """
 
     clips: tuple[Clip, ...] = ()
     config: dict[str, Any]
@@ -171,10 +190,11 @@ class Blob(FrozenModel):
 
 
 class Manifest(FrozenModel):
-    """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller" (graph controller).
+    """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller"
+    (graph controller).
 
-    `observations` says whose the graphs take. In ours, `state` is raw and a window is W states; a peer's `state`
-    and `window` are features that its client computes, each with slices of its own.
+    `observations` says whose the graphs take. In ours, `state` is raw and a window is W states; a
+    peer's `state` and `window` are features that its client computes, each with slices of its own.
     """
 
     schema_version: Literal[2] = SCHEMA_VERSION
@@ -189,13 +209,17 @@ class Manifest(FrozenModel):
     card: dict[str, Any] = Field(default={}, description="The skill card: what it was measured by")
     lineage: Lineage
     licence: str
-    files: dict[str, Blob] = Field(default={}, description="By name; written by the store when it is published")
+    files: dict[str, Blob] = Field(
+        default={}, description="By name; written by the store when it is published"
+    )
 
     @model_validator(mode="after")
     def _check_graphs(self) -> Manifest:
         needed = {"skills": {"policy", "encoder"}, "controller": {"controller"}}[self.kind]
         if missing := needed - set(self.graphs):
-            raise ValueError(f"a manifest of kind {self.kind!r} lacks graphs: {', '.join(sorted(missing))}")
+            raise ValueError(
+                f"a manifest of kind {self.kind!r} lacks graphs: {', '.join(sorted(missing))}"
+            )
         if self.kind == "controller" and self.task is None:
             raise ValueError("a controller's manifest needs `task`")
         return self

@@ -19,17 +19,22 @@ from skills_store.errors import InvalidStore, StoreError
 from skills_store.store import Store, default_root
 
 REMOTE = "://"
-MISTYPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")  # s3:/bucket, S3:bucket: never to become a folder of that name
+# s3:/bucket, S3:bucket: never to become a folder of that name.
+MISTYPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def open_store(where: str | Path | None = None, *, bundled: bool = True) -> Store:
-    """The store at `where`, or the user's own. `bundled`: with the libraries that come with the project beside it."""
+    """The store at `where`, or the user's own. `bundled`: with the libraries that come with the
+    project beside it.
+    """
     text = str(where or os.environ.get("REPERTOIRE_STORE") or default_root())
     beside = places.bundled() if bundled else None
     if REMOTE in text:
         return _open_remote(text, beside)
     if MISTYPED.match(text):
-        raise InvalidStore(f"{text!r} is no store; write s3://bucket/prefix, gs://... or az://..., or ./{text}")
+        raise InvalidStore(
+            f"{text!r} is no store; write s3://bucket/prefix, gs://... or az://..., or ./{text}"
+        )
     if beside is not None and Path(text).resolve() == beside.resolve():
         beside = None
     return Store(text, bundled=beside)
@@ -39,7 +44,9 @@ def _open_remote(url: str, bundled: Path | None) -> Store:
     try:
         from skills_store.remote.bucket import SCHEMES, open_bucket
     except ImportError as error:
-        raise StoreError(f"{url} needs the obstore package (repertoire[remote]): {error}") from error
+        raise StoreError(
+            f"{url} needs the obstore package (repertoire[remote]): {error}"
+        ) from error
     if not url.startswith(SCHEMES):
         schemes = ", ".join(SCHEMES)
         raise InvalidStore(f"{url} is no store; write a folder, or one of {schemes} and a bucket")

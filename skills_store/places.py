@@ -2,7 +2,7 @@
 
     what                    variable           in a source checkout   installed from a wheel
     store                   REPERTOIRE_STORE   skills_store/data      DATA/store
-    bundled libraries       REPERTOIRE_BUNDLED skills_store/bundled   with the packages; on (default) or off
+    bundled libraries       REPERTOIRE_BUNDLED skills_store/bundled   with the packages (on or off)
     training runs           REPERTOIRE_RUNS    runs                   DATA/runs
     skill cards, pictures   REPERTOIRE_CARDS   cards                  DATA/cards
     keys of the service     REPERTOIRE_KEYS    keys.json              DATA/keys.json
@@ -10,8 +10,8 @@
     servers to compare with REPERTOIRE_CACHE   .cache/peers           CACHE/peers
     caches of buckets       REPERTOIRE_CACHE   CACHE                  CACHE
 
-DATA and CACHE are the user's folders as the system has them; on Linux ~/.local/share/repertoire and ~/.cache/repertoire.
-REPERTOIRE_CACHE takes the place of CACHE and of .cache.
+DATA and CACHE are the user's folders as the system has them; on Linux ~/.local/share/repertoire and
+~/.cache/repertoire. REPERTOIRE_CACHE takes the place of CACHE and of .cache.
 """
 
 from __future__ import annotations
@@ -63,13 +63,18 @@ def peers() -> Path:
 
 def buckets() -> Path:
     """The user's own cache in a checkout, too: every checkout shares it."""
-    return _read_variable("REPERTOIRE_CACHE") or _user_folder("REPERTOIRE_CACHE", platformdirs.user_cache_path)
+    return _read_variable("REPERTOIRE_CACHE") or _user_folder(
+        "REPERTOIRE_CACHE", platformdirs.user_cache_path
+    )
 
 
 def checkout() -> Path | None:
     """The source checkout that this code stands in; None where it was installed from a wheel."""
     project = ROOT / "pyproject.toml"
-    if not project.is_file() or f'name = "{APP}"' not in project.read_text(encoding="utf-8").splitlines():
+    if (
+        not project.is_file()
+        or f'name = "{APP}"' not in project.read_text(encoding="utf-8").splitlines()
+    ):
         return None
     return ROOT
 
@@ -88,13 +93,15 @@ def _cache_path() -> Path:
 
 
 def _read_variable(variable: str) -> Path | None:
-    """The folder that an environment variable names; an empty variable is as one that is not set."""
+    """The folder that an environment variable names; an empty variable counts as unset."""
     text = os.environ.get(variable)
     return Path(text) if text else None
 
 
 def _user_folder(variable: str, folder: Callable[..., Path]) -> Path:
-    """Our part of the user's `folder`. NoHomeFolder where the system knows no home folder, as of a container's bare number."""
+    """Our part of the user's `folder`. NoHomeFolder where the system knows no home folder, as of a
+    container's bare number.
+    """
     try:
         return folder(APP, appauthor=False)
     except RuntimeError as error:

@@ -1,6 +1,8 @@
-"""Reading a store: what a reference means, what there is, and the bytes of it. Takes no lock and writes nothing.
+"""Reading a store: what a reference means, what there is, and the bytes of it. Takes no lock and
+writes nothing.
 
-A store may therefore be mounted read-only. With `bundled`, the versions of that folder are read as if they were in here.
+A store may therefore be mounted read-only. With `bundled`, the versions of that folder are read as
+if they were in here.
 """
 
 from __future__ import annotations
@@ -14,12 +16,18 @@ from pathlib import Path
 
 from skills_store import reference, verify
 from skills_store.disk import history, index
-from skills_store.disk.aliases import AliasMove, is_protected
+from skills_store.disk.alias_move import AliasMove, is_protected
 from skills_store.disk.leases import Lease
 from skills_store.disk.signatures import Signatures
 from skills_store.disk.skill_versions import SkillVersions
 from skills_store.disk.tombstones import Tombstone
-from skills_store.errors import CorruptStore, UnknownFile, UnknownParent, UnknownSkill, UnknownVersion
+from skills_store.errors import (
+    CorruptStore,
+    UnknownFile,
+    UnknownParent,
+    UnknownSkill,
+    UnknownVersion,
+)
 from skills_store.manifest import Manifest
 from skills_store.remote.origin import Origin
 from skills_store.storage import open_storage
@@ -50,13 +58,16 @@ class StoreReader:
         self.where = self._storage.where
 
     def resolve(self, ref: str) -> Version:
-        """The version that `name`, `name@latest`, `name@7`, `name@prod` or `name@sha256:...` means now."""
+        """The version that `name`, `name@latest`, `name@7`, `name@prod` or `name@sha256:...` means
+        now.
+        """
         wanted = reference.parse(ref)
         skill = self._find_skill(wanted.name)
         try:
             return skill.select(wanted.selector)
         except UnknownVersion:
-            # A digest means the same bytes everywhere, also where the store's own numbers hide the bundled ones.
+            # A digest means the same bytes everywhere, also where the store's own numbers hide the
+            # bundled ones.
             if wanted.is_digest and self._bundled is not None:
                 with suppress(UnknownVersion):
                     return self._bundled.skill(wanted.name).select(wanted.selector)
@@ -77,10 +88,12 @@ class StoreReader:
 
     def signatures(self, name: str) -> Signatures:
         """The signed envelopes of versions of `name`: beside its records, and in no digest."""
-        return Signatures(self._storage.refresh_skill(name).directory / "signatures", self._storage.create)
+        return Signatures(
+            self._storage.refresh_skill(name).directory / "signatures", self._storage.create
+        )
 
     def parent(self, manifest: Manifest) -> Version:
-        """The version whose digest a controller is bound to, whatever number it has in this store."""
+        """The version whose digest a controller is bound to, under any number."""
         if manifest.task is None:
             raise UnknownParent(manifest.name, (), "a manifest without a task")
         bound = manifest.task.parent
@@ -103,7 +116,9 @@ class StoreReader:
         return frozenset(number for number in numbers if skill.is_in_base(number))
 
     def is_bundled(self, version: Version | Summary) -> bool:
-        """Whether this version comes with the project, so it cannot be changed, and is not in the store itself."""
+        """Whether this version comes with the project, so it cannot be changed, and is not in the
+        store itself.
+        """
         if self._bundled is None:
             return False
         own = self._storage.skill(version.name)
@@ -111,18 +126,24 @@ class StoreReader:
         return bundled.digest(version.number) == version.digest != own.digest(version.number)
 
     def survey(self, name: str) -> Survey:
-        """Every version, ascending, and what is wrong with those that cannot be served. Files are not read."""
+        """Every version, ascending, and what is wrong with those that cannot be served. Files are
+        not read.
+        """
         return self._find_skill(name).survey()
 
     def versions(self, name: str) -> tuple[Version, ...]:
-        """Versions that can be served, ascending; a damaged one is reported to the log and passed over."""
+        """Versions that can be served, ascending; a damaged one is reported to the log and passed
+        over.
+        """
         survey = self.survey(name)
         for found in survey.faults:
             logger.warning("%s", found.message)
         return survey.versions
 
     def summaries(self, name: str) -> tuple[tuple[Summary, ...], tuple[Fault, ...]]:
-        """What a listing needs of them, quick however many there are: manifests are read only where they are new."""
+        """What a listing needs of them, quick however many there are: manifests are read only where
+        they are new.
+        """
         skill = self._find_skill(name)
         found, faults = index.summaries(replace(skill, base=None))
         if skill.base is None:
@@ -138,22 +159,29 @@ class StoreReader:
 
     def list_protected(self, name: str) -> frozenset[str]:
         """Those of `aliases` that move to nothing worse."""
-        return frozenset(move.alias for move in self._find_skill(name).aliases.read_intact() if is_protected(move))
+        return frozenset(
+            move.alias
+            for move in self._find_skill(name).aliases.read_intact()
+            if is_protected(move)
+        )
 
     def latest(self, name: str) -> int:
         """The highest number that is not deleted: derived, so it can never lag behind a publish."""
         return self._find_skill(name).latest()
 
     def log(self, name: str) -> tuple[AliasMove | Tombstone, ...]:
-        """Every move of every alias and every deletion, oldest first; by revision where the clock was set back."""
+        """Every move of every alias and every deletion, oldest first; by revision where the clock
+        was set back.
+        """
         skill = self._find_skill(name)
         return history.merge_events(skill.aliases.history(), skill.read_tombstones())
 
     def verify(self, ref: str | None = None) -> tuple[Fault, ...]:
-        """Read and hash everything, or all of one version. Empty means that every byte is as published.
+        """Read and hash everything, or all of one version. Empty means that every byte is as
+        published.
 
-        With an origin its files are all read anew, and the cache must have no others. Bundled versions are read only where
-        `ref` means one.
+        With an origin its files are all read anew, and the cache must have no others. Bundled
+        versions are read only where `ref` means one.
         """
         if ref is not None and self._bundled is not None and self._means_bundled(ref):
             return verify.find_faults(self._bundled, ref)
@@ -163,7 +191,10 @@ class StoreReader:
         """Those that have not run out, by the time they end."""
         now = self._clock()
         return tuple(
-            sorted((x for x in self._storage.leases.read_all() if x.until > now), key=lambda lease: lease.until)
+            sorted(
+                (x for x in self._storage.leases.read_all() if x.until > now),
+                key=lambda lease: lease.until,
+            )
         )
 
     # Deleting.

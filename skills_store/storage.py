@@ -1,4 +1,6 @@
-"""Where the parts of a store lie, and how each is reached: its skills, blobs, locks and leases, here or behind a cache."""
+"""Where the parts of a store lie, and how each is reached: its skills, blobs, locks and leases,
+here or behind a cache.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Storage:
     locks: Locks
 
     def skill(self, name: str) -> SkillVersions:
-        return SkillVersions(name, self.root / "skills" / reference.check_name(name), self.blobs, self.create)
+        return SkillVersions(
+            name, self.root / "skills" / reference.check_name(name), self.blobs, self.create
+        )
 
     def refresh_skill(self, name: str) -> SkillVersions:
         """With all that the origin has of it by now."""
@@ -53,7 +57,9 @@ class Storage:
         return skill
 
     def list_skills(self, *, lost: bool = False) -> list[SkillVersions]:
-        """Of every skill that ever had a version; `lost`: also of one that has not a record left, if it had any."""
+        """Of every skill that ever had a version; `lost`: also of one that has not a record left,
+        if it had any.
+        """
         skills = self.root / "skills"
         self._refresh("skills/", skills)
         try:
@@ -71,7 +77,9 @@ class Storage:
 
     @contextmanager
     def open_uncached(self) -> Iterator[Storage]:
-        """Behind an empty cache, so that all there is comes from the origin, or UnreachableOrigin; without one, these."""
+        """Behind an empty cache, so that all there is comes from the origin, or UnreachableOrigin;
+        without one, these.
+        """
         if self.mirror is None:
             yield self
             return
@@ -83,9 +91,15 @@ class Storage:
             yield fresh
 
     def list_sweepable(self) -> list[SkillVersions]:
-        """Of every skill, also one that has not a record left. A folder that is none is refused: it may be a backup."""
+        """Of every skill, also one that has not a record left. A folder that is none is refused: it
+        may be a backup.
+        """
         skills = self.root / "skills"
-        odd = [path for path in sorted(skills.glob("*")) if not reference.is_name(path.name) and path.is_dir()]
+        odd = [
+            path
+            for path in sorted(skills.glob("*"))
+            if not reference.is_name(path.name) and path.is_dir()
+        ]
         if odd:
             raise UnsafeSweep(f"{odd[0]} is no skill's folder")
         return self.list_skills(lost=True)
@@ -108,7 +122,8 @@ class Storage:
 
 
 def open_storage(root: Path, origin: Origin | None) -> Storage:
-    where, staging = origin.url if origin else str(root), root / "staging"
+    where = origin.url if origin else str(root)
+    staging = root / "staging"
     store_folder.check(root)
     layout.check_readable(root, where)
     mirror = Mirror(origin, root, staging) if origin else None

@@ -1,4 +1,6 @@
-"""Whether a store, or one version of it, still is as it was published: read anew, and from the origin if there is one."""
+"""Whether a store, or one version of it, still is as it was published: read anew, and from the
+origin if there is one.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,15 @@ from skills_store.version import Fault, make_fault
 
 
 def find_faults(at: Storage, ref: str | None) -> tuple[Fault, ...]:
-    """Each once. NotAStore where nothing was ever published, UnreachableOrigin where an origin does not answer all of it."""
+    """Each once. NotAStore where nothing was ever published, UnreachableOrigin where an origin does
+    not answer all of it.
+    """
     with at.open_uncached() as fresh:
         if not store_folder.is_store(fresh.root):
             raise NotAStore(at.where, "nothing was ever published there")
-        return tuple(dict.fromkeys(_check_all(at, fresh) if ref is None else _check_version(fresh, ref)))
+        return tuple(
+            dict.fromkeys(_check_all(at, fresh) if ref is None else _check_version(fresh, ref))
+        )
 
 
 def _check_all(at: Storage, fresh: Storage) -> Iterator[Fault]:

@@ -1,4 +1,6 @@
-"""What may be published: names that are safe, graphs and files that match, promises that hold, graphs that pass the gate."""
+"""What may be published: names that are safe, graphs and files that match, promises that hold,
+graphs that pass the gate.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,18 @@ from skills_store.manifest import Graph, Manifest
 
 
 def admit(manifest: Manifest, files: Mapping[str, bytes], parent: Manifest | None) -> None:
-    """Refused with every reason, or fit to be a version. `parent` is the library that a controller is bound to."""
+    """Refused with every reason, or fit to be a version. `parent` is the library that a controller
+    is bound to.
+    """
     reference.check_name(manifest.name)
     reference.check_files(files)
     graphs = {graph.file: graph for graph in manifest.graphs.values()}
     reasons = [f"graph file {file} is missing" for file in graphs if file not in files]
-    reasons += [f"{file} belongs to no graph" for file in files if file.endswith(".onnx") and file not in graphs]
+    reasons += [
+        f"{file} belongs to no graph"
+        for file in files
+        if file.endswith(".onnx") and file not in graphs
+    ]
     reasons += contract.find_breaches(manifest, parent)
     if reasons:
         raise GateRefusal(manifest.name, reasons)
@@ -35,26 +43,34 @@ def _load_gate() -> Callable[[str, bytes, Graph], None]:
     try:
         from skills_store.admission.gate import admit
     except ImportError as error:
-        raise StoreError(f"publishing needs the onnx package (repertoire[store]): {error}") from error
+        raise StoreError(
+            f"publishing needs the onnx package (repertoire[store]): {error}"
+        ) from error
     return admit
 
 
 def encode_canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
-    """One manifest, one digest: sorted keys, no spaces, no NaN. And what a reader will make of it."""
+    """One manifest, one digest: sorted keys, no spaces, no NaN; and what a reader makes of it."""
     try:
         plain = manifest.model_dump(mode="json")
         _refuse_huge(plain)
-        data = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+        data = json.dumps(
+            plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        ).encode()
         return data, Manifest.model_validate_json(data)
     except (ValidationError, PydanticSerializationError, ValueError) as error:
-        raise GateRefusal(manifest.name, [f"its manifest is not plain JSON: {' '.join(str(error).split())}"]) from error
+        raise GateRefusal(
+            manifest.name, [f"its manifest is not plain JSON: {' '.join(str(error).split())}"]
+        ) from error
 
 
 def _refuse_huge(value: object) -> None:
     """ValueError for an integer that most readers of JSON cannot hold."""
     if isinstance(value, int) and abs(value) >= 2**63:
         raise ValueError(f"an integer of {len(str(abs(value)))} digits")
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for inner in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
         _refuse_huge(inner)
 
 
@@ -62,16 +78,19 @@ def parse_foreign(data: bytes) -> Manifest:
     """A manifest from elsewhere, whose bytes stay as they are."""
     try:
         manifest = Manifest.model_validate_json(data)
-        encode_canonical(manifest)  # refuses what cannot be written as plain JSON: NaN, and numbers out of range
+        # Refuses what cannot be written as plain JSON: NaN, and numbers out of range.
+        encode_canonical(manifest)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the whole"
         raise GateRefusal(
-            "a manifest from elsewhere", [f"{error.error_count()} faults, the first in {where}: {first['msg']}"]
+            "a manifest from elsewhere",
+            [f"{error.error_count()} faults, the first in {where}: {first['msg']}"],
         ) from error
     if odd := list(_find_coerced(json.loads(data), manifest.model_dump(mode="json"))):
         raise GateRefusal(
-            "a manifest from elsewhere", [f"{where} is {value!r}, not a number" for where, value in odd[:8]]
+            "a manifest from elsewhere",
+            [f"{where} is {value!r}, not a number" for where, value in odd[:8]],
         )
     return manifest
 
@@ -84,5 +103,9 @@ def _find_coerced(given: Any, read: Any, where: str = "") -> Iterator[tuple[str,
     elif isinstance(given, list) and isinstance(read, list):
         for i, (one, other) in enumerate(zip(given, read, strict=False)):
             yield from _find_coerced(one, other, f"{where}.{i}")
-    elif isinstance(read, int | float) and not isinstance(read, bool) and isinstance(given, str | bool):
+    elif (
+        isinstance(read, int | float)
+        and not isinstance(read, bool)
+        and isinstance(given, str | bool)
+    ):
         yield where, given

@@ -1,4 +1,6 @@
-"""What an alias that others rely on, a protected one, may move to: a version that is measured, and no worse."""
+"""What an alias that others rely on, a protected one, may move to: a version that is measured, and
+no worse.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from skills_store.disk.aliases import AliasMove, Decision, MoveTarget, is_protected
+from skills_store.disk.alias_move import AliasMove, Decision, MoveTarget, is_protected
 from skills_store.errors import Regression
 from skills_store.manifest import Manifest
 from skills_store.version import Version
@@ -24,7 +26,8 @@ def find_regressions(target: Manifest, current: Manifest) -> tuple[str, ...]:
         return (f"kind, for it is of kind {target.kind!r} and not {current.kind!r}",)
     found = []
     for name in MEASURES[current.kind]:
-        before, after = _read_number(current.card, name), _read_number(target.card, name)
+        before = _read_number(current.card, name)
+        after = _read_number(target.card, name)
         if before is None:
             continue
         if after is None:
@@ -44,10 +47,14 @@ def _read_number(card: Mapping[str, Any], name: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def plan_move(alias: str, number: int, version: Callable[[int], Version], *, force: bool) -> Decision:
-    """A move of `alias` to `number`; Regression where it is protected and would lose by that, unless forced.
+def plan_move(
+    alias: str, number: int, version: Callable[[int], Version], *, force: bool
+) -> Decision:
+    """A move of `alias` to `number`; Regression where it is protected and would lose by that,
+    unless forced.
 
-    The comparison is with the very move that this one follows, so that of two at once the second is compared with the first.
+    The comparison is with the very move that this one follows, so that of two at once the second is
+    compared with the first.
     """
 
     def decide(last: AliasMove | None) -> MoveTarget:

@@ -1,4 +1,6 @@
-"""What sets two versions apart, leaf by leaf of their manifests: their graphs, their body, their card, their lineage."""
+"""What sets two versions apart, leaf by leaf of their manifests: their graphs, their body, their
+card, their lineage.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ class Change:
 
 def compare(a: Version, b: Version) -> dict[str, tuple[Change, ...]]:
     """From `a` to `b`, by section; a section that is the same in both is left out."""
-    before, after = _split_sections(a.manifest), _split_sections(b.manifest)
+    before = _split_sections(a.manifest)
+    after = _split_sections(b.manifest)
     found = {name: list_changes(before[name], after[name]) for name in before}
     return {name: each for name, each in found.items() if each}
 
@@ -46,9 +49,15 @@ def _split_sections(manifest: Manifest) -> dict[str, dict[str, Any]]:
     plain = manifest.model_dump(mode="json")
     lineage = plain.pop("lineage")
     # A clip or a file is one thing that came or went, not the four facts about it.
-    whole = {"clips": {clip.pop("name"): clip for clip in lineage.pop("clips")}, "files": plain.pop("files")}
+    whole = {
+        "clips": {clip.pop("name"): clip for clip in lineage.pop("clips")},
+        "files": plain.pop("files"),
+    }
     config = lineage.pop("config")
-    parts = {name: plain.pop(name) or {} for name in ("graphs", "latent", "action", "character", "task", "card")}
+    parts = {
+        name: plain.pop(name) or {}
+        for name in ("graphs", "latent", "action", "character", "task", "card")
+    }
     facts = {"version": plain, **parts, "config": config, "lineage": lineage}
     return {name: flatten(tree) for name, tree in facts.items()} | whole
 
@@ -61,7 +70,11 @@ def _difference(before: Any, after: Any) -> float | None:
             return after - before
         case list(), list() if len(before) == len(after):
             steps = [_difference(x, y) for x, y in zip(before, after, strict=True)]
-            return max((abs(step) for step in steps if step is not None), default=None) if None not in steps else None
+            return (
+                max((abs(step) for step in steps if step is not None), default=None)
+                if None not in steps
+                else None
+            )
         case {"size": int(x)}, {"size": int(y)}:
             return y - x
     return None

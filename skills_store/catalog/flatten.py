@@ -1,4 +1,6 @@
-"""A tree of plain values as dotted keys, so that trees can be compared and asked about leaf by leaf."""
+"""A tree of plain values as dotted keys, so that trees can be compared and asked about leaf by
+leaf.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from typing import Any
 
 
 def flatten(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """{"a": {"b": 1}} -> {"a.b": 1}. A list of named things is taken as a mapping by name, any other list as a leaf."""
+    """{"a": {"b": 1}} -> {"a.b": 1}. A list of named things is taken as a mapping by name, any
+    other list as a leaf.
+    """
     return dict(_walk("", tree))
 
 
@@ -27,10 +31,18 @@ def _walk(prefix: str, tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _branch(value: Any) -> Mapping[str, Any] | None:
     if isinstance(value, Mapping):
         return value
-    if isinstance(value, list) and value and all(isinstance(item, Mapping) and "name" in item for item in value):
-        return {item["name"]: {key: part for key, part in item.items() if key != "name"} for item in value}
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(item, Mapping) and "name" in item for item in value)
+    ):
+        return {item["name"]: _drop_name(item) for item in value}
     return None
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _drop_name(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: part for key, part in item.items() if key != "name"}

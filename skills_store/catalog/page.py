@@ -1,4 +1,6 @@
-"""A version as plain values for programs and as a page for people: `show`, and the README of an export."""
+"""A version as plain values for programs and as a page for people: `show`, and the README of an
+export.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,12 @@ from skills_store.catalog.value import format_value
 from skills_store.version import Summary, Version, summarize
 
 
-def describe_summary(summary: Summary, aliases: Sequence[str], protected: Collection[str] = ()) -> dict[str, Any]:
-    """A row of `ls --json`: `aliases` mean this version now, `protected` are its skill's protected ones."""
+def describe_summary(
+    summary: Summary, aliases: Sequence[str], protected: Collection[str] = ()
+) -> dict[str, Any]:
+    """A row of `ls --json`: `aliases` mean this version now, `protected` are its skill's protected
+    ones.
+    """
     return {
         "ref": summary.ref,
         "name": summary.name,
@@ -28,7 +34,9 @@ def describe_summary(summary: Summary, aliases: Sequence[str], protected: Collec
     }
 
 
-def describe_version(version: Version, aliases: Sequence[str] = (), protected: Collection[str] = ()) -> dict[str, Any]:
+def describe_version(
+    version: Version, aliases: Sequence[str] = (), protected: Collection[str] = ()
+) -> dict[str, Any]:
     """`show --json`: the manifest without the body's geometry, which is too long for a terminal."""
     geometry = {"character": {"skeleton", "mjcf"}}
     manifest = version.manifest.model_dump(mode="json", exclude=geometry)
@@ -37,11 +45,16 @@ def describe_version(version: Version, aliases: Sequence[str] = (), protected: C
 
 
 def format_page(shown: dict[str, Any]) -> str:
-    """The facts first, then graphs, files, card and lineage, from what `describe_version` returns."""
+    """Facts, graphs, files, card and lineage, from what `describe_version` returns."""
     graphs = [f"  {name}: {_format_signature(graph)}" for name, graph in shown["graphs"].items()]
     files = [_format_file(file, blob) for file, blob in shown["files"].items()]
     card = _format_tree(shown["card"]) or ["  -"]
-    sections = {"graphs": graphs, "files": files, "card": card, "lineage": _format_lineage(shown["lineage"])}
+    sections = {
+        "graphs": graphs,
+        "files": files,
+        "card": card,
+        "lineage": _format_lineage(shown["lineage"]),
+    }
     lines = _format_facts(shown)
     for title, body in sections.items():
         lines += ["", title, *body]
@@ -85,7 +98,9 @@ def _format_file(file: str, blob: dict[str, Any]) -> str:
 
 def _format_aliases(shown: dict[str, Any]) -> str:
     protected = shown["protected"]
-    return ", ".join(f"{each} (protected)" if each in protected else each for each in shown["aliases"])
+    return ", ".join(
+        f"{each} (protected)" if each in protected else each for each in shown["aliases"]
+    )
 
 
 def _format_character(character: dict[str, Any]) -> str:
@@ -100,7 +115,9 @@ def _format_signature(graph: dict[str, Any]) -> str:
 
 
 def _format_tensors(tensors: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{tensor['name']}({', '.join(map(str, tensor['shape']))})" for tensor in tensors)
+    return ", ".join(
+        f"{tensor['name']}({', '.join(map(str, tensor['shape']))})" for tensor in tensors
+    )
 
 
 def _format_tree(values: dict[str, Any], depth: int = 1) -> list[str]:

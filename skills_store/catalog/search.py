@@ -1,4 +1,6 @@
-"""Versions by what they are and how they measured: `survival>=0.9`. A metric is a number of the card, by its dotted key."""
+"""Versions by what they are and how they measured: `survival>=0.9`. A metric is a number of the
+card, by its dotted key.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from skills_store.catalog.flatten import flatten_numbers
-from skills_store.errors import InvalidCondition, StoreError, Unknown, UnknownCharacter, UnknownMetric, UnknownTask
+from skills_store.errors import (
+    InvalidCondition,
+    StoreError,
+    Unknown,
+    UnknownCharacter,
+    UnknownMetric,
+    UnknownTask,
+)
 from skills_store.manifest import Manifest
 from skills_store.store import Store
 from skills_store.version import Fault, Summary, make_fault
@@ -68,11 +77,15 @@ def parse_condition(text: str) -> Condition:
         return Condition(metric, comparison, float(value))
     except ValueError as error:
         comparisons = " ".join(COMPARE)
-        raise InvalidCondition(f"{text!r} compares nothing; write survival>=0.9, with one of {comparisons}") from error
+        raise InvalidCondition(
+            f"{text!r} compares nothing; write survival>=0.9, with one of {comparisons}"
+        ) from error
 
 
 def search(store: Store, query: Query) -> tuple[tuple[SearchResult, ...], tuple[Fault, ...]]:
-    """Newest first within each skill, and what could not be read. A name that no version has is refused."""
+    """Newest first within each skill, and what could not be read. A name that no version has is
+    refused.
+    """
     summaries, faults = _list_summaries(store)
     where = str(store.root)
     _check_known(query.character, [s.character for s in summaries], UnknownCharacter, where)
@@ -99,7 +112,9 @@ def _has_properties(summary: Summary, query: Query) -> bool:
     return all(a is None or a == f for a, f in zip(asked, found, strict=True))
 
 
-def _read_manifests(store: Store, summaries: Sequence[Summary], query: Query) -> tuple[list[Candidate], list[Fault]]:
+def _read_manifests(
+    store: Store, summaries: Sequence[Summary], query: Query
+) -> tuple[list[Candidate], list[Fault]]:
     """The index has neither cards nor clips: manifests are read only for a query about these."""
     if query.word is None and not query.where:
         return [Candidate(summary, None) for summary in summaries], []
@@ -113,7 +128,9 @@ def _read_manifests(store: Store, summaries: Sequence[Summary], query: Query) ->
     return candidates, faults
 
 
-def _find_word(candidates: Iterable[Candidate], word: str | None) -> list[tuple[Candidate, tuple[str, ...]]]:
+def _find_word(
+    candidates: Iterable[Candidate], word: str | None
+) -> list[tuple[Candidate, tuple[str, ...]]]:
     """Those that contain `word`, and where. All, where no word is asked for."""
     if word is None:
         return [(candidate, ()) for candidate in candidates]
@@ -138,8 +155,11 @@ def _check_conditions(
     found: Sequence[tuple[Candidate, tuple[str, ...]]], where: Sequence[Condition], store: str
 ) -> Iterator[SearchResult]:
     """Those whose cards meet every condition. UnknownMetric for a figure that none of them has."""
-    cards = [flatten_numbers(candidate.manifest.card) if candidate.manifest else {} for candidate, _ in found]
-    exist = {metric for card in cards for metric in card}
+    cards = [
+        flatten_numbers(candidate.manifest.card) if candidate.manifest else {}
+        for candidate, _ in found
+    ]
+    exist = set[str]().union(*cards)
     for condition in where if found else ():
         _check_known(condition.metric, exist, UnknownMetric, store)
     for (candidate, matches), card in zip(found, cards, strict=True):

@@ -12,7 +12,7 @@ def escape(text: str) -> str:
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Columns as wide as their widest cell, two spaces apart."""
-    escaped = [[escape(str(cell)) for cell in row] for row in rows]
+    escaped = [list(map(escape, map(str, row))) for row in rows]
     cells = [list(header), *escaped]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join(_align(row, widths) for row in cells)

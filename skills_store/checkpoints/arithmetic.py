@@ -1,7 +1,7 @@
 """What the peers' networks are made of, once as numpy in float64 and once as ONNX nodes.
 
-A network is written once, as a function of one of these; the graph that is published is then compared with the numbers
-that the same function gives in numpy.
+A network is written once, as a function of one of these; the graph that is published is then
+compared with the numbers that the same function gives in numpy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 from skills_store.checkpoints.tensors import Array, Layer
 from skills_store.manifest import Tensor
 
-OPSET, IR = 20, 10
+OPSET = 20
+IR = 10
 TINY = 1e-12  # torch's normalize divides by no less
 X = TypeVar("X")
 
@@ -85,14 +86,18 @@ class NumpyArithmetic:
 
 
 class OnnxArithmetic:
-    """Float32, as nodes of one ONNX graph: what is published. A value is the name of a tensor in it."""
+    """Float32, as nodes of one ONNX graph: what is published. A value is the name of a tensor in
+    it.
+    """
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
     def linear(self, x: str, layer: Layer) -> str:
-        return self._add_node("Gemm", x, self._add_floats(layer.weight), self._add_floats(layer.bias), transB=1)
+        return self._add_node(
+            "Gemm", x, self._add_floats(layer.weight), self._add_floats(layer.bias), transB=1
+        )
 
     def relu(self, x: str) -> str:
         return self._add_node("Relu", x)
@@ -107,10 +112,14 @@ class OnnxArithmetic:
         return self._add_node("Clip", x, self._add_floats(-bound), self._add_floats(bound))
 
     def standardize(self, x: str, mean: Array, std: Array) -> str:
-        return self._add_node("Div", self._add_node("Sub", x, self._add_floats(mean)), self._add_floats(std))
+        return self._add_node(
+            "Div", self._add_node("Sub", x, self._add_floats(mean)), self._add_floats(std)
+        )
 
     def scale(self, x: str, scale: Array, offset: Array) -> str:
-        return self._add_node("Add", self._add_node("Mul", x, self._add_floats(scale)), self._add_floats(offset))
+        return self._add_node(
+            "Add", self._add_node("Mul", x, self._add_floats(scale)), self._add_floats(offset)
+        )
 
     def concatenate(self, a: str, b: str) -> str:
         return self._add_node("Concat", a, b, axis=1)
@@ -120,8 +129,11 @@ class OnnxArithmetic:
         return self._add_node("Div", x, self._add_node("Max", length, self._add_floats(TINY)))
 
     def reverse_time(self, window: str) -> str:
-        last, before_first = self._add_integers(-1), self._add_integers(-(2**62))
-        return self._add_node("Slice", window, last, before_first, self._add_integers(1), self._add_integers(-1))
+        last = self._add_integers(-1)
+        before_first = self._add_integers(-(2**62))
+        return self._add_node(
+            "Slice", window, last, before_first, self._add_integers(1), self._add_integers(-1)
+        )
 
     def flatten(self, window: str) -> str:
         return self._add_node("Flatten", window, axis=1)
@@ -132,9 +144,15 @@ class OnnxArithmetic:
     def model(self, inputs: Sequence[Tensor], output: Tensor, result: str) -> bytes:
         self.nodes.append(helper.make_node("Identity", [result], [output.name]))
         graph = helper.make_graph(
-            self.nodes, output.name, _describe_tensors(inputs), _describe_tensors([output]), self.constants
+            self.nodes,
+            output.name,
+            _describe_tensors(inputs),
+            _describe_tensors([output]),
+            self.constants,
         )
-        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
+        made = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR
+        )
         return made.SerializeToString(deterministic=True)
 
     def _add_node(self, kind: str, *inputs: str, **attributes: Any) -> str:

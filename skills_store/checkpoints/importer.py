@@ -1,4 +1,6 @@
-"""A peer's checkpoint -> a published skill library: recognized, drawn as ONNX, proven against numpy, through the gate."""
+"""A peer's checkpoint -> a published skill library: recognized, drawn as ONNX, proven against
+numpy, through the gate.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None
     tensors = load(file)
     marks = [mark for mark in PEERS if tensors.has(mark)]
     if not marks:
-        raise tensors.refusal(f"it is no ASE of a peer known here: it has none of {', '.join(PEERS)}")
+        raise tensors.refusal(
+            f"it is no ASE of a peer known here: it has none of {', '.join(PEERS)}"
+        )
     network = PEERS[marks[0]](tensors)
     graphs, files = _draw_graphs(str(file), network)
     manifest = Manifest(
@@ -59,7 +63,11 @@ def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None
         action=Action(offset=_to_floats(network.offset), scale=_to_floats(network.scale)),
         lineage=Lineage(
             config={
-                "checkpoint": {"peer": network.peer, "file": file.name, **describe(file.read_bytes()).model_dump()}
+                "checkpoint": {
+                    "peer": network.peer,
+                    "file": file.name,
+                    **describe(file.read_bytes()).model_dump(),
+                }
             },
             seed=UNKNOWN_SEED,
             packages={"onnx": onnx.__version__},
@@ -81,13 +89,12 @@ def _read_text(mjcf: Path) -> str:
 def _draw_graphs(where: str, network: Network) -> tuple[dict[str, Graph], dict[str, bytes]]:
     state = Tensor(name="state", shape=("B", width(network.state)), slices=network.state)
     window = Tensor(name="window", shape=("B", WINDOW, width(network.frame)), slices=network.frame)
-    z, targets, likeness = (
-        make_latent_tensor(network.latent),
-        make_target_tensor(network.body.hinges),
-        Tensor(name="style", shape=("B",)),
-    )
+    z = make_latent_tensor(network.latent)
+    targets = make_target_tensor(network.body.hinges)
+    likeness = Tensor(name="style", shape=("B",))
     rows = _draw_rows(network)
-    graphs, files = {}, {}
+    graphs = {}
+    files = {}
     plans = {
         "policy": (network.policy, (state, z), targets),
         "encoder": (network.encoder, (window,), z),
@@ -96,21 +103,28 @@ def _draw_graphs(where: str, network: Network) -> tuple[dict[str, Graph], dict[s
     for name, (function, inputs, output) in plans.items():
         drawing = OnnxArithmetic()
         data = drawing.model(inputs, output, function(drawing, *(tensor.name for tensor in inputs)))
+        # Until it is measured.
         graph = Graph(
             file=f"{name}.onnx",
             opset=OPSET,
             inputs=inputs,
             outputs=(output,),
-            parity=Parity(max_abs_error=0.0, rows=1, batch_sizes=BATCH_SIZES),  # until it is measured
+            parity=Parity(max_abs_error=0.0, rows=1, batch_sizes=BATCH_SIZES),
         )
         feed = {tensor.name: rows[tensor.name] for tensor in inputs}
-        graphs[name] = graph.model_copy(update={"parity": _prove(f"{name} of {where}", data, graph, feed, function)})
+        graphs[name] = graph.model_copy(
+            update={"parity": _prove(f"{name} of {where}", data, graph, feed, function)}
+        )
         files[graph.file] = data
     return graphs, files
 
 
-def _prove(where: str, data: bytes, graph: Graph, rows: dict[str, Array], function: Callable[..., Any]) -> Parity:
-    """How far the graph is from the same network in float64. It is run only once the gate has passed it."""
+def _prove(
+    where: str, data: bytes, graph: Graph, rows: dict[str, Array], function: Callable[..., Any]
+) -> Parity:
+    """How far the graph is from the same network in float64. It is run only once the gate has
+    passed it.
+    """
     admit(where, data, graph)
     net = load_net(where, data, graph, threads=1, device="cpu")
     numbers: Arithmetic[Array] = NumpyArithmetic()
@@ -121,12 +135,16 @@ def _prove(where: str, data: bytes, graph: Graph, rows: dict[str, Array], functi
             found = net.run(**{key: x[start : start + size] for key, x in rows.items()})
             worst = max(worst, float(np.abs(found - wanted[start : start + size]).max()))
     if not worst <= TOLERANCE:
-        raise CheckpointRefusal(where, f"its graph differs from the network by {worst:.2e}, allowed {TOLERANCE:.0e}")
+        raise CheckpointRefusal(
+            where, f"its graph differs from the network by {worst:.2e}, allowed {TOLERANCE:.0e}"
+        )
     return Parity(max_abs_error=worst, rows=ROWS, batch_sizes=BATCH_SIZES)
 
 
 def _draw_rows(network: Network) -> dict[str, Array]:
-    """As the training data were, by the normalizers; every other row far outside of them; float32, as clients send."""
+    """As the training data were, by the normalizers; every other row far outside of them; float32,
+    as clients send.
+    """
     rng = np.random.default_rng(0)
     rows = {}
     for name, norm in network.norms.items():

@@ -1,6 +1,8 @@
-"""What the peers' networks see, number by number: the slices that a client must fill to use an imported library.
+"""What the peers' networks see, number by number: the slices that a client must fill to use an
+imported library.
 
-`tan_norm` is a rotation as its x axis and its z axis, 3 + 3 numbers. `heading` is the frame of the root's yaw.
+`tan_norm` is a rotation as its x axis and its z axis, 3 + 3 numbers. `heading` is the frame of the
+root's yaw.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ class Part(NamedTuple):
 
 
 def ase_state(body: Body) -> tuple[Slice, ...]:
-    """15 B - 2 numbers. The root's rotation is global: a flag in every published configuration of ASE makes it so."""
+    """15 B - 2 numbers. The root's rotation is global: a flag in every published configuration of
+    ASE makes it so.
+    """
     others = body.bodies - 1
     return _tile(
         Part("root_height", 1, "m", "world"),
@@ -81,9 +85,12 @@ def width(slices: tuple[Slice, ...]) -> int:
 
 
 def _tile(*parts: Part) -> tuple[Slice, ...]:
-    start, slices = 0, []
+    start = 0
+    slices = []
     for part in parts:
         stop = start + part.width
-        slices.append(Slice(name=part.name, start=start, stop=stop, unit=part.unit, frame=part.frame))
+        slices.append(
+            Slice(name=part.name, start=start, stop=stop, unit=part.unit, frame=part.frame)
+        )
         start = stop
     return tuple(slices)

@@ -1,7 +1,9 @@
-"""Named arrays of a foreign file, each checked as it is taken. The one module here that imports torch.
+"""Named arrays of a foreign file, each checked as it is taken. The one module here that imports
+torch.
 
-A checkpoint is a pickle. It is opened by torch's restricted unpickler, which makes tensors and plain values and calls
-nothing else; then every array that is asked for must be there, real, finite and of the width that the network needs.
+A checkpoint is a pickle. It is opened by torch's restricted unpickler, which makes tensors and
+plain values and calls nothing else; then every array that is asked for must be there, real, finite
+and of the width that the network needs.
 """
 
 from __future__ import annotations
@@ -59,13 +61,16 @@ class Tensors:
         if layer.inputs != inputs:
             raise self.refusal(f"{name} takes {layer.inputs} numbers, but {inputs} come in")
         if len(layer.bias) != layer.outputs:
-            raise self.refusal(f"{name} has {layer.outputs} rows of weights, but {len(layer.bias)} biases")
+            raise self.refusal(
+                f"{name} has {layer.outputs} rows of weights, but {len(layer.bias)} biases"
+            )
         return layer
 
     def stack(self, name: str, inputs: int, step: int = 2) -> tuple[Layer, ...]:
         """Layers `name`.0, `name`.2, ...: as many as the file has, each fed by the one before it.
 
-        `step` is 2 where torch numbers the activations between them, too. A gap is no smaller network.
+        `step` is 2 where torch numbers the activations between them, too. A gap is no smaller
+        network.
         """
         pattern = re.compile(rf"{re.escape(name)}\.(\d+)\.weight")
         numbers = sorted(int(match[1]) for match in map(pattern.fullmatch, self.found) if match)
@@ -83,11 +88,21 @@ class Tensors:
         tensor = self.found.get(name)
         if tensor is None:
             raise self.refusal(f"it has no tensor {name}")
-        if str(tensor.dtype) not in DTYPES or str(tensor.layout) != "torch.strided" or tensor.is_meta:
-            raise self.refusal(f"{name} is {tensor.dtype}, {tensor.layout}; it needs to be one of {', '.join(DTYPES)}")
+        if (
+            str(tensor.dtype) not in DTYPES
+            or str(tensor.layout) != "torch.strided"
+            or tensor.is_meta
+        ):
+            raise self.refusal(
+                f"{name} is {tensor.dtype}, {tensor.layout}; "
+                f"it needs to be one of {', '.join(DTYPES)}"
+            )
         if tensor.dim() != rank or not 0 < tensor.numel() <= self.max_elements:
             shape = list(tensor.shape)
-            raise self.refusal(f"{name} has shape {shape}; it needs {rank} axes, and 1 to {self.max_elements} numbers")
+            raise self.refusal(
+                f"{name} has shape {shape}; "
+                f"it needs {rank} axes, and 1 to {self.max_elements} numbers"
+            )
         # The peers compute in float32; what they kept in float64 is rounded first, here as there.
         values = tensor.detach().float().double().numpy()
         if not np.isfinite(values).all():
@@ -96,7 +111,9 @@ class Tensors:
 
 
 def load(path: Path, *, max_bytes: int = MAX_BYTES, max_elements: int = MAX_ELEMENTS) -> Tensors:
-    """The tensors in a peer's file. CheckpointRefusal of a file that is too large, or is more than tensors."""
+    """The tensors in a peer's file. CheckpointRefusal of a file that is too large, or is more than
+    tensors.
+    """
     try:
         import torch
     except ImportError as error:
@@ -125,7 +142,9 @@ def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _list_scalars() -> list[Any]:
-    """ASE's trainer notes its best reward as a numpy number, beside the networks. Making one runs no code."""
+    """ASE's trainer notes its best reward as a numpy number, beside the networks. Making one runs
+    no code.
+    """
     scalar = np._core.multiarray.scalar  # type: ignore[attr-defined]
     kinds = [type(np.dtype(kind)) for kind in ("float32", "float64")]
     return [scalar, (scalar, "numpy.core.multiarray.scalar"), np.dtype, *kinds]

@@ -17,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("number", nargs="?", type=parse_number, metavar="NUMBER")
     parser.add_argument("--why", type=parse_words, default="", help="kept in the log")
     parser.add_argument(
-        "--force", action="store_true", help="move a protected alias even to a version whose card is worse"
+        "--force",
+        action="store_true",
+        help="move a protected alias even to a version whose card is worse",
     )
 
 
@@ -42,4 +44,5 @@ def _print_aliases(store: Store, args: argparse.Namespace) -> int:
         for alias, number in found[name].items():
             rows.append((name, alias, number, "protected" if alias in marks else ""))
     text = format_table(("SKILL", "ALIAS", "VERSION", ""), rows)
-    return output.print_result(args, text, found | {"@protected": protected})  # no skill can have that name
+    # No skill can have that name.
+    return output.print_result(args, text, found | {"@protected": protected})

@@ -1,4 +1,4 @@
-"""Arguments of the command line, refused before anything is opened where they cannot mean anything."""
+"""Arguments of the command line, checked before a store is opened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from skills_store.errors import InvalidArgument
 def parse_store(text: str) -> str:
     """Empty text is refused: an unset variable of a shell must not mean the default store."""
     if not text.strip():
-        raise InvalidArgument(f"{text!r} names no store; write a folder, or s3://bucket/prefix, gs://... or az://...")
+        raise InvalidArgument(
+            f"{text!r} names no store; write a folder, or s3://bucket/prefix, gs://... or az://..."
+        )
     return text
 
 
@@ -25,12 +27,16 @@ def parse_path(text: str) -> Path:
 def parse_number(text: str) -> int:
     """Of a version. `int` would also take 1_0 and the digits of other scripts."""
     if not re.fullmatch(r"[1-9][0-9]{0,7}", text):
-        raise InvalidArgument(f"{text!r} is no version NUMBER; write 1 or more in the digits 0 to 9")
+        raise InvalidArgument(
+            f"{text!r} is no version NUMBER; write 1 or more in the digits 0 to 9"
+        )
     return int(text)
 
 
 def parse_words(text: str) -> str:
-    """For a record: bytes that are no UTF-8 arrive as lone surrogates, which no file of the store can hold."""
+    """For a record: bytes that are no UTF-8 arrive as lone surrogates, which no file of the store
+    can hold.
+    """
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -41,5 +47,7 @@ def parse_words(text: str) -> str:
 def parse_word(text: str) -> str:
     """To search for. Empty text would be found everywhere."""
     if not text.strip():
-        raise InvalidArgument(f"{text!r} is no word to search for; write a part of a name, a task or a clip")
+        raise InvalidArgument(
+            f"{text!r} is no word to search for; write a part of a name, a task or a clip"
+        )
     return text.strip()

@@ -16,5 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(store: Store, args: argparse.Namespace) -> int:
     tombstone = store.delete(args.ref, args.why)
-    text = f"{tombstone.name}@{tombstone.number} is deleted; gc frees its files when its grace is over"
+    text = (
+        f"{tombstone.name}@{tombstone.number} is deleted; gc frees its files when its grace is over"
+    )
     return output.print_result(args, text, tombstone.model_dump(mode="json"))

@@ -12,14 +12,21 @@ from skills_store.store import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--grace", default="1h", metavar="SPAN", help="younger files stay; default 1h")
+    parser.add_argument(
+        "--grace", default="1h", metavar="SPAN", help="younger files stay; default 1h"
+    )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be freed")
 
 
 def run(store: Store, args: argparse.Namespace) -> int:
     found = store.gc(parse_duration(args.grace), dry_run=args.dry_run)
     orphans = [{"path": str(orphan.path), "bytes": orphan.bytes} for orphan in found.orphans]
-    value = {"orphans": orphans, "bytes": found.bytes, "needed": found.needed, "dry_run": args.dry_run}
+    value = {
+        "orphans": orphans,
+        "bytes": found.bytes,
+        "needed": found.needed,
+        "dry_run": args.dry_run,
+    }
     return output.print_result(args, _format_garbage(found, args.dry_run), value)
 
 

@@ -12,14 +12,18 @@ from skills_store.store import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", type=parse_path, metavar="FILE", help="new private key; FILE.pub is its public half")
+    parser.add_argument(
+        "path", type=parse_path, metavar="FILE", help="new private key; FILE.pub is its public half"
+    )
 
 
 def run(store: Store, args: argparse.Namespace) -> int:
     key = load_signing().generate_key(args.path)
     public = f"{args.path}.pub"
     text = f"private key {args.path}, public key {public}, id {key[:16]}"
-    return output.print_result(args, text, {"private": str(args.path), "public": public, "key": key})
+    return output.print_result(
+        args, text, {"private": str(args.path), "public": public, "key": key}
+    )
 
 
 def load_signing() -> ModuleType:
@@ -27,5 +31,7 @@ def load_signing() -> ModuleType:
     try:
         from skills_store.signatures import signing
     except ImportError as error:
-        raise StoreError(f"signing needs the cryptography package (repertoire[sign]): {error}") from error
+        raise StoreError(
+            f"signing needs the cryptography package (repertoire[sign]): {error}"
+        ) from error
     return signing

@@ -14,8 +14,12 @@ from skills_store.store import Store
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", nargs="?", metavar="REF")
-    parser.add_argument("--for", dest="span", default="1h", metavar="SPAN", help="90s, 15m, 1h, 7d; default 1h")
-    parser.add_argument("--why", type=parse_words, default="", help="shown when a delete is refused")
+    parser.add_argument(
+        "--for", dest="span", default="1h", metavar="SPAN", help="90s, 15m, 1h, 7d; default 1h"
+    )
+    parser.add_argument(
+        "--why", type=parse_words, default="", help="shown when a delete is refused"
+    )
 
 
 def run(store: Store, args: argparse.Namespace) -> int:
@@ -23,7 +27,9 @@ def run(store: Store, args: argparse.Namespace) -> int:
         leases = (store.lease(args.ref, parse_duration(args.span), args.why),)
     else:
         leases = store.leases()
-    text = format_table(("LEASE", "VERSION", "UNTIL (UTC)", "BY", "WHY"), [_format_lease(lease) for lease in leases])
+    text = format_table(
+        ("LEASE", "VERSION", "UNTIL (UTC)", "BY", "WHY"), [_format_lease(lease) for lease in leases]
+    )
     return output.print_result(args, text, [lease.model_dump(mode="json") for lease in leases])
 
 

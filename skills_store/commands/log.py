@@ -8,7 +8,7 @@ from typing import Any
 
 from skills_store.catalog.text import format_table, shorten_digest
 from skills_store.commands import output
-from skills_store.disk.aliases import AliasMove
+from skills_store.disk.alias_move import AliasMove
 from skills_store.disk.tombstones import Tombstone
 from skills_store.store import Store
 

@@ -21,7 +21,7 @@ def encode_json(value: Any) -> str:
 
 
 def print_result(args: argparse.Namespace, text: str, value: Any) -> int:
-    """`value` with --json, else `text`. Returns the exit status of a command that was carried out."""
+    """`value` with --json, else `text`. Returns exit status 0."""
     print(encode_json(value) if args.json else "\n".join(map(escape, text.split("\n"))))
     return 0
 
@@ -33,7 +33,9 @@ def print_listing(
     nothing: str,
     metrics: Sequence[str] = (),
 ) -> int:
-    """Versions as a table, or `nothing`; `metrics` are columns of their own, out of each row's "metrics"."""
+    """Versions as a table, or `nothing`; `metrics` are columns of their own, out of each row's
+    "metrics".
+    """
     if args.json:
         print(encode_json({"versions": rows, "faults": [vars(fault) for fault in faults]}))
         return 0
@@ -83,13 +85,28 @@ def name_source(bundled: bool) -> str:
 
 def print_move(args: argparse.Namespace, version: Version, note: str = "") -> int:
     """Where the alias `args.alias` points now."""
-    value = {"name": args.name, "alias": args.alias, "version": version.number, "digest": version.digest}
+    value = {
+        "name": args.name,
+        "alias": args.alias,
+        "version": version.number,
+        "digest": version.digest,
+    }
     moved = f"{args.name}@{args.alias} -> {version.ref}  {shorten_digest(version.digest)}"
     return print_result(args, moved + note, value)
 
 
 def _format_listing(rows: Sequence[dict[str, Any]], metrics: Sequence[str]) -> str:
-    header = ("SKILL", "VERSION", "KIND", "ALIASES", "CREATED", "DIGEST", "SIZE", "SOURCE", "LICENCE")
+    header = (
+        "SKILL",
+        "VERSION",
+        "KIND",
+        "ALIASES",
+        "CREATED",
+        "DIGEST",
+        "SIZE",
+        "SOURCE",
+        "LICENCE",
+    )
     columns = (*header, *map(str.upper, metrics))
     if not any(row.get("matches") for row in rows):
         return format_table(columns, [_format_row(row, metrics) for row in rows])

@@ -18,4 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(store: Store, args: argparse.Namespace) -> int:
     version = store.protect(args.name, args.alias, args.why, on=not args.off)
-    return output.print_move(args, version, "  (protected no more)" if args.off else "  (protected)")
+    return output.print_move(
+        args, version, "  (protected no more)" if args.off else "  (protected)"
+    )

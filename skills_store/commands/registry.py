@@ -1,6 +1,7 @@
 """The subcommands of `skills`: a new one is a file in this folder and a line here.
 
-Its module has `add_arguments(parser)`, and `run(store, args)`, which prints and returns the exit status.
+Its module has `add_arguments(parser)`, and `run(store, args)`, which prints and returns the exit
+status.
 """
 
 from __future__ import annotations
@@ -20,23 +21,38 @@ COMMANDS = {  # name: (module, help)
     "verify": ("verify", "read and hash everything"),
     "schema": ("schema", "the JSON Schema of manifests"),
     "alias": ("alias", "point an alias at a version; without NUMBER, list the aliases"),
-    "rollback": ("rollback", "point an alias back at what it meant before; again, and it goes further back"),
+    "rollback": (
+        "rollback",
+        "point an alias back at what it meant before; again, and it goes further back",
+    ),
     "protect": (
         "protect",
-        "refuse to move this alias to a version whose card is worse; prod is protected from the start",
+        "refuse to move an alias to a version whose card is worse; prod is, from its first move",
     ),
     "delete": ("delete", "take a version away for good; refused while anything refers to it"),
-    "lease": ("lease", "keep a version from being deleted for a while; without REF, list the leases"),
+    "lease": (
+        "lease",
+        "keep a version from being deleted for a while; without REF, list the leases",
+    ),
     "release": ("release", "end a lease"),
     "gc": ("gc", "free the files that nothing has needed for a while"),
     "push": ("push", "copy a version, and its parent, to another store"),
     "pull": ("pull", "copy a version, and its parent, from another store"),
     "export": ("export", "write a version as a folder for other tools"),
-    "import": ("import_folder", "publish what `export --onnx`, `export --oci` or `oras pull` wrote"),
-    "import-checkpoint": ("import_checkpoint", "publish the networks of an ASE or MimicKit checkpoint"),
+    "import": (
+        "import_folder",
+        "publish what `export --onnx`, `export --oci` or `oras pull` wrote",
+    ),
+    "import-checkpoint": (
+        "import_checkpoint",
+        "publish the networks of an ASE or MimicKit checkpoint",
+    ),
     "keygen": ("keygen", "make an Ed25519 key pair to sign with"),
     "sign": ("sign", "sign a version with a private key"),
-    "verify-signature": ("verify_signature", "which trusted keys signed a version; status 1 without one"),
+    "verify-signature": (
+        "verify_signature",
+        "which trusted keys signed a version; status 1 without one",
+    ),
 }
 
 

@@ -14,4 +14,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(store: Store, args: argparse.Namespace) -> int:
     store.release(args.lease)
-    return output.print_result(args, f"lease {args.lease} is released", {"lease": args.lease, "released": True})
+    return output.print_result(
+        args, f"lease {args.lease} is released", {"lease": args.lease, "released": True}
+    )

@@ -11,12 +11,18 @@ from skills_store.store import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("word", nargs="?", type=parse_word, metavar="WORD", help="part of a name, a task or a clip")
+    parser.add_argument(
+        "word", nargs="?", type=parse_word, metavar="WORD", help="part of a name, a task or a clip"
+    )
     parser.add_argument("--kind", choices=("skills", "controller"))
     parser.add_argument("--character", metavar="NAME")
     parser.add_argument("--task", metavar="NAME", help="of a controller")
     parser.add_argument(
-        "--where", action="append", default=[], metavar="CONDITION", help="survival>=0.9; all must hold"
+        "--where",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="survival>=0.9; all must hold",
     )
 
 

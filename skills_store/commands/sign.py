@@ -14,7 +14,9 @@ from skills_store.store import Store
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ref", metavar="REF", help="humanoid@7")
-    parser.add_argument("--key", type=parse_path, required=True, metavar="FILE", help="private key of `keygen`")
+    parser.add_argument(
+        "--key", type=parse_path, required=True, metavar="FILE", help="private key of `keygen`"
+    )
 
 
 def run(store: Store, args: argparse.Namespace) -> int:

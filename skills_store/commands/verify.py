@@ -18,5 +18,9 @@ def run(store: Store, args: argparse.Namespace) -> int:
         print(output.encode_json({"faults": [vars(fault) for fault in faults]}))
     else:
         output.print_faults(faults)
-        print(f"{len(faults)} faults" if faults else f"{args.ref or store.where}: every byte is as published")
+        print(
+            f"{len(faults)} faults"
+            if faults
+            else f"{args.ref or store.where}: every byte is as published"
+        )
     return 1 if faults else 0

@@ -19,13 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=parse_path,
         action="append",
         metavar="PATH",
-        help="a public key or a folder of *.pub, and once more for another; default: $REPERTOIRE_TRUSTED_KEYS",
+        help="a public key or a folder of *.pub; repeatable; default: $REPERTOIRE_TRUSTED_KEYS",
     )
 
 
 def run(store: Store, args: argparse.Namespace) -> int:
     version = store.resolve(args.ref)
-    trust = TrustPolicy("require", tuple(args.keys)) if args.keys else TrustPolicy.from_environment()
+    trust = (
+        TrustPolicy("require", tuple(args.keys)) if args.keys else TrustPolicy.from_environment()
+    )
     try:
         keys = trust.find_signers(store, version)
         signers = ", ".join(key[:16] for key in keys)

@@ -1,9 +1,10 @@
-"""The aliases of one skill (`prod`, `canary`): every move is a file of its own, created once and never changed.
+"""The aliases of one skill (`prod`, `canary`): every move is a file of its own, created once and
+never changed.
 
     skills/<name>/moves/prod/00000003.json   the third move of prod: the highest is where it points
 
-So the history is the truth, and what an alias means is its last line; where two move it at once one is first, and the other
-moves it from there. `latest` is no alias: it is derived.
+So the history is the truth, and what an alias means is its last line; where two move it at once one
+is first, and the other moves it from there. `latest` is no alias: it is derived.
 """
 
 from __future__ import annotations
@@ -12,55 +13,22 @@ import contextlib
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
 
-from pydantic import AwareDatetime, ValidationError
+from pydantic import ValidationError
 
+from skills_store.disk.alias_move import AliasMove, Decision, MoveTarget, list_effective
 from skills_store.disk.durable import Create
 from skills_store.disk.records import current_user
 from skills_store.errors import CorruptRecord, DeletedVersion, NoEarlierVersion
-from skills_store.manifest import Digest, FrozenModel, Name
 from skills_store.version import Version
 
 FILE = re.compile(r"([0-9]{8})\.json")
-PROTECTED = frozenset({"prod"})  # from their first move on, unless `protect --off` ends it
 logger = logging.getLogger("skills_store")
-
-
-class AliasMove(FrozenModel):
-    """From version `previous` to `number`, as the alias's `rev`-th move."""
-
-    schema_version: Literal[1] = 1
-    alias: Name
-    rev: int
-    previous: int | None
-    number: int
-    digest: Digest
-    at: AwareDatetime
-    by: str
-    why: str = ""
-    undoes: int | None = None  # the rev that this move takes back, if it is a rollback
-    protected: bool | None = None  # from here on; None: never set, so only those of PROTECTED are
-    switches: bool = False  # it changes nothing but that
-    forced: bool = False  # past the guard of a protected alias, which was not asked
-
-
-@dataclass(frozen=True)
-class MoveTarget:
-    """Where a move is to go, the rev that it takes back, if the alias is protected from then on, and if no guard was asked."""
-
-    version: Version
-    undoes: int | None = None
-    protected: bool | None = None  # None: as it was
-    forced: bool = False
-
-
-Decision = Callable[[AliasMove | None], MoveTarget]  # from the last move of the alias, if there is one
 
 
 @dataclass(frozen=True)
@@ -70,7 +38,11 @@ class Aliases:
     create: Create
 
     def list_names(self) -> tuple[str, ...]:
-        return tuple(alias for alias in sorted(_list_folder(self.directory / "moves")) if self.newest_rev(alias))
+        return tuple(
+            alias
+            for alias in sorted(_list_folder(self.directory / "moves"))
+            if self.newest_rev(alias)
+        )
 
     def find(self, alias: str) -> AliasMove | None:
         """Its last move, or None where it never was an alias."""
@@ -109,9 +81,11 @@ class Aliases:
         return tuple(found), broken
 
     def newest_rev(self, alias: str) -> int:
-        """The rev of its last move, as `survey` has it, whether or not that can be read; 0 where there is none.
+        """The rev of its last move, as `survey` has it, whether or not that can be read; 0 where
+        there is none.
 
-        By names of one width, highest first: a service asks twice a second, however often an alias has moved.
+        By names of one width, highest first: a service asks twice a second, however often an alias
+        has moved.
         """
         entries = sorted(_list_folder(self.directory / "moves" / alias), reverse=True)
         return next((int(entry[:8]) for entry in entries if FILE.fullmatch(entry)), 0)
@@ -122,14 +96,17 @@ class Aliases:
             yield self.moves(alias)
 
     def move(self, alias: str, decide: Decision, why: str, *, repair: bool = False) -> Version:
-        """`decide` is called again where another process was faster, so its premises hold when the move is made.
+        """`decide` is called again where another process was faster, so its premises hold when the
+        move is made.
 
-        CorruptRecord where the last move cannot be read, and so may have protected the alias, unless it is to `repair`
-        that; then the alias is protected.
+        CorruptRecord where the last move cannot be read, and so may have protected the alias,
+        unless it is to `repair` that; then the alias is protected.
         """
         while True:
-            # By the files there are, not by what they say: moving a damaged alias is how it is repaired.
-            taken, damage = self._list_revs(alias), self._find_damage(alias)
+            # By the files there are, not by what they say: moving a damaged alias is how it is
+            # repaired.
+            taken = self._list_revs(alias)
+            damage = self._find_damage(alias)
             if damage and not repair:
                 raise damage
             last = self._read_last(alias)
@@ -190,14 +167,17 @@ class Aliases:
         except OSError as error:
             raise CorruptRecord(where, f"{file} cannot be read ({error.strerror})") from error
         except ValidationError as error:
-            raise CorruptRecord(where, f"{file} is no move ({error.error_count()} faults)") from error
+            raise CorruptRecord(
+                where, f"{file} is no move ({error.error_count()} faults)"
+            ) from error
         if (move.alias, move.rev) != (alias, rev):
             raise CorruptRecord(where, f"{file} is move {move.rev} of {move.alias!r}")
         return move
 
 
 def plan_rollback(aliases: Aliases, alias: str, version: Callable[[int], Version]) -> Decision:
-    """A rollback: to the last of what `alias` meant before, by the moves that still stand, that is not deleted.
+    """A rollback: to the last of what `alias` meant before, by the moves that still stand, that is
+    not deleted.
 
     It takes back every move after that one. NoEarlierVersion where there is none.
     """
@@ -217,25 +197,6 @@ def plan_rollback(aliases: Aliases, alias: str, version: Callable[[int], Version
         raise NoEarlierVersion(f"{aliases.name}@{alias}")
 
     return decide
-
-
-def is_protected(last: AliasMove) -> bool:
-    """Whether an alias is protected, by its last move."""
-    return last.alias in PROTECTED if last.protected is None else last.protected
-
-
-def list_effective(moves: Sequence[AliasMove]) -> list[AliasMove]:
-    """The moves of one alias that no rollback has taken back, oldest first; pointing it at the same version is none.
-
-    The last is what the alias means now, and the one before is what a rollback returns to.
-    """
-    kept: list[AliasMove] = []
-    for move in moves:
-        if move.undoes is not None:
-            kept = [m for m in kept if m.rev < move.undoes]
-        elif not kept or kept[-1].number != move.number:
-            kept.append(move)
-    return kept
 
 
 @contextlib.contextmanager

@@ -1,15 +1,18 @@
-"""Everything of one skill, read and compared: records and their chain, manifests, files, aliases, tombstones; and leases.
+"""Everything of one skill, read and compared: records and their chain, manifests, files, aliases,
+tombstones; and leases.
 
-What is lost shows by what still speaks of it: the record after it, a move, a tombstone, a lease. The last record and the last
-move of an alias are spoken of by nothing else, unless one is by the other.
+What is lost shows by what still speaks of it: the record after it, a move, a tombstone, a lease.
+The last record and the last move of an alias are spoken of by nothing else, unless one is by the
+other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from skills_store.disk import index, records, tombstones
-from skills_store.disk.aliases import AliasMove
+from skills_store.disk.alias_move import AliasMove
 from skills_store.disk.blobs import describe
 from skills_store.disk.leases import Leases
 from skills_store.disk.skill_versions import SkillVersions
@@ -31,12 +34,14 @@ def check_skill(skill: SkillVersions) -> Iterator[Fault]:
 
 
 def check_structure(skill: SkillVersions, settled: frozenset[int] = frozenset()) -> Iterator[Fault]:
-    """What is lost or does not fit, as far as that shows without a blob; nothing that is about versions `settled`.
+    """What is lost or does not fit, as far as that shows without a blob; nothing that is about
+    versions `settled`.
 
-    Nor are moves lost or damaged that later ones followed: nothing relies on what an alias meant once.
+    Nor are moves lost or damaged that later ones followed: nothing relies on what an alias meant
+    once.
     """
     surveys = {alias: skill.aliases.survey(alias) for alias in skill.aliases.list_names()}
-    moves = [move for intact, _ in surveys.values() for move in intact]
+    moves = list(chain.from_iterable(intact for intact, _ in surveys.values()))
     for number, error in (*_check_chain(skill), *_check_mentions(skill, moves)):
         if number not in settled:
             yield make_fault(f"{skill.name}@{number}", error)
@@ -49,12 +54,19 @@ def check_structure(skill: SkillVersions, settled: frozenset[int] = frozenset())
 
 def check_parents(skills: Sequence[SkillVersions]) -> Iterator[Fault]:
     """Each controller's library is there, by the digest that it was trained on."""
-    there = {(skill.name, skill.digest(number)) for skill in skills for number in skill.numbers()}
+    there = set()
+    for skill in skills:
+        there |= {(skill.name, skill.digest(number)) for number in skill.numbers()}
     for skill in skills:
         for summary in index.summaries(skill)[0]:
-            task = skill.load_live(summary.number).manifest.task if summary.kind == "controller" else None
+            task = (
+                skill.load_live(summary.number).manifest.task
+                if summary.kind == "controller"
+                else None
+            )
             if task and (task.parent.name, task.parent.digest) not in there:
-                lost = f"the library that it is bound to, {task.parent.name}@{task.parent.digest}, is not there"
+                parent = f"{task.parent.name}@{task.parent.digest}"
+                lost = f"the library that it is bound to, {parent}, is not there"
                 yield make_fault(summary.ref, CorruptRecord(summary.ref, lost))
 
 
@@ -72,7 +84,9 @@ def check_leases(held: Leases, skill: Callable[[str], SkillVersions]) -> Iterato
         try:
             lease = held.read(id)
             if lease and skill(lease.name).digest(lease.number) != lease.digest:
-                raise CorruptRecord(f"lease {id}", f"{lease.ref} is not the version that it was given for")
+                raise CorruptRecord(
+                    f"lease {id}", f"{lease.ref} is not the version that it was given for"
+                )
         except CorruptRecord as error:
             yield make_fault(f"lease {id}", error)
 
@@ -87,7 +101,8 @@ def _check_versions(skill: SkillVersions) -> Iterator[Fault]:
             yield from check_blobs(skill, version)
 
 
-Found = Iterator[tuple[int, CorruptRecord]]  # the number of the version that it is about, and what it is
+# The number of the version that it is about, and what it is.
+Found = Iterator[tuple[int, CorruptRecord]]
 
 
 def _check_chain(skill: SkillVersions) -> Found:
@@ -104,9 +119,14 @@ def _check_chain(skill: SkillVersions) -> Found:
         if prev is None:
             continue
         try:
-            before = digests.get(number - 1) or describe(records.read_raw(skill.records, skill.name, number - 1)).digest
+            before = (
+                digests.get(number - 1)
+                or describe(records.read_raw(skill.records, skill.name, number - 1)).digest
+            )
             if before != prev:
-                raise CorruptRecord(f"{skill.name}@{number - 1}", "its record is not the one that was published")
+                raise CorruptRecord(
+                    f"{skill.name}@{number - 1}", "its record is not the one that was published"
+                )
         except CorruptRecord as error:
             yield number - 1, error
 
@@ -123,6 +143,8 @@ def _check_mentions(skill: SkillVersions, moves: Iterable[AliasMove]) -> Found:
     for (number, digest), who in said.items():
         try:
             if skill.read_record(number).manifest.digest != digest:
-                raise CorruptRecord(f"{skill.name}@{number}", f"its record is not the one that {who} was made for")
+                raise CorruptRecord(
+                    f"{skill.name}@{number}", f"its record is not the one that {who} was made for"
+                )
         except CorruptRecord as error:
             yield number, error

@@ -1,4 +1,6 @@
-"""Immutable bytes, named by what they are: `blobs/sha256/<hex>`, as in an OCI image layout. Knows no skills."""
+"""Immutable bytes, named by what they are: `blobs/sha256/<hex>`, as in an OCI image layout. Knows
+no skills.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def read_verified(path: Path, blob: Blob, where: str) -> bytes:
     except OSError as error:
         raise CorruptBlob(where, f"blob {blob.digest} cannot be read ({error.strerror})") from error
     if data is None or len(data) != blob.size:
-        raise CorruptBlob(where, f"blob {blob.digest} has {size} bytes, not the {blob.size} published")
+        raise CorruptBlob(
+            where, f"blob {blob.digest} has {size} bytes, not the {blob.size} published"
+        )
     if (found := describe(data)) != blob:
         raise CorruptBlob(where, f"blob {blob.digest} now hashes to {found.digest}")
     return data
@@ -37,7 +41,9 @@ def read_verified(path: Path, blob: Blob, where: str) -> bytes:
 class Blobs:
     root: Path
     staging: Path
-    fetch: Callable[[Path, Blob, str], bytes] | None = None  # from the origin that this is a cache of
+    fetch: Callable[[Path, Blob, str], bytes] | None = (
+        None  # from the origin that this is a cache of
+    )
 
     def path(self, blob: Blob) -> Path:
         return self.root / blob.digest.removeprefix("sha256:")
@@ -56,7 +62,9 @@ class Blobs:
         sync_dir(self.root)
 
     def read(self, blob: Blob, where: str) -> bytes:
-        """The very bytes that were published, or CorruptBlob. `where` is what the user calls this blob."""
+        """The very bytes that were published, or CorruptBlob. `where` is what the user calls this
+        blob.
+        """
         try:
             return read_verified(self.path(blob), blob, where)
         except CorruptBlob:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from skills_store.errors import UnconfirmedWrite
 
-# Creates a file whole and durably, or raises FileExistsError. The text is what UnconfirmedWrite reports as done.
+# Creates a file whole and durably, or raises FileExistsError. The text is what UnconfirmedWrite
+# reports as done.
 Create = Callable[[Path, bytes, str], None]
 
 
@@ -41,7 +42,8 @@ def sync_dir(path: Path) -> None:
 def temporary_file(staging: Path, data: bytes) -> Iterator[Path]:
     """A synced, read-only file on the store's own file system, gone on exit unless it was renamed.
 
-    Where it cannot be removed it is garbage, and gc sweeps it: the write that it served stands or fails without it.
+    Where it cannot be removed it is garbage, and gc sweeps it: the write that it served stands or
+    fails without it.
     """
     path = staging / f"{os.getpid()}-{uuid.uuid4().hex}"
     try:
@@ -58,7 +60,9 @@ def temporary_file(staging: Path, data: bytes) -> Iterator[Path]:
 
 
 def create(staging: Path, path: Path, data: bytes, done: str) -> None:
-    """A Create, but for its first argument. Before the link nothing is visible; after it, all of the file is."""
+    """A Create, but for its first argument. Before the link nothing is visible; after it, all of
+    the file is.
+    """
     make_dirs(staging)
     make_dirs(path.parent)
     with temporary_file(staging, data) as temp:
@@ -69,7 +73,7 @@ def create(staging: Path, path: Path, data: bytes, done: str) -> None:
 
 @contextlib.contextmanager
 def confirm(what: str) -> Iterator[None]:
-    """Around whatever follows a commit point: its failure must not read as if nothing had happened."""
+    """Around what follows a commit point: its failure must not read as if nothing was done."""
     try:
         yield
     except OSError as error:
@@ -86,15 +90,16 @@ def write_all(fd: int, data: bytes) -> None:
 def lock_file(path: Path, *, shared: bool = False) -> Iterator[None]:
     """One writer at a time, across processes, or `shared` among those that bear each other.
 
-    The kernel lets go of it when a process dies. Whether others may take it is for the umask to say.
+    The kernel lets go of it when a process dies. Whether others may take it is for the umask to
+    say.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
     finally:
-        # By name, not only by closing: a process forked meanwhile holds the same open file. And never an error of its
-        # own: what was done under the lock is done.
+        # By name, not only by closing: a process forked meanwhile holds the same open file. And
+        # never an error of its own: what was done under the lock is done.
         for release in (lambda: fcntl.flock(fd, fcntl.LOCK_UN), lambda: os.close(fd)):
             with contextlib.suppress(OSError):
                 release()

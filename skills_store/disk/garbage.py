@@ -1,7 +1,9 @@
-"""What nothing needs any more: blobs that no version refers to, leases long over, and what crashed writers left behind.
+"""What nothing needs any more: blobs that no version refers to, leases long over, and what crashed
+writers left behind.
 
-Needed is what live versions, unexpired leases and recent deletions are made of. Everything younger than the grace stays,
-too: a reader that has just resolved a version, or an operator who regrets, has that long.
+Needed is what live versions, unexpired leases and recent deletions are made of. Everything younger
+than the grace stays, too: a reader that has just resolved a version, or an operator who regrets,
+has that long.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ class Garbage:
 
 
 def find(skills: Sequence[SkillVersions], blobs: Blobs, leases: Leases, since: datetime) -> Garbage:
-    """Everything older than `since` that nothing later needs. Nothing is, while anything is lost or cannot be read."""
+    """Everything older than `since` that nothing later needs. Nothing is, while anything is lost or
+    cannot be read.
+    """
     for skill in skills:
         _check_intact(skill)
     if fault := next(audit.check_parents(skills), None):
@@ -54,14 +58,21 @@ def find(skills: Sequence[SkillVersions], blobs: Blobs, leases: Leases, since: d
         needed = frozenset().union(*_list_needed(skills, held, since))
     except CorruptStore as error:
         raise UnsafeSweep(str(error)) from error
-    keep, over = {digest.removeprefix("sha256:") for digest in needed}, {x.id for x in held if x.until <= since}
-    unneeded = (s for s in _list_older(blobs.root, since) if HEX.fullmatch(s.path.name) and s.path.name not in keep)
+    keep = {digest.removeprefix("sha256:") for digest in needed}
+    over = {x.id for x in held if x.until <= since}
+    unneeded = (
+        s
+        for s in _list_older(blobs.root, since)
+        if HEX.fullmatch(s.path.name) and s.path.name not in keep
+    )
     ended = (s for s in _list_older(leases.directory, since) if s.path.stem in over)
     return Garbage((*unneeded, *ended, *_list_older(blobs.staging, since)), len(keep))
 
 
 def sweep(found: Garbage, skills: Sequence[SkillVersions]) -> None:
-    """Deletions become durable before their blobs go: one lost in a power cut would leave a version without files."""
+    """Deletions become durable before their blobs go: one lost in a power cut would leave a version
+    without files.
+    """
     for skill in skills:
         if skill.records.is_dir():
             sync_dir(skill.records)
@@ -78,10 +89,14 @@ def _check_intact(skill: SkillVersions) -> None:
         raise UnsafeSweep(fault.message)
     for move in skill.aliases.read_intact():
         if move.number in deleted:
-            raise UnsafeSweep(f"{skill.name}@{move.alias} points to {skill.name}@{move.number}, which is deleted")
+            raise UnsafeSweep(
+                f"{skill.name}@{move.alias} points to {skill.name}@{move.number}, which is deleted"
+            )
 
 
-def _list_needed(skills: Sequence[SkillVersions], leases: Sequence[Lease], since: datetime) -> Iterator[frozenset[str]]:
+def _list_needed(
+    skills: Sequence[SkillVersions], leases: Sequence[Lease], since: datetime
+) -> Iterator[frozenset[str]]:
     by_name = {skill.name: skill for skill in skills}
     for skill in skills:
         for number in _list_kept(skill, since):
@@ -94,9 +109,12 @@ def _list_needed(skills: Sequence[SkillVersions], leases: Sequence[Lease], since
 
 
 def _list_kept(skill: SkillVersions, since: datetime) -> Iterator[int]:
-    """Versions, and those that were deleted within the grace, unless a sweep of a shorter grace has freed them already."""
+    """Versions, and those that were deleted within the grace, unless a sweep of a shorter grace has
+    freed them already.
+    """
     deleted = frozenset(skill.list_deleted())
-    for number in sorted({*skill.list_all_numbers(), *deleted}):  # a record may be lost, and its tombstone there
+    # A record may be lost, and its tombstone there.
+    for number in sorted({*skill.list_all_numbers(), *deleted}):
         recent = number in deleted and tombstones.read(skill.records, skill.name, number).at > since
         if number not in deleted or (recent and not skill.is_swept(number)):
             yield number
@@ -108,7 +126,8 @@ def _list_older(directory: Path, since: datetime) -> Iterator[Orphan]:
     except FileNotFoundError:
         return
     for entry in entries:
-        with contextlib.suppress(FileNotFoundError):  # a dry run keeps no one from finishing meanwhile
+        # A dry run keeps no one from finishing meanwhile.
+        with contextlib.suppress(FileNotFoundError):
             found = entry.stat(follow_symlinks=False)
             if entry.is_file(follow_symlinks=False) and found.st_mtime <= since.timestamp():
                 yield Orphan(Path(entry.path), found.st_size)

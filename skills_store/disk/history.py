@@ -1,4 +1,6 @@
-"""The moves and deletions of one skill in the order in which they were made, whatever the clocks of their authors said."""
+"""The moves and deletions of one skill in the order in which they were made, whatever the clocks of
+their authors said.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import accumulate, pairwise
 
-from skills_store.disk.aliases import AliasMove
+from skills_store.disk.alias_move import AliasMove
 from skills_store.disk.tombstones import Tombstone
 
 Timed = tuple[datetime, AliasMove]
@@ -17,9 +19,9 @@ def merge_events(
 ) -> tuple[AliasMove | Tombstone, ...]:
     """`moves`, of each alias by revision, and `tombstones` in one sequence, oldest first.
 
-    Moves of one alias stay in the order of their revisions. A deletion comes after every move to its version and the
-    move that followed there, because a version that is deleted, or that an alias means, allows neither otherwise.
-    Only events that no number orders are ordered by time.
+    Moves of one alias stay in the order of their revisions. A deletion comes after every move to
+    its version and the move that followed there, because a version that is deleted, or that an
+    alias means, allows neither otherwise. Only events that no number orders are ordered by time.
     """
     keyed: list[tuple[tuple[datetime, bool, str, int], AliasMove | Tombstone]] = []
     left: dict[int, datetime] = {}  # by version, when the last alias that meant it had moved on

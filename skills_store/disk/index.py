@@ -1,7 +1,9 @@
-"""`skills/<name>/index.jsonl`: summaries, so that listing 10,000 versions need not parse 10,000 manifests.
+"""`skills/<name>/index.jsonl`: summaries, so that listing 10,000 versions need not parse 10,000
+manifests.
 
-A cache and never the truth: an entry counts only while record and manifest are the very files that it was made of, by
-time and size. Whatever lacks one is read in full. Publishers append, gc writes it anew; deleting it costs only time.
+A cache and never the truth: an entry counts only while record and manifest are the very files that
+it was made of, by time and size. Whatever lacks one is read in full. Publishers append, gc writes
+it anew; deleting it costs only time.
 """
 
 from __future__ import annotations
@@ -58,11 +60,15 @@ def rewrite(skill: SkillVersions) -> None:
 
 
 def _load_current(skill: SkillVersions) -> tuple[list[Entry], tuple[Fault, ...]]:
-    known, found, faults = _read_entries(_path(skill)), [], []
+    known = _read_entries(_path(skill))
+    found = []
+    faults = []
     for number in skill.numbers():
         entry = known.get(number)
         try:
-            fresh = entry and (entry.record, entry.manifest) == _stamp_files(skill, number, entry.summary.digest)
+            fresh = entry and (entry.record, entry.manifest) == _stamp_files(
+                skill, number, entry.summary.digest
+            )
             found.append(entry if fresh else _make_entry(skill, skill.load(number)))
         except StoreError as error:
             faults.append(make_fault(f"{skill.name}@{number}", error))
@@ -88,9 +94,13 @@ def _make_entry(skill: SkillVersions, version: Version) -> Entry:
     return Entry(record=record or (0, 0), manifest=manifest or (0, 0), summary=summarize(version))
 
 
-def _stamp_files(skill: SkillVersions, number: int, digest: str) -> tuple[Stamp | None, Stamp | None]:
+def _stamp_files(
+    skill: SkillVersions, number: int, digest: str
+) -> tuple[Stamp | None, Stamp | None]:
     """Of a version's record and manifest. Text, not Path: a listing takes 20,000 of them."""
-    return _stamp_file(f"{skill.directory}/v/{number:08d}.json"), _stamp_file(f"{skill.blobs.root}/{digest[7:]}")
+    return _stamp_file(f"{skill.directory}/v/{number:08d}.json"), _stamp_file(
+        f"{skill.blobs.root}/{digest[7:]}"
+    )
 
 
 def _stamp_file(path: str) -> Stamp | None:

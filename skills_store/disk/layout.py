@@ -1,7 +1,8 @@
-"""`layout.json`: the layout of a store, and so which programs may read it and which may write to it.
+"""`layout.json`: the layout of a store, and so which programs may read it and which may write to
+it.
 
-A later layout that an earlier program would misread says so in `reader`; any other is read, and never written here. An
-earlier layout is refused.
+A later layout that an earlier program would misread says so in `reader`; any other is read, and
+never written here. An earlier layout is refused.
 """
 
 from __future__ import annotations
@@ -30,21 +31,29 @@ OURS = Layout(layout=LAYOUT, reader=3).model_dump_json().encode()
 
 
 def check_readable(root: Path, where: str) -> None:
-    """UnsupportedLayout where this program would misread it. A later layout that it can read is logged."""
+    """UnsupportedLayout where this program would misread it. A later layout that it can read is
+    logged.
+    """
     found = _read(root, where)
     if found.layout < LAYOUT:
-        raise UnsupportedLayout(where, f"its layout is {found.layout}, of an earlier program; this one knows {LAYOUT}")
+        raise UnsupportedLayout(
+            where, f"its layout is {found.layout}, of an earlier program; this one knows {LAYOUT}"
+        )
     if found.reader > LAYOUT:
         needed = f"its layout {found.layout} is read by programs of layout {found.reader}"
         raise UnsupportedLayout(where, f"{needed}; this one knows {LAYOUT}")
     if found.layout > LAYOUT:
-        logger.warning("%s is of layout %d, this program of %d: read-only here", where, found.layout, LAYOUT)
+        logger.warning(
+            "%s is of layout %d, this program of %d: read-only here", where, found.layout, LAYOUT
+        )
 
 
 def check_writable(root: Path, where: str) -> None:
     found = _read(root, where)
     if found.layout > LAYOUT:
-        raise UnsupportedLayout(where, f"its layout is {found.layout}; this program knows {LAYOUT} and only reads it")
+        raise UnsupportedLayout(
+            where, f"its layout is {found.layout}; this program knows {LAYOUT} and only reads it"
+        )
 
 
 def write_marker(root: Path, where: str, create: Create) -> None:
@@ -66,4 +75,6 @@ def _read(root: Path, where: str) -> Layout:
         return Layout.model_validate_json(data)
     except ValidationError as error:
         text = data[:80].decode("utf-8", "backslashreplace")
-        raise UnsupportedLayout(where, f"its layout.json is {text!r}, not like {OURS.decode()}") from error
+        raise UnsupportedLayout(
+            where, f"its layout.json is {text!r}, not like {OURS.decode()}"
+        ) from error

@@ -1,6 +1,7 @@
 """Leases: `leases/<id>.json` keeps a version from being deleted until a time.
 
-A fleet that is being rolled out, or a run that trains on a version for days, takes one; no alias has to be moved for it.
+A fleet that is being rolled out, or a run that trains on a version for days, takes one; no alias
+has to be moved for it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Lease(FrozenModel):
         return f"{self.name}@{self.number}"
 
     def __str__(self) -> str:
-        return f"lease {self.id[:8]} of {self.by} until {self.until:%Y-%m-%d %H:%M:%S} UTC ({self.why or 'no reason given'})"
+        until = f"{self.until:%Y-%m-%d %H:%M:%S} UTC"
+        return f"lease {self.id[:8]} of {self.by} until {until} ({self.why or 'no reason given'})"
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ class Leases:
             by=current_user(),
             why=why,
         )
-        self.create(self._path(lease.id), lease.model_dump_json().encode(), f"{lease.ref} is leased")
+        self.create(
+            self._path(lease.id), lease.model_dump_json().encode(), f"{lease.ref} is leased"
+        )
         return lease
 
     def find(self, start: str) -> str:
@@ -102,7 +106,9 @@ class Leases:
         except OSError as error:
             raise CorruptRecord(f"lease {id}", f"it cannot be read ({error.strerror})") from error
         except ValidationError as error:
-            raise CorruptRecord(f"lease {id}", f"it is not one ({error.error_count()} faults)") from error
+            raise CorruptRecord(
+                f"lease {id}", f"it is not one ({error.error_count()} faults)"
+            ) from error
         if lease.id != id:
             raise CorruptRecord(f"lease {id}", f"it is that of {lease.id}")
         return lease

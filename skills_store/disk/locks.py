@@ -1,6 +1,7 @@
 """Write locks: any number of processes add at once, or one deletes alone. Readers take none.
 
-And what a writer is told when it may not: a store of a later layout, or a disk that refuses, is one clear line.
+And what a writer is told when it may not: a store of a later layout, or a disk that refuses, is one
+clear line.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class Locks:
 
     @contextlib.contextmanager
     def hold_shared(self, otherwise: str) -> Iterator[None]:
-        """From a publish's first blob to its record: gc must not take what it has written so far for garbage."""
+        """From a publish's first blob to its record: gc must not take what it has written so far
+        for garbage.
+        """
         with self._hold(otherwise, shared=True):
             yield
 
@@ -47,7 +50,9 @@ class Locks:
                 layout.write_marker(self.root, self.where, self.create)
                 yield
         except OSError as error:
-            raise FailedWrite(otherwise, f"{error.strerror or error}, in {error.filename or self.root}") from error
+            raise FailedWrite(
+                otherwise, f"{error.strerror or error}, in {error.filename or self.root}"
+            ) from error
 
     @contextlib.contextmanager
     def _acquire(self, *, shared: bool) -> Iterator[None]:

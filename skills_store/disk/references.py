@@ -1,4 +1,6 @@
-"""What refers to a version, and so keeps it from being deleted: aliases, leases, controllers. Reads, never writes."""
+"""What refers to a version, and so keeps it from being deleted: aliases, leases, controllers.
+Reads, never writes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ from skills_store.errors import CorruptRecord, StoreError
 
 
 def list_references(
-    skill: SkillVersions, number: int, skills: Iterable[SkillVersions], leases: Iterable[Lease], now: datetime
+    skill: SkillVersions,
+    number: int,
+    skills: Iterable[SkillVersions],
+    leases: Iterable[Lease],
+    now: datetime,
 ) -> Iterator[str]:
     """In words, each of them."""
     yield from _aliases(skill, number)
@@ -30,7 +36,9 @@ def _aliases(skill: SkillVersions, number: int) -> Iterator[str]:
             yield f"{error}, so it may point to it; a move of {alias} with --force repairs it"
 
 
-def _controllers(skill: SkillVersions, number: int, skills: Iterable[SkillVersions]) -> Iterator[str]:
+def _controllers(
+    skill: SkillVersions, number: int, skills: Iterable[SkillVersions]
+) -> Iterator[str]:
     digest = skill.digest(number)
     if digest is None:
         return  # nothing can be bound to what has no digest any more
@@ -50,5 +58,7 @@ def _is_bound(skill: SkillVersions, number: int, digest: str) -> bool:
             return False
         task = skill.load_live(number).manifest.task
     except StoreError:
-        return False  # damaged, so it is served to no one; and gc frees nothing until that is settled
+        return (
+            False  # damaged, so it is served to no one; and gc frees nothing until that is settled
+        )
     return task is not None and task.parent.digest == digest

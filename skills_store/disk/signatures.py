@@ -1,4 +1,5 @@
-"""Signed envelopes of one skill's versions: kept beside the records, named by what they are. Verifies nothing.
+"""Signed envelopes of one skill's versions: kept beside the records, named by what they are.
+Verifies nothing.
 
     skills/<name>/signatures/<hex of the manifest digest>.<16 hex of the envelope's own>.json
 
@@ -18,7 +19,8 @@ from skills_store.disk.durable import Create
 from skills_store.errors import CorruptRecord
 from skills_store.version import Fault, make_fault
 
-LARGEST = 64 * 2**10  # an envelope has about 600 bytes; what is much larger is none, and not read into memory
+# An envelope has about 600 bytes; what is much larger is none, and not read into memory.
+LARGEST = 64 * 2**10
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,11 @@ class Signatures:
             entries = sorted(os.listdir(self.directory))
         except (FileNotFoundError, NotADirectoryError):
             return ()
-        paths = [self.directory / e for e in entries if e.startswith(f"{_hex(digest)}.") and e.endswith(".json")]
+        paths = [
+            self.directory / e
+            for e in entries
+            if e.startswith(f"{_hex(digest)}.") and e.endswith(".json")
+        ]
         return tuple(path.read_bytes() for path in paths if path.stat().st_size <= LARGEST)
 
     def find_damaged(self) -> Iterator[Fault]:

@@ -1,7 +1,9 @@
-"""All versions of one skill. Reads records and manifests, and answers what a selector means; publishes nothing.
+"""All versions of one skill. Reads records and manifests, and answers what a selector means;
+publishes nothing.
 
-The bundled versions of the same name may stand beside it, as `base`: they are read as if they were its own, unless it gave one
-of their numbers to other bytes. What writes, audits and sweeps has no base.
+The bundled versions of the same name may stand beside it, as `base`: they are read as if they were
+its own, unless it gave one of their numbers to other bytes. What writes, audits and sweeps has no
+base.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ class SkillVersions:
         return records.has_records(self.records) or (self.base is not None and self.base.exists())
 
     def add_base(self, base: SkillVersions) -> SkillVersions:
-        """These versions with those of `base` beside them; alone where a number of both means different bytes."""
+        """These versions with those of `base` beside them; alone where a number of both means
+        different bytes.
+        """
         for number in base.numbers():
             if self.digest(number) not in (None, base.digest(number)):
                 return self
@@ -89,7 +93,9 @@ class SkillVersions:
         return numbers[-1]
 
     def load_live(self, number: int) -> Version:
-        """Refused unless record and manifest are as published. The files are checked when they are read."""
+        """Refused unless record and manifest are as published. The files are checked when they are
+        read.
+        """
         self.find_number(number)
         return self.load(number)
 
@@ -98,7 +104,9 @@ class SkillVersions:
         if isinstance(selector, str):
             return self._find_digest(selector)
         if tombstones.path(self.records, selector).exists():
-            raise DeletedVersion(str(selector), self.list_choices(), self.name, self._describe_deletion(selector))
+            raise DeletedVersion(
+                str(selector), self.list_choices(), self.name, self._describe_deletion(selector)
+            )
         if not records.record_path(self._locate(selector).records, selector).exists():
             raise UnknownVersion(str(selector), self.list_choices(), self.name)
         return selector
@@ -110,7 +118,9 @@ class SkillVersions:
             # Never a silent fall back to an older one: a damaged latest version is refused by name.
             return self.load(self.latest())
         return (
-            self.load(self._find_digest(selector)) if selector.startswith("sha256:") else self.load_by_alias(selector)
+            self.load(self._find_digest(selector))
+            if selector.startswith("sha256:")
+            else self.load_by_alias(selector)
         )
 
     def load_by_alias(self, alias: str) -> Version:
@@ -122,9 +132,12 @@ class SkillVersions:
         except DeletedVersion:
             if self.aliases.read(alias) == move:
                 raise
-            return self.load_by_alias(alias)  # it has moved on since it was read, and only then was the version deleted
+            # It has moved on since it was read, and only then was the version deleted.
+            return self.load_by_alias(alias)
         if version.digest != move.digest:
-            raise CorruptRecord(f"{self.name}@{alias}", f"{version.ref} is not the version it was pointed at")
+            raise CorruptRecord(
+                f"{self.name}@{alias}", f"{version.ref} is not the version it was pointed at"
+            )
         return version
 
     def read_tombstones(self) -> Iterator[Tombstone]:
@@ -153,14 +166,17 @@ class SkillVersions:
     def list_needed(self, number: int) -> frozenset[str]:
         """Digests of all that the version is made of; it may be deleted."""
         version = self.load(number)
-        return frozenset((version.digest, *(blob.digest for blob in version.manifest.files.values())))
+        return frozenset(
+            (version.digest, *(blob.digest for blob in version.manifest.files.values()))
+        )
 
     def is_swept(self, number: int) -> bool:
         """Whether the manifest of a deleted version is gone: then gc had its files, too."""
         return not self.blobs.path(self.read_record(number).manifest).exists()
 
     def survey(self) -> Survey:
-        versions, faults = [], []
+        versions = []
+        faults = []
         for number in self.numbers():
             try:
                 versions.append(self.load(number))
@@ -170,7 +186,10 @@ class SkillVersions:
 
     def list_choices(self) -> tuple[str, ...]:
         """What a reference could have said instead."""
-        return (*format_ranges(self.numbers()), *(f"{m.alias}={m.number}" for m in self.aliases.read_intact()))
+        return (
+            *format_ranges(self.numbers()),
+            *(f"{m.alias}={m.number}" for m in self.aliases.read_intact()),
+        )
 
     def load(self, number: int) -> Version:
         """By its number, deleted or not."""
@@ -190,13 +209,16 @@ class SkillVersions:
         return self.base if self.base is not None and self.is_in_base(number) else self
 
     def _find_digest(self, digest: str) -> int:
-        # Ascending: a digest published twice keeps meaning its first number, until that one is deleted.
+        # Ascending: a digest published twice keeps meaning its first number, until that one is
+        # deleted.
         for number in self.numbers():
             if self.digest(number) == digest:
                 return number
         for number in self.list_deleted():
             if self.digest(number) == digest:
-                raise DeletedVersion(digest, self.list_choices(), self.name, self._describe_deletion(number))
+                raise DeletedVersion(
+                    digest, self.list_choices(), self.name, self._describe_deletion(number)
+                )
         raise UnknownVersion(digest, self.list_choices(), self.name)
 
     def _describe_deletion(self, number: int) -> str:

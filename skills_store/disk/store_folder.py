@@ -1,7 +1,7 @@
 """Whether a folder is a store, may become one, or holds other files and is left alone.
 
-It is one if it has a `layout.json`. It may become one while it is empty, or holds only what the first write begins with: that
-write may have been killed.
+It is one if it has a `layout.json`. It may become one while it is empty, or holds only what the
+first write begins with: that write may have been killed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,13 @@ def check(root: Path) -> None:
         return
     try:
         foreign = sorted(entry for entry in os.listdir(root) if not _is_ignorable(root, entry))
-        if foreign and not is_store(root):  # another process may have made it one since the first look
+        # Another process may have made it one since the first look.
+        if foreign and not is_store(root):
             named = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
-            raise NotAStore(str(root), f"it holds {named} and no layout.json; name a store, or a new or empty folder")
+            raise NotAStore(
+                str(root),
+                f"it holds {named} and no layout.json; name a store, or a new or empty folder",
+            )
     except FileNotFoundError:
         return
     except NotADirectoryError as error:

@@ -1,24 +1,28 @@
-"""Every error of the store, in the user's words. Knows no files and no HTTP: a service maps `code` to a status.
+"""Every error of the store, in the user's words. Knows no files and no HTTP: a service maps `code`
+to a status.
 
     StoreError
-    |- InvalidReference InvalidName InvalidArgument InvalidStore            invalid.py    what was typed means nothing
-    |  InvalidCondition InvalidDuration InvalidInput
-    |- Unknown                                                              unknown.py    well named, but not here
-    |  |- UnknownSkill UnknownAlias UnknownFile UnknownGraph UnknownParent
-    |  |  UnknownLease UnknownCharacter UnknownTask UnknownMetric
-    |  `- UnknownVersion
-    |     `- DeletedVersion
-    |- Refusal                                                              refusals.py   one thing, one reason
-    |  |- NotAStore NotAnExport CheckpointRefusal UnusableKey
-    |  |  UntrustedVersion BundledVersion AppendOnlyStore UnreachableOrigin
-    |  |  FailedWrite UnconfirmedWrite
-    |  `- CorruptStore                                                                    not what was published
-    |     `- CorruptBlob CorruptRecord UnsupportedLayout UnsupportedSchema
-    `- GateRefusal Regression NoEarlierVersion VersionInUse NumberConflict  conflicts.py  not in this state
-       OccupiedFolder WrongKind UnusableGraph UnsafeSweep NoHomeFolder
+    |- invalid.py     what was typed means nothing
+    |    InvalidReference InvalidName InvalidArgument InvalidStore InvalidCondition
+    |    InvalidDuration InvalidInput
+    |- unknown.py     well named, but not here
+    |    Unknown
+    |    |- UnknownSkill UnknownAlias UnknownFile UnknownGraph UnknownParent UnknownLease
+    |    |  UnknownCharacter UnknownTask UnknownMetric
+    |    `- UnknownVersion
+    |       `- DeletedVersion
+    |- refusals.py    one thing, and the one reason
+    |    Refusal
+    |    |- NotAStore NotAnExport CheckpointRefusal UnusableKey UntrustedVersion BundledVersion
+    |    |  AppendOnlyStore UnreachableOrigin FailedWrite UnconfirmedWrite
+    |    `- CorruptStore
+    |       `- CorruptBlob CorruptRecord UnsupportedLayout UnsupportedSchema
+    `- conflicts.py   not in this state of the store or machine
+         GateRefusal Regression NoEarlierVersion VersionInUse NumberConflict OccupiedFolder
+         WrongKind UnusableGraph UnsafeSweep NoHomeFolder
 
-A new error is one class with a code of its own in one of these files: `error_codes()` finds it. Arguments stay in `args`, so
-that an error survives a trip between processes.
+A new error is one class with a code of its own in one of these files: `error_codes()` finds it.
+Arguments stay in `args`, so that an error survives a trip between processes.
 """
 
 from __future__ import annotations

@@ -10,8 +10,12 @@ class StoreError(Exception):
 
 
 def error_codes() -> dict[str, type[StoreError]]:
-    """Every code of the store and the class that bears it, by code. Classes of other packages do not count."""
-    found = [cls for cls in _list_subclasses(StoreError) if cls.__module__.startswith("skills_store.")]
+    """Every code of the store and the class that bears it, by code. Classes of other packages do
+    not count.
+    """
+    found = [
+        cls for cls in _list_subclasses(StoreError) if cls.__module__.startswith("skills_store.")
+    ]
     return {cls.code: cls for cls in sorted(found, key=lambda cls: cls.code)}
 
 

@@ -29,7 +29,9 @@ class UnsafeSweep(StoreError):
 
 
 class GateRefusal(StoreError):
-    """A publish that would have served something unsafe or untrue. All reasons at once; nothing was published."""
+    """A publish that would have served something unsafe or untrue. All reasons at once; nothing was
+    published.
+    """
 
     code = "gate_refused"
 
@@ -45,7 +47,7 @@ class GateRefusal(StoreError):
 
 
 class Regression(StoreError):
-    """A protected alias was asked to move to a version that is measurably worse; it was not moved."""
+    """A protected alias was not moved to a version that is measurably worse."""
 
     code = "regression"
 
@@ -58,7 +60,8 @@ class Regression(StoreError):
 
     def __str__(self) -> str:
         target, ref, current, worse = self.args
-        return f"{target} stays at {current}: {ref} is worse in {'; '.join(worse)}. --force moves it all the same"
+        reasons = "; ".join(worse)
+        return f"{target} stays at {current}: {ref} is worse in {reasons}. --force moves it anyway"
 
 
 class NoEarlierVersion(StoreError):
@@ -67,7 +70,7 @@ class NoEarlierVersion(StoreError):
     code = "nothing_before"
 
     def __str__(self) -> str:
-        return f"{self.args[0]} stays where it is: it has meant nothing else before that could be returned to"
+        return f"{self.args[0]} stays where it is: it has meant nothing else before"
 
 
 class VersionInUse(StoreError):
@@ -106,7 +109,7 @@ class OccupiedFolder(StoreError):
     code = "occupied_folder"
 
     def __str__(self) -> str:
-        return f"{self.args[0]} is not an empty folder; an export is written into a new or an empty one"
+        return f"{self.args[0]} is not an empty folder; an export needs a new or an empty one"
 
 
 class WrongKind(StoreError):
@@ -123,6 +126,8 @@ class WrongKind(StoreError):
 
 
 class UnusableGraph(StoreError):
-    """A graph of the right digest that this machine's runtime cannot run, or a device it does not have."""
+    """A graph of the right digest that this machine's runtime cannot run, or a device it does not
+    have.
+    """
 
     code = "unusable_graph"

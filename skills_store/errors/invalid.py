@@ -22,7 +22,7 @@ class InvalidReference(StoreError):
 
 
 class InvalidName(StoreError):
-    """A skill, alias or file name outside the permitted letters: such a name never becomes a path."""
+    """A skill, alias or file name outside the permitted letters. It never becomes a path."""
 
     code = "invalid_name"
 

@@ -49,7 +49,9 @@ class CorruptRecord(CorruptStore):
 
 
 class UnsupportedLayout(CorruptStore):
-    """A store of an earlier program, or of a later one that this one may only read, or not even that."""
+    """A store of an earlier program, or of a later one that this one may only read, or not even
+    that.
+    """
 
     code = "unsupported_layout"
 
@@ -61,7 +63,9 @@ class UnsupportedSchema(CorruptStore):
 
 
 class FailedWrite(Refusal):
-    """The disk refused: read-only, full or failing. What was asked for is not there, and may be asked for again."""
+    """The disk refused: read-only, full or failing. What was asked for is not there, and may be
+    asked for again.
+    """
 
     code = "not_written"
     template = "{0}: {1}"
@@ -89,7 +93,9 @@ class AppendOnlyStore(Refusal):
 
 
 class UnreachableOrigin(Refusal):
-    """An object store that does not answer, or does not let us in. What is in the cache is still served."""
+    """An object store that does not answer, or does not let us in. What is in the cache is still
+    served.
+    """
 
     code = "origin_away"
     template = "{0} cannot be reached: {1}"

@@ -60,7 +60,9 @@ class UnknownVersion(Unknown):
 
 
 class DeletedVersion(UnknownVersion):
-    """A number that was a version once: it is never used again, and its tombstone says by whom, when and why."""
+    """A number that was a version once: it is never used again, and its tombstone says by whom,
+    when and why.
+    """
 
     code = "deleted_version"
 

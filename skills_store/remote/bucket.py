@@ -1,7 +1,8 @@
 """s3://, gs:// and az:// as an origin, by obstore. The one module that imports it.
 
-Credentials, region and endpoint come from the environment, as each cloud's own tools read them (AWS_ACCESS_KEY_ID,
-AWS_ENDPOINT_URL, ...). Every object is written with `If-None-Match: *`, or its like: the service must honour it.
+Credentials, region and endpoint come from the environment, as each cloud's own tools read them
+(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...). Every object is written with `If-None-Match: *`, or its
+like: the service must honour it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import chain
 from time import monotonic
 
 import obstore
@@ -19,18 +21,23 @@ from obstore.store import ObjectStore, from_url
 from skills_store.errors import UnreachableOrigin
 
 SCHEMES = ("s3://", "gs://", "az://")
-RETRIES, RETRY_TIMEOUT = 3, timedelta(seconds=20)
-PAUSE = 10.0  # s without another request after a failed one: meanwhile the cache serves, and no call waits
+RETRIES = 3
+RETRY_TIMEOUT = timedelta(seconds=20)
+# Seconds without another request after a failed one: meanwhile the cache serves, and no call waits.
+PAUSE = 10.0
 
 
 class Bucket:
     def __init__(self, url: str, store: ObjectStore) -> None:
-        self.url, self.store = url, store
-        self._silent_until, self._reason = 0.0, ""
+        self.url = url
+        self.store = store
+        self._silent_until = 0.0
+        self._reason = ""
 
     def keys(self, prefix: str) -> list[str]:
         with self._request():
-            return [entry["path"] for page in obstore.list(self.store, prefix=prefix) for entry in page]
+            pages = obstore.list(self.store, prefix=prefix)
+            return [entry["path"] for entry in chain.from_iterable(pages)]
 
     def read(self, key: str) -> bytes:
         with self._request():
@@ -55,13 +62,17 @@ class Bucket:
         try:
             yield
         except (BaseError, OSError) as error:
-            self._silent_until, self._reason = monotonic() + PAUSE, _one_line(error)
+            self._silent_until = monotonic() + PAUSE
+            self._reason = _one_line(error)
             raise UnreachableOrigin(self.url, self._reason) from error
 
 
 def open_bucket(url: str) -> Bucket:
     try:
-        return Bucket(url, from_url(url, retry_config={"max_retries": RETRIES, "retry_timeout": RETRY_TIMEOUT}))
+        return Bucket(
+            url,
+            from_url(url, retry_config={"max_retries": RETRIES, "retry_timeout": RETRY_TIMEOUT}),
+        )
     except (BaseError, ValueError) as error:
         raise UnreachableOrigin(url, _one_line(error)) from error
 

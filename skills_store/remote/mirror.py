@@ -1,7 +1,9 @@
-"""A local store as the cache of an origin: same layout, key for key, so whatever is there can be served as it is.
+"""A local store as the cache of an origin: same layout, key for key, so whatever is there can be
+served as it is.
 
-What an origin has never changes, so nothing here goes stale: a refresh lists what there is and brings what is new. A
-listed key is only text; what is not of the layout never becomes a path, and what is brought is checked when it is read.
+What an origin has never changes, so nothing here goes stale: a refresh lists what there is and
+brings what is new. A listed key is only text; what is not of the layout never becomes a path, and
+what is brought is checked when it is read.
 """
 
 from __future__ import annotations
@@ -33,26 +35,41 @@ class Mirror:
     staging: Path
 
     def refresh(self, prefix: str) -> None:
-        """Records, moves and signatures under `prefix` that are not here yet. Blobs come when they are read."""
+        """Records, moves and signatures under `prefix` that are not here yet. Blobs come when they
+        are read.
+        """
         for key in ("layout.json", *self.origin.keys(prefix)):
             if MIRRORED.fullmatch(key) and not (self.root / key).exists():
                 with contextlib.suppress(KeyError):  # an unused origin has no layout
                     self._download(key)
 
     def find_departures(self, fresh: Path) -> Iterator[tuple[str, CorruptRecord]]:
-        """Keys of records, moves and signatures here that a `fresh` cache of the origin lacks, or has other bytes of."""
+        """Keys of records, moves and signatures here that a `fresh` cache of the origin lacks, or
+        has other bytes of.
+        """
         for path in sorted((self.root / "skills").rglob("*.json")):
             key = self._key(path)
             if not MIRRORED.fullmatch(key) or _read_or_none(fresh / key) == path.read_bytes():
                 continue
             try:
-                if self.origin.read(key) != path.read_bytes():  # else it came since the other was filled
-                    yield key, CorruptRecord(key, f"the cache has other bytes of it than {self.origin.url}")
+                # Else it came since the other was filled.
+                if self.origin.read(key) != path.read_bytes():
+                    yield (
+                        key,
+                        CorruptRecord(
+                            key, f"the cache has other bytes of it than {self.origin.url}"
+                        ),
+                    )
             except KeyError:
-                yield key, CorruptRecord(key, f"the cache has it, but {self.origin.url} no longer does")
+                yield (
+                    key,
+                    CorruptRecord(key, f"the cache has it, but {self.origin.url} no longer does"),
+                )
 
     def create(self, path: Path, data: bytes, done: str) -> None:
-        """In the origin first, then here. FileExistsError where another process was faster; its file is here then."""
+        """In the origin first, then here. FileExistsError where another process was faster; its
+        file is here then.
+        """
         key = self._key(path)
         made = self.origin.create(key, data)
         try:
@@ -79,7 +96,9 @@ class Mirror:
     def _read(self, path: Path, blob: Blob, where: str) -> bytes:
         data = self.origin.read(self._key(path))
         if (found := describe(data)) != blob:
-            raise CorruptBlob(where, f"blob {blob.digest} hashes to {found.digest} in {self.origin.url}")
+            raise CorruptBlob(
+                where, f"blob {blob.digest} hashes to {found.digest} in {self.origin.url}"
+            )
         return data
 
     def _download(self, key: str) -> None:

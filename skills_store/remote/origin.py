@@ -1,7 +1,7 @@
 """The object store that a local store mirrors, as the least that it must be able to do.
 
-Nothing there is ever changed or replaced. `create` succeeds once for a key, for the first caller: that makes a
-record the commit point of a publish, and a move the commit point of an alias.
+Nothing there is ever changed or replaced. `create` succeeds once for a key, for the first caller:
+that makes a record the commit point of a publish, and a move the commit point of an alias.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The runtime of a published version: numpy in, numpy out. Knows no simulator and no trainer, and holds no state.
+"""The runtime of a published version: numpy in, numpy out. Knows no simulator and no trainer, and
+holds no state.
 
 z and history travel with the caller, so one library serves any number of characters and threads.
 """
@@ -69,15 +70,19 @@ class SkillLibrary:
         return length
 
     def act(self, state: ArrayLike, z: ArrayLike) -> Array:
-        """Joint targets (B, J), rad, as the manifest's character lists its joints, for states (B, S) and skills z (B, D).
+        """Joint targets (B, J), rad, as the manifest's character lists its joints, for states (B,
+        S) and skills z (B, D).
 
-        The policy's `state` names the slices of S: root position, m, rotation, wxyz, and velocities, joint angles and rates.
-        z need not be of unit length. InvalidInput says which shape was expected.
+        The policy's `state` names the slices of S: root position, m, rotation, wxyz, and
+        velocities, joint angles and rates. z need not be of unit length. InvalidInput says which
+        shape was expected.
         """
         return self.policy.run(state=state, z=z)
 
     def encode(self, window: ArrayLike) -> Array:
-        """z (B, D) of unit length, for windows (B, W, S) of W states, oldest first, one control step apart."""
+        """z (B, D) of unit length, for windows (B, W, S) of W states, oldest first, one control
+        step apart.
+        """
         return self.encoder.run(window=window)
 
     def style(self, window: ArrayLike) -> Array:
@@ -90,19 +95,32 @@ class SkillLibrary:
         return self.discriminator.run(window=window)
 
     def embed(self, states: ArrayLike, stride: int = 1) -> Embedding:
-        """A whole motion, states (T, S) one control step apart: the z of every `stride`-th window, and one for all.
+        """A whole motion, states (T, S) one control step apart: the z of every `stride`-th window,
+        and one for all.
 
-        InvalidInput for another shape or too few states; WrongKind for an imported library that sees a body otherwise.
+        InvalidInput for another shape or too few states; WrongKind for an imported library that
+        sees a body otherwise.
         """
         if (found := self.version.manifest.observations) != OWN_OBSERVATIONS:
-            raise WrongKind(self.version.ref, f"{found} observations", f"{OWN_OBSERVATIONS} observations")
-        motion, length = np.asarray(states, dtype=np.float32), self.window_length
+            raise WrongKind(
+                self.version.ref, f"{found} observations", f"{OWN_OBSERVATIONS} observations"
+            )
+        motion = np.asarray(states, dtype=np.float32)
+        length = self.window_length
         if motion.ndim != 2 or motion.shape[1] != self.state_width:
-            raise InvalidInput(f"{self.version.ref} needs states of shape (T, {self.state_width}), got {motion.shape}")
+            raise InvalidInput(
+                f"{self.version.ref} needs states of shape (T, {self.state_width}), "
+                f"got {motion.shape}"
+            )
         if len(motion) < length:
-            raise InvalidInput(f"{self.version.ref} needs at least {length} states, got {len(motion)}")
-        windows = sliding_window_view(motion, length, axis=0)[:: max(1, stride)].transpose(0, 2, 1)  # (N, W, S)
-        z = np.concatenate([self.encode(windows[i : i + CHUNK]) for i in range(0, len(windows), CHUNK)])
+            raise InvalidInput(
+                f"{self.version.ref} needs at least {length} states, got {len(motion)}"
+            )
+        # (N, W, S)
+        windows = sliding_window_view(motion, length, axis=0)[:: max(1, stride)].transpose(0, 2, 1)
+        z = np.concatenate(
+            [self.encode(windows[i : i + CHUNK]) for i in range(0, len(windows), CHUNK)]
+        )
         return Embedding(z, pool(z))
 
 
@@ -133,7 +151,9 @@ class Controller:
                 store, parent, intra_op_num_threads=intra_op_num_threads, device=device, trust=trust
             )
         if library.version.digest != parent.digest:
-            raise WrongKind(library.version.ref, "another library", f"the parent of {version.ref}, {parent.ref}")
+            raise WrongKind(
+                library.version.ref, "another library", f"the parent of {version.ref}, {parent.ref}"
+            )
         nets = _load_nets(store, version, intra_op_num_threads, device)
         return cls(version, nets["controller"], library)
 
@@ -160,7 +180,9 @@ def pool(z: Array) -> Array:  # (N, D) unit rows -> (D,)
     return (mean / length).astype(np.float32) if length > 1e-6 else z[np.argmax(z @ z.sum(axis=0))]
 
 
-def _resolve_kind(store: Store, ref: str | Version, kind: str, trust: TrustPolicy | None) -> Version:
+def _resolve_kind(
+    store: Store, ref: str | Version, kind: str, trust: TrustPolicy | None
+) -> Version:
     version = store.resolve(ref) if isinstance(ref, str) else ref
     if version.manifest.kind != kind:
         raise WrongKind(version.ref, version.manifest.kind, kind)
@@ -170,6 +192,8 @@ def _resolve_kind(store: Store, ref: str | Version, kind: str, trust: TrustPolic
 
 def _load_nets(store: Store, version: Version, threads: int, device: Device) -> dict[str, Net]:
     return {
-        name: load_net(f"{name} of {version.ref}", store.read(version, graph.file), graph, threads, device)
+        name: load_net(
+            f"{name} of {version.ref}", store.read(version, graph.file), graph, threads, device
+        )
         for name, graph in version.manifest.graphs.items()
     }

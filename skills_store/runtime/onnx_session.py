@@ -1,4 +1,6 @@
-"""One ONNX graph, ready to run. Made from verified bytes, never from a path: a path could load files beside it."""
+"""One ONNX graph, ready to run. Made from verified bytes, never from a path: a path could load
+files beside it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def run_plain(session: ort.InferenceSession, feed: dict[str, Array], output: str
 
 
 def run_bound(session: ort.InferenceSession, feed: dict[str, Array], output: str) -> Any:
-    """The same with IOBinding: one copy to the device, one back, and nothing between that goes through the host."""
+    """The same with IOBinding: one copy to the device, one back, and nothing between that goes
+    through the host.
+    """
     binding = session.io_binding()
     for name, array in feed.items():
         binding.bind_cpu_input(name, array)
@@ -51,16 +55,21 @@ class Net:
         if len({len(array) for array in feed.values()}) > 1:
             rows = ", ".join(f"{name} {len(array)}" for name, array in feed.items())
             raise InvalidInput(f"{self.where} needs as many rows in each input, got {rows}")
-        return np.asarray(self.call(self.session, feed, self.graph.outputs[0].name), dtype=np.float32)
+        return np.asarray(
+            self.call(self.session, feed, self.graph.outputs[0].name), dtype=np.float32
+        )
 
     def _fit(self, tensor: Tensor, values: ArrayLike) -> Array:
         try:
             array = np.ascontiguousarray(values, dtype=np.float32)
         except (ValueError, TypeError) as error:
             raise InvalidInput(f"{self.where} needs numbers for {tensor.name}: {error}") from error
-        if array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:  # the first axis alone is free
+        # The first axis alone is free.
+        if array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:
             wanted = ", ".join(map(str, tensor.shape))
-            raise InvalidInput(f"{self.where} needs {tensor.name} of shape ({wanted}), got {array.shape}")
+            raise InvalidInput(
+                f"{self.where} needs {tensor.name} of shape ({wanted}), got {array.shape}"
+            )
         return array
 
 
@@ -77,13 +86,17 @@ def load_net(where: str, data: bytes, graph: Graph, threads: int, device: Device
     except UnusableGraph:
         raise
     except Exception as error:  # ONNX Runtime's own exceptions share no base
-        raise UnusableGraph(f"{where} cannot be run here: {' '.join(str(error).split())[:300]}") from error
+        raise UnusableGraph(
+            f"{where} cannot be run here: {' '.join(str(error).split())[:300]}"
+        ) from error
     if device == "cuda" and "CUDAExecutionProvider" not in session.get_providers():
         raise UnusableGraph(f"{where} was to run on CUDA, but ONNX Runtime fell back to the CPU")
     declared = {t.name for t in (*graph.inputs, *graph.outputs)}
     found: set[Any] = {v.name for v in (*session.get_inputs(), *session.get_outputs())}
     if found != declared:
-        raise UnusableGraph(f"{where} has tensors {sorted(found)}, but its manifest says {sorted(declared)}")
+        raise UnusableGraph(
+            f"{where} has tensors {sorted(found)}, but its manifest says {sorted(declared)}"
+        )
     return Net(where, graph, session, RUNNERS[device])
 
 
@@ -92,6 +105,8 @@ def _providers(device: Device) -> list[str]:
         return ["CPUExecutionProvider"]
     if "CUDAExecutionProvider" not in ort.get_available_providers():
         have = ", ".join(ort.get_available_providers())
-        raise UnusableGraph(f"no CUDA here; ONNX Runtime offers: {have}. Install repertoire[gpu] in place of [cpu]")
+        raise UnusableGraph(
+            f"no CUDA here; ONNX Runtime offers: {have}. Install repertoire[gpu] in place of [cpu]"
+        )
     ort.preload_dlls()  # the CUDA libraries that pip installed are on no library path
     return ["CUDAExecutionProvider", "CPUExecutionProvider"]

@@ -1,4 +1,6 @@
-"""Two halves of a key as files: both are there, whole, or neither; and what is there is never overwritten."""
+"""Two halves of a key as files: both are there, whole, or neither; and what is there is never
+overwritten.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,17 @@ from skills_store.errors import FailedWrite
 
 
 def create_pair(path: Path, private: bytes, public: bytes) -> None:
-    """`path`, for its owner only, and `path`.pub. FailedWrite where one is taken, or the disk refuses."""
+    """`path`, for its owner only, and `path`.pub. FailedWrite where one is taken, or the disk
+    refuses.
+    """
     if not path.name:
         raise FailedWrite("no key is made", f"{path} is a folder; name a file in it")
     pub = path.with_name(f"{path.name}.pub")
     try:
-        with _write_beside(path, private, 0o600) as ours, _write_beside(pub, public, 0o644) as given:
+        with (
+            _write_beside(path, private, 0o600) as ours,
+            _write_beside(pub, public, 0o644) as given,
+        ):
             os.link(given, pub)  # unlike a rename, it takes no other's place
             try:
                 os.link(ours, path)
@@ -33,7 +40,8 @@ def create_pair(path: Path, private: bytes, public: bytes) -> None:
         ) from error
     except OSError as error:
         raise FailedWrite(
-            "no key is made", f"{path}: {error.strerror or error}; nothing of it is left, so run it again"
+            "no key is made",
+            f"{path}: {error.strerror or error}; nothing of it is left, so run it again",
         ) from error
 
 

@@ -1,4 +1,6 @@
-"""All bytes of one version, verified, on their way between a store and somewhere else; and the files they become there."""
+"""All bytes of one version, verified, on their way between a store and somewhere else; and the
+files they become there.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from skills_store.manifest import Manifest
 from skills_store.store import Store
 from skills_store.version import Version
 
-Tree = dict[str, bytes]  # relative path -> bytes; the last one makes it whole, and readers look for it first
+# relative path -> bytes; the last one makes it whole, and readers look for it first.
+Tree = dict[str, bytes]
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,21 @@ class Bundle:
     signatures: tuple[bytes, ...] = ()
 
 
-def read_bundle(store: Store, version: Version, read: Callable[[str, int], None] = lambda *_: None) -> Bundle:
-    """Every blob is hashed on the way out; a damaged one is refused here, before anything is written elsewhere."""
+def read_bundle(
+    store: Store, version: Version, read: Callable[[str, int], None] = lambda *_: None
+) -> Bundle:
+    """Every blob is hashed on the way out; a damaged one is refused here, before anything is
+    written elsewhere.
+    """
     files = {}
     for file, blob in version.manifest.files.items():
         files[file] = store.read(version, file)
         read(file, blob.size)
-    return Bundle(store.manifest_bytes(version), files, store.signatures(version.name).read_envelopes(version.digest))
+    return Bundle(
+        store.manifest_bytes(version),
+        files,
+        store.signatures(version.name).read_envelopes(version.digest),
+    )
 
 
 def parse_manifest(data: bytes, where: str) -> Manifest:
@@ -53,10 +64,14 @@ def check_empty(directory: Path) -> None:
         raise OccupiedFolder(str(directory))
 
 
-def write(directory: Path, tree: Mapping[str, bytes], wrote: Callable[[str, int], None] = lambda *_: None) -> None:
-    """A new folder appears whole; an empty one, which may be a mount point, is filled, and emptied if that fails.
+def write(
+    directory: Path, tree: Mapping[str, bytes], wrote: Callable[[str, int], None] = lambda *_: None
+) -> None:
+    """A new folder appears whole; an empty one, which may be a mount point, is filled, and emptied
+    if that fails.
 
-    What a kill leaves beside a new one is hidden, and in an empty one lacks its last file, so it is no export.
+    What a kill leaves beside a new one is hidden, and in an empty one lacks its last file, so it is
+    no export.
     """
     check_empty(directory)
     new = not directory.exists()
@@ -73,7 +88,9 @@ def write(directory: Path, tree: Mapping[str, bytes], wrote: Callable[[str, int]
         _remove(target, itself=new)
         if isinstance(error, OSError):
             what = f"{directory} is not written"
-            raise FailedWrite(what, f"{error.strerror or error}; nothing of it is left, so run it again") from error
+            raise FailedWrite(
+                what, f"{error.strerror or error}; nothing of it is left, so run it again"
+            ) from error
         raise
 
 

@@ -1,5 +1,7 @@
-"""`--onnx`: the files by their names, manifest.json, README.md and signatures. What people unpack and look at, and what
-`oras pull` writes of an image that `--oci` made: there without README and signatures."""
+"""`--onnx`: the files by their names, manifest.json, README.md and signatures. What people unpack
+and look at, and what `oras pull` writes of an image that `--oci` made: there without README and
+signatures.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,12 @@ def make_tree(version: Version, bundle: Bundle) -> Tree:
 
 
 def check_manifest_name(version: Version, bundle: Bundle) -> None:
-    """InvalidName if a file has the name that the manifest has in an export, on some disk at least."""
+    """InvalidName if a file has the manifest's name in an export, on some disk at least."""
     for file in bundle.files:
         if file.lower() == MARK:
-            raise InvalidName("file", file, f"an export of {version.ref} has the manifest under that name")
+            raise InvalidName(
+                "file", file, f"an export of {version.ref} has the manifest under that name"
+            )
 
 
 def read(directory: Path) -> Bundle:
@@ -63,9 +67,10 @@ def readme(version: Version) -> bytes:
         "",
         f"# {version.ref}",
         "",
-        f"`{version.pinned}`: the digest is that of `manifest.json`, and `manifest.json` has that of every file.",
-        "Normalizers and action scale are inside the graphs; names, frames and units of every number that goes",
-        "in or out are in the manifest. Exported by Repertoire; `python -m skills_store import DIR` takes it back.",
+        f"`{version.pinned}`: the digest is that of `manifest.json`, and `manifest.json` has that",
+        "of every file. Normalizers and action scale are inside the graphs; names, frames and",
+        "units of every number that goes in or out are in the manifest. Exported by Repertoire;",
+        "`python -m skills_store import DIR` takes it back.",
         "",
         "```",
         page.format_page(page.describe_version(version)),
@@ -79,5 +84,15 @@ def _clips(version: Version) -> list[str]:
     clips = version.manifest.lineage.clips
     if not clips:
         return []
-    rows = [f"| {clip.name} | {clip.source} | {clip.licence} | {shorten_digest(clip.digest)} |" for clip in clips]
-    return ["", "## Trained on", "", "| clip | source | licence | digest |", "|---|---|---|---|", *rows]
+    rows = [
+        f"| {clip.name} | {clip.source} | {clip.licence} | {shorten_digest(clip.digest)} |"
+        for clip in clips
+    ]
+    return [
+        "",
+        "## Trained on",
+        "",
+        "| clip | source | licence | digest |",
+        "|---|---|---|---|",
+        *rows,
+    ]

@@ -9,7 +9,14 @@ from skills_store.disk.blobs import describe
 from skills_store.errors import NotAnExport, UnknownSkill, UnknownVersion
 from skills_store.store import Store
 from skills_store.transfer import folder, oci, triton
-from skills_store.transfer.bundle import Bundle, Tree, check_empty, parse_manifest, read_bundle, write
+from skills_store.transfer.bundle import (
+    Bundle,
+    Tree,
+    check_empty,
+    parse_manifest,
+    read_bundle,
+    write,
+)
 from skills_store.transfer.progress import Progress, Tally
 from skills_store.version import Version
 
@@ -18,28 +25,38 @@ EXPORTS: dict[str, Callable[[Version, Bundle], Tree]] = {
     "oci": oci.make_tree,
     "triton": triton.make_tree,
 }
+# By the file that marks it.
 IMPORTS: dict[str, Callable[[Path], Bundle]] = {
     oci.MARK: oci.read,
     folder.MARK: folder.read,
-}  # by the file that marks it
+}
 
 
-def export(store: Store, ref: str, form: str, directory: Path, progress: Progress = lambda *_: None) -> Version:
+def export(
+    store: Store, ref: str, form: str, directory: Path, progress: Progress = lambda *_: None
+) -> Version:
     """`directory` is whole afterwards, or as it was."""
     version = store.resolve(ref)
     check_empty(directory)
     reading = Tally(progress, sum(blob.size for blob in version.manifest.files.values()))
-    tree = EXPORTS[form](version, read_bundle(store, version, lambda file, size: reading.add(f"read {file}", size)))
+    tree = EXPORTS[form](
+        version, read_bundle(store, version, lambda file, size: reading.add(f"read {file}", size))
+    )
     writing = Tally(progress, sum(map(len, tree.values())))
     write(directory, tree, lambda file, size: writing.add(f"wrote {file}", size))
     return version
 
 
 def import_folder(store: Store, directory: Path) -> tuple[Version, bool]:
-    """Publish what `export` wrote, through the gate, under the next number and the same digest. False: it was here."""
+    """Publish what `export` wrote, through the gate, under the next number and the same digest.
+    False: it was here.
+    """
     marks = [mark for mark in IMPORTS if (directory / mark).is_file()]
     if not marks:
-        raise NotAnExport(str(directory), f"it has none of {', '.join(IMPORTS)}; `export --onnx` or `--oci` writes one")
+        raise NotAnExport(
+            str(directory),
+            f"it has none of {', '.join(IMPORTS)}; `export --onnx` or `--oci` writes one",
+        )
     bundle = IMPORTS[marks[0]](directory)
     here = _find_imported(store, bundle.manifest, str(directory))
     version = here or store.adopt(bundle.manifest, bundle.files)

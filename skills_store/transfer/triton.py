@@ -1,7 +1,7 @@
-"""`--triton`: a model repository. One model per graph, under the version's own number; an export only, not a way back.
+"""`--triton`: a model repository. One model per graph, under the version's own number; an export
+only, not a way back.
 
-<skill>_<graph>/config.pbtxt
-<skill>_<graph>/<number>/model.onnx
+<skill>_<graph>/config.pbtxt <skill>_<graph>/<number>/model.onnx
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ def make_tree(version: Version, bundle: Bundle) -> Tree:
     for name, graph in version.manifest.graphs.items():
         model = f"{version.name}_{name}"
         models[f"{model}/{version.number}/model.onnx"] = bundle.files[graph.file]
-        models[f"{model}/config.pbtxt"] = _format_config(model, version, graph.inputs, graph.outputs).encode()
+        models[f"{model}/config.pbtxt"] = _format_config(
+            model, version, graph.inputs, graph.outputs
+        ).encode()
     return models
 
 
-def _format_config(model: str, version: Version, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> str:
+def _format_config(
+    model: str, version: Version, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]
+) -> str:
     return "\n".join(
         [
             f"name: {json.dumps(model)}",
@@ -44,11 +48,14 @@ def _format_config(model: str, version: Version, inputs: tuple[Tensor, ...], out
 
 
 def _format_tensor(tensor: Tensor) -> str:
-    """`dims` leaves out the free first axis, which is the batch. A tensor of nothing else is one number a row."""
+    """`dims` leaves out the free first axis, which is the batch. A tensor of nothing else is one
+    number a row.
+    """
     row = [size for size in tensor.shape if isinstance(size, int)]
     reshape = "" if row else " reshape { shape: [ ] }"
     dims = ", ".join(map(str, row or [1]))
-    return f"{{ name: {json.dumps(tensor.name)} data_type: {TYPES[tensor.dtype]} dims: [ {dims} ]{reshape} }}"
+    fields = f"name: {json.dumps(tensor.name)} data_type: {TYPES[tensor.dtype]} dims: [ {dims} ]"
+    return f"{{ {fields}{reshape} }}"
 
 
 def _format_parameter(key: str, value: str) -> str:

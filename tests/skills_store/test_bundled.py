@@ -1,4 +1,4 @@
-"""The libraries that come with the project are read beside the user's store, and changed in none."""
+"""The libraries that come with the project are read beside any store, and changed in none."""
 
 from __future__ import annotations
 
@@ -54,13 +54,19 @@ def test_bundled_versions_are_read_as_if_they_were_its_own(store: Store, bundle:
     assert not store.root.exists()
 
 
-def test_what_a_user_publishes_takes_the_number_after_the_bundled_ones(store: Store, bundle: Store) -> None:
+def test_what_a_user_publishes_takes_the_number_after_the_bundled_ones(
+    store: Store, bundle: Store
+) -> None:
     before = snapshot(bundle.root)
     published = tiny.publish_tiny(store, seed=2)
     assert published.ref == "humanoid@3"
     assert store.resolve("humanoid") == published
     assert [version.number for version in store.versions("humanoid")] == [1, 2, 3]
-    assert [store.is_bundled(version) for version in store.versions("humanoid")] == [True, True, False]
+    assert [store.is_bundled(version) for version in store.versions("humanoid")] == [
+        True,
+        True,
+        False,
+    ]
     assert store.verify() == ()
     assert snapshot(bundle.root) == before
     with pytest.raises(UnknownVersion, match="there are: 1-3"):
@@ -76,10 +82,14 @@ WRITES: dict[str, Callable[[Store, Version], object]] = {
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_write_to_a_bundled_version_is_refused_with_the_remedy(store: Store, bundle: Store, write: str) -> None:
+def test_a_write_to_a_bundled_version_is_refused_with_the_remedy(
+    store: Store, bundle: Store, write: str
+) -> None:
     before = snapshot(bundle.root)
     remedy = f"`skills pull humanoid@2 --from {bundle.root}` copies it into {store.where}"
-    with pytest.raises(BundledVersion, match="humanoid@2 comes with the project and is read-only") as refused:
+    with pytest.raises(
+        BundledVersion, match="humanoid@2 comes with the project and is read-only"
+    ) as refused:
         WRITES[write](store, store.resolve("humanoid@2"))
     assert str(refused.value).endswith(remedy)
     assert snapshot(bundle.root) == before
@@ -102,7 +112,9 @@ def test_a_deleted_copy_of_a_bundled_version_stays_deleted(store: Store, bundle:
     assert store.resolve("humanoid").number == 2
 
 
-def test_a_controller_takes_its_bundled_library_along(store: Store, bundle: Store, tmp_path: Path) -> None:
+def test_a_controller_takes_its_bundled_library_along(
+    store: Store, bundle: Store, tmp_path: Path
+) -> None:
     """So the store stays whole where the bundle is hidden, moved or another one."""
     tiny.publish_tiny_controller(store, store.resolve("humanoid@2"), name="strike")
     alone = Store(store.root)
@@ -125,13 +137,16 @@ def test_a_push_sends_a_bundled_version(store: Store, tmp_path: Path) -> None:
     assert target.verify() == ()
 
 
-def test_a_store_that_gave_a_bundled_number_to_other_bytes_keeps_its_meaning(tmp_path: Path, bundle: Store) -> None:
+def test_a_store_that_gave_a_bundled_number_to_other_bytes_keeps_its_meaning(
+    tmp_path: Path, bundle: Store
+) -> None:
     own = tiny.publish_tiny(Store(tmp_path / "store"), seed=2)
     store = Store(tmp_path / "store", bundled=bundle.root)
     assert store.resolve("humanoid") == store.resolve("humanoid@1") == own
     with pytest.raises(UnknownVersion, match=r"there are: 1$"):
         store.resolve("humanoid@2")
-    controller = Controller.open(store, "reach")  # another name, whose library is found by its digest
+    # Another name, whose library is found by its digest.
+    controller = Controller.open(store, "reach")
     assert controller.library.version == bundle.resolve("humanoid@2")
     tiny.publish_tiny_controller(store, controller.library.version, name="strike")
     assert Controller.open(Store(store.root), "strike").library.version.ref == "humanoid@2"
@@ -169,7 +184,9 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     assert err.count("\n") == 1
 
 
-def test_a_named_store_has_them_too_and_the_other_side_of_a_copy_has_not(commands: Path, capsys: Capture) -> None:
+def test_a_named_store_has_them_too_and_the_other_side_of_a_copy_has_not(
+    commands: Path, capsys: Capture
+) -> None:
     named = str(commands.parent / "named")
     assert main(["--store", named, "show", "humanoid@2"]) == 0
     assert main(["pull", "humanoid@2", "--from", named]) == 2
@@ -183,7 +200,9 @@ def test_the_bundle_itself_is_a_store_like_any_other(commands: Path) -> None:
     assert not store.is_bundled(store.resolve("humanoid@2"))
 
 
-def test_off_hides_them_and_a_typo_is_refused(commands: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_off_hides_them_and_a_typo_is_refused(
+    commands: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("REPERTOIRE_BUNDLED", "off")
     with pytest.raises(UnknownSkill, match="there are no skills"):
         open_store().resolve("humanoid")

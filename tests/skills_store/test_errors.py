@@ -16,7 +16,9 @@ CLOUD = "Generic S3 error: HTTP error: error sending request"
 def test_every_error_has_a_code_of_its_own() -> None:
     codes = error_codes()
     classes = {name: found for name, found in vars(errors).items() if _is_error(found)}
-    assert {cls.__name__: cls.code for cls in codes.values()} == {name: cls.code for name, cls in classes.items()}
+    assert {cls.__name__: cls.code for cls in codes.values()} == {
+        name: cls.code for name, cls in classes.items()
+    }
     assert [cls.code for cls in classes.values() if "code" not in vars(cls)] == []
     assert len(codes) == len(classes) > 40
 
@@ -46,6 +48,15 @@ def test_the_service_documents_every_code() -> None:
 
 @pytest.mark.parametrize("later", ["", " (a moment ago)"])
 def test_the_debug_text_of_a_cloud_is_not_shown(later: str) -> None:
-    error = UnreachableOrigin("s3://b", f'{CLOUD} Debug source: Generic {{ store: "S3", source: (a moment{later}')
-    assert str(error) == str(pickle.loads(pickle.dumps(error))) == f"s3://b cannot be reached: {CLOUD}{later}"
-    assert str(UnreachableOrigin("s3://b", "AccessDenied: no")) == "s3://b cannot be reached: AccessDenied: no"
+    error = UnreachableOrigin(
+        "s3://b", f'{CLOUD} Debug source: Generic {{ store: "S3", source: (a moment{later}'
+    )
+    assert (
+        str(error)
+        == str(pickle.loads(pickle.dumps(error)))
+        == f"s3://b cannot be reached: {CLOUD}{later}"
+    )
+    assert (
+        str(UnreachableOrigin("s3://b", "AccessDenied: no"))
+        == "s3://b cannot be reached: AccessDenied: no"
+    )

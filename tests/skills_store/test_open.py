@@ -1,4 +1,6 @@
-"""What a text means as a store: a folder, a bucket, or nothing; a mistyped bucket is never a folder."""
+"""What a text means as a store: a folder, a bucket, or nothing; a mistyped bucket is never a
+folder.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from skills_store.store import default_root
 
 @pytest.mark.parametrize("text", ["s3:/bucket/prefix", "S3:bucket", "gs:", "file:/srv"])
 def test_a_mistyped_address_is_no_folder(text: str) -> None:
-    with pytest.raises(InvalidStore, match=r"write s3://bucket/prefix, gs://\.\.\. or az://\.\.\., or \./"):
+    with pytest.raises(
+        InvalidStore, match=r"write s3://bucket/prefix, gs://\.\.\. or az://\.\.\., or \./"
+    ):
         open_store(text)
 
 

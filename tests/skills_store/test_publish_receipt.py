@@ -17,7 +17,9 @@ from tests.skills_store.full import files_of_at_most
 def test_a_receipt_is_for_its_samples_and_its_store(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     assert publish_receipt.find_published(tmp_path, store, 100) is None
-    version = publish_receipt.publish(tmp_path, store, tiny.skills_manifest(), tiny.skills_files(), 100)
+    version = publish_receipt.publish(
+        tmp_path, store, tiny.skills_manifest(), tiny.skills_files(), 100
+    )
     assert publish_receipt.find_published(tmp_path, store, 100) == version
     assert publish_receipt.find_published(tmp_path, store, 200) is None
     assert publish_receipt.find_published(tmp_path, Store(tmp_path / "elsewhere"), 100) is None
@@ -39,11 +41,14 @@ def killed_and_not_published(self: Store, manifest: Manifest, files: Mapping[str
 whole_publish = Store.publish
 
 
-@pytest.mark.parametrize(("killed", "there"), [(published_but_killed, True), (killed_and_not_published, False)])
+@pytest.mark.parametrize(
+    ("killed", "there"), [(published_but_killed, True), (killed_and_not_published, False)]
+)
 def test_a_run_killed_on_either_side_of_its_publication_knows_whether_it_has_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: Callable[..., None], there: bool
 ) -> None:
-    store, made = Store(tmp_path / "store"), (tiny.skills_manifest(), tiny.skills_files())
+    store = Store(tmp_path / "store")
+    made = (tiny.skills_manifest(), tiny.skills_files())
     with monkeypatch.context() as patch:
         patch.setattr(Store, "publish", killed)
         with pytest.raises(Killed):
@@ -58,7 +63,10 @@ def test_a_run_killed_on_either_side_of_its_publication_knows_whether_it_has_pub
 
 def test_what_cannot_be_noted_is_not_published(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
-    with files_of_at_most(10), pytest.raises(OSError, match=r"published\.json not written: .*; nothing is published"):
+    with (
+        files_of_at_most(10),
+        pytest.raises(OSError, match=r"published\.json not written: .*; nothing is published"),
+    ):
         publish_receipt.publish(tmp_path, store, tiny.skills_manifest(), tiny.skills_files(), 100)
     assert store.names() == ()
     assert list(tmp_path.iterdir()) == []

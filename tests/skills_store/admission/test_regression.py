@@ -50,8 +50,16 @@ def test_prod_stays_where_it_is(store: Store, measure: str, value: float | None)
     [
         ("recovery.fall", {"recovery": {"fall": 0.96}}, {"recovery": {"fall": 0.5}}),
         ("recovery.fall", {"recovery": {"fall": 0.96}}, {"recovery": None}),
-        ("n, 1020 instead of 1024", {"detail": {"survival": {"n": 1024}}}, {"detail": {"survival": {"n": 1020}}}),
-        ("detail.survival.n", {"detail": {"survival": {"n": 1024}}}, {"detail": {"survival": {"n": 2}}}),
+        (
+            "n, 1020 instead of 1024",
+            {"detail": {"survival": {"n": 1024}}},
+            {"detail": {"survival": {"n": 1020}}},
+        ),
+        (
+            "detail.survival.n",
+            {"detail": {"survival": {"n": 1024}}},
+            {"detail": {"survival": {"n": 2}}},
+        ),
     ],
 )
 def test_who_no_longer_gets_up_or_was_hardly_looked_at_does_not_follow(
@@ -115,7 +123,8 @@ def test_protection_outlasts_moves_and_rollbacks_which_pass_it_over(store: Store
     store.alias("humanoid", "stable", 1)
     store.alias("humanoid", "stable", 2)
     store.protect("humanoid", "stable")
-    assert store.rollback("humanoid", "stable").number == 1  # to what it meant before, not to before it was protected
+    # To what it meant before, not to before it was protected.
+    assert store.rollback("humanoid", "stable").number == 1
     with pytest.raises(Regression):
         store.alias("humanoid", "stable", 3)
     assert store.alias("humanoid", "stable", 3, force=True).number == 3
@@ -137,7 +146,8 @@ def test_where_nobody_knows_whether_it_is_protected_it_is(store: Store, protecte
         lambda: store.protect("humanoid", "canary", on=False),
     ):
         with pytest.raises(
-            CorruptRecord, match=r"humanoid@canary is refused: its canary/00000002\.json .*--force` repairs"
+            CorruptRecord,
+            match=r"humanoid@canary is refused: its canary/00000002\.json .*--force` repairs",
         ):
             move()
     assert len(store.log("humanoid")) == 1
@@ -156,7 +166,9 @@ def test_what_never_was_an_alias_is_not_protected(store: Store) -> None:
         store.protect("humanoid", "stabel")
 
 
-def test_the_command_protects_and_the_log_says_so(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_protects_and_the_log_says_so(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     publish(store, 0, GOOD)
     where = ["--store", str(store.root)]
     for command in (
@@ -168,10 +180,14 @@ def test_the_command_protects_and_the_log_says_so(store: Store, capsys: pytest.C
     ):
         assert main([*where, *command]) == 0
     said = capsys.readouterr().out
-    assert [word in said for word in ("1        protected", "protect: robots", "unprotect")] == [True] * 3
+    assert [word in said for word in ("1        protected", "protect: robots", "unprotect")] == [
+        True
+    ] * 3
 
 
-def test_the_command_names_the_measure_and_takes_force(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_names_the_measure_and_takes_force(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     publish(store, 0, GOOD)
     publish(store, 1, {**GOOD, "survival": 0.2})
     where = ["--store", str(store.root)]
@@ -183,7 +199,9 @@ def test_the_command_names_the_measure_and_takes_force(store: Store, capsys: pyt
     assert main([*where, "alias", "humanoid", "prod", "2", "--force"]) == 0
 
 
-def test_a_move_past_the_guard_is_marked_and_no_other(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_move_past_the_guard_is_marked_and_no_other(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     publish(store, 0, GOOD)
     publish(store, 1, {**GOOD, "survival": 0.2})
     store.alias("humanoid", "canary", 2, force=True)  # nothing guards it
@@ -204,10 +222,25 @@ def test_earlier_programs_read_every_move_but_a_forced_one(store: Store) -> None
     assert ["forced" in json.loads(move.read_bytes()) for move in moves] == [False, True]
 
 
-def test_what_is_said_acts_on_no_terminal_and_forges_no_line(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_said_acts_on_no_terminal_and_forges_no_line(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     publish(store, 0, {"odd\x1b[2J": "\x1b]0;title\x07", "survival": 0.5})
     where = ["--store", str(store.root)]
-    assert main([*where, "alias", "humanoid", "prod", "1", "--why", "ok\n2026-01-01 00:00:00  prod  1  9"]) == 0
+    assert (
+        main(
+            [
+                *where,
+                "alias",
+                "humanoid",
+                "prod",
+                "1",
+                "--why",
+                "ok\n2026-01-01 00:00:00  prod  1  9",
+            ]
+        )
+        == 0
+    )
     for command in (["log", "humanoid"], ["show", "humanoid"], ["alias", "humanoid"]):
         assert main([*where, *command]) == 0
     said = capsys.readouterr().out

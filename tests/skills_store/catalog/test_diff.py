@@ -31,9 +31,12 @@ def clip(name: str, licence: str = "CC0-1.0") -> Clip:
 
 
 def publish(store: Store, seed: int = 0, **changed: Any) -> Version:
-    lineage = Lineage(config={"ppo": {"lr": 3e-4, "epochs": 2}}, seed=0, clips=(clip("walk"), clip("run")))
+    lineage = Lineage(
+        config={"ppo": {"lr": 3e-4, "epochs": 2}}, seed=0, clips=(clip("walk"), clip("run"))
+    )
     return store.publish(
-        tiny.skills_manifest().model_copy(update={"lineage": lineage} | changed), tiny.skills_files(seed)
+        tiny.skills_manifest().model_copy(update={"lineage": lineage} | changed),
+        tiny.skills_files(seed),
     )
 
 
@@ -43,8 +46,17 @@ def test_a_version_does_not_differ_from_itself(store: Store) -> None:
 
 def test_card_config_clips_and_files(store: Store) -> None:
     a = publish(store, card={"survival": 0.5, "diversity": {"ratio": 1.0}})
-    lineage = Lineage(config={"ppo": {"lr": 1e-4}, "new": True}, seed=1, clips=(clip("run", "CC-BY-4.0"), clip("jump")))
-    b = publish(store, seed=1, card={"survival": 0.75, "diversity": {"ratio": 1.0}, "fidelity": 2.0}, lineage=lineage)
+    lineage = Lineage(
+        config={"ppo": {"lr": 1e-4}, "new": True},
+        seed=1,
+        clips=(clip("run", "CC-BY-4.0"), clip("jump")),
+    )
+    b = publish(
+        store,
+        seed=1,
+        card={"survival": 0.75, "diversity": {"ratio": 1.0}, "fidelity": 2.0},
+        lineage=lineage,
+    )
     found = compare(a, b)
     assert found["card"] == (
         Change("fidelity", "added", after=2.0),
@@ -55,7 +67,11 @@ def test_card_config_clips_and_files(store: Store) -> None:
         Change("ppo.epochs", "removed", before=2),
         Change("ppo.lr", "changed", 3e-4, 1e-4, 1e-4 - 3e-4),
     )
-    assert [(c.key, c.how) for c in found["clips"]] == [("jump", "added"), ("run", "changed"), ("walk", "removed")]
+    assert [(c.key, c.how) for c in found["clips"]] == [
+        ("jump", "added"),
+        ("run", "changed"),
+        ("walk", "removed"),
+    ]
     assert [(c.key, c.before["size"] + c.delta) for c in found["files"]] == [
         (file, len(data)) for file, data in sorted(tiny.skills_files(1).items())
     ]
@@ -65,7 +81,9 @@ def test_card_config_clips_and_files(store: Store) -> None:
 def test_graphs_latent_action_and_body(store: Store) -> None:
     n = len(tiny.JOINTS)
     a = publish(store, action=Action(offset=(0.0,) * n, scale=(1.0,) * n))
-    body = tiny.character().model_copy(update={"kp": (120.0, *tiny.character().kp[1:]), "control_dt": 1 / 60})
+    body = tiny.character().model_copy(
+        update={"kp": (120.0, *tiny.character().kp[1:]), "control_dt": 1 / 60}
+    )
     graphs = {name: graph for name, graph in a.manifest.graphs.items() if name != "style"}
     files = {name: data for name, data in tiny.skills_files().items() if name != "style.onnx"}
     manifest = a.manifest.model_copy(
@@ -77,7 +95,10 @@ def test_graphs_latent_action_and_body(store: Store) -> None:
     )
     found = compare(a, store.publish(manifest, files))
     assert [(c.key, c.delta) for c in found["action"]] == [("scale", 0.5)]
-    assert [(c.key, c.delta) for c in found["character"]] == [("control_dt", 1 / 60 - 1 / 30), ("kp", 20.0)]
+    assert [(c.key, c.delta) for c in found["character"]] == [
+        ("control_dt", 1 / 60 - 1 / 30),
+        ("kp", 20.0),
+    ]
     assert {c.how for c in found["graphs"]} == {"removed"}
     assert "style.inputs.window.shape" in {c.key for c in found["graphs"]}
     assert [(c.key, c.how) for c in found["files"]] == [("style.onnx", "removed")]
@@ -90,8 +111,17 @@ def test_a_library_and_a_controller(store: Store) -> None:
     assert "parent.digest" in {c.key for c in found["task"]}
 
 
-@given(*[st.dictionaries(st.sampled_from("abcd"), st.one_of(st.none(), st.booleans(), st.integers(0, 2)))] * 2)
-def test_changes_lead_from_one_to_the_other(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+@given(
+    *[
+        st.dictionaries(
+            st.sampled_from("abcd"), st.one_of(st.none(), st.booleans(), st.integers(0, 2))
+        )
+    ]
+    * 2
+)
+def test_changes_lead_from_one_to_the_other(
+    before: Mapping[str, Any], after: Mapping[str, Any]
+) -> None:
     made = dict(before)
     for change in list_changes(before, after):
         assert change.before == before.get(change.key)
@@ -103,7 +133,12 @@ def test_changes_lead_from_one_to_the_other(before: Mapping[str, Any], after: Ma
 
 
 def test_leaves_of_a_tree() -> None:
-    tree = {"a": {"b": 1, "c": [1, 2]}, "io": [{"name": "z", "width": 8}], "none": None, "empty": {}}
+    tree = {
+        "a": {"b": 1, "c": [1, 2]},
+        "io": [{"name": "z", "width": 8}],
+        "none": None,
+        "empty": {},
+    }
     assert flatten(tree) == {"a.b": 1, "a.c": [1, 2], "io.z.width": 8, "none": None}
     assert flatten_numbers({"a": {"b": 1, "on": True}, "c": "x", "d": 0.5}) == {"a.b": 1, "d": 0.5}
 

@@ -1,4 +1,6 @@
-"""A search finds all that is such and only that, and answers what it does not know with what there is."""
+"""A search finds all that is such and only that, and answers what it does not know with what there
+is.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     for card in CARDS:
         store.publish(tiny.skills_manifest().model_copy(update={"card": card}), tiny.skills_files())
     toy = tiny.character().model_copy(update={"name": "toy"})
-    store.publish(tiny.skills_manifest("toy").model_copy(update={"character": toy}), tiny.skills_files())
+    store.publish(
+        tiny.skills_manifest("toy").model_copy(update={"character": toy}), tiny.skills_files()
+    )
     tiny.publish_tiny_controller(store, store.resolve("humanoid@1"))
     return store
 
@@ -51,7 +55,11 @@ def test_by_what_it_is(store: Store) -> None:
 @pytest.mark.parametrize("comparison", COMPARE)
 @pytest.mark.parametrize("value", [0.85, 0.9, 0.91])
 def test_by_how_it_measured(store: Store, comparison: str, value: float) -> None:
-    expected = [n for n, c in enumerate(CARDS, 1) if "survival" in c and COMPARE[comparison](c["survival"], value)]
+    expected = [
+        n
+        for n, c in enumerate(CARDS, 1)
+        if "survival" in c and COMPARE[comparison](c["survival"], value)
+    ]
     wanted = found(store, f"survival{comparison}{value}", character="humanoid", kind="skills")
     assert wanted == [f"humanoid@{n}" for n in reversed(expected)]
 
@@ -80,7 +88,8 @@ def test_all_conditions_hold_together(store: Store) -> None:
 
 def test_what_is_not_known_is_answered_with_what_there_is(store: Store) -> None:
     with pytest.raises(
-        UnknownMetric, match=r"no metric 'survivl' .*did you mean 'survival'\? .*coverage, diversity\.ratio"
+        UnknownMetric,
+        match=r"no metric 'survivl' .*did you mean 'survival'\? .*coverage, diversity\.ratio",
     ):
         found(store, "survivl>=0.9")
     with pytest.raises(UnknownCharacter, match=r"did you mean 'humanoid'.*humanoid, toy"):
@@ -89,7 +98,9 @@ def test_what_is_not_known_is_answered_with_what_there_is(store: Store) -> None:
         found(store, task="strike")
 
 
-@pytest.mark.parametrize("text", ["", "survival", ">=0.9", "survival>=", "survival>=high", "survival=>0.9", "a b>1"])
+@pytest.mark.parametrize(
+    "text", ["", "survival", ">=0.9", "survival>=", "survival>=high", "survival=>0.9", "a b>1"]
+)
 def test_a_condition_compares_a_metric_with_a_number(text: str) -> None:
     with pytest.raises(InvalidCondition, match=r"write survival>=0\.9"):
         parse_condition(text)
@@ -114,7 +125,15 @@ def test_damage_is_told_and_the_rest_found(tmp_path: Path) -> None:
 
 
 def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["--store", str(store.root), "search", "--character", "humanoid", "--where", "survival>=0.9"]
+    argv = [
+        "--store",
+        str(store.root),
+        "search",
+        "--character",
+        "humanoid",
+        "--where",
+        "survival>=0.9",
+    ]
     assert main(argv) == 0
     header, *rows = capsys.readouterr().out.splitlines()
     assert header.split()[-1] == "SURVIVAL"

@@ -1,4 +1,6 @@
-"""What was lost or rewritten shows in `verify`, by whatever still speaks of it; and while it does, nothing is swept."""
+"""What was lost or rewritten shows in `verify`, by whatever still speaks of it; and while it does,
+nothing is swept.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ def edit(**fields: Any) -> Callable[[Path], None]:
 
 
 DIGEST = f"sha256:{'0' * 64}"
-V, MOVES = "skills/humanoid/v", "skills/humanoid/moves/prod"
+V = "skills/humanoid/v"
+MOVES = "skills/humanoid/moves/prod"
 
 # name: (which file, what becomes of it, what is named, whether it keeps gc from sweeping)
 DAMAGE: dict[str, tuple[str, Callable[[Path], None], str, bool]] = {
@@ -59,7 +62,12 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], None], str, bool]] = {
         True,
     ),
     "a deleted record lost": (f"{V}/00000002.json", Path.unlink, "humanoid@2", True),
-    "a tombstone of something else": (f"{V}/00000002.deleted.json", edit(digest=DIGEST), "humanoid@2", False),
+    "a tombstone of something else": (
+        f"{V}/00000002.deleted.json",
+        edit(digest=DIGEST),
+        "humanoid@2",
+        False,
+    ),
     "the first move lost": (f"{MOVES}/00000001.json", Path.unlink, "humanoid@prod", False),
     "a move between lost": (f"{MOVES}/00000002.json", Path.unlink, "humanoid@prod", False),
     "the last move damaged": (f"{MOVES}/00000003.json", rot, "humanoid@prod", True),
@@ -79,7 +87,8 @@ def test_verify_names_it_and_gc_sweeps_nothing_that_may_be_needed(
     file, spoil, named, hinders = DAMAGE[damage]
     [path] = store.root.glob(file)
     assert store.verify() == ()
-    before, whole = blobs(store), path.read_bytes()
+    before = blobs(store)
+    whole = path.read_bytes()
     spoil(path)
     faults = store.verify()
     assert any(fault.ref.startswith(named) for fault in faults)
@@ -112,7 +121,9 @@ def test_a_skill_whose_only_record_is_lost_is_not_forgotten(tmp_path: Path) -> N
 def test_an_alias_of_a_deleted_version_keeps_what_it_was_made_of(store: Store) -> None:
     before = blobs(store)
     (store.root / "skills/humanoid/v/00000003.deleted.json").write_text(
-        (store.root / "skills/humanoid/v/00000002.deleted.json").read_text().replace('"number":2', '"number":3')
+        (store.root / "skills/humanoid/v/00000002.deleted.json")
+        .read_text()
+        .replace('"number":2', '"number":3')
     )
     with pytest.raises(UnsafeSweep, match="humanoid@prod points to humanoid@3, which is deleted"):
         store.gc(grace=0)
@@ -120,7 +131,9 @@ def test_an_alias_of_a_deleted_version_keeps_what_it_was_made_of(store: Store) -
     assert "humanoid@prod" in {fault.ref for fault in store.verify()}
 
 
-def test_a_repaired_alias_stands_in_no_ones_way_and_verify_still_names_what_was_lost(store: Store) -> None:
+def test_a_repaired_alias_stands_in_no_ones_way_and_verify_still_names_what_was_lost(
+    store: Store,
+) -> None:
     rot(store.root / f"{MOVES}/00000003.json")
     store.alias("humanoid", "prod", 3, "from the minutes", force=True)
     assert [fault.ref for fault in store.verify()] == ["humanoid@prod"]
@@ -128,7 +141,10 @@ def test_a_repaired_alias_stands_in_no_ones_way_and_verify_still_names_what_was_
 
 
 def test_copies_that_took_only_some_numbers_have_lost_nothing(store: Store, tmp_path: Path) -> None:
-    assert main(["--store", str(tmp_path / "copy"), "pull", "humanoid@3", "--from", str(store.root)]) == 0
+    assert (
+        main(["--store", str(tmp_path / "copy"), "pull", "humanoid@3", "--from", str(store.root)])
+        == 0
+    )
     copy = Store(tmp_path / "copy")
     copy.alias("humanoid", "prod", 3)
     assert_spotless(copy)

@@ -1,4 +1,6 @@
-"""A disk that is full, failing or read-only: one typed line, nothing half-published, and the same call again succeeds."""
+"""A disk that is full, failing or read-only: one typed line, nothing half-published, and the same
+call again succeeds.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ NOBODY = 65534
 
 
 def check_failing(tmp_path: Path, found: list[traced.Call], errno: str) -> None:
-    """The `n`-th call of its name fails, and every sort of outcome is honest about what is on the disk."""
+    """The `n`-th call of its name fails, and every sort of outcome is honest about what is on the
+    disk.
+    """
     ended = []
     for step, call in enumerate(found):
         store = Store(tmp_path / f"{errno}-{step}")
@@ -29,7 +33,8 @@ def check_failing(tmp_path: Path, found: list[traced.Call], errno: str) -> None:
         reopened = Store(store.root)
         assert reopened.verify() == ()
         assert status != traced.CRASHED, (call, said)
-        if status == traced.DONE or said.startswith("unconfirmed"):  # it may bear it, as in tidying up
+        # It may bear it, as in tidying up.
+        if status == traced.DONE or said.startswith("unconfirmed"):
             assert live(reopened) == [1, 2], (call, said)
         else:
             assert said.startswith("not_written: humanoid is not published: "), (call, said)
@@ -83,7 +88,9 @@ def test_a_kernel_that_takes_a_few_bytes_at_a_time(tmp_path: Path) -> None:
 
     def piecemeal() -> None:
         write = os.write
-        os.write = lambda fd, data: write(fd, memoryview(data)[: max(1, memoryview(data).nbytes // 3)])
+        os.write = lambda fd, data: write(
+            fd, memoryview(data)[: max(1, memoryview(data).nbytes // 3)]
+        )
         publish(store)
         store.alias("humanoid", "prod", 1, "in pieces")
 
@@ -104,7 +111,9 @@ WRITES: dict[str, Callable[[Store], object]] = {
 }
 
 
-def test_a_read_only_disk_is_read_and_refuses_writes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_read_only_disk_is_read_and_refuses_writes(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     store = Store(tmp_path / "store")
     for seed in (0, 1, 2):
         publish(store, seed)
@@ -119,7 +128,9 @@ def test_a_read_only_disk_is_read_and_refuses_writes(tmp_path: Path, capfd: pyte
         assert store.gc(grace=0, dry_run=True).orphans == ()
         assert main(["--store", str(store.root), "ls"]) == 0
         for said, write in WRITES.items():
-            with pytest.raises(FailedWrite, match=f"{said}: (Read-only file system|Permission denied), in "):
+            with pytest.raises(
+                FailedWrite, match=f"{said}: (Read-only file system|Permission denied), in "
+            ):
                 write(store)
         assert main(["--store", str(store.root), "rollback", "humanoid", "canary"]) == 2
 

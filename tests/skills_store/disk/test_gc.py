@@ -1,4 +1,4 @@
-"""gc frees what nothing needs, when its grace is over, and never a byte that anyone may still read."""
+"""gc frees what nothing needs, when its grace is over, and no byte that may still be read."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 
 from skills_store.disk import tombstones
 from skills_store.disk.durable import create, lock_file
+from skills_store.disk.tombstones import Tombstone
 from skills_store.errors import InvalidDuration, UnsafeSweep
 from skills_store.store import Store
 from tests import tiny
@@ -28,7 +29,8 @@ class Clock:
     """Stands until it is told to go on."""
 
     def __init__(self) -> None:
-        self.now = datetime.now(UTC) + timedelta(minutes=1)  # later than any file that a test writes
+        # Later than any file that a test writes.
+        self.now = datetime.now(UTC) + timedelta(minutes=1)
 
     def __call__(self) -> datetime:
         return self.now
@@ -73,7 +75,9 @@ def test_leftovers_go_when_they_are_older_than_the_grace(store: Store, clock: Cl
     assert_spotless(store)
 
 
-def test_a_deleted_version_is_readable_for_the_grace_and_then_gone(store: Store, clock: Clock) -> None:
+def test_a_deleted_version_is_readable_for_the_grace_and_then_gone(
+    store: Store, clock: Clock
+) -> None:
     version = store.resolve("humanoid@2")  # a reader has it in hand
     clock.now += timedelta(days=30)  # old files, freshly deleted
     store.delete("humanoid@2", "old")
@@ -103,11 +107,17 @@ def test_a_blob_that_two_versions_share_goes_with_the_last_of_them(store: Store)
     assert_spotless(store)
 
 
-def test_a_lease_keeps_its_blobs_even_from_a_deletion_that_did_not_see_it(store: Store, clock: Clock) -> None:
+def test_a_lease_keeps_its_blobs_even_from_a_deletion_that_did_not_see_it(
+    store: Store, clock: Clock
+) -> None:
     version = store.resolve("humanoid@2")
     store.lease("humanoid@2", 60)
-    v, long_ago = store.root / "skills/humanoid/v", clock.now - timedelta(days=1)  # as from a restored backup
-    tombstones.commit(v, partial(create, store.root / "staging"), "humanoid", 2, version.digest, "old", long_ago)
+    v = store.root / "skills/humanoid/v"
+    long_ago = clock.now - timedelta(days=1)  # as from a restored backup
+    stone = Tombstone(
+        name="humanoid", number=2, digest=version.digest, at=long_ago, by="someone", why="old"
+    )
+    tombstones.commit(v, partial(create, store.root / "staging"), stone)
     for _ in range(2):
         store.gc(grace=90)
         assert store.read(version, "policy.onnx") == tiny.policy(1)
@@ -127,7 +137,8 @@ def test_what_is_not_ours_is_left_alone(store: Store, clock: Clock) -> None:
 
 @pytest.mark.parametrize("part", ["record", "manifest", "tombstone", "lease"])
 def test_while_anything_cannot_be_read_nothing_is_garbage(store: Store, part: str) -> None:
-    lease, digest = store.lease("humanoid@3", 60), store.resolve("humanoid@2").digest
+    lease = store.lease("humanoid@3", 60)
+    digest = store.resolve("humanoid@2").digest
     store.delete("humanoid@1", "old")
     abandoned(store)
     file, named = {
@@ -158,7 +169,9 @@ def test_a_folder_that_is_no_skill_may_be_someones_backup(store: Store) -> None:
         store.gc(grace=0)
 
 
-def test_a_damaged_version_that_is_deleted_no_longer_stands_in_the_way(store: Store, clock: Clock) -> None:
+def test_a_damaged_version_that_is_deleted_no_longer_stands_in_the_way(
+    store: Store, clock: Clock
+) -> None:
     path = store.root / "skills/humanoid/v/00000002.json"
     path.chmod(0o644)
     path.write_bytes(b"rot")
@@ -180,8 +193,12 @@ def test_no_store_no_garbage(tmp_path: Path) -> None:
 
 
 def test_a_publish_in_progress_is_waited_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its blobs are on the disk and its record is not: the one moment at which they look like garbage."""
-    at_the_record, go_on, link = threading.Event(), threading.Event(), os.link
+    """Its blobs are on the disk and its record is not: the one moment at which they look like
+    garbage.
+    """
+    at_the_record = threading.Event()
+    go_on = threading.Event()
+    link = os.link
 
     def late(*args: Any) -> None:
         at_the_record.set()
@@ -209,7 +226,9 @@ def test_readers_wait_for_no_one(store: Store) -> None:
         lock_file(store.root / "lock/room"),
         lock_file(store.root / "skills/humanoid/lock"),
     ):
-        assert _soon(lambda: store.read(store.resolve("humanoid@2"), "policy.onnx")) == tiny.policy(1)
+        assert _soon(lambda: store.read(store.resolve("humanoid@2"), "policy.onnx")) == tiny.policy(
+            1
+        )
         assert _soon(store.verify) == ()
         assert _soon(lambda: store.gc(dry_run=True).orphans) == ()
 

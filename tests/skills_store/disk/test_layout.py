@@ -1,4 +1,6 @@
-"""A store of a later program is read as far as it can be, and never written; what may be misread is refused."""
+"""A store of a later program is read as far as it can be, and never written; what may be misread is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def snapshot(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-def test_a_later_layout_is_read_and_not_written(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_later_layout_is_read_and_not_written(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     relabel(store, layout=4)
     before = snapshot(store.root)
     with caplog.at_level(logging.WARNING, "skills_store"):
@@ -51,7 +55,9 @@ def test_a_later_layout_is_read_and_not_written(store: Store, caplog: pytest.Log
         lambda: later.lease("humanoid", 60),
         later.gc,
     ):
-        with pytest.raises(UnsupportedLayout, match="layout is 4; this program knows 3 and only reads it"):
+        with pytest.raises(
+            UnsupportedLayout, match="layout is 4; this program knows 3 and only reads it"
+        ):
             write()
     assert snapshot(store.root) == before
 
@@ -64,7 +70,9 @@ def test_a_store_that_becomes_later_meanwhile_is_written_no_more(store: Store) -
 
 def test_a_layout_that_would_be_misread_says_so_and_is_refused(store: Store) -> None:
     relabel(store, layout=9, reader=8)
-    with pytest.raises(UnsupportedLayout, match="its layout 9 is read by programs of layout 8; this one knows 3"):
+    with pytest.raises(
+        UnsupportedLayout, match="its layout 9 is read by programs of layout 8; this one knows 3"
+    ):
         Store(store.root)
 
 
@@ -85,14 +93,18 @@ def test_a_manifest_of_a_later_schema_names_it_and_hides_no_other(store: Store) 
         json.dumps(json.loads(record.read_bytes()) | {"manifest": describe(data).model_dump()}),
     )
     (store.root / "blobs/sha256" / describe(data).digest.removeprefix("sha256:")).write_bytes(data)
-    with pytest.raises(UnsupportedSchema, match="its manifest is of schema 3; this program knows 2"):
+    with pytest.raises(
+        UnsupportedSchema, match="its manifest is of schema 3; this program knows 2"
+    ):
         store.resolve("humanoid@2")
     assert store.resolve("humanoid@1").number == 1
     with pytest.raises(StoreError, match="of schema 3"):
         store.gc(grace=0)  # it may refer to anything
 
 
-def test_the_command_line_says_it_in_one_line(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_says_it_in_one_line(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     relabel(store, layout=4)
     assert main(["--store", str(store.root), "alias", "humanoid", "prod", "2"]) == 2
     assert "only reads it" in capsys.readouterr().err
@@ -102,7 +114,9 @@ def test_the_command_line_says_it_in_one_line(store: Store, capsys: pytest.Captu
 def test_an_earlier_layout_is_refused_and_left_as_it_is(store: Store, earlier: int) -> None:
     relabel(store, layout=earlier)
     before = snapshot(store.root)
-    with pytest.raises(UnsupportedLayout, match=f"its layout is {earlier}, of an earlier program; this one knows 3"):
+    with pytest.raises(
+        UnsupportedLayout, match=f"its layout is {earlier}, of an earlier program; this one knows 3"
+    ):
         Store(store.root)
     assert snapshot(store.root) == before
 

@@ -1,4 +1,6 @@
-"""A rollback returns to what an alias meant, in one move, whatever the guard would say; it is itself in the log."""
+"""A rollback returns to what an alias meant, in one move, whatever the guard would say; it is
+itself in the log.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from pathlib import Path
 import pytest
 
 from skills_store.__main__ import main
-from skills_store.errors import CorruptBlob, NoEarlierVersion, Regression, UnknownAlias, UnknownSkill
+from skills_store.errors import (
+    CorruptBlob,
+    NoEarlierVersion,
+    Regression,
+    UnknownAlias,
+    UnknownSkill,
+)
 from skills_store.store import Store, Version
 from tests import tiny
 
@@ -132,19 +140,29 @@ def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*where, "log", "humanoid"]) == 0
     assert "rollback: stairs" in capsys.readouterr().out
     assert main([*where, "log", "humanoid", "--json"]) == 0
-    assert [event["event"] for event in json.loads(capsys.readouterr().out)] == ["move", "move", "rollback"]
+    assert [event["event"] for event in json.loads(capsys.readouterr().out)] == [
+        "move",
+        "move",
+        "rollback",
+    ]
     assert main([*where, "rollback", "humanoid", "prod"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize("alias", ["prod", "canary"])
-def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(store: Store, alias: str) -> None:
-    """The guard compares with what the alias means when it is moved, not with what it meant a moment before."""
+def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(
+    store: Store, alias: str
+) -> None:
+    """The guard compares with what the alias means when it is moved, not with what it meant a
+    moment before.
+    """
     if alias != "prod":
         store.alias("humanoid", alias, 1)
         store.protect("humanoid", alias)
     fork = multiprocessing.get_context("fork")
-    workers = [fork.Process(target=_move_about, args=(store.root, alias, seed)) for seed in range(4)]
+    workers = [
+        fork.Process(target=_move_about, args=(store.root, alias, seed)) for seed in range(4)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -156,7 +174,8 @@ def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(store: 
 
 
 def _move_about(root: Path, alias: str, seed: int) -> None:
-    store, choice = Store(root), random.Random(seed)
+    store = Store(root)
+    choice = random.Random(seed)
     for _ in range(15):
         try:
             store.alias("humanoid", alias, choice.randint(1, 4))

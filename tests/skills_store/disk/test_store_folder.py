@@ -42,7 +42,9 @@ def test_someone_elses_folder_is_left_as_it_is(
     before = sorted(project.rglob("*"))
     assert main(["--store", str(project), *(word.format(source=source.root) for word in argv)]) == 2
     err = capsys.readouterr().err
-    assert f"skills: {project} is not a store: it holds skills, src, staging and no layout.json" in err
+    assert (
+        f"skills: {project} is not a store: it holds skills, src, staging and no layout.json" in err
+    )
     assert err.count("\n") == 1
     assert sorted(project.rglob("*")) == before
 
@@ -60,8 +62,11 @@ def test_a_folder_that_fills_up_after_it_was_opened_is_not_written_to(tmp_path: 
 def test_a_folder_that_becomes_a_store_while_it_is_looked_at_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first two publishers at once: the other one is done between the first look here and the second."""
-    ours, other = Store(tmp_path / "store"), Store(tmp_path / "store")
+    """The first two publishers at once: the other one is done between the first look here and the
+    second.
+    """
+    ours = Store(tmp_path / "store")
+    other = Store(tmp_path / "store")
     listed = os.listdir
 
     def late(folder: Path) -> list[str]:
@@ -75,7 +80,9 @@ def test_a_folder_that_becomes_a_store_while_it_is_looked_at_is_one(
 
 
 @pytest.mark.parametrize("below", ["", "store"])
-def test_a_file_is_not_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str], below: str) -> None:
+def test_a_file_is_not_a_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], below: str
+) -> None:
     (tmp_path / "file").write_text("mine")
     for command in (["ls"], ["verify"], ["gc"]):
         assert main(["--store", str(tmp_path / "file" / below), *command]) == 2
@@ -84,11 +91,17 @@ def test_a_file_is_not_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("begun", ["", "lost+found/", ".keep", "lock/door", "lock/room", "staging/12-" + "a" * 32])
-def test_a_new_folder_becomes_one_and_so_does_one_whose_first_write_was_killed(tmp_path: Path, begun: str) -> None:
+@pytest.mark.parametrize(
+    "begun", ["", "lost+found/", ".keep", "lock/door", "lock/room", "staging/12-" + "a" * 32]
+)
+def test_a_new_folder_becomes_one_and_so_does_one_whose_first_write_was_killed(
+    tmp_path: Path, begun: str
+) -> None:
     root = tmp_path / "store"
     (root / begun).parent.mkdir(parents=True, exist_ok=True)
-    (root / begun).mkdir(parents=True, exist_ok=True) if begun[-1:] in ("", "/") else (root / begun).touch()
+    (root / begun).mkdir(parents=True, exist_ok=True) if begun[-1:] in ("", "/") else (
+        root / begun
+    ).touch()
     assert Store(root).gc(grace=0).orphans == ()
     assert not (root / "layout.json").exists()  # a sweep begins no store
     assert tiny.publish_tiny(Store(root)).number == 1
@@ -108,4 +121,7 @@ def test_where_nothing_was_published_nothing_is_verified(
     if there:
         (tmp_path / "typo").mkdir()
     assert main(["--store", str(tmp_path / "typo"), "verify"]) == 2
-    assert capsys.readouterr().err == f"skills: {tmp_path / 'typo'} is not a store: nothing was ever published there\n"
+    assert (
+        capsys.readouterr().err
+        == f"skills: {tmp_path / 'typo'} is not a store: nothing was ever published there\n"
+    )

@@ -9,7 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skills_store.errors import CorruptBlob, InvalidInput, UnknownGraph, UnknownParent, UnusableGraph, WrongKind
+from skills_store.errors import (
+    CorruptBlob,
+    InvalidInput,
+    UnknownGraph,
+    UnknownParent,
+    UnusableGraph,
+    WrongKind,
+)
 from skills_store.runtime.library import Controller, SkillLibrary, pool
 from skills_store.runtime.onnx_session import run_bound, run_plain
 from skills_store.store import Store
@@ -47,25 +54,33 @@ def test_shapes_and_types(library: SkillLibrary, rng: np.random.Generator) -> No
 
 
 def test_act_is_a_function_of_state_and_z(library: SkillLibrary, rng: np.random.Generator) -> None:
-    state, z = rng.standard_normal((4, tiny.STATE)), rng.standard_normal((4, tiny.LATENT))
+    state = rng.standard_normal((4, tiny.STATE))
+    z = rng.standard_normal((4, tiny.LATENT))
     together = library.act(state, z)
     assert np.array_equal(together, library.act(state, z))
     np.testing.assert_allclose(
-        np.concatenate([library.act(state[i : i + 1], z[i : i + 1]) for i in range(4)]), together, atol=1e-6
+        np.concatenate([library.act(state[i : i + 1], z[i : i + 1]) for i in range(4)]),
+        together,
+        atol=1e-6,
     )
     assert not np.allclose(together, library.act(state, -z))
 
 
 def test_versions_answer_differently(store: Store, library: SkillLibrary) -> None:
-    state, z = np.ones((1, tiny.STATE)), np.ones((1, tiny.LATENT))
-    assert not np.allclose(library.act(state, z), SkillLibrary.open(store, "humanoid").act(state, z))
+    state = np.ones((1, tiny.STATE))
+    z = np.ones((1, tiny.LATENT))
+    assert not np.allclose(
+        library.act(state, z), SkillLibrary.open(store, "humanoid").act(state, z)
+    )
 
 
 def test_embed_slides_over_a_motion(library: SkillLibrary, rng: np.random.Generator) -> None:
     motion = rng.standard_normal((2000, tiny.STATE)).astype(np.float32)
     embedding = library.embed(motion)
     assert embedding.windows.shape == (1996, tiny.LATENT)
-    np.testing.assert_allclose(embedding.windows[1500], library.encode(motion[None, 1500:1505])[0], atol=1e-6)
+    np.testing.assert_allclose(
+        embedding.windows[1500], library.encode(motion[None, 1500:1505])[0], atol=1e-6
+    )
     np.testing.assert_allclose(np.linalg.norm(embedding.pooled), 1, atol=1e-6)
     assert library.embed(motion, stride=10).windows.shape == (200, tiny.LATENT)
     assert library.embed(motion[: tiny.WINDOW]).windows.shape == (1, tiny.LATENT)
@@ -96,7 +111,9 @@ def test_wrong_inputs_are_named(library: SkillLibrary, state: object, z: np.ndar
         library.act(state, z)  # type: ignore[arg-type]
 
 
-def test_controller_decides_for_the_library_it_was_trained_on(store: Store, rng: np.random.Generator) -> None:
+def test_controller_decides_for_the_library_it_was_trained_on(
+    store: Store, rng: np.random.Generator
+) -> None:
     controller = Controller.open(store, "reach")
     state = rng.standard_normal((3, tiny.STATE))
     z = controller.decide(state, rng.standard_normal((3, tiny.GOAL)))
@@ -106,7 +123,9 @@ def test_controller_decides_for_the_library_it_was_trained_on(store: Store, rng:
     assert (controller.goal_width, controller.llc_steps) == (3, 6)
 
 
-def test_controller_shares_a_library_only_with_its_parent(store: Store, library: SkillLibrary) -> None:
+def test_controller_shares_a_library_only_with_its_parent(
+    store: Store, library: SkillLibrary
+) -> None:
     assert Controller.open(store, "reach", library=library).library is library
     with pytest.raises(WrongKind, match="parent of reach@1"):
         Controller.open(store, "reach", library=SkillLibrary.open(store, "humanoid@2"))
@@ -128,9 +147,14 @@ def test_kinds_are_not_confused(store: Store) -> None:
 
 
 def test_a_library_without_style_says_so(tmp_path: Path) -> None:
-    store, manifest, files = Store(tmp_path), tiny.skills_manifest(), tiny.skills_files()
+    store = Store(tmp_path)
+    manifest = tiny.skills_manifest()
+    files = tiny.skills_files()
     graphs = {name: graph for name, graph in manifest.graphs.items() if name != "style"}
-    store.publish(manifest.model_copy(update={"graphs": graphs}), {k: v for k, v in files.items() if k != "style.onnx"})
+    store.publish(
+        manifest.model_copy(update={"graphs": graphs}),
+        {k: v for k, v in files.items() if k != "style.onnx"},
+    )
     with pytest.raises(UnknownGraph, match="encoder, policy"):
         SkillLibrary.open(store, "humanoid").style(np.zeros((1, 5, 69)))
 
@@ -138,7 +162,11 @@ def test_a_library_without_style_says_so(tmp_path: Path) -> None:
 def test_a_corrupt_graph_is_never_opened(tmp_path: Path) -> None:
     store = Store(tmp_path)
     version = tiny.publish_tiny(store)
-    path = tmp_path / "blobs/sha256" / version.manifest.files["style.onnx"].digest.removeprefix("sha256:")
+    path = (
+        tmp_path
+        / "blobs/sha256"
+        / version.manifest.files["style.onnx"].digest.removeprefix("sha256:")
+    )
     path.chmod(0o644)
     path.write_bytes(tiny.style(7))  # a valid graph, but not the published one
     with pytest.raises(CorruptBlob):
@@ -146,12 +174,16 @@ def test_a_corrupt_graph_is_never_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 5])
-def test_bound_inputs_and_outputs_change_no_bit(library: SkillLibrary, rng: np.random.Generator, rows: int) -> None:
+def test_bound_inputs_and_outputs_change_no_bit(
+    library: SkillLibrary, rng: np.random.Generator, rows: int
+) -> None:
     """How a GPU is asked, on the CPU: a GPU is not at hand in every test."""
     widths = {"state": tiny.STATE, "z": tiny.LATENT}
     feed = {name: rng.standard_normal((rows, width), np.float32) for name, width in widths.items()}
     session = library.policy.session
-    np.testing.assert_array_equal(run_bound(session, feed, "targets"), run_plain(session, feed, "targets"))
+    np.testing.assert_array_equal(
+        run_bound(session, feed, "targets"), run_plain(session, feed, "targets")
+    )
 
 
 def test_cuda_is_refused_where_there_is_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,10 +194,14 @@ def test_cuda_is_refused_where_there_is_none(store: Store, monkeypatch: pytest.M
 
 def test_the_runtime_loads_none_of_the_lab() -> None:
     code = (
-        "import sys, skills_store.store, skills_store.__main__; skills_store.__main__.make_parser();"
+        "import sys, skills_store.store, skills_store.__main__;"
+        "skills_store.__main__.make_parser();"
         "assert not {'onnxruntime', 'numpy'} & set(sys.modules);"
         "import skills_store.runtime.library;"
-        "lab = {'torch', 'onnx', 'mujoco', 'pretrain', 'hlc', 'serving', 'google.protobuf'} & set(sys.modules);"
+        "lab = {'torch', 'onnx', 'mujoco', 'pretrain', 'hlc', 'serving', 'google.protobuf'};"
+        "lab &= set(sys.modules);"
         "assert not lab, lab"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=Path(__file__).parents[3])
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, timeout=60, cwd=Path(__file__).parents[3]
+    )

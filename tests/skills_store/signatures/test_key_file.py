@@ -1,4 +1,6 @@
-"""Two halves of a key: both there, whole, or neither, so that a failure can be repeated; and none is overwritten."""
+"""Two halves of a key: both there, whole, or neither, so that a failure can be repeated; and none
+is overwritten.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from skills_store.errors import FailedWrite
 from skills_store.signatures.key_file import create_pair
 from tests.skills_store.full import files_of_at_most
 
-PRIVATE, PUBLIC = b"k" * 60, b"p" * 100
+PRIVATE = b"k" * 60
+PUBLIC = b"p" * 100
 
 
 @pytest.mark.parametrize("room", [0, 10, 80])
@@ -23,7 +26,10 @@ def test_a_full_disk_leaves_neither_and_the_retry_both(tmp_path: Path, room: int
         create_pair(tmp_path / "key", PRIVATE, PUBLIC)
     assert list(tmp_path.iterdir()) == []
     create_pair(tmp_path / "key", PRIVATE, PUBLIC)
-    assert ((tmp_path / "key").read_bytes(), (tmp_path / "key.pub").read_bytes()) == (PRIVATE, PUBLIC)
+    assert ((tmp_path / "key").read_bytes(), (tmp_path / "key.pub").read_bytes()) == (
+        PRIVATE,
+        PUBLIC,
+    )
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in tmp_path.iterdir()) == ["key", "key.pub"]
 

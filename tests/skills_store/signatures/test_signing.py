@@ -1,4 +1,6 @@
-"""A signature is by a key, over a digest, and nothing else counts as one; under `require`, nothing opens without it."""
+"""A signature is by a key, over a digest, and nothing else counts as one; under `require`, nothing
+opens without it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ import pytest
 pytest.importorskip("cryptography", reason="repertoire[sign] is not installed")
 
 from skills_store.__main__ import main
-from skills_store.errors import FailedWrite, StoreError, UnsupportedLayout, UntrustedVersion, UnusableKey
+from skills_store.errors import (
+    FailedWrite,
+    StoreError,
+    UnsupportedLayout,
+    UntrustedVersion,
+    UnusableKey,
+)
 from skills_store.runtime.library import Controller, SkillLibrary
 from skills_store.signatures import signing
 from skills_store.signatures.trust_policy import TrustPolicy
@@ -55,11 +63,16 @@ def signed(store: Store, ref: str, key: Path) -> Version:
 
 def test_a_signed_version_opens_and_an_unsigned_does_not(store: Store, keys: Path) -> None:
     trust = TrustPolicy("require", (keys / "trusted",))
-    with pytest.raises(UntrustedVersion, match="humanoid@1 is not signed by a trusted key: it has 0 signatures"):
+    with pytest.raises(
+        UntrustedVersion, match="humanoid@1 is not signed by a trusted key: it has 0 signatures"
+    ):
         SkillLibrary.open(store, "humanoid", trust=trust)
     signed(store, "humanoid", keys / "old")
     library = SkillLibrary.open(store, "humanoid", trust=trust)
-    assert library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT))).shape == (1, len(tiny.JOINTS))
+    assert library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT))).shape == (
+        1,
+        len(tiny.JOINTS),
+    )
 
 
 def test_a_controller_needs_its_parent_signed_as_well(store: Store, keys: Path) -> None:
@@ -91,9 +104,13 @@ def test_the_envelope_is_dsse_around_in_toto(store: Store, keys: Path) -> None:
     assert parts["payloadType"] == "application/vnd.in-toto+json"
     statement = json.loads(payload)
     assert statement["_type"] == "https://in-toto.io/Statement/v1"
-    assert statement["subject"] == [{"name": "humanoid", "digest": {"sha256": version.digest.removeprefix("sha256:")}}]
+    assert statement["subject"] == [
+        {"name": "humanoid", "digest": {"sha256": version.digest.removeprefix("sha256:")}}
+    ]
     (public,) = signing.read_public_keys([keys / "old.pub"]).values()
-    message = b"DSSEv1 28 application/vnd.in-toto+json " + str(len(payload)).encode() + b" " + payload
+    message = (
+        b"DSSEv1 28 application/vnd.in-toto+json " + str(len(payload)).encode() + b" " + payload
+    )
     public.verify(base64.b64decode(parts["signatures"][0]["sig"]), message)
     assert parts["signatures"][0]["keyid"] == signing.key_id(public)
 
@@ -135,7 +152,9 @@ FORGERIES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("forgery", list(FORGERIES))
-def test_what_is_not_a_signature_vouches_for_nothing(store: Store, keys: Path, forgery: str) -> None:
+def test_what_is_not_a_signature_vouches_for_nothing(
+    store: Store, keys: Path, forgery: str
+) -> None:
     version = store.resolve("humanoid")
     envelope = signing.sign("humanoid", version.digest, signing.read_private_key(keys / "old"))
     trusted = signing.read_public_keys([keys / "trusted"])
@@ -143,9 +162,13 @@ def test_what_is_not_a_signature_vouches_for_nothing(store: Store, keys: Path, f
     assert signing.find_signers([FORGERIES[forgery](envelope)], version.digest, trusted) == ()
 
 
-def test_a_signature_is_for_its_digest_and_purpose_only(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = "sha256:" + "1" * 64, "sha256:" + "2" * 64
-    key, trusted = signing.read_private_key(keys / "old"), signing.read_public_keys([keys / "trusted"])
+def test_a_signature_is_for_its_digest_and_purpose_only(
+    keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = "sha256:" + "1" * 64
+    other = "sha256:" + "2" * 64
+    key = signing.read_private_key(keys / "old")
+    trusted = signing.read_public_keys([keys / "trusted"])
     assert signing.find_signers([signing.sign("humanoid", one, key)], other, trusted) == ()
     monkeypatch.setattr(signing, "PREDICATE", "https://example.com/failed-every-test/v1")
     said = signing.sign("humanoid", one, key)  # well signed, but it says something else
@@ -176,7 +199,9 @@ def test_warn_opens_and_says_so(store: Store, keys: Path, caplog: pytest.LogCapt
     assert caplog.text == ""
 
 
-def test_the_environment_sets_the_policy(store: Store, keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_sets_the_policy(
+    store: Store, keys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("REPERTOIRE_TRUST", raising=False)
     SkillLibrary.open(store, "humanoid")
     monkeypatch.setenv("REPERTOIRE_TRUST", "require")
@@ -191,8 +216,11 @@ def test_the_environment_sets_the_policy(store: Store, keys: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("way", ["push", "onnx", "oci"])
-def test_signatures_travel_with_their_version(store: Store, keys: Path, tmp_path: Path, way: str) -> None:
-    version, other = signed(store, "humanoid", keys / "old"), Store(tmp_path / "other")
+def test_signatures_travel_with_their_version(
+    store: Store, keys: Path, tmp_path: Path, way: str
+) -> None:
+    version = signed(store, "humanoid", keys / "old")
+    other = Store(tmp_path / "other")
     signed(store, "humanoid", keys / "new")
     if way == "push":
         copy("humanoid", store, other)
@@ -205,7 +233,9 @@ def test_signatures_travel_with_their_version(store: Store, keys: Path, tmp_path
     SkillLibrary.open(other, "humanoid", trust=TrustPolicy("require", (keys / "trusted",)))
 
 
-def test_a_later_signature_follows_at_the_next_copy(store: Store, keys: Path, tmp_path: Path) -> None:
+def test_a_later_signature_follows_at_the_next_copy(
+    store: Store, keys: Path, tmp_path: Path
+) -> None:
     other = Store(tmp_path / "other")
     copy("humanoid", store, other)
     version = signed(store, "humanoid", keys / "old")
@@ -280,14 +310,18 @@ def test_a_full_disk_is_named_and_a_key_can_be_made_again(
 ) -> None:
     with files_of_at_most(50):
         assert main(["keygen", str(keys / "third")]) == 2
-        assert main(["--store", str(store.root), "sign", "humanoid", "--key", str(keys / "old")]) == 2
+        assert (
+            main(["--store", str(store.root), "sign", "humanoid", "--key", str(keys / "old")]) == 2
+        )
     made, put = capsys.readouterr().err.splitlines()
     assert f"no key is made: {keys / 'third'}: File too large" in made
     assert put == f"skills: humanoid@1 is not signed: File too large, in {store.root}"
     assert main(["keygen", str(keys / "third")]) == 0
 
 
-def test_sign_and_verify_are_commands(store: Store, keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sign_and_verify_are_commands(
+    store: Store, keys: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     at = ["--store", str(store.root)]
     check = [*at, "verify-signature", "humanoid", "--keys", str(keys / "trusted")]
     assert main(check) == 1
@@ -297,12 +331,17 @@ def test_sign_and_verify_are_commands(store: Store, keys: Path, capsys: pytest.C
     assert main([*at, "sign", "humanoid", "--key", str(keys / "old")]) == 0
     assert "signed by" in capsys.readouterr().out
     assert main([*check, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["keys"] == list(signing.read_public_keys([keys / "old.pub"]))
+    assert json.loads(capsys.readouterr().out)["keys"] == list(
+        signing.read_public_keys([keys / "old.pub"])
+    )
     two = ["--keys", str(keys / "new.pub"), "--keys", str(keys / "old.pub")]
-    assert main([*at, "verify-signature", *two, "humanoid"]) == 0  # a key takes no reference for another
+    # A key takes no reference for another.
+    assert main([*at, "verify-signature", *two, "humanoid"]) == 0
 
 
-def test_what_is_damaged_is_not_signed(store: Store, keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_damaged_is_not_signed(
+    store: Store, keys: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     digest = store.resolve("humanoid").manifest.files["policy.onnx"].digest
     path = store.root / "blobs/sha256" / digest.removeprefix("sha256:")
     path.chmod(0o644)

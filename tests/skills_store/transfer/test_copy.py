@@ -15,7 +15,13 @@ from skills_store.commands.meter import Meter
 from skills_store.disk import records, store_folder
 from skills_store.disk.blobs import Blobs, describe
 from skills_store.disk.durable import create
-from skills_store.errors import CorruptBlob, DeletedVersion, GateRefusal, NumberConflict, UnknownVersion
+from skills_store.errors import (
+    CorruptBlob,
+    DeletedVersion,
+    GateRefusal,
+    NumberConflict,
+    UnknownVersion,
+)
 from skills_store.store import Store
 from skills_store.transfer.copy import copy
 from tests import tiny
@@ -37,7 +43,8 @@ def target(tmp_path: Path) -> Store:
 def test_a_copy_is_the_same_version(source: Store, target: Store) -> None:
     source.alias("humanoid", "prod", 2)
     (copied,) = copy("humanoid@prod", source, target)
-    there, here = source.resolve("humanoid@2"), target.resolve("humanoid@2")
+    there = source.resolve("humanoid@2")
+    here = target.resolve("humanoid@2")
     assert copied.new
     assert copied.version == here == there  # name, number, digest and date
     assert target.manifest_bytes(here) == source.manifest_bytes(there)
@@ -50,7 +57,9 @@ def test_versions_may_come_alone_and_in_any_order(source: Store, target: Store) 
     for ref in ("humanoid@3", "humanoid@1", "humanoid@2"):
         copy(ref, source, target)
         assert target.verify() == ()
-    assert [v.digest for v in target.versions("humanoid")] == [v.digest for v in source.versions("humanoid")]
+    assert [v.digest for v in target.versions("humanoid")] == [
+        v.digest for v in source.versions("humanoid")
+    ]
     assert tiny.publish_tiny(target, seed=9).number == 4
     assert target.verify() == ()
 
@@ -69,7 +78,13 @@ def test_a_taken_number_is_refused_with_both_digests(source: Store, target: Stor
     before = _files(target.root)
     with pytest.raises(NumberConflict) as refused:
         copy("humanoid@1", source, target)
-    for part in (mine.digest, source.resolve("humanoid@1").digest, str(source.root), str(target.root), "humanoid@1"):
+    for part in (
+        mine.digest,
+        source.resolve("humanoid@1").digest,
+        str(source.root),
+        str(target.root),
+        "humanoid@1",
+    ):
         assert part in str(refused.value)
     assert _files(target.root) == before
 
@@ -86,7 +101,10 @@ def test_what_was_deleted_there_does_not_come_back(source: Store, target: Store)
 def test_a_controller_brings_its_parent(source: Store, target: Store) -> None:
     tiny.publish_tiny_controller(source, source.resolve("humanoid@2"))
     copied = copy("reach", source, target)
-    assert [(each.version.ref, each.new) for each in copied] == [("humanoid@2", True), ("reach@1", True)]
+    assert [(each.version.ref, each.new) for each in copied] == [
+        ("humanoid@2", True),
+        ("reach@1", True),
+    ]
     assert target.parent(target.resolve("reach").manifest).ref == "humanoid@2"
     assert target.verify() == ()
 
@@ -95,11 +113,16 @@ def test_a_parent_that_is_there_under_another_number_will_do(source: Store, targ
     tiny.publish_tiny_controller(source, source.resolve("humanoid@2"))
     tiny.publish_tiny(target, seed=1)  # the bytes of humanoid@2, as number 1
     copied = copy("reach", source, target)
-    assert [(each.version.ref, each.new) for each in copied] == [("humanoid@1", False), ("reach@1", True)]
+    assert [(each.version.ref, each.new) for each in copied] == [
+        ("humanoid@1", False),
+        ("reach@1", True),
+    ]
     assert len(target.versions("humanoid")) == 1
 
 
-def test_a_controller_whose_number_is_taken_brings_no_parent(source: Store, target: Store, tmp_path: Path) -> None:
+def test_a_controller_whose_number_is_taken_brings_no_parent(
+    source: Store, target: Store, tmp_path: Path
+) -> None:
     tiny.publish_tiny_controller(source, source.resolve("humanoid@2"))
     elsewhere = Store(tmp_path / "elsewhere")
     tiny.publish_tiny_controller(elsewhere, tiny.publish_tiny(elsewhere, name="other"))
@@ -111,7 +134,11 @@ def test_a_controller_whose_number_is_taken_brings_no_parent(source: Store, targ
 
 def test_damage_does_not_travel(source: Store, target: Store) -> None:
     version = source.resolve("humanoid@1")
-    path = source.root / "blobs/sha256" / version.manifest.files["style.onnx"].digest.removeprefix("sha256:")
+    path = (
+        source.root
+        / "blobs/sha256"
+        / version.manifest.files["style.onnx"].digest.removeprefix("sha256:")
+    )
     path.chmod(0o644)
     path.write_bytes(tiny.style(5))
     with pytest.raises(CorruptBlob, match=r"style\.onnx of humanoid@1"):
@@ -131,7 +158,10 @@ def test_a_store_without_a_gate_is_no_way_round_it(tmp_path: Path, target: Store
     for content in (unknown, data):
         blobs.write(content)
     records.commit(
-        ungated.root / "skills/humanoid/v", partial(create, ungated.root / "staging"), "humanoid", describe(data)
+        ungated.root / "skills/humanoid/v",
+        partial(create, ungated.root / "staging"),
+        "humanoid",
+        describe(data),
     )
     assert ungated.verify() == ()
     with pytest.raises(GateRefusal, match="operator None is not on the allow-list"):
@@ -142,7 +172,8 @@ def test_a_store_without_a_gate_is_no_way_round_it(tmp_path: Path, target: Store
 def test_stopped_anywhere_it_leaves_nothing_or_all(source: Store, tmp_path: Path) -> None:
     tiny.publish_tiny_controller(source, source.resolve("humanoid@2"))
     for stop in range(1, 20):
-        target, calls = Store(tmp_path / str(stop)), iter(range(1, stop + 1))
+        target = Store(tmp_path / str(stop))
+        calls = iter(range(1, stop + 1))
 
         def stopping(*_: object, calls=calls, stop=stop) -> None:
             if next(calls) == stop:
@@ -186,7 +217,10 @@ def test_progress_is_for_terminals() -> None:
         def isatty(self) -> bool:
             return True
 
-    for stream, expected in ((Terminal(), "\r 50%  1.0 of 2.0 MB  read policy.onnx"), (io.StringIO(), "")):
+    for stream, expected in (
+        (Terminal(), "\r 50%  1.0 of 2.0 MB  read policy.onnx"),
+        (io.StringIO(), ""),
+    ):
         meter = Meter(stream)
         meter("read policy.onnx", 10**6, 2 * 10**6)
         assert stream.getvalue() == expected
@@ -194,20 +228,37 @@ def test_progress_is_for_terminals() -> None:
         assert stream.getvalue().split("\r")[-1].strip() == ""
 
 
-def test_push_and_pull_are_commands(source: Store, target: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_push_and_pull_are_commands(
+    source: Store, target: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--store", str(source.root), "push", "humanoid@2", "--to", str(target.root)]) == 0
     assert "humanoid@2  sha256:" in (out := capsys.readouterr().out)
     assert f"copied to {target.root}" in out
-    assert main(["--store", str(target.root), "pull", "humanoid@2", "--from", str(source.root)]) == 0
+    assert (
+        main(["--store", str(target.root), "pull", "humanoid@2", "--from", str(source.root)]) == 0
+    )
     assert f"is in {target.root} already" in capsys.readouterr().out
-    assert main(["--store", str(target.root), "pull", "humanoid", "--from", str(source.root), "--json"]) == 0
+    assert (
+        main(
+            ["--store", str(target.root), "pull", "humanoid", "--from", str(source.root), "--json"]
+        )
+        == 0
+    )
     (copied,) = json.loads(capsys.readouterr().out)
-    assert copied == {"ref": "humanoid@3", "digest": source.resolve("humanoid@3").digest, "new": True}
-    assert main(["--store", str(target.root), "pull", "humanoid@9", "--from", str(source.root)]) == 2
+    assert copied == {
+        "ref": "humanoid@3",
+        "digest": source.resolve("humanoid@3").digest,
+        "new": True,
+    }
+    assert (
+        main(["--store", str(target.root), "pull", "humanoid@9", "--from", str(source.root)]) == 2
+    )
     assert "there are: 1-3" in capsys.readouterr().err
 
 
-def test_what_is_not_in_the_source_is_not_looked_for_in_the_target(source: Store, target: Store) -> None:
+def test_what_is_not_in_the_source_is_not_looked_for_in_the_target(
+    source: Store, target: Store
+) -> None:
     with pytest.raises(UnknownVersion, match="there are: 1-3"):
         copy("humanoid@4", source, target)
 

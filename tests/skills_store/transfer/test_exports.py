@@ -1,4 +1,6 @@
-"""What leaves the store as a folder is whole, is what other tools expect, and comes back as the same version."""
+"""What leaves the store as a folder is whole, is what other tools expect, and comes back as the
+same version.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ from tests.skills_store.full import files_of_at_most
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     store = Store(tmp_path / "store")
-    clip = Clip(name="walk", digest="sha256:" + "0" * 64, source="walk.bvh", licence="CC-BY-4.0", weight=1.0)
+    clip = Clip(
+        name="walk", digest="sha256:" + "0" * 64, source="walk.bvh", licence="CC-BY-4.0", weight=1.0
+    )
     manifest = tiny.skills_manifest()
     lineage = manifest.lineage.model_copy(update={"clips": (clip,)})
     tiny.publish_tiny(store, seed=3)
@@ -47,12 +51,15 @@ def test_there_and_back_is_the_same_version(store: Store, tmp_path: Path, form: 
     other = Store(tmp_path / "other")
     version, new = import_folder(other, tmp_path / "out")
     assert new
+    # The number is the store's, the digest ours.
     assert (version.ref, version.digest) == (
         "humanoid@1",
         exported.digest,
-    )  # the number is the store's, the digest ours
+    )
     assert version.manifest == exported.manifest
-    assert {file: other.read(version, file) for file in version.manifest.files} == tiny.skills_files()
+    assert {
+        file: other.read(version, file) for file in version.manifest.files
+    } == tiny.skills_files()
     assert other.verify() == ()
     assert import_folder(other, tmp_path / "out") == (version, False)
     assert len(other.versions("humanoid")) == 1
@@ -74,10 +81,15 @@ def test_only_into_an_empty_folder(store: Store, tmp_path: Path, form: str) -> N
 
 @pytest.mark.parametrize("new", [True, False])
 @pytest.mark.parametrize("form", list(EXPORTS))
-def test_a_full_disk_leaves_the_folder_as_it_was(store: Store, tmp_path: Path, form: str, new: bool) -> None:
+def test_a_full_disk_leaves_the_folder_as_it_was(
+    store: Store, tmp_path: Path, form: str, new: bool
+) -> None:
     (tmp_path / "at").mkdir()
     out = tmp_path / "at/out" if new else tmp_path / "at"
-    with files_of_at_most(1000), pytest.raises(FailedWrite, match=f"{out} is not written: File too large"):
+    with (
+        files_of_at_most(1000),
+        pytest.raises(FailedWrite, match=f"{out} is not written: File too large"),
+    ):
         export(store, "humanoid", form, out)
     assert list((tmp_path / "at").iterdir()) == []
     export(store, "humanoid", form, out)
@@ -101,7 +113,11 @@ def test_an_export_says_how_far_it_is(store: Store, tmp_path: Path) -> None:
         done = [step[1:] for step in seen if step[0].startswith(verb)]
         assert sorted(done) == done
         assert done[-1][0] == done[-1][1] > 0
-    assert {what for what, *_ in seen} >= {"read policy.onnx", "wrote policy.onnx", "wrote README.md"}
+    assert {what for what, *_ in seen} >= {
+        "read policy.onnx",
+        "wrote policy.onnx",
+        "wrote README.md",
+    }
 
 
 @pytest.mark.parametrize("form", list(EXPORTS))
@@ -118,10 +134,20 @@ def test_damage_is_not_exported(store: Store, tmp_path: Path, form: str) -> None
 def test_a_folder_is_readable_without_us(store: Store, tmp_path: Path) -> None:
     out = tmp_path / "out"
     version = export(store, "humanoid", "onnx", out)
-    assert "sha256:" + hashlib.sha256((out / "manifest.json").read_bytes()).hexdigest() == version.digest
-    assert {file: (out / file).read_bytes() for file in version.manifest.files} == tiny.skills_files()
+    assert (
+        "sha256:" + hashlib.sha256((out / "manifest.json").read_bytes()).hexdigest()
+        == version.digest
+    )
+    assert {
+        file: (out / file).read_bytes() for file in version.manifest.files
+    } == tiny.skills_files()
     readme = (out / "README.md").read_text()
-    for part in (version.pinned, 'license_name: "CC0-1.0"', "| walk | walk.bvh | CC-BY-4.0 |", "policy: state(B, 69)"):
+    for part in (
+        version.pinned,
+        'license_name: "CC0-1.0"',
+        "| walk | walk.bvh | CC-BY-4.0 |",
+        "policy: state(B, 69)",
+    ):
         assert part in readme
 
 
@@ -195,13 +221,21 @@ def test_an_oci_layout_is_one(store: Store, tmp_path: Path) -> None:
     assert described["annotations"]["org.opencontainers.image.ref.name"] == "2"
     image = json.loads(_oci_blob(out, described))
     assert (image["schemaVersion"], image["mediaType"]) == (2, described["mediaType"])
-    assert image["artifactType"] == described["artifactType"] == "application/vnd.repertoire.skill.v1+json"
+    assert (
+        image["artifactType"]
+        == described["artifactType"]
+        == "application/vnd.repertoire.skill.v1+json"
+    )
     assert image["config"]["digest"] == version.digest
     assert _oci_blob(out, image["config"]) == store.manifest_bytes(version)
-    titled = {each["annotations"]["org.opencontainers.image.title"]: _oci_blob(out, each) for each in image["layers"]}
+    titled = {
+        each["annotations"]["org.opencontainers.image.title"]: _oci_blob(out, each)
+        for each in image["layers"]
+    }
     assert titled == tiny.skills_files() | {"manifest.json": store.manifest_bytes(version)}
     assert {path.name for path in (out / "blobs/sha256").iterdir()} == {
-        each["digest"].removeprefix("sha256:") for each in (described, image["config"], *image["layers"])
+        each["digest"].removeprefix("sha256:")
+        for each in (described, image["config"], *image["layers"])
     }
 
 
@@ -211,22 +245,27 @@ def test_no_file_of_a_version_takes_the_place_of_the_manifest(
     store: Store, tmp_path: Path, form: str, file: str
 ) -> None:
     version = store.publish(tiny.skills_manifest(), tiny.skills_files() | {file: b"{}"})
-    with pytest.raises(InvalidName, match=rf"'{file}' cannot name a file.*{version.ref} has the manifest"):
+    with pytest.raises(
+        InvalidName, match=rf"'{file}' cannot name a file.*{version.ref} has the manifest"
+    ):
         export(store, version.ref, form, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def pulled(layout: Path, folder: Path) -> Path:
-    """`folder` with the titled layers of the image in `layout`, which is what `oras pull` writes."""
+    """`folder` with the titled layers of the image in `layout`, as `oras pull` writes them."""
     described = json.loads((layout / "index.json").read_text())["manifests"][0]
     folder.mkdir()
     for layer in json.loads(_oci_blob(layout, described))["layers"]:
-        (folder / layer["annotations"]["org.opencontainers.image.title"]).write_bytes(_oci_blob(layout, layer))
+        (folder / layer["annotations"]["org.opencontainers.image.title"]).write_bytes(
+            _oci_blob(layout, layer)
+        )
     return folder
 
 
 def test_what_oras_pulls_is_imported_as_the_same_version(store: Store, tmp_path: Path) -> None:
-    version, other = export(store, "humanoid", "oci", tmp_path / "out"), Store(tmp_path / "other")
+    version = export(store, "humanoid", "oci", tmp_path / "out")
+    other = Store(tmp_path / "other")
     folder = pulled(tmp_path / "out", tmp_path / "pulled")
     assert {path.name for path in folder.iterdir()} == {"manifest.json", *tiny.skills_files()}
     assert import_folder(other, folder)[0].digest == version.digest
@@ -263,7 +302,9 @@ def test_a_layout_of_before_the_manifest_was_a_layer_is_read(store: Store, tmp_p
 
 
 def test_an_index_that_a_registry_wrote_is_read_as_well(store: Store, tmp_path: Path) -> None:
-    """A registry keeps blobs, and forgets what the index said of them; other images may stand beside ours."""
+    """A registry keeps blobs, and forgets what the index said of them; other images may stand
+    beside ours.
+    """
     version = export(store, "humanoid", "oci", tmp_path / "out")
     path = tmp_path / "out/index.json"
     described = json.loads(path.read_text())["manifests"][0]
@@ -287,18 +328,35 @@ def test_an_index_names_no_file_outside(store: Store, tmp_path: Path, digest: ob
 
 
 def test_a_triton_repository_serves_each_graph(store: Store, tmp_path: Path) -> None:
-    """Parsed by protobuf's own reader of text, then run with the very shapes that the configuration promises."""
+    """Parsed by protobuf's own reader of text, then run with the very shapes that the configuration
+    promises.
+    """
     out = tmp_path / "out"
     version = export(store, "humanoid@2", "triton", out)
-    assert {path.name for path in out.iterdir()} == {"humanoid_policy", "humanoid_encoder", "humanoid_style"}
+    assert {path.name for path in out.iterdir()} == {
+        "humanoid_policy",
+        "humanoid_encoder",
+        "humanoid_style",
+    }
     configs = {path.name: _triton_config(path / "config.pbtxt") for path in out.iterdir()}
     policy = configs["humanoid_policy"]
-    assert (policy.name, policy.backend, policy.max_batch_size) == ("humanoid_policy", "onnxruntime", 1024)
-    assert [(t.name, t.data_type, list(t.dims)) for t in policy.input] == [("state", 11, [69]), ("z", 11, [8])]
+    assert (policy.name, policy.backend, policy.max_batch_size) == (
+        "humanoid_policy",
+        "onnxruntime",
+        1024,
+    )
+    assert [(t.name, t.data_type, list(t.dims)) for t in policy.input] == [
+        ("state", 11, [69]),
+        ("z", 11, [8]),
+    ]
     assert list(policy.version_policy.specific.versions) == [2]
     assert policy.parameters[0].value.string_value == version.pinned
     style = configs["humanoid_style"].output[0]
-    assert (list(style.dims), style.HasField("reshape"), list(style.reshape.shape)) == ([1], True, [])
+    assert (list(style.dims), style.HasField("reshape"), list(style.reshape.shape)) == (
+        [1],
+        True,
+        [],
+    )
     for name, config in configs.items():
         data = (out / name / "2/model.onnx").read_bytes()
         session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
@@ -307,8 +365,11 @@ def test_a_triton_repository_serves_each_graph(store: Store, tmp_path: Path) -> 
         assert [np.asarray(a).shape for a in answers] == [(3, *_shape(t)) for t in config.output]
 
 
-def test_export_and_import_are_commands(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    at, out = ["--store", str(store.root)], str(tmp_path / "out")
+def test_export_and_import_are_commands(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = ["--store", str(store.root)]
+    out = str(tmp_path / "out")
     assert main([*at, "export", "humanoid@2", "--oci", out]) == 0
     assert capsys.readouterr().out == f"humanoid@2 -> {out}\n"
     assert main([*at, "export", "humanoid@2", "--onnx", out]) == 2
@@ -332,7 +393,8 @@ def _shape(tensor: Any) -> tuple[int, ...]:
     return tuple(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
 
 
-# Field names and kinds of Triton's model_config.proto, as far as an export uses them; text needs no field numbers.
+# Field names and kinds of Triton's model_config.proto, as far as an export uses them; text needs no
+# field numbers.
 TRITON = {
     "Shape": {"shape": ("int64", True)},
     "Tensor": {
@@ -361,7 +423,9 @@ TRITON = {
 
 def _triton_config(path: Path) -> Any:
     field = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="model_config.proto", package="inference", syntax="proto3")
+    file = descriptor_pb2.FileDescriptorProto(
+        name="model_config.proto", package="inference", syntax="proto3"
+    )
     types = file.enum_type.add(name="DataType")
     for number, name in ((0, "TYPE_INVALID"), (11, "TYPE_FP32")):
         types.value.add(name=name, number=number)

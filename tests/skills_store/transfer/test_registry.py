@@ -1,4 +1,6 @@
-"""An OCI export goes into a registry and comes out of it as the same version: skopeo, and Debian's docker-registry."""
+"""An OCI export goes into a registry and comes out of it as the same version: skopeo, and Debian's
+docker-registry.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def registry(tmp_path: Path) -> Iterator[str]:
     }
     (tmp_path / "registry.yml").write_text(json.dumps(settings))  # JSON is YAML
     command = ["docker-registry", "serve", str(tmp_path / "registry.yml")]
-    with (tmp_path / "registry.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+    with (
+        (tmp_path / "registry.log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log) as process,
+    ):
         try:
             await_registry(f"http://{address}/v2/", process, tmp_path / "registry.log")
             yield address
@@ -55,15 +60,27 @@ def await_registry(url: str, process: subprocess.Popen[bytes], log: Path) -> Non
 
 
 def skopeo_copy(source: str, target: str) -> None:
-    command = ["skopeo", "--insecure-policy", "copy", "--src-tls-verify=false", "--dest-tls-verify=false"]
-    run = subprocess.run([*command, source, target], capture_output=True, text=True, check=False, timeout=60)
+    command = [
+        "skopeo",
+        "--insecure-policy",
+        "copy",
+        "--src-tls-verify=false",
+        "--dest-tls-verify=false",
+    ]
+    run = subprocess.run(
+        [*command, source, target], capture_output=True, text=True, check=False, timeout=60
+    )
     assert run.returncode == 0, run.stderr
 
 
 def pull(address: str, name: str, tag: str, folder: Path) -> None:
     """What `oras pull` does: each layer that has a title becomes the file of that name."""
     base = f"http://{address}/v2/{name}"
-    image = httpx.get(f"{base}/manifests/{tag}", headers={"Accept": IMAGE_TYPE}).raise_for_status().json()
+    image = (
+        httpx.get(f"{base}/manifests/{tag}", headers={"Accept": IMAGE_TYPE})
+        .raise_for_status()
+        .json()
+    )
     folder.mkdir()
     for layer in image["layers"]:
         blob = httpx.get(f"{base}/blobs/{layer['digest']}").raise_for_status()
@@ -79,9 +96,14 @@ def test_through_a_registry_and_back_it_is_the_same_version(tmp_path: Path, regi
 
     skopeo_copy(f"docker://{registry}/skills/humanoid:2", f"oci:{tmp_path}/copy:2")
     pull(registry, "skills/humanoid", "2", tmp_path / "pulled")
-    assert {path.name for path in (tmp_path / "pulled").iterdir()} == {"manifest.json", *tiny.skills_files()}
+    assert {path.name for path in (tmp_path / "pulled").iterdir()} == {
+        "manifest.json",
+        *tiny.skills_files(),
+    }
     for folder in ("copy", "pulled"):
         other = Store(tmp_path / f"store of {folder}")
         here, new = import_folder(other, tmp_path / folder)
         assert (here.ref, here.digest, new) == ("humanoid@1", version.digest, True)
-        assert {file: other.read(here, file) for file in here.manifest.files} == tiny.skills_files(1)
+        assert {file: other.read(here, file) for file in here.manifest.files} == tiny.skills_files(
+            1
+        )
