@@ -20,6 +20,7 @@ from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
 from pretrain.cli import command, describe_config, program
+from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.loop import LoopConfig, Objective
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
@@ -124,7 +125,8 @@ def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, folder
     }
     print(table(card), flush=True)
     manifest = build_manifest(cfg, parent, exported.graph, card)
-    return receipt.publish(folder, store, manifest, {FILE: exported.data}, training.samples)
+    files = with_metadata(manifest, {FILE: exported.data})
+    return receipt.publish(folder, store, manifest, files, training.samples)
 
 
 def run(cfg: HlcConfig) -> int:
