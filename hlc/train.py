@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from hlc.config import HlcConfig
+from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.evaluate import table, task_card, whole_decisions
 from hlc.export import FILE, build_manifest, export_policy
 from hlc.goals import Goals
@@ -162,8 +162,8 @@ def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, b
 
 
 def main(arguments: list[str]) -> int:
-    return command(run, HlcConfig, "hlc.conf", arguments)
+    return command(run, CONFIG_MODEL, "hlc.conf", arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(program(main, lambda: describe_config(HlcConfig, "hlc.conf", __doc__)))
+    sys.exit(program(main, lambda: describe_config(CONFIG_MODEL, "hlc.conf", __doc__)))

@@ -66,7 +66,9 @@ def made(material) -> Quantised:
 
 def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, material, tmp_path):
     original, bundled, store = Store(BUNDLED).resolve("humanoid@1"), Store(BUNDLED), Store(tmp_path)
-    version = store.publish(described(original, material, made, {"survival": 0.9}, 1), read_files(bundled, original, made.policy))
+    version = store.publish(
+        described(original, material, made, {"survival": 0.9}, 1), read_files(bundled, original, made.policy)
+    )
     manifest, before = version.manifest, original.manifest
     rounding = manifest.card["quantised"]
     assert manifest.card == {"survival": 0.9, **of_the_run(before.card), "quantised": rounding}
