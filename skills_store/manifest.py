@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 OWN_OBSERVATIONS = "repertoire"
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$"
 DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
@@ -130,6 +130,10 @@ class Action(FrozenModel):
 
     offset: tuple[float, ...]
     scale: tuple[float, ...]
+    std: tuple[float, ...] | None = Field(
+        default=None,
+        description="rad; of the policy's noise on each joint target at the end of training",
+    )
 
 
 class Latent(FrozenModel):
@@ -150,6 +154,26 @@ class Clip(FrozenModel):
     source: str
     licence: str
     weight: float
+    mirror_of: str | None = Field(default=None, description="The clip whose mirror image it is")
+
+
+class Excerpt(FrozenModel):
+    """Consecutive frames of a training clip, one control step apart."""
+
+    clip: str
+    frames: int = Field(ge=2)
+    upright: bool = Field(description="The root stays upright throughout the clip")
+
+
+class Starts(FrozenModel):
+    """States where episodes may begin, so that a controller can be trained without the clips.
+
+    `file` holds the frames of all excerpts, one after the other, as float32, little-endian, in rows
+    of the policy's `state`.
+    """
+
+    file: str
+    excerpts: tuple[Excerpt, ...] = Field(min_length=1)
 
 
 class Lineage(FrozenModel):
@@ -197,7 +221,7 @@ class Manifest(FrozenModel):
     peer's `state` and `window` are features that its client computes, each with slices of its own.
     """
 
-    schema_version: Literal[2] = SCHEMA_VERSION
+    schema_version: Literal[3] = SCHEMA_VERSION
     kind: Literal["skills", "controller"]
     observations: Literal["repertoire", "ase", "mimickit"] = OWN_OBSERVATIONS
     name: Name
@@ -205,6 +229,7 @@ class Manifest(FrozenModel):
     graphs: dict[str, Graph]
     latent: Latent
     action: Action | None = None
+    starts: Starts | None = None
     task: Task | None = None
     card: dict[str, Any] = Field(default={}, description="The skill card: what it was measured by")
     lineage: Lineage

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import torch
 
-from pretrain.assembly import SkillTraining
+from pretrain.assembly import SkillTraining, exploration
 from pretrain.config import PretrainConfig
 from pretrain.evaluate import skill_card
 from pretrain.evaluation.card import learning, write_card
 from pretrain.evaluation.episodes import Conditions
 from pretrain.evaluation.table import table
-from pretrain.publishing.export import build_manifest, export_nets
+from pretrain.publishing.export import build_version, export_nets
 from pretrain.rl.run_folder import logged
 from pretrain.training_data import Material
 from skills_store import publish_receipt
@@ -43,12 +43,13 @@ def draft(cfg: PretrainConfig, material: Material, training: SkillTraining, scra
         "cores": cfg.threads or torch.get_num_threads(),
         "accelerator": None,
     }
-    manifest = build_manifest(cfg, material, training.nets, exported, {"cost": cost})
-    version, threads = scratch.publish(manifest, exported.files), torch.get_num_threads()
-    skills = SkillLibrary.open(
-        scratch, version, intra_op_num_threads=threads, trust=TrustPolicy()
-    )  # nobody signs a draft
-    return Draft(manifest, exported.files, skills)
+    action_std = exploration(cfg.ppo, training.samples)
+    manifest, files = build_version(cfg, material, training.nets, exported, {"cost": cost}, action_std)
+    version = scratch.publish(manifest, files)
+    threads = torch.get_num_threads()
+    # A draft is not signed.
+    skills = SkillLibrary.open(scratch, version, intra_op_num_threads=threads, trust=TrustPolicy())
+    return Draft(manifest, files, skills)
 
 
 def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path, store: Store) -> Version:

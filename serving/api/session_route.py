@@ -59,7 +59,7 @@ async def serve_session(service: Service, scope: Scope, receive: Receive, send: 
         while True:
             message = await socket.read()
             await socket.write(await _answer(session, service.guard.spend, key, message))
-    except WebSocketDisconnect:
+    except (WebSocketDisconnect, OSError):  # OSError: a reply to a client that has left, as ASGI has it
         pass
     except Exception as error:
         log.error("a session failed", exc_info=error)

@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError
 
 from skills_store import reference
 from skills_store.admission import contract
+from skills_store.admission.start_states import check_starts
 from skills_store.errors import GateRefusal, StoreError
 from skills_store.manifest import Graph, Manifest
 
@@ -31,6 +32,7 @@ def admit(manifest: Manifest, files: Mapping[str, bytes], parent: Manifest | Non
         if file.endswith(".onnx") and file not in graphs
     ]
     reasons += contract.find_breaches(manifest, parent)
+    reasons += [] if reasons else check_starts(manifest, files)
     if reasons:
         raise GateRefusal(manifest.name, reasons)
     gate = _load_gate()

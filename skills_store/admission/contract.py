@@ -85,6 +85,8 @@ def _check_body(manifest: Manifest) -> Iterator[str]:
             "action.offset": len(manifest.action.offset),
             "action.scale": len(manifest.action.scale),
         }
+        if manifest.action.std is not None:
+            lengths["action.std"] = len(manifest.action.std)
     if policy := manifest.graphs.get("policy"):
         lengths["policy.targets"] = policy.outputs[0].width
     for key in DRIVES:

@@ -85,7 +85,7 @@ def test_a_marker_that_says_nothing_is_refused(tmp_path: Path, content: str) -> 
 
 def test_a_manifest_of_a_later_schema_names_it_and_hides_no_other(store: Store) -> None:
     latest = store.resolve("humanoid@2")
-    plain = latest.manifest.model_dump(mode="json") | {"schema_version": 3, "mood": "swift"}
+    plain = latest.manifest.model_dump(mode="json") | {"schema_version": 4, "mood": "swift"}
     data = json.dumps(plain).encode()
     record = store.root / "skills/humanoid/v/00000002.json"
     record.chmod(0o644)
@@ -94,11 +94,11 @@ def test_a_manifest_of_a_later_schema_names_it_and_hides_no_other(store: Store) 
     )
     (store.root / "blobs/sha256" / describe(data).digest.removeprefix("sha256:")).write_bytes(data)
     with pytest.raises(
-        UnsupportedSchema, match="its manifest is of schema 3; this program knows 2"
+        UnsupportedSchema, match="its manifest is of schema 4; this program knows 3"
     ):
         store.resolve("humanoid@2")
     assert store.resolve("humanoid@1").number == 1
-    with pytest.raises(StoreError, match="of schema 3"):
+    with pytest.raises(StoreError, match="of schema 4"):
         store.gc(grace=0)  # it may refer to anything
 
 
