@@ -28,16 +28,16 @@ def open_store(where: str | Path | None = None, *, bundled: bool = True) -> Stor
     project beside it.
     """
     text = str(where or os.environ.get("REPERTOIRE_STORE") or default_root())
-    beside = places.bundled() if bundled else None
+    libraries = places.bundled() if bundled else None
     if REMOTE in text:
-        return _open_remote(text, beside)
+        return _open_remote(text, libraries)
     if MISTYPED.match(text):
         raise InvalidStore(
             f"{text!r} is no store; write s3://bucket/prefix, gs://... or az://..., or ./{text}"
         )
-    if beside is not None and Path(text).resolve() == beside.resolve():
-        beside = None
-    return Store(text, bundled=beside)
+    if libraries is not None and Path(text).resolve() == libraries.resolve():
+        libraries = None
+    return Store(text, bundled=libraries)
 
 
 def _open_remote(url: str, bundled: Path | None) -> Store:

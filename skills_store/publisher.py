@@ -44,7 +44,7 @@ class StorePublisher(StoreReader):
         data: bytes,
         files: Mapping[str, bytes],
         original: Version | None = None,
-        kept: WriteCallback = _ignore_progress,
+        on_write: WriteCallback = _ignore_progress,
     ) -> Version:
         """What was published elsewhere: the manifest's very bytes, so its digest stays, through the
         same gate.
@@ -58,7 +58,7 @@ class StorePublisher(StoreReader):
             )
         admission.admit(manifest, files, self._find_parent(manifest))
         self._copy_bundled_parent(manifest)
-        with self._write_version(manifest, data, files, kept) as skill:
+        with self._write_version(manifest, data, files, on_write) as skill:
             try:
                 return _add_to_index(skill, _take_number(skill, describe(data), original), manifest)
             # Another copy was faster: well and good if it was of the same bytes.
@@ -76,10 +76,12 @@ class StorePublisher(StoreReader):
         skill = self._storage.refresh_skill(original.name)
         if original.number not in skill.list_all_numbers():
             return None
-        here = skill.load_live(original.number)
-        if here.digest != original.digest:
-            raise NumberConflict(here.ref, here.digest, self.where, original.digest, elsewhere)
-        return here
+        existing = skill.load_live(original.number)
+        if existing.digest != original.digest:
+            raise NumberConflict(
+                existing.ref, existing.digest, self.where, original.digest, elsewhere
+            )
+        return existing
 
     def add_signature(self, version: Version, envelope: bytes) -> None:
         """Keep an envelope beside the records of `version`, once. It is not verified here."""
@@ -93,7 +95,7 @@ class StorePublisher(StoreReader):
         manifest: Manifest,
         data: bytes,
         files: Mapping[str, bytes],
-        kept: WriteCallback = _ignore_progress,
+        on_write: WriteCallback = _ignore_progress,
     ) -> Iterator[SkillVersions]:
         """All but the record, which the caller creates under the same lock, so that gc spares the
         blobs.
@@ -102,7 +104,7 @@ class StorePublisher(StoreReader):
             self._find_parent(manifest)  # again: until now it could be deleted
             for file, content in files.items():
                 self._storage.write_blob(content)
-                kept(file, len(content))
+                on_write(file, len(content))
             self._storage.write_blob(data)
             self._storage.blobs.sync()
             yield self._add_bundled(self._storage.refresh_skill(manifest.name))
@@ -149,9 +151,11 @@ def _encode(manifest: Manifest, files: Mapping[str, bytes]) -> tuple[bytes, Mani
 def _take_number(skill: SkillVersions, manifest: Blob, original: Version | None) -> Record:
     """The number of `original`, or FileExistsError; without one, the next."""
     if original is None:
-        meant = [move.number for move in skill.aliases.read_intact()]
+        aliased = [move.number for move in skill.aliases.read_intact()]
         bundled = skill.base.list_all_numbers() if skill.base else ()
-        return records.commit(skill.records, skill.create, skill.name, manifest, (*meant, *bundled))
+        return records.commit(
+            skill.records, skill.create, skill.name, manifest, (*aliased, *bundled)
+        )
     return records.commit_at(
         skill.records,
         skill.create,

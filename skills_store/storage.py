@@ -95,13 +95,13 @@ class Storage:
         may be a backup.
         """
         skills = self.root / "skills"
-        odd = [
+        foreign = [
             path
             for path in sorted(skills.glob("*"))
             if not reference.is_name(path.name) and path.is_dir()
         ]
-        if odd:
-            raise UnsafeSweep(f"{odd[0]} is no skill's folder")
+        if foreign:
+            raise UnsafeSweep(f"{foreign[0]} is no skill's folder")
         return self.list_skills(lost=True)
 
     def check_deletable(self, otherwise: str) -> None:
@@ -127,13 +127,13 @@ def open_storage(root: Path, origin: Origin | None) -> Storage:
     store_folder.check(root)
     layout.check_readable(root, where)
     mirror = Mirror(origin, root, staging) if origin else None
-    making = mirror.create if mirror else partial(create, staging)
+    create_file = mirror.create if mirror else partial(create, staging)
     return Storage(
         root=root,
         where=where,
         mirror=mirror,
-        create=making,
+        create=create_file,
         blobs=Blobs(root / "blobs" / "sha256", staging, mirror and mirror.fetch),
-        leases=Leases(root / "leases", making),
-        locks=Locks(root, where, making),
+        leases=Leases(root / "leases", create_file),
+        locks=Locks(root, where, create_file),
     )

@@ -13,7 +13,6 @@ from pydantic_core import PydanticSerializationError
 
 from skills_store import reference
 from skills_store.admission import contract
-from skills_store.admission.start_states import check_starts
 from skills_store.errors import GateRefusal, StoreError
 from skills_store.manifest import Graph, Manifest
 
@@ -32,12 +31,19 @@ def admit(manifest: Manifest, files: Mapping[str, bytes], parent: Manifest | Non
         if file.endswith(".onnx") and file not in graphs
     ]
     reasons += contract.find_breaches(manifest, parent)
-    reasons += [] if reasons else check_starts(manifest, files)
+    reasons = reasons or _check_starts(manifest, files)
     if reasons:
         raise GateRefusal(manifest.name, reasons)
     gate = _load_gate()
     for file, graph in graphs.items():
         gate(f"{file} of {manifest.name}", files[file], graph)
+
+
+def _check_starts(manifest: Manifest, files: Mapping[str, bytes]) -> list[str]:
+    # Only a publish needs numpy: a listing starts without it.
+    from skills_store.admission.start_states import check_starts
+
+    return list(check_starts(manifest, files))
 
 
 def _load_gate() -> Callable[[str, bytes, Graph], None]:
@@ -89,10 +95,10 @@ def parse_foreign(data: bytes) -> Manifest:
             "a manifest from elsewhere",
             [f"{error.error_count()} faults, the first in {where}: {first['msg']}"],
         ) from error
-    if odd := list(_find_coerced(json.loads(data), manifest.model_dump(mode="json"))):
+    if coerced := list(_find_coerced(json.loads(data), manifest.model_dump(mode="json"))):
         raise GateRefusal(
             "a manifest from elsewhere",
-            [f"{where} is {value!r}, not a number" for where, value in odd[:8]],
+            [f"{where} is {value!r}, not a number" for where, value in coerced[:8]],
         )
     return manifest
 

@@ -135,17 +135,17 @@ def _check_expansions(model: onnx.ModelProto) -> Iterator[str]:
     for node in model.graph.node:
         if node.op_type != "Expand" or len(node.input) < 2:
             continue
-        asked = [node.input[1]]
-        seen = set[str]()
-        while asked:
-            name = asked.pop()
+        pending = [node.input[1]]
+        visited = set[str]()
+        while pending:
+            name = pending.pop()
             maker = makers.get(name)
-            if name in seen or maker is None or maker.op_type == "Shape":
+            if name in visited or maker is None or maker.op_type == "Shape":
                 continue
-            seen.add(name)
+            visited.add(name)
             if maker.op_type not in limits.SHAPE_OPERATORS:
                 yield f"an Expand is as large as {maker.op_type} says, which is no shape"
-            asked += maker.input
+            pending += maker.input
 
 
 def _check_rounding(model: onnx.ModelProto) -> Iterator[str]:
@@ -156,8 +156,8 @@ def _check_rounding(model: onnx.ModelProto) -> Iterator[str]:
     for node in model.graph.node:
         if node.op_type not in limits.ROUNDING:
             continue
-        if odd := [a.name for a in node.attribute if a.name != "axis"]:
-            yield f"{node.op_type} has {', '.join(odd)}; it may have an axis"
+        if extra := [a.name for a in node.attribute if a.name != "axis"]:
+            yield f"{node.op_type} has {', '.join(extra)}; it may have an axis"
         if not 2 <= len(node.input) <= 3 or any(name not in weights for name in node.input[1:]):
             yield f"{node.op_type} rounds by what is no constant"
             continue

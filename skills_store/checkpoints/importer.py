@@ -91,14 +91,14 @@ def _draw_graphs(where: str, network: Network) -> tuple[dict[str, Graph], dict[s
     window = Tensor(name="window", shape=("B", WINDOW, width(network.frame)), slices=network.frame)
     z = make_latent_tensor(network.latent)
     targets = make_target_tensor(network.body.hinges)
-    likeness = Tensor(name="style", shape=("B",))
+    style = Tensor(name="style", shape=("B",))
     rows = _draw_rows(network)
     graphs = {}
     files = {}
     plans = {
         "policy": (network.policy, (state, z), targets),
         "encoder": (network.encoder, (window,), z),
-        "style": (network.style, (window,), likeness),
+        "style": (network.style, (window,), style),
     }
     for name, (function, inputs, output) in plans.items():
         drawing = OnnxArithmetic()

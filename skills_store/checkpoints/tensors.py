@@ -122,13 +122,15 @@ def load(path: Path, *, max_bytes: int = MAX_BYTES, max_elements: int = MAX_ELEM
         raise CheckpointRefusal(str(path), f"it has {size} bytes, over the cap of {max_bytes}")
     try:
         with torch.serialization.safe_globals(_list_scalars()):
-            held = torch.load(path, map_location="cpu", weights_only=True)
+            loaded = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # unpickling fails in as many ways as there are files
-        asked = re.search(r"GLOBAL ([\w.]+)", str(error))
+        requested = re.search(r"GLOBAL ([\w.]+)", str(error))
         # Not torch's own words: they advise to load it without the restriction.
-        what = f"it asks for {asked[1]}" if asked else "no such file was written by torch.save"
+        what = (
+            f"it asks for {requested[1]}" if requested else "no such file was written by torch.save"
+        )
         raise CheckpointRefusal(str(path), f"it is not plain tensors: {what}") from error
-    found = {name: value for name, value in _flatten(held) if isinstance(value, torch.Tensor)}
+    found = {name: value for name, value in _flatten(loaded) if isinstance(value, torch.Tensor)}
     return Tensors(str(path), found, max_elements)
 
 

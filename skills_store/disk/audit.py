@@ -54,9 +54,9 @@ def check_structure(skill: SkillVersions, settled: frozenset[int] = frozenset())
 
 def check_parents(skills: Sequence[SkillVersions]) -> Iterator[Fault]:
     """Each controller's library is there, by the digest that it was trained on."""
-    there = set()
+    published = set()
     for skill in skills:
-        there |= {(skill.name, skill.digest(number)) for number in skill.numbers()}
+        published |= {(skill.name, skill.digest(number)) for number in skill.numbers()}
     for skill in skills:
         for summary in index.summaries(skill)[0]:
             task = (
@@ -64,7 +64,7 @@ def check_parents(skills: Sequence[SkillVersions]) -> Iterator[Fault]:
                 if summary.kind == "controller"
                 else None
             )
-            if task and (task.parent.name, task.parent.digest) not in there:
+            if task and (task.parent.name, task.parent.digest) not in published:
                 parent = f"{task.parent.name}@{task.parent.digest}"
                 lost = f"the library that it is bound to, {parent}, is not there"
                 yield make_fault(summary.ref, CorruptRecord(summary.ref, lost))
@@ -78,11 +78,11 @@ def check_blobs(skill: SkillVersions, version: Version) -> Iterator[Fault]:
             yield make_fault(version.ref, error)
 
 
-def check_leases(held: Leases, skill: Callable[[str], SkillVersions]) -> Iterator[Fault]:
+def check_leases(granted: Leases, skill: Callable[[str], SkillVersions]) -> Iterator[Fault]:
     """Each can be read, and is of a version that was there."""
-    for id in held.list_ids():
+    for id in granted.list_ids():
         try:
-            lease = held.read(id)
+            lease = granted.read(id)
             if lease and skill(lease.name).digest(lease.number) != lease.digest:
                 raise CorruptRecord(
                     f"lease {id}", f"{lease.ref} is not the version that it was given for"
@@ -133,14 +133,14 @@ def _check_chain(skill: SkillVersions) -> Found:
 
 def _check_mentions(skill: SkillVersions, moves: Iterable[AliasMove]) -> Found:
     """What moves and tombstones say that a version is, its record says, too."""
-    said = {(move.number, move.digest): f"move {move.rev} of {move.alias}" for move in moves}
+    mentions = {(move.number, move.digest): f"move {move.rev} of {move.alias}" for move in moves}
     for number in skill.list_deleted():
         try:
             stone = tombstones.read(skill.records, skill.name, number)
-            said |= {(number, stone.digest): "its tombstone"} if stone.digest else {}
+            mentions |= {(number, stone.digest): "its tombstone"} if stone.digest else {}
         except CorruptRecord as error:
             yield number, error
-    for (number, digest), who in said.items():
+    for (number, digest), who in mentions.items():
         try:
             if skill.read_record(number).manifest.digest != digest:
                 raise CorruptRecord(

@@ -54,19 +54,19 @@ def find(skills: Sequence[SkillVersions], blobs: Blobs, leases: Leases, since: d
     if fault := next(audit.check_parents(skills), None):
         raise UnsafeSweep(fault.message)
     try:
-        held = leases.read_all()
-        needed = frozenset().union(*_list_needed(skills, held, since))
+        granted = leases.read_all()
+        needed = frozenset().union(*_list_needed(skills, granted, since))
     except CorruptStore as error:
         raise UnsafeSweep(str(error)) from error
-    keep = {digest.removeprefix("sha256:") for digest in needed}
-    over = {x.id for x in held if x.until <= since}
+    kept_names = {digest.removeprefix("sha256:") for digest in needed}
+    expired = {x.id for x in granted if x.until <= since}
     unneeded = (
         s
         for s in _list_older(blobs.root, since)
-        if HEX.fullmatch(s.path.name) and s.path.name not in keep
+        if HEX.fullmatch(s.path.name) and s.path.name not in kept_names
     )
-    ended = (s for s in _list_older(leases.directory, since) if s.path.stem in over)
-    return Garbage((*unneeded, *ended, *_list_older(blobs.staging, since)), len(keep))
+    ended = (s for s in _list_older(leases.directory, since) if s.path.stem in expired)
+    return Garbage((*unneeded, *ended, *_list_older(blobs.staging, since)), len(kept_names))
 
 
 def sweep(found: Garbage, skills: Sequence[SkillVersions]) -> None:

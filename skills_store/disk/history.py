@@ -24,15 +24,17 @@ def merge_events(
     alias means, allows neither otherwise. Only events that no number orders are ordered by time.
     """
     keyed: list[tuple[tuple[datetime, bool, str, int], AliasMove | Tombstone]] = []
-    left: dict[int, datetime] = {}  # by version, when the last alias that meant it had moved on
+    last_used: dict[
+        int, datetime
+    ] = {}  # by version, when the last alias that meant it had moved on
     for of_one_alias in moves:
         times = accumulate((move.at for move in of_one_alias), max)
         timed = list(zip(times, of_one_alias, strict=True))
         for number, time in _list_uses(timed):
-            left[number] = max(time, left.get(number, time))
+            last_used[number] = max(time, last_used.get(number, time))
         keyed += [((time, False, move.alias, move.rev), move) for time, move in timed]
     for stone in tombstones:
-        time = max(stone.at, left.get(stone.number, stone.at))
+        time = max(stone.at, last_used.get(stone.number, stone.at))
         keyed.append(((time, True, "", stone.number), stone))
     return tuple(event for _, event in sorted(keyed, key=lambda pair: pair[0]))
 

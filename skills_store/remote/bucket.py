@@ -80,5 +80,5 @@ def open_bucket(url: str) -> Bucket:
 def _one_line(error: Exception) -> str:
     """What the service says, if it says anything: the rest of the text is about the request."""
     text = " ".join(str(error).split())
-    said = re.search(r"<Code>(\w+)</Code>.*?<Message>(.*?)</Message>", text)
-    return f"{said[1]}: {said[2]}" if said else text[:300]
+    answer = re.search(r"<Code>(\w+)</Code>.*?<Message>(.*?)</Message>", text)
+    return f"{answer[1]}: {answer[2]}" if answer else text[:300]

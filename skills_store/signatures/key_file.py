@@ -23,12 +23,12 @@ def create_pair(path: Path, private: bytes, public: bytes) -> None:
     pub = path.with_name(f"{path.name}.pub")
     try:
         with (
-            _write_beside(path, private, 0o600) as ours,
-            _write_beside(pub, public, 0o644) as given,
+            _write_beside(path, private, 0o600) as private_file,
+            _write_beside(pub, public, 0o644) as public_file,
         ):
-            os.link(given, pub)  # unlike a rename, it takes no other's place
+            os.link(public_file, pub)  # unlike a rename, it takes no other's place
             try:
-                os.link(ours, path)
+                os.link(private_file, path)
             except BaseException:
                 pub.unlink()
                 raise

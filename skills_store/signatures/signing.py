@@ -106,12 +106,12 @@ def _find_signers(envelope: bytes, digest: str, keys: Keys) -> list[str]:
         parts = json.loads(envelope)
         payload = base64.b64decode(parts["payload"], validate=True)
         signatures = [base64.b64decode(each["sig"], validate=True) for each in parts["signatures"]]
-        typed = parts["payloadType"] == PAYLOAD_TYPE
+        is_statement = parts["payloadType"] == PAYLOAD_TYPE
     except (ValueError, KeyError, TypeError):
         return []
     # The key ids in an envelope are hints that anyone can write; only a verified signature counts.
     found = [name for name, key in keys.items() if _is_signed(key, signatures, payload)]
-    return found if typed and found and _covers(payload, digest) else []
+    return found if is_statement and found and _covers(payload, digest) else []
 
 
 def _covers(payload: bytes, digest: str) -> bool:

@@ -65,9 +65,9 @@ def _find_copy(each: Version, wanted: Version, source: Store, target: Store) -> 
 
 def _copy_signatures(version: Version, copied: Version, source: Store, target: Store) -> None:
     """Those that the target lacks, also of a version that it had before."""
-    kept = target.signatures(copied.name).read_envelopes(copied.digest)
+    stored = target.signatures(copied.name).read_envelopes(copied.digest)
     for envelope in source.signatures(version.name).read_envelopes(version.digest):
-        if envelope not in kept:
+        if envelope not in stored:
             target.add_signature(copied, envelope)
 
 

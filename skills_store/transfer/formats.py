@@ -58,13 +58,13 @@ def import_folder(store: Store, directory: Path) -> tuple[Version, bool]:
             f"it has none of {', '.join(IMPORTS)}; `export --onnx` or `--oci` writes one",
         )
     bundle = IMPORTS[marks[0]](directory)
-    here = _find_imported(store, bundle.manifest, str(directory))
-    version = here or store.adopt(bundle.manifest, bundle.files)
-    kept = store.signatures(version.name).read_envelopes(version.digest)
+    existing = _find_imported(store, bundle.manifest, str(directory))
+    version = existing or store.adopt(bundle.manifest, bundle.files)
+    stored = store.signatures(version.name).read_envelopes(version.digest)
     for envelope in bundle.signatures:
-        if envelope not in kept:
+        if envelope not in stored:
             store.add_signature(version, envelope)
-    return version, here is None
+    return version, existing is None
 
 
 def _find_imported(store: Store, manifest: bytes, where: str) -> Version | None:

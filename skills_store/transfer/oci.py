@@ -143,13 +143,13 @@ def _add_layer(layout: Tree, file: str, data: bytes, media_type: str) -> dict[st
 
 
 def _make_annotations(version: Version) -> dict[str, str]:
-    said = {
+    labels = {
         "created": version.created.isoformat(),
         "title": version.name,
         "version": str(version.number),
         "licenses": version.manifest.licence,
     }
-    return {f"org.opencontainers.image.{key}": value for key, value in said.items()}
+    return {f"org.opencontainers.image.{key}": value for key, value in labels.items()}
 
 
 def _read_image(directory: Path, descriptor: Descriptor) -> Image:
