@@ -195,6 +195,12 @@ def test_a_named_store_has_them_too_and_the_other_side_of_a_copy_has_not(
     assert Store(named).resolve("humanoid").number == 2
 
 
+@pytest.mark.parametrize("where", [None, ""], ids=["none", "empty"])
+def test_programs_find_them_where_no_store_is_named(commands: Path, where: str | None) -> None:
+    """`store=` of pretrain and hlc is the empty text until it is set."""
+    assert SkillLibrary.open(open_store(where), "humanoid@2").version.number == 2
+
+
 def test_the_bundle_itself_is_a_store_like_any_other(commands: Path) -> None:
     store = open_store(BUNDLED)
     assert not store.is_bundled(store.resolve("humanoid@2"))
