@@ -13,8 +13,8 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.library import MotionLibrary
 from pretrain.training_data import Material, load_material
 
-# Tests leave nothing in the tree: no database of examples.
-hypothesis.settings.register_profile("without_database", database=None)
+# Tests leave nothing in the tree: no database of examples. A slow machine is no failure: no deadline.
+hypothesis.settings.register_profile("without_database", database=None, deadline=None)
 hypothesis.settings.load_profile("without_database")
 
 

@@ -35,6 +35,7 @@ Code = Literal[
     "clip_too_short",
     "bad_upload",
     "body_too_large",
+    "head_too_large",
     "unsupported_encoding",
     "corrupt_encoding",
     "no_key",
@@ -184,5 +185,5 @@ def _without_path(error: StoreError) -> str:
 
 def quoted(text: object, limit: int = 80) -> str:
     """A client's text, safe to repeat in a message: ASCII, one line, short."""
-    shown = ascii(text)
+    shown = ascii(text.decode("latin-1") if isinstance(text, bytes) else text)
     return shown if len(shown) <= limit else shown[:limit] + "..."
