@@ -26,7 +26,7 @@ from serving.server.gateway import Gateway
 from serving.server.listening import listen, make_url
 from serving.server.logs import configure
 from serving.server.supervisor import Supervisor
-from serving.server.tracing import configured
+from serving.server.tracing import configure_tracer
 from serving.settings import Settings
 from skills_store.errors import StoreError
 from skills_store.open import open_store
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 def make_worker_app() -> ASGIApp:
     """The app of one worker process."""
-    return enclose(make_worker_gateway(), configured())
+    return enclose(make_worker_gateway(), configure_tracer())
 
 
 def make_worker_gateway() -> Gateway:
@@ -82,7 +82,7 @@ def serve_in_this_process(gateway: Gateway, settings: Settings, sockets: Sockets
     """Until SIGTERM or SIGINT. On SIGHUP a new application takes over the sockets, once the old one has drained."""
     now: Serving | None = Serving(gateway, sockets)
     while now is not None:
-        server = uvicorn.Server(make_config(enclose(now.gateway, configured()), settings))
+        server = uvicorn.Server(make_config(enclose(now.gateway, configure_tracer()), settings))
         successors: list[Serving] = []
         signal.signal(signal.SIGHUP, partial(reload, server, now, successors))
         server.run(sockets=now.sockets)

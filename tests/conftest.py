@@ -17,8 +17,8 @@ from pretrain.training_data import Material, load_material
 # A store under test has what the test publishes, in this process and in those that it starts.
 os.environ["REPERTOIRE_BUNDLED"] = "off"
 
-# Tests leave nothing in the tree: no database of examples.
-hypothesis.settings.register_profile("without_database", database=None)
+# Tests leave nothing in the tree: no database of examples. A slow machine is no failure: no deadline.
+hypothesis.settings.register_profile("without_database", database=None, deadline=None)
 hypothesis.settings.load_profile("without_database")
 
 

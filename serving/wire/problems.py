@@ -36,6 +36,7 @@ Code = Literal[
     "clip_too_short",
     "bad_upload",
     "body_too_large",
+    "head_too_large",
     "unsupported_encoding",
     "corrupt_encoding",
     "no_key",
@@ -172,5 +173,5 @@ def _without_path(error: StoreError) -> str:
 
 def quoted(text: object, limit: int = 80) -> str:
     """A client's text, safe to repeat in a message: ASCII, one line, short."""
-    shown = ascii(text)
+    shown = ascii(text.decode("latin-1") if isinstance(text, bytes) else text)
     return shown if len(shown) <= limit else shown[:limit] + "..."

@@ -55,7 +55,7 @@ def test_both_clients_give_the_graphs_own_bits(live, standing, library):
 
 
 def test_a_client_with_a_key_and_one_without(standing, tmp_path):
-    token, key = keys.made("game", ["act"])
+    token, key = keys.make_key("game", ["act"])
     keys.write(tmp_path / "keys.json", [key])
     with running(standing.root, keys=tmp_path / "keys.json") as live:
         with Client(live.url, key=token) as client:
