@@ -1,26 +1,74 @@
-"""Motion files in, MotionClip out: one module a format, each with `read(data, name, skeleton) -> MotionClip`. Numpy only."""
+"""Motion files in, MotionClip out: one module a format, recognised by content. Numpy only: the service imports it.
+
+A format that has our skeleton reads a MotionClip; any other reads a RawMotion, which is retargeted. A new format is one
+module with `recognise(data) -> bool` and `read`, and one line of FORMATS.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import CONTROL_RATE, ClipError, MotionClip
-from pretrain.motion.importers import deepmimic
+from pretrain.motion.importers import bvh, deepmimic, npz
+from pretrain.motion.raw import RawMotion
+from pretrain.motion.retargeting.retarget import retarget
+from pretrain.motion.stance import plant
 
-FORMATS = {".txt": deepmimic.read, ".json": deepmimic.read}
+Recognise = Callable[[bytes], bool]
+ReadClip = Callable[[bytes, str, Skeleton], MotionClip]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How files of one kind are told from others, read, and put on the ground."""
+
+    suffixes: tuple[str, ...]  # only to list files and for messages
+    recognise: Recognise
+    read: ReadClip
+    settle: Callable[[MotionClip], MotionClip]
+
+
+def retargeted(read: Callable[[bytes, str], RawMotion]) -> ReadClip:
+    """A reader of clips from a reader of raw motions."""
+
+    def read_clip(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
+        return retarget(read(data, name), skeleton)
+
+    return read_clip
+
+
+def as_it_is(clip: MotionClip) -> MotionClip:
+    """`clip`, which stands on the ground already."""
+    return clip
+
+
+FORMATS = {
+    "deepmimic": Format((".txt", ".json"), deepmimic.recognise, deepmimic.read, MotionClip.grounded),
+    "bvh": Format((".bvh",), bvh.recognise, retargeted(bvh.read), plant),
+    "npz": Format((".npz",), npz.recognise, npz.read, as_it_is),
+}
+SUFFIXES = tuple(suffix for format_ in FORMATS.values() for suffix in format_.suffixes)
+
+
+def recognise(data: bytes, filename: str) -> Format:
+    """The format of a file's bytes; ClipError lists those that there are."""
+    for format_ in FORMATS.values():
+        if format_.recognise(data):
+            return format_
+    known = ", ".join(f"{name} ({', '.join(format_.suffixes)})" for name, format_ in FORMATS.items())
+    raise ClipError(f"{filename}: its content is of no known format; there are: {known}")
 
 
 def read_clip(data: bytes, filename: str, skeleton: Skeleton, low_pass: float | None = None) -> MotionClip:
     """A clip at the control rate, smoothed above `low_pass` (Hz) if it is given, standing on the ground, from a file's bytes;
-    the suffix tells the format."""
+    their content tells the format."""
     path = PurePath(filename)
-    reader = FORMATS.get(path.suffix.lower())
-    if reader is None:
-        raise ClipError(f"{filename}: no importer for {path.suffix!r} files; there are: {', '.join(FORMATS)}")
-    clip = reader(data, filename, skeleton)
+    format_ = recognise(data, filename)
+    clip = format_.read(data, filename, skeleton)
     if (len(clip) - 1) / clip.fps < 1 / CONTROL_RATE - 1e-9:
         raise ClipError(
             f"{filename}: shorter than a control step of {1 / CONTROL_RATE:.3f} s, so there is no motion in it"
@@ -28,4 +76,4 @@ def read_clip(data: bytes, filename: str, skeleton: Skeleton, low_pass: float | 
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     name = path.stem.removeprefix("humanoid3d_")
     clip = replace(clip, name=name, digest=digest).resampled()
-    return (clip if low_pass is None else clip.low_passed(low_pass)).grounded()
+    return format_.settle(clip if low_pass is None else clip.low_passed(low_pass))
