@@ -15,10 +15,10 @@ from pretrain.motion.warnings import past_range
 
 SLACK = np.radians(1.0)  # past a hinge's range, which is no violation
 JUMP = 12.0  # m/s of a body against the frame before
-AIRBORNE = 0.02  # m of the lowest point above the ground
+AIRBORNE = 0.005  # m of the lowest point above the ground
 TOUCHING = 0.02  # m of a sole above the ground, below which it may not slide
 STILL = 0.3  # m/s of a sole, below which it should be on the ground
-SHORTEST_FLIGHT = 4  # frames in which a fall can be measured
+SHORTEST_FLIGHT = 3  # frames in which a fall can be measured
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.retargeting.frames import from_matrix
 
+STRAIGHT = 0.985  # of a limb's length, from which on it is eased
+
 
 def world_poses(clip: MotionClip) -> tuple[np.ndarray, np.ndarray]:
     """Body origins (T, B, 3) m and rotations (T, B, 4) wxyz in the world."""
@@ -26,12 +28,13 @@ def bend_limb(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Two bones from `root` to `target`, both (T, 3) m, about a hinge near the unit vectors `plane` (T, 3).
 
-    Returns the first bone's direction and the hinge's axis, (T, 3), and the flexion, (T,) rad, of 0 or more. A target out
-    of reach is approached as far as the bones go.
+    Returns the first bone's direction and the hinge's axis, (T, 3), and the flexion, (T,) rad, of 0 or more. A limb that
+    is nearly straight, or too short, ends before its target: a hinge that would snap straight there comes to it slowly.
     """
     first, second = lengths
     gap = target - root
-    distance = np.linalg.norm(gap, axis=-1).clip(abs(first - second) + 1e-6, (first + second) * 0.99999)
+    distance = _eased(np.linalg.norm(gap, axis=-1) / (first + second)) * (first + second)
+    distance = np.maximum(distance, abs(first - second) + 1e-6)
     ahead = gap / np.maximum(np.linalg.norm(gap, axis=-1, keepdims=True), 1e-9)
     axis = plane - (plane * ahead).sum(-1, keepdims=True) * ahead
     axis = axis / np.maximum(np.linalg.norm(axis, axis=-1, keepdims=True), 1e-9)
@@ -40,6 +43,20 @@ def bend_limb(
     lean = np.arccos(((first**2 + distance**2 - second**2) / (2 * first * distance)).clip(-1, 1))
     bone = ahead * np.cos(lean)[:, None] - np.cross(axis, ahead) * np.sin(lean)[:, None]
     return bone, axis, flexion
+
+
+def _eased(reach: np.ndarray) -> np.ndarray:
+    """Shares of a limb's length, (T,), with those above STRAIGHT approaching 1 and never there."""
+    rest = 1 - STRAIGHT
+    over = np.maximum(reach - STRAIGHT, 0) / rest
+    return np.where(reach > STRAIGHT, STRAIGHT + rest * (1 - np.exp(-over)), reach)
+
+
+def foot_poses(clip: MotionClip) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Where the ankles are (T, 3) m, and how the feet are turned (T, 4), in the world, by foot."""
+    positions, rotations = world_poses(clip)
+    ids = {foot: clip.skeleton.bodies.index(foot) for foot in clip.skeleton.feet}
+    return {foot: positions[:, i] for foot, i in ids.items()}, {foot: rotations[:, i] for foot, i in ids.items()}
 
 
 def with_feet(clip: MotionClip, ankles: dict[str, np.ndarray], feet: dict[str, np.ndarray]) -> MotionClip:

@@ -22,6 +22,8 @@ TILES = 12  # frames of a clip
 DISTANCE, ELEVATION = 3.4, -12  # m and degrees of the camera
 AZIMUTH = 130  # degrees: seen from the right and ahead
 LOOK_AT = 0.85  # m above the ground
+SHADOW = 3.0  # of the scene's extent: less, and the shadow's own edge shows
+TILE = 2.0  # m after which the floor repeats
 
 
 def contact_sheet(clips: Sequence[MotionClip], tiles: int = TILES) -> Image.Image:
@@ -31,6 +33,7 @@ def contact_sheet(clips: Sequence[MotionClip], tiles: int = TILES) -> Image.Imag
     """
     model = mujoco.MjModel.from_xml_string(load_character(clips[0].skeleton.name).mjcf)
     model.vis.global_.offwidth, model.vis.global_.offheight = WIDTH, HEIGHT
+    model.vis.map.shadowclip = SHADOW
     data = mujoco.MjData(model)
     try:
         drawing = mujoco.Renderer(model, HEIGHT, WIDTH)
@@ -57,9 +60,11 @@ def _row(
     angles = clip.joint_pos()
     pictures = []
     for frame in np.linspace(0, len(clip) - 1, tiles).round().astype(int):
-        data.qpos[:] = np.concatenate([clip.root_pos[frame], clip.root_rot[frame], angles[frame]])
+        # the floor's pattern repeats, and the light's shadow reaches only so far from the origin
+        place = clip.root_pos[frame] % np.array([TILE, TILE, np.inf])
+        data.qpos[:] = np.concatenate([place, clip.root_rot[frame], angles[frame]])
         mujoco.mj_forward(model, data)
-        camera.lookat[:] = [*clip.root_pos[frame, :2], LOOK_AT]
+        camera.lookat[:] = [*place[:2], LOOK_AT]
         drawing.update_scene(data, camera)
         pictures.append(drawing.render().copy())
     return np.concatenate(pictures, 1)

@@ -16,7 +16,7 @@ SLOW = 0.55  # m/s, of that point while it stands; a foot that swings passes the
 SHORTEST = 0.1  # s, of a contact and of a gap in one
 FLAT = np.radians(8)  # a standing sole that is tilted by less is laid flat
 TILTED = np.radians(20)  # one that is tilted by more stands on its heel or toe
-REACH = 0.997  # of a leg's length, which it may be stretched to
+REACH = 0.99  # of a leg's length, which it may be stretched to
 
 
 @dataclass(frozen=True)
@@ -107,30 +107,44 @@ def plant(clip: MotionClip) -> MotionClip:
 
     The root moves on as fast as the standing feet say; each standing sole is laid flat if it nearly is, and held where it
     stands; between two contacts what moved a foot fades from one to the other. Legs bend to reach, the root sinks where
-    a leg would be too short. A warning says how far a foot was moved.
+    a leg would be too short.
     """
     ground = ground_height(soles_of(clip))
     clip = replace(clip, root_pos=clip.root_pos - np.array([0, 0, ground]))
     standing = contacts(soles_of(clip))
-    if not standing.any():
-        return clip
-    clip = _paced(clip, standing)
+    return _locked(_paced(clip, standing), standing)
+
+
+def replant(clip: MotionClip) -> MotionClip:
+    """`plant` for a clip that was planted before and edited since: ground and pace are right already."""
+    return _locked(clip, contacts(soles_of(clip), near=0.5 * NEAR_GROUND))
+
+
+def _locked(clip: MotionClip, standing: np.ndarray) -> MotionClip:
+    """`clip` whose feet stand still while they are `standing` (T, F)."""
     soles = _flattened(soles_of(clip), clip.skeleton, standing)
     moves = np.stack([_foot_moves(soles, standing, foot) for foot in range(len(soles.feet))], 1)
     targets = soles.ankles + moves
-    clip = _lowered(clip, soles.feet, targets, standing)
+    clip = lowered(clip, soles.feet, targets, standing)
     ankles = {foot: targets[:, i] for i, foot in enumerate(soles.feet)}
     feet = {foot: soles.rotations[:, i] for i, foot in enumerate(soles.feet)}
     return with_feet(clip, ankles, feet)
 
 
 def _paced(clip: MotionClip, standing: np.ndarray) -> MotionClip:
-    """The root carried along so that standing feet do not slide on average over a second."""
+    """The root carried along so that standing feet do not slide on average over a second.
+
+    The middle of a contact counts: at its ends a foot rolls on or lifts off.
+    """
     slips = soles_of(clip).slips()
-    both = (standing[1:] & standing[:-1])[..., None]
+    middle = np.zeros((len(slips), len(clip.skeleton.feet)))
+    for foot, row in enumerate(standing.T):
+        for first, last in runs(row):
+            steps = last - first
+            middle[first:last, foot] = np.sin(np.pi * (np.arange(steps) + 0.5) / max(steps, 1)) ** 4
     width = 0.35 * clip.fps
-    weight = _smooth(both.sum(1).astype(float), width) + 1e-3
-    drift = _smooth((slips * both).sum(1), width) / weight
+    drift = smooth((slips * middle[..., None]).sum(1), width)
+    drift = drift / (smooth(middle.sum(1, keepdims=True), width) + 1e-3)
     shift = np.concatenate([np.zeros((1, 2)), -np.cumsum(drift, axis=0)])
     return replace(clip, root_pos=clip.root_pos + np.pad(shift, ((0, 0), (0, 1))))
 
@@ -144,7 +158,7 @@ def _flattened(soles: Soles, skeleton: Skeleton, standing: np.ndarray) -> Soles:
         up = rotate(q, np.array([0, 0, 1.0]))
         tilt = np.arccos(up[:, 2].clip(-1, 1))
         kept = np.clip((tilt - FLAT) / (TILTED - FLAT), 0, 1)
-        share = _smooth(standing[:, i].astype(float)[:, None], 1.0)[:, 0] * (1 - kept**2 * (3 - 2 * kept))
+        share = smooth(standing[:, i].astype(float)[:, None], 1.0)[:, 0] * (1 - kept**2 * (3 - 2 * kept))
         axis = np.stack([up[:, 1], -up[:, 0], np.zeros(len(up))], -1)
         axis = axis / np.maximum(np.linalg.norm(axis, axis=-1, keepdims=True), 1e-9)
         half = (0.5 * tilt * share)[:, None]
@@ -182,7 +196,7 @@ def _filled(known: np.ndarray) -> np.ndarray:
     return known[before] * (1 - share) + known[behind] * share
 
 
-def _lowered(clip: MotionClip, feet: tuple[str, ...], targets: np.ndarray, standing: np.ndarray) -> MotionClip:
+def lowered(clip: MotionClip, feet: tuple[str, ...], targets: np.ndarray, standing: np.ndarray) -> MotionClip:
     """The root as low as the legs need to reach the targets (T, F, 3) of standing feet."""
     skeleton = clip.skeleton
     positions, _ = world_poses(clip)
@@ -197,11 +211,11 @@ def _lowered(clip: MotionClip, feet: tuple[str, ...], targets: np.ndarray, stand
     width = max(1, round(0.07 * clip.fps))
     padded = np.pad(drop, width, mode="edge")
     widest = np.lib.stride_tricks.sliding_window_view(padded, 2 * width + 1).max(-1)
-    smooth = _smooth(widest[:, None], width / 2)[:, 0]
-    return replace(clip, root_pos=clip.root_pos - np.stack([0 * smooth, 0 * smooth, smooth], -1))
+    sunk = smooth(widest[:, None], width / 2) * np.array([0.0, 0.0, 1.0])
+    return replace(clip, root_pos=clip.root_pos - sunk)
 
 
-def _smooth(x: np.ndarray, sigma: float) -> np.ndarray:
+def smooth(x: np.ndarray, sigma: float) -> np.ndarray:
     """Gaussian means over time, `sigma` in frames, (T, D); beyond the ends x stays as it is there."""
     reach = int(np.ceil(3 * sigma))
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)

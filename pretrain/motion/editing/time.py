@@ -9,6 +9,7 @@ import numpy as np
 
 from pretrain.characters import rotations
 from pretrain.motion.clip import ClipError, MotionClip, continuous
+from pretrain.motion.poses import world_poses
 from pretrain.motion.stance import turned
 
 
@@ -124,11 +125,31 @@ def joined(clips: list[MotionClip]) -> MotionClip:
 
 
 def repeat(clip: MotionClip, times: int, blend: float) -> MotionClip:
-    """`times` after each other, each from where the one before ends, with a fade of `blend` s."""
-    whole = clip
+    """`times` after each other, each from where the one before ends, with a fade of `blend` s.
+
+    The clip is cut in its later half, where it is most like its beginning: a walk after whole cycles.
+    """
+    width = round(blend * clip.fps)
+    shape = shape_of(clip)
+    earliest = len(clip) // 2
+    latest = len(clip) - width - 1
+    if latest <= earliest:
+        raise ClipError(f"{clip.name}: {clip.duration:.2f} s are too short to repeat with a fade of {blend:g} s")
+    likeness = np.linalg.norm(shape[earliest:latest] - shape[0], axis=-1)
+    cycle = frames(clip, np.arange(earliest + int(likeness.argmin()) + width + 1))
+    whole = cycle
     for _ in range(times - 1):
-        whole = splice(whole, clip, blend)
+        whole = splice(whole, cycle, blend)
     return whole
+
+
+def shape_of(clip: MotionClip) -> np.ndarray:
+    """What a pose looks like and how it changes, (T, 2 B 3): bodies about the root in m, and a tenth of their m/s."""
+    positions, _ = world_poses(clip)
+    facing = rotations.facing(clip.root_rot)[:, None]
+    bodies = rotations.into_heading(facing, positions - clip.root_pos[:, None])
+    velocities = np.gradient(bodies, 1 / clip.fps, axis=0)
+    return np.concatenate([bodies, 0.1 * velocities], -1).reshape(len(clip), -1)
 
 
 def smoothstep(x: np.ndarray) -> np.ndarray:
