@@ -8,13 +8,12 @@ import numpy as np
 
 from pretrain.characters import rotations
 from pretrain.characters.kinematics import lowest_points
-from pretrain.motion.balance import GRAVITY, centre_of_mass
+from pretrain.motion.balance import centre_of_mass
 from pretrain.motion.clip import MotionClip
 from pretrain.motion.stance import Soles, contacts, runs, soles_of
 from pretrain.motion.warnings import past_range
 
 SLACK = np.radians(1.0)  # past a hinge's range, which is no violation
-JUMP = 12.0  # m/s of a body against the frame before
 AIRBORNE = 0.005  # m of the lowest point above the ground
 TOUCHING = 0.02  # m of a sole above the ground, below which it may not slide
 STILL = 0.3  # m/s of a sole, below which it should be on the ground
@@ -111,8 +110,3 @@ def _fall(clip: MotionClip, lowest: np.ndarray) -> float:
             times = np.arange(last - first + 1) / clip.fps
             found.append(2 * np.polyfit(times, height[first : last + 1], 2)[0])
     return float(np.mean(found)) if found else float("nan")
-
-
-def plausible_fall(fall: float) -> bool:
-    """Whether a flight falls as things do, within a third."""
-    return not np.isfinite(fall) or abs(fall + GRAVITY) < GRAVITY / 3

@@ -54,6 +54,11 @@ FORMATS = {
 SUFFIXES = tuple(suffix for format_ in FORMATS.values() for suffix in format_.suffixes)
 
 
+def is_recognised(data: bytes) -> bool:
+    """Whether a file's bytes are of a known format."""
+    return any(format_.recognise(data) for format_ in FORMATS.values())
+
+
 def recognise(data: bytes, filename: str) -> Format:
     """The format of a file's bytes; ClipError lists those that there are."""
     for format_ in FORMATS.values():
