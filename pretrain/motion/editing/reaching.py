@@ -15,7 +15,7 @@ from pretrain.motion.poses import foot_poses, with_feet, with_hand, world_poses
 LEAN_SHARE = 0.5  # of a reach's lowering that comes from the trunk; the rest comes from the knees
 MOST_SUNK = 0.45  # m that the hips sink at most
 MOST_LEAN = 1.2  # rad of the trunk
-HANGING = 0.42  # m below the shoulder, where a hand hangs when its arm is bent a little
+HANGING = 0.34  # m below the shoulder, where a hand is easily held before the body
 TRUNK = 0.48  # m from the hips to the shoulders
 ARCH = 0.12  # m that the hand passes before the straight line, half-way
 EARLIEST = 0.3  # s

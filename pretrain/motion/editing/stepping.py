@@ -21,6 +21,7 @@ from pretrain.motion.stance import lowered, smooth, sole_corners
 CROUCH = 0.015  # m that the root is lower than in the stand, so that legs have reach
 ARM_SWING = 0.9  # rad of a shoulder for each metre that the opposite foot is ahead
 SOLE = 0.035  # m that the middle of the weight is before the ankles
+BALANCINGS = 4  # corrections of the root: each leaves about a third of the gap, the legs' share of the mass
 LEAD = 0.12  # s by which chest and head turn before the hips
 
 
@@ -31,8 +32,13 @@ def step(clip: MotionClip, gait: Gait) -> MotionClip:
     heading = smooth(feet.yaw.mean(1, keepdims=True), 0.12 * clip.fps)[:, 0]
     turning = _turned(stand, heading)
     swinging = _swung(turning, feet, heading)
-    moving = replace(swinging, root_pos=_root_path(swinging, feet))
-    return _stepped(moving, stand, feet)
+    weight = _weight_path(swinging, feet)
+    clip = replace(swinging, root_pos=_root_path(swinging, feet, weight))
+    for _ in range(BALANCINGS):
+        clip = _stepped(clip, stand, feet)
+        gap = weight - centre_of_mass(clip)[:, :2]
+        clip = replace(clip, root_pos=clip.root_pos + np.pad(gap, ((0, 0), (0, 1))))
+    return _stepped(clip, stand, feet)
 
 
 def _turned(stand: MotionClip, heading: np.ndarray) -> MotionClip:
@@ -59,19 +65,23 @@ def _swung(clip: MotionClip, feet: Footsteps, heading: np.ndarray) -> MotionClip
     return replace(clip, joint_rot=joint_rot)
 
 
-def _root_path(clip: MotionClip, feet: Footsteps) -> np.ndarray:
-    """Root positions (T, 3) m for which the centre of mass moves as a pendulum over the feet."""
+def _weight_path(clip: MotionClip, feet: Footsteps) -> np.ndarray:
+    """Where the centre of mass goes, (T, 2) m: as a pendulum over the feet."""
     ahead = np.stack([np.cos(feet.yaw), np.sin(feet.yaw)], -1)
     middle = feet.pos[..., :2] + SOLE * ahead
     weight = feet.support / feet.support.sum(1, keepdims=True)
     zmp = smooth((middle * weight[..., None]).sum(1), 0.04 * clip.fps)
-    com = _pendulum(zmp, float(centre_of_mass(clip)[0, 2]), clip.fps)
+    return _pendulum(zmp, float(centre_of_mass(clip)[0, 2]), clip.fps)
+
+
+def _root_path(clip: MotionClip, feet: Footsteps, weight: np.ndarray) -> np.ndarray:
+    """Root positions (T, 3) m near those that put the centre of mass at `weight` (T, 2): legs move it, too."""
     still = clip.root_pos * np.array([0.0, 0.0, 1.0])
     offset = centre_of_mass(replace(clip, root_pos=still))[:, :2]
     moving = np.ptp(feet.support, axis=1) > 0
     between = np.maximum.accumulate(moving) & np.maximum.accumulate(moving[::-1])[::-1]
     low = CROUCH * smooth(between.astype(float)[:, None], 0.2 * clip.fps)
-    return np.concatenate([com - offset, still[:, 2:] - low], -1)
+    return np.concatenate([weight - offset, still[:, 2:] - low], -1)
 
 
 def _pendulum(zmp: np.ndarray, height: float, fps: float) -> np.ndarray:
