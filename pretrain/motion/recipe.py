@@ -32,6 +32,7 @@ class Motion(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     file: str  # relative to the recipe, "pybullet:NAME" or "everyday:NAME"
+    skeleton: dict[str, str] = {}  # part of the body -> joint of the file, where names do not tell
     name: Annotated[str, Field(pattern=r"^\w+$")] | None = None  # of the clip; that of its file where left out
     edits: tuple[AnyEdit, ...] = ()  # in their order, after low_pass
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
@@ -171,7 +172,7 @@ def _read_file(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
         there = ", ".join(sorted(p.name for p in path.parent.glob("*") if p.suffix in SUFFIXES)) or "no clips"
         raise ClipError(f"{path}: no such clip; in that folder: {there}")
     data = path.read_bytes()
-    clip = read_clip(data, path.name, skeleton, motion.low_pass)
+    clip = read_clip(data, path.name, skeleton, motion.low_pass, motion.skeleton)
     source, licence = motion.source or clip.source, motion.licence
     if motion.file.startswith(PYBULLET):
         source, licence = fetch.SOURCE, fetch.LICENCE

@@ -1,13 +1,13 @@
 """Motion files in, MotionClip out: one module a format, recognised by content. Numpy only: the service imports it.
 
-A format that has our skeleton reads a MotionClip; any other reads a RawMotion, which is retargeted. A new format is one
-module with `recognise(data) -> bool` and `read`, and one line of FORMATS.
+A format on our skeleton reads a MotionClip; any other reads a RawMotion, which is retargeted. A new format is one module
+with `recognise(data) -> bool` and `read`, and one line of FORMATS.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -18,27 +18,24 @@ from pretrain.motion.raw import RawMotion
 from pretrain.motion.retargeting.retarget import retarget
 from pretrain.motion.stance import plant
 
-Recognise = Callable[[bytes], bool]
-ReadClip = Callable[[bytes, str, Skeleton], MotionClip]
+
+@dataclass(frozen=True)
+class RawFormat:
+    """Files on a skeleton of their own, which are retargeted and planted."""
+
+    suffixes: tuple[str, ...]  # only to list files and for messages
+    recognise: Callable[[bytes], bool]
+    read: Callable[[bytes, str], RawMotion]
 
 
 @dataclass(frozen=True)
-class Format:
-    """How files of one kind are told from others, read, and put on the ground."""
+class ClipFormat:
+    """Files on our skeleton."""
 
-    suffixes: tuple[str, ...]  # only to list files and for messages
-    recognise: Recognise
-    read: ReadClip
-    settle: Callable[[MotionClip], MotionClip]
-
-
-def retargeted(read: Callable[[bytes, str], RawMotion]) -> ReadClip:
-    """A reader of clips from a reader of raw motions."""
-
-    def read_clip(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
-        return retarget(read(data, name), skeleton)
-
-    return read_clip
+    suffixes: tuple[str, ...]
+    recognise: Callable[[bytes], bool]
+    read: Callable[[bytes, str, Skeleton], MotionClip]
+    settle: Callable[[MotionClip], MotionClip]  # puts the clip on the ground
 
 
 def as_it_is(clip: MotionClip) -> MotionClip:
@@ -46,10 +43,12 @@ def as_it_is(clip: MotionClip) -> MotionClip:
     return clip
 
 
-FORMATS = {
-    "deepmimic": Format((".txt", ".json"), deepmimic.recognise, deepmimic.read, MotionClip.grounded),
-    "bvh": Format((".bvh",), bvh.recognise, retargeted(bvh.read), plant),
-    "npz": Format((".npz",), npz.recognise, npz.read, as_it_is),
+Format = RawFormat | ClipFormat
+
+FORMATS: dict[str, Format] = {
+    "deepmimic": ClipFormat((".txt", ".json"), deepmimic.recognise, deepmimic.read, MotionClip.grounded),
+    "bvh": RawFormat((".bvh",), bvh.recognise, bvh.read),
+    "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
 }
 SUFFIXES = tuple(suffix for format_ in FORMATS.values() for suffix in format_.suffixes)
 
@@ -68,12 +67,26 @@ def recognise(data: bytes, filename: str) -> Format:
     raise ClipError(f"{filename}: its content is of no known format; there are: {known}")
 
 
-def read_clip(data: bytes, filename: str, skeleton: Skeleton, low_pass: float | None = None) -> MotionClip:
-    """A clip at the control rate, smoothed above `low_pass` (Hz) if it is given, standing on the ground, from a file's bytes;
-    their content tells the format."""
+def read_clip(
+    data: bytes,
+    filename: str,
+    skeleton: Skeleton,
+    low_pass: float | None = None,
+    joints: Mapping[str, str] | None = None,
+) -> MotionClip:
+    """A clip at the control rate, on the ground, from a file's bytes, whose content tells the format.
+
+    `low_pass` (Hz) weakens what changes faster. `joints` names joints of the file for parts of a body, where their own
+    names do not tell: "left_thigh": "Bone_017".
+    """
     path = PurePath(filename)
     format_ = recognise(data, filename)
-    clip = format_.read(data, filename, skeleton)
+    if isinstance(format_, RawFormat):
+        clip = retarget(format_.read(data, filename), skeleton, joints)
+        settle = plant
+    else:
+        clip = format_.read(data, filename, skeleton)
+        settle = format_.settle
     if (len(clip) - 1) / clip.fps < 1 / CONTROL_RATE - 1e-9:
         raise ClipError(
             f"{filename}: shorter than a control step of {1 / CONTROL_RATE:.3f} s, so there is no motion in it"
@@ -81,4 +94,4 @@ def read_clip(data: bytes, filename: str, skeleton: Skeleton, low_pass: float | 
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     name = path.stem.removeprefix("humanoid3d_")
     clip = replace(clip, name=name, digest=digest).resampled()
-    return format_.settle(clip if low_pass is None else clip.low_passed(low_pass))
+    return settle(clip if low_pass is None else clip.low_passed(low_pass))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 
 from pretrain.motion.clip import ClipError
@@ -23,12 +24,17 @@ SIDES = {"left": ("left", "l"), "right": ("right", "r")}
 HEAD = ("head",)
 
 
-def find_joints(joints: tuple[str, ...], name: str) -> dict[str, int]:
-    """Part ("left_thigh", "head", ...) -> index among `joints`; ClipError lists what is missing, and near it."""
+def find_joints(joints: tuple[str, ...], name: str, given: Mapping[str, str] | None = None) -> dict[str, int]:
+    """Part ("left_thigh", "head", ...) -> index among `joints`; ClipError lists what is missing, and near it.
+
+    `given` names joints for parts, before any other name of theirs.
+    """
+    found = _find_given(joints, name, given or {})
     plain = {plain_name(joint): index for index, joint in reversed(list(enumerate(joints)))}
-    found: dict[str, int] = {}
     missing: list[str] = []
     for part, names in _wanted().items():
+        if part in found:
+            continue
         here = next((plain[candidate] for candidate in names if candidate in plain), None)
         if here is not None:
             found[part] = here
@@ -38,6 +44,16 @@ def find_joints(joints: tuple[str, ...], name: str) -> dict[str, int]:
     if missing:
         raise ClipError(f"{name}: no joint for {', '.join(missing)}; it has {', '.join(joints)[:400]}")
     return found
+
+
+def _find_given(joints: tuple[str, ...], name: str, given: Mapping[str, str]) -> dict[str, int]:
+    for part, joint in given.items():
+        if part not in _wanted():
+            raise ClipError(f"{name}: {part!r} is no part of a body; there are: {', '.join(_wanted())}")
+        if joint not in joints:
+            near = get_close_matches(joint, joints, 3)
+            raise ClipError(f"{name}: no joint {joint!r} for {part}; {', '.join(near or joints)[:400]}")
+    return {part: joints.index(joint) for part, joint in given.items()}
 
 
 def plain_name(joint: str) -> str:

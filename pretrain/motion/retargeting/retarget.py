@@ -7,6 +7,7 @@ their twist from the plane of knee or elbow; a straight limb, whose plane is not
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,11 +55,14 @@ class Rig:
         return float(np.linalg.norm(self.position(end) - self.position(start), axis=-1).mean())
 
 
-def retarget(motion: RawMotion, skeleton: Skeleton) -> MotionClip:
-    """`motion` on `skeleton`, at its own rate, beginning at the origin and facing x; feet may slide and float."""
+def retarget(motion: RawMotion, skeleton: Skeleton, joints: Mapping[str, str] | None = None) -> MotionClip:
+    """`motion` on `skeleton`, at its own rate, beginning at the origin and facing x; feet may slide and float.
+
+    `joints` names joints for parts of the body, as in `find_joints`.
+    """
     if missing := [body for body in HUMANOID if body not in skeleton.bodies]:
         raise ClipError(f"{motion.name}: retargeting needs a humanoid; {skeleton.name!r} lacks {', '.join(missing)}")
-    rig = Rig(motion, _parts(motion))
+    rig = Rig(motion, _parts(motion, joints))
     world = {"pelvis": _pelvis(rig), "torso": _chest(rig)}
     world["head"] = _head(rig, world["torso"])
     flexion = {}
@@ -71,9 +75,9 @@ def retarget(motion: RawMotion, skeleton: Skeleton) -> MotionClip:
     return _clip(motion, skeleton, root_pos, world, flexion)
 
 
-def _parts(motion: RawMotion) -> dict[str, int]:
+def _parts(motion: RawMotion, joints: Mapping[str, str] | None) -> dict[str, int]:
     """Part -> joint; pelvis, chest and neck are where legs, arms and head branch off."""
-    found = find_joints(motion.joints, motion.name)
+    found = find_joints(motion.joints, motion.name, joints)
     arms = motion.ancestors(found["left_upper_arm"])
     legs = motion.ancestors(found["left_thigh"])
     found["chest"] = next(joint for joint in motion.ancestors(found["right_upper_arm"]) if joint in arms)
