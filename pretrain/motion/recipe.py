@@ -19,6 +19,7 @@ from pretrain.motion import fetch
 from pretrain.motion.clip import ClipError, MotionClip
 from pretrain.motion.editing.edits import AnyEdit
 from pretrain.motion.importers import SUFFIXES, read_clip
+from pretrain.motion.licences import is_non_commercial
 from pretrain.motion.warnings import doubts, impossible
 from skills_store import places
 
@@ -96,7 +97,7 @@ class Dataset:
     @property
     def doubts(self) -> tuple[str, ...]:
         """What speaks against its clips, a line each, and which of them are left out."""
-        used = [line for clip in self.originals for line in doubts(clip)]
+        used = [line for clip in self.originals for line in (*doubts(clip), *_licence_doubts(clip))]
         noted = [line for clip in self.left_out for line in clip.warnings]
         return (*used, *noted, *(f"{line}: left out" for clip in self.left_out for line in impossible(clip)))
 
@@ -105,6 +106,12 @@ class Dataset:
         """Of what can be learned from it: which clips, out of which files, how smoothed, how often."""
         rows = [(clip.name, clip.digest, weight) for clip, weight in zip(self.clips, self.weights, strict=True)]
         return f"sha256:{hashlib.sha256(json.dumps(rows).encode()).hexdigest()}"
+
+
+def _licence_doubts(clip: MotionClip) -> tuple[str, ...]:
+    if not is_non_commercial(clip.licence):
+        return ()
+    return (f"{clip.name}: licence {clip.licence} keeps what is trained on it out of products",)
 
 
 def load_recipe(reference: str) -> tuple[Recipe, Path]:

@@ -56,6 +56,12 @@ def test_licences_of_all_files_that_a_clip_is_made_of_are_kept(folder, skeleton)
     assert "stand (file stand.npz, at 1.0)" in clip.source
 
 
+def test_a_non_commercial_clip_is_named_among_what_speaks_against_a_recipe(folder, skeleton):
+    path = write(folder, "{file: walk.npz, licence: CC-BY-NC-4.0}", "{file: stand.npz}")
+    said = [line for line in load_dataset(path, skeleton).doubts if "products" in line]
+    assert said == ["walk: licence CC-BY-NC-4.0 keeps what is trained on it out of products"]
+
+
 @pytest.mark.parametrize(
     ("edit", "said"),
     [

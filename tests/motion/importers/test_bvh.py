@@ -125,3 +125,27 @@ def test_what_is_wrong_is_named_with_file_and_place(change, said):
     with pytest.raises(ClipError, match=said) as caught:
         importer.read(data, "a.bvh")
     assert str(caught.value).startswith("a.bvh: ")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_no_change_of_a_files_bytes_is_more_than_refused(data):
+    """A reader either reads or says ClipError; anything else would be a defect."""
+    plain = bvh(chain(), [ROW] * 3)
+    changed = bytearray(plain)
+    for _ in range(data.draw(st.integers(1, 8))):
+        at = data.draw(st.integers(0, len(changed) - 1))
+        kind = data.draw(st.sampled_from(("set", "cut", "copy")))
+        if kind == "set":
+            changed[at] = data.draw(st.integers(0, 255))
+        elif kind == "cut":
+            del changed[at : at + data.draw(st.integers(1, 40))]
+            changed = changed or bytearray(plain)
+        else:
+            changed[at:at] = changed[at : at + data.draw(st.integers(1, 40))]
+    try:
+        motion = importer.read(bytes(changed), "a.bvh")
+    except ClipError:
+        return
+    assert np.isfinite(motion.rotations).all()
+    assert np.isfinite(motion.root_pos).all()
