@@ -19,7 +19,9 @@ def is_recipe(path: str) -> bool:
 
 
 def find_files(path: str) -> list[Path]:
-    """The file `path`, or the clips below the folder `path`; FileNotFoundError where there is nothing."""
+    """The file `path`, or the clips below the folder `path`; FileNotFoundError where there is
+    nothing.
+    """
     place = Path(path)
     if place.is_file():
         return [place]
@@ -32,7 +34,9 @@ def find_files(path: str) -> list[Path]:
 
 
 def _is_clip(file: Path) -> bool:
-    """Whether a file of a folder is meant as a clip; text stands beside clips, too, as a licence does."""
+    """Whether a file of a folder is meant as a clip; text stands beside clips, too, as a licence
+    does.
+    """
     suffix = file.suffix.lower()
     return suffix in SUFFIXES and (suffix not in TEXT or is_recognised(file.read_bytes()))
 

@@ -1,4 +1,6 @@
-"""What can be measured of a clip: its pace, and how far it is from what a body can do. For the lab: masses are needed."""
+"""What can be measured of a clip: its pace, and how far it is from what a body can do. For the lab:
+masses are needed.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ def measure(clip: MotionClip) -> Measures:
 
 
 def _floating(soles: Soles, standing: np.ndarray) -> float:
-    """Height of the lower sole while it stands, 95th percentile of its size, m; 0 where none ever stands."""
+    """Height of the lower sole while it stands, 95th percentile of its size, m; 0 where none ever
+    stands.
+    """
     lower = soles.lowest.argmin(-1)[:, None]
     heights = np.take_along_axis(soles.lowest, lower, -1)[np.take_along_axis(standing, lower, -1)]
     return float(np.quantile(np.abs(heights), 0.95)) if len(heights) else 0.0
@@ -102,7 +106,9 @@ def _seam(clip: MotionClip) -> float:
 
 
 def _fall(clip: MotionClip, lowest: np.ndarray) -> float:
-    """Vertical acceleration of the centre of mass while nothing touches the ground, m/s^2, over all flights."""
+    """Vertical acceleration of the centre of mass while nothing touches the ground, m/s^2, over all
+    flights.
+    """
     height = centre_of_mass(clip)[:, 2]
     found = []
     for first, last in runs(lowest > AIRBORNE):

@@ -1,4 +1,6 @@
-"""Poses of a clip in the world, and clips from such poses. Rotations are exact: no hinge angle is taken on the way."""
+"""Poses of a clip in the world, and clips from such poses. Rotations are exact: no hinge angle is
+taken on the way.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,12 @@ def world_poses(clip: MotionClip) -> tuple[np.ndarray, np.ndarray]:
 def bend_limb(
     root: np.ndarray, target: np.ndarray, plane: np.ndarray, lengths: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Two bones from `root` to `target`, both (T, 3) m, about a hinge near the unit vectors `plane` (T, 3).
+    """Two bones from `root` to `target`, both (T, 3) m, about a hinge near the unit vectors `plane`
+    (T, 3).
 
-    Returns the first bone's direction and the hinge's axis, (T, 3), and the flexion, (T,) rad, of 0 or more. A limb that
-    is nearly straight, or too short, ends before its target: a hinge that would snap straight there comes to it slowly.
+    Returns the first bone's direction and the hinge's axis, (T, 3), and the flexion, (T,) rad, of 0
+    or more. A limb that is nearly straight, or too short, ends before its target: a hinge that
+    would snap straight there comes to it slowly.
     """
     first, second = lengths
     gap = target - root
@@ -60,7 +64,9 @@ def foot_poses(clip: MotionClip) -> tuple[dict[str, np.ndarray], dict[str, np.nd
 
 
 def with_feet(clip: MotionClip, ankles: dict[str, np.ndarray], feet: dict[str, np.ndarray]) -> MotionClip:
-    """`clip` with its feet at `ankles` (T, 3) m, turned as `feet` (T, 4) in the world; knees keep their planes."""
+    """`clip` with its feet at `ankles` (T, 3) m, turned as `feet` (T, 4) in the world; knees keep
+    their planes.
+    """
     skeleton = clip.skeleton
     positions, rotations = world_poses(clip)
     joint_rot = dict(clip.joint_rot)
@@ -79,7 +85,9 @@ def with_feet(clip: MotionClip, ankles: dict[str, np.ndarray], feet: dict[str, n
 
 
 def with_hand(clip: MotionClip, hand: str, target: np.ndarray, plane: np.ndarray | None = None) -> MotionClip:
-    """`clip` with `hand` at `target` (T, 3) m as far as the arm reaches; the elbow keeps its plane, or takes `plane`."""
+    """`clip` with `hand` at `target` (T, 3) m as far as the arm reaches; the elbow keeps its plane,
+    or takes `plane`.
+    """
     skeleton = clip.skeleton
     positions, rotations = world_poses(clip)
     upper, lower = limb_of(skeleton, hand)

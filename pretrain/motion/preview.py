@@ -1,4 +1,6 @@
-"""Contact sheets: frames of clips side by side, a row a clip. Needs MuJoCo and something to draw with."""
+"""Contact sheets: frames of clips side by side, a row a clip. Needs MuJoCo and something to draw
+with.
+"""
 
 # MuJoCo's bindings ship no type stubs
 # pyright: reportAttributeAccessIssue=false
@@ -27,7 +29,8 @@ TILE = 2.0  # m after which the floor repeats
 
 
 def contact_sheet(clips: Sequence[MotionClip], tiles: int = TILES) -> Image.Image:
-    """`tiles` frames of each clip, evenly over its time, from a camera that goes along and never turns.
+    """`tiles` frames of each clip, evenly over its time, from a camera that goes along and never
+    turns.
 
     OSError where this machine cannot draw.
     """

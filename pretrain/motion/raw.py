@@ -1,4 +1,6 @@
-"""RawMotion: what a motion file holds, on the skeleton of its maker and in its units. Numpy only."""
+"""RawMotion: what a motion file holds, on the skeleton of its maker and in its units. Numpy
+only.
+"""
 
 from __future__ import annotations
 

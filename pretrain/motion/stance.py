@@ -1,4 +1,6 @@
-"""Feet on the ground: when they stand, and a clip whose standing feet neither slide, float nor sink. Numpy only."""
+"""Feet on the ground: when they stand, and a clip whose standing feet neither slide, float nor
+sink. Numpy only.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.poses import bone_length, limb_of, with_feet, world_poses
 
 NEAR_GROUND = 0.05  # m, of a sole's lowest point while it stands
-SLOW = 0.55  # m/s, of that point while it stands; a foot that swings passes the ground at twice that
+SLOW = 0.55  # m/s, of that point while it stands; a foot in swing passes the ground at twice that
 SHORTEST = 0.1  # s, of a contact and of a gap in one
 FLAT = np.radians(8)  # a standing sole that is tilted by less is laid flat
 TILTED = np.radians(20)  # one that is tilted by more stands on its heel or toe
@@ -35,7 +37,9 @@ class Soles:
         return self.corners[..., 2].min(-1)
 
     def slips(self) -> np.ndarray:
-        """How far the lowest part of each sole moves over the ground from a frame to the next, (T - 1, F, 2) m."""
+        """How far the lowest part of each sole moves over the ground from a frame to the next, (T -
+        1, F, 2) m.
+        """
         height = self.corners[..., 2] - self.lowest[..., None]
         weight = np.exp(-(height[1:] + height[:-1]) / 0.01)
         weight = weight / weight.sum(-1, keepdims=True)
@@ -63,7 +67,8 @@ def soles_of(clip: MotionClip) -> Soles:
 
 
 def contacts(soles: Soles, ground: float = 0.0, near: float = NEAR_GROUND, slow: float = SLOW) -> np.ndarray:
-    """Whether each foot stands, (T, F) bool: nearer than `near` (m) to the ground and slower than `slow` (m/s).
+    """Whether each foot stands, (T, F) bool: nearer than `near` (m) to the ground and slower than
+    `slow` (m/s).
 
     Gaps and touches below SHORTEST do not count.
     """
@@ -81,7 +86,9 @@ def runs(row: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _longer(row: np.ndarray, value: bool, least: int) -> np.ndarray:
-    """`row` (T,) with stretches of `value` below `least` frames turned over, but for those at its ends."""
+    """`row` (T,) with stretches of `value` below `least` frames turned over, but for those at its
+    ends.
+    """
     row = row.copy()
     for first, last in runs(row == value):
         if last - first + 1 < least and first > 0 and last < len(row) - 1:
@@ -90,7 +97,9 @@ def _longer(row: np.ndarray, value: bool, least: int) -> np.ndarray:
 
 
 def ground_height(soles: Soles) -> float:
-    """Where the ground is under the feet: the median of the lowest sole's height while it stands, m."""
+    """Where the ground is under the feet: the median of the lowest sole's height while it stands,
+    m.
+    """
     lowest = soles.lowest.min(-1)
     ground = float(np.quantile(lowest, 0.2))
     for _ in range(3):
@@ -105,9 +114,9 @@ def ground_height(soles: Soles) -> float:
 def plant(clip: MotionClip) -> MotionClip:
     """`clip` with the ground at z = 0 and its standing feet locked to it.
 
-    The root moves on as fast as the standing feet say; each standing sole is laid flat if it nearly is, and held where it
-    stands; between two contacts what moved a foot fades from one to the other. Legs bend to reach, the root sinks where
-    a leg would be too short.
+    The root moves at the speed at which standing feet do not slide; each standing sole is laid flat if it nearly
+    is, and held where it stands; between two contacts what moved a foot fades from one to the
+    other. Legs bend to reach, the root sinks where a leg would be too short.
     """
     ground = ground_height(soles_of(clip))
     clip = replace(clip, root_pos=clip.root_pos - np.array([0, 0, ground]))
@@ -116,7 +125,9 @@ def plant(clip: MotionClip) -> MotionClip:
 
 
 def replant(clip: MotionClip) -> MotionClip:
-    """`plant` for a clip that was planted before and edited since: ground and pace are right already."""
+    """`plant` for a clip that was planted before and edited since: ground and pace are right
+    already.
+    """
     return _locked(clip, contacts(soles_of(clip), near=0.5 * NEAR_GROUND))
 
 
@@ -216,7 +227,9 @@ def lowered(clip: MotionClip, feet: tuple[str, ...], targets: np.ndarray, standi
 
 
 def smooth(x: np.ndarray, sigma: float) -> np.ndarray:
-    """Gaussian means over time, `sigma` in frames, (T, D); beyond the ends x stays as it is there."""
+    """Gaussian means over time, `sigma` in frames, (T, D); beyond the ends x stays as it is
+    there.
+    """
     reach = int(np.ceil(3 * sigma))
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
     padded = np.pad(x, ((reach, reach), (0, 0)), mode="edge")

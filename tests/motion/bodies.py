@@ -1,4 +1,6 @@
-"""Motion files and raw motions that tests make: a small BVH, and our own humanoid as somebody else's rig."""
+"""Motion files and raw motions that tests make: a small BVH, and our own humanoid as somebody
+else's rig.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The recipe everyday: plausible clips, without a gap between their speeds, free to ship, and without a download."""
+"""The recipe everyday: plausible clips, without a gap between their speeds, free to ship, and
+without a download.
+"""
 
 from __future__ import annotations
 

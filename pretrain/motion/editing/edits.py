@@ -1,4 +1,6 @@
-"""The edits that a recipe may name, `{trim: {start: 1.0, stop: 2.5}}`: one checked model for each pure function."""
+"""The edits that a recipe may name, `{trim: {start: 1.0, stop: 2.5}}`: one checked model for each
+pure function.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ class Footsteps:
 
 
 def plan_footsteps(gait: Gait, fps: float) -> Footsteps:
-    """From a stand into `gait` and to a stand again; each foot lands where the body will be amid its stance."""
+    """From a stand into `gait` and to a stand again; each foot lands where the body will be amid
+    its stance.
+    """
     times, path = _plan_body(gait, fps)
     now = [_place(gait, times, path, (0.0, side)) for side in (0, 1)]
     pos = np.zeros((len(times), 2, 3))
@@ -86,7 +88,9 @@ def _plan_body(gait: Gait, fps: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _place(gait: Gait, times: np.ndarray, path: np.ndarray, when: tuple[float, int]) -> np.ndarray:
-    """Where a foot belongs under the body, x, y, yaw: `when` is a time and a side, 0 right and 1 left."""
+    """Where a foot belongs under the body, x, y, yaw: `when` is a time and a side, 0 right and 1
+    left.
+    """
     time, side = when
     at = np.array([np.interp(time, times, column) for column in path.T])
     off = (side - 0.5) * gait.width

@@ -1,4 +1,6 @@
-"""A hand that reaches: authored from a stand, legs and arm solved, the weight kept over the feet."""
+"""A hand that reaches: authored from a stand, legs and arm solved, the weight kept over the
+feet.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class Target:
 
 
 def reach(clip: MotionClip, target: Target) -> MotionClip:
-    """`clip`, a stand that lasts longer than the reach, in which a hand goes to `target`, stays and comes back."""
+    """`clip`, a stand that lasts longer than the reach, in which a hand goes to `target`, stays and
+    comes back.
+    """
     times = np.arange(len(clip)) / clip.fps
     start = max(EARLIEST, (clip.duration - 2 * target.go - target.stay) / 2)
     there = np.clip((times - start) / target.go, 0, 1)
@@ -47,7 +51,9 @@ def reach(clip: MotionClip, target: Target) -> MotionClip:
 
 
 def _bend(clip: MotionClip, target: Target, share: np.ndarray) -> MotionClip:
-    """Hips lowered and trunk leaned forward as far as the height asks; the hips go back until the weight is in place."""
+    """Hips lowered and trunk leaned forward as far as the height asks; the hips go back until the
+    weight is in place.
+    """
     lean, sink = _lower_by(clip, target)
     facing = rotations.facing(clip.root_rot)
     left = np.stack([-facing[:, 1], facing[:, 0], np.zeros(len(clip))], -1)
@@ -71,7 +77,9 @@ def _bend(clip: MotionClip, target: Target, share: np.ndarray) -> MotionClip:
 
 
 def _lower_by(clip: MotionClip, target: Target) -> tuple[float, float]:
-    """Lean (rad) of the trunk and sinking (m) of the hips that bring a shoulder within reach of the height."""
+    """Lean (rad) of the trunk and sinking (m) of the hips that bring a shoulder within reach of the
+    height.
+    """
     positions, _ = world_poses(clip)
     shoulder = positions[0, clip.skeleton.bodies.index("right_upper_arm"), 2]
     below = max(0.0, float(shoulder) - HANGING - target.height)
@@ -80,7 +88,9 @@ def _lower_by(clip: MotionClip, target: Target) -> tuple[float, float]:
 
 
 def _move_hand(clip: MotionClip, bent: MotionClip, which: tuple[str, Target], share: np.ndarray) -> MotionClip:
-    """`bent` with a hand on its way from where the arm hangs to the target and back; the elbow stays below."""
+    """`bent` with a hand on its way from where the arm hangs to the target and back; the elbow
+    stays below.
+    """
     side, target = which
     skeleton = clip.skeleton
     facing = rotations.facing(clip.root_rot)[0]

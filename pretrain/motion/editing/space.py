@@ -1,4 +1,6 @@
-"""Edits of what a clip does in space: each takes a MotionClip and gives another. Numpy only, pure."""
+"""Edits of what a clip does in space: each takes a MotionClip and gives another. Numpy only,
+pure.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ def arc(clip: MotionClip, rate: float) -> MotionClip:
 
 
 def stride(clip: MotionClip, factor: float) -> MotionClip:
-    """Steps `factor` times as long, in the same time: the way and what the feet are ahead or behind, not the heights.
+    """Steps `factor` times as long, in the same time: the way and what the feet are ahead or
+    behind, not the heights.
 
     A run stays a run, whose flight falls as before; a joint of a shorter step bends less.
     """
@@ -58,7 +61,9 @@ def stride(clip: MotionClip, factor: float) -> MotionClip:
 
 
 def limited(clip: MotionClip) -> MotionClip:
-    """Every hinge within its range. ClipError where one is past it by more than a slip, for that is no pose to keep."""
+    """Every hinge within its range. ClipError where one is past it by more than a slip, for that is
+    no pose to keep.
+    """
     skeleton = clip.skeleton
     angles = clip.joint_pos()
     within = np.clip(angles, skeleton.lower, skeleton.upper)
@@ -73,7 +78,8 @@ def limited(clip: MotionClip) -> MotionClip:
 
 
 def sway(clip: MotionClip, size: float) -> MotionClip:
-    """A stand that sways by `size` m over its feet, as people do, and breathes: slow sines that do not repeat soon.
+    """A stand that sways by `size` m over its feet, as people do, and breathes: slow sines that do
+    not repeat soon.
 
     Periods of 2.9 to 6.7 s are within the slow band of quiet standing, below 0.5 Hz.
     """

@@ -102,7 +102,9 @@ class Step(Edit):
 
 
 class Reach(Edit):
-    """A hand goes to a point before the body, stays there and comes back; the body bends and sinks as it must."""
+    """A hand goes to a point before the body, stays there and comes back; the body bends and sinks
+    as it must.
+    """
 
     verb = "reach"
     hand: Literal["right", "left", "both"] = "right"

@@ -1,7 +1,9 @@
-"""Steps authored from a stand: feet are planned, the body follows as a pendulum over them, legs are solved.
+"""Steps authored from a stand: feet are planned, the body follows as a pendulum over them, legs are
+solved.
 
-No capture: for what no free clip shows, as a turn on the spot. The centre of mass moves as that of a linear inverted
-pendulum (the cart-table model of Kajita et al. 2003) whose zero-moment point goes from foot to foot.
+No capture: for what no free clip shows, as a turn on the spot. The centre of mass moves as that of
+a linear inverted pendulum (the cart-table model of Kajita et al. 2003) whose zero-moment point goes
+from foot to foot.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from pretrain.motion.stance import lowered, smooth, sole_corners
 CROUCH = 0.015  # m that the root is lower than in the stand, so that legs have reach
 ARM_SWING = 0.9  # rad of a shoulder for each metre that the opposite foot is ahead
 SOLE = 0.035  # m that the middle of the weight is before the ankles
-BALANCINGS = 4  # corrections of the root: each leaves about a third of the gap, the legs' share of the mass
+BALANCINGS = 4  # corrections of the root: each leaves a third of the gap, the legs' share of the mass
 LEAD = 0.12  # s by which chest and head turn before the hips
 
 
@@ -75,7 +77,9 @@ def _weight_path(clip: MotionClip, feet: Footsteps) -> np.ndarray:
 
 
 def _root_path(clip: MotionClip, feet: Footsteps, weight: np.ndarray) -> np.ndarray:
-    """Root positions (T, 3) m near those that put the centre of mass at `weight` (T, 2): legs move it, too."""
+    """Root positions (T, 3) m near those that put the centre of mass at `weight` (T, 2): legs move
+    it, too.
+    """
     still = clip.root_pos * np.array([0.0, 0.0, 1.0])
     offset = centre_of_mass(replace(clip, root_pos=still))[:, :2]
     moving = np.ptp(feet.support, axis=1) > 0

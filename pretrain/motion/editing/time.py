@@ -19,7 +19,9 @@ def frames(clip: MotionClip, index: np.ndarray) -> MotionClip:
 
 
 def mapped(clip: MotionClip, change: Callable[[np.ndarray], np.ndarray]) -> MotionClip:
-    """`change` over root positions (T, 3) and every track of quaternions (T, 4), whose signs stay continuous."""
+    """`change` over root positions (T, 3) and every track of quaternions (T, 4), whose signs stay
+    continuous.
+    """
     return replace(
         clip,
         root_pos=change(clip.root_pos),
@@ -69,7 +71,8 @@ def follow(clip: MotionClip, pos: np.ndarray, facing: np.ndarray) -> MotionClip:
 
 
 def splice(first: MotionClip, second: MotionClip, blend: float) -> MotionClip:
-    """`first`, faded over its last `blend` s into `second`, which goes on from there in place and heading.
+    """`first`, faded over its last `blend` s into `second`, which goes on from there in place and
+    heading.
 
     Both move on while they fade: heights and rotations are mixed, and so are the paths' velocities.
     """
@@ -101,7 +104,9 @@ def _mixed_path(a: np.ndarray, b: np.ndarray, share: np.ndarray) -> np.ndarray:
 
 
 def mixed(a: MotionClip, b: MotionClip, share: np.ndarray) -> MotionClip:
-    """From a (share 0) to b (share 1), frame by frame, (T,): positions on lines, rotations on the shorter arcs."""
+    """From a (share 0) to b (share 1), frame by frame, (T,): positions on lines, rotations on the
+    shorter arcs.
+    """
     joint_rot = {body: continuous(rotations.slerp(q, b.joint_rot[body], share)) for body, q in a.joint_rot.items()}
     return replace(
         a,
@@ -127,7 +132,8 @@ def joined(clips: list[MotionClip]) -> MotionClip:
 def repeat(clip: MotionClip, times: int, blend: float) -> MotionClip:
     """`times` after each other, each from where the one before ends, with a fade of `blend` s.
 
-    The clip is cut in its later half, where it is most like its beginning: a walk after whole cycles.
+    The clip is cut in its later half, where it is most like its beginning: a walk after whole
+    cycles.
     """
     width = round(blend * clip.fps)
     shape = shape_of(clip)
@@ -144,7 +150,9 @@ def repeat(clip: MotionClip, times: int, blend: float) -> MotionClip:
 
 
 def shape_of(clip: MotionClip) -> np.ndarray:
-    """What a pose looks like and how it changes, (T, 2 B 3): bodies about the root in m, and a tenth of their m/s."""
+    """What a pose looks like and how it changes, (T, 2 B 3): bodies about the root in m, and a
+    tenth of their m/s.
+    """
     positions, _ = world_poses(clip)
     facing = rotations.facing(clip.root_rot)[:, None]
     bodies = rotations.into_heading(facing, positions - clip.root_pos[:, None])

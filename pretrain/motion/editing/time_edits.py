@@ -24,7 +24,9 @@ class Trim(Edit):
 
 
 class Reverse(Edit):
-    """Plays the clip backwards: a walk becomes a walk backwards, for its joints; not so for its forces."""
+    """Plays the clip backwards: a walk becomes a walk backwards, for its joints; not so for its
+    forces.
+    """
 
     verb = "reverse"
 

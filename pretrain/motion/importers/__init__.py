@@ -1,7 +1,8 @@
-"""Motion files in, MotionClip out: one module a format, recognised by content. Numpy only: the service imports it.
+"""Motion files in, MotionClip out: one module a format, recognised by content. Numpy only: the
+service imports it.
 
-A format on our skeleton reads a MotionClip; any other reads a RawMotion, which is retargeted. A new format is one module
-with `recognise(data) -> bool` and `read`, and one line of FORMATS.
+A format on our skeleton reads a MotionClip; any other reads a RawMotion, which is retargeted. A new
+format is one module with `recognise(data) -> bool` and `read`, and one line of FORMATS.
 """
 
 from __future__ import annotations
@@ -74,10 +75,11 @@ def read_clip(
     low_pass: float | None = None,
     joints: Mapping[str, str] | None = None,
 ) -> MotionClip:
-    """A clip at the control rate, on the ground, from a file's bytes, whose content tells the format.
+    """A clip at the control rate, on the ground, from a file's bytes, whose content tells the
+    format.
 
-    `low_pass` (Hz) weakens what changes faster. `joints` names joints of the file for parts of a body, where their own
-    names do not tell: "left_thigh": "Bone_017".
+    `low_pass` (Hz) weakens what changes faster. `joints` names joints of the file for parts of a
+    body, where their own names do not tell: "left_thigh": "Bone_017".
     """
     path = PurePath(filename)
     format_ = recognise(data, filename)

@@ -1,8 +1,10 @@
-"""BVH: a tree of joints with offsets, then a line of channel values a frame. Any channel order and unit, degrees, y up.
+"""BVH: a tree of joints with offsets, then a line of channel values a frame. Any channel order and
+unit, degrees, y up.
 
-Position channels of a joint replace its OFFSET (as in bvhio, where others add or ignore them): in Bandai Namco's files the
-root rests and `Hips` carries the motion. One exporter (iClone, `CC_Base`) leaves the root's OFFSET out of its channels,
-which puts the hips at the ground: there it is added, with a warning.
+Position channels of a joint replace its OFFSET (as in bvhio, where others add or ignore them): in
+Bandai Namco's files the root rests and `Hips` carries the motion. One exporter (iClone, `CC_Base`)
+leaves the root's OFFSET out of its channels, which puts the hips at the ground: there it is added,
+with a warning.
 """
 
 from __future__ import annotations
@@ -209,7 +211,9 @@ def _parse(text: str, name: str) -> np.ndarray:
 
 
 def _rotations(header: Header, values: np.ndarray) -> np.ndarray:
-    """(T, J, 4) wxyz: each joint's rotation channels in their order, each in the frame of those before."""
+    """(T, J, 4) wxyz: each joint's rotation channels in their order, each in the frame of those
+    before.
+    """
     rotations = np.zeros((len(values), len(header.joints), 4))
     rotations[..., 0] = 1
     by_order: dict[str, list[tuple[int, list[int]]]] = {}

@@ -1,7 +1,9 @@
-"""The project's own clips: an .npz of a few arrays, as `python -m pretrain.motion convert` writes them.
+"""The project's own clips: an .npz of a few arrays, as `python -m pretrain.motion convert` writes
+them.
 
-fps (), root_pos (T, 3) m, root_rot (T, 4) wxyz, joint_pos (T, J) rad in the order of `hinges` (J,), and the texts
-character, source and licence. World z up; nothing is retargeted, and the clip stands on the ground as it is.
+fps (), root_pos (T, 3) m, root_rot (T, 4) wxyz, joint_pos (T, J) rad in the order of `hinges` (J,),
+and the texts character, source and licence. World z up; nothing is retargeted, and the clip stands
+on the ground as it is.
 """
 
 from __future__ import annotations

@@ -20,14 +20,18 @@ def across(v: np.ndarray, axis: np.ndarray) -> np.ndarray:
 
 
 def frame_of(left: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """Columns forward, left, up: `up` exact, `left` as near as can be. (..., 3), (..., 3) -> (..., 3, 3)."""
+    """Columns forward, left, up: `up` exact, `left` as near as can be. (..., 3), (..., 3) -> (...,
+    3, 3).
+    """
     up = unit(up)
     left = across(left, up)
     return np.stack([np.cross(left, up), left, up], -1)
 
 
 def snapped(frame: np.ndarray) -> np.ndarray:
-    """The nearest frame along coordinate axes, (3, 3), if it is within SNAP; else `frame` itself."""
+    """The nearest frame along coordinate axes, (3, 3), if it is within SNAP; else `frame`
+    itself.
+    """
     aligned = [np.array(signs) * np.eye(3)[:, list(order)] for order in permutations(range(3)) for signs in SIGNS]
     right_handed = [matrix for matrix in aligned if np.linalg.det(matrix) > 0]
     best = max(right_handed, key=lambda matrix: float((matrix * frame).sum()))

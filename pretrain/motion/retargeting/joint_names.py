@@ -25,7 +25,8 @@ HEAD = ("head",)
 
 
 def find_joints(joints: tuple[str, ...], name: str, given: Mapping[str, str] | None = None) -> dict[str, int]:
-    """Part ("left_thigh", "head", ...) -> index among `joints`; ClipError lists what is missing, and near it.
+    """Part ("left_thigh", "head", ...) -> index among `joints`; ClipError lists what is missing,
+    and near it.
 
     `given` names joints for parts, before any other name of theirs.
     """

@@ -1,8 +1,9 @@
 """Retargeting: a RawMotion of any human rig -> a MotionClip of the project's humanoid.
 
-A rig's bones tell where its limbs point; the axes of pelvis, chest and head come from where hips, shoulders and neck stand
-on average, so that no rest pose is needed. Thighs, shins and arms take their direction from the positions of joints and
-their twist from the plane of knee or elbow; a straight limb, whose plane is not defined, takes it from the rig's rotation.
+A rig's bones tell where its limbs point; the axes of pelvis, chest and head come from where hips,
+shoulders and neck stand on average, so that no rest pose is needed. Thighs, shins and arms take
+their direction from the positions of joints and their twist from the plane of knee or elbow; a
+straight limb, whose plane is not defined, takes it from the rig's rotation.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Rig:
 
 
 def retarget(motion: RawMotion, skeleton: Skeleton, joints: Mapping[str, str] | None = None) -> MotionClip:
-    """`motion` on `skeleton`, at its own rate, beginning at the origin and facing x; feet may slide and float.
+    """`motion` on `skeleton`, at its own rate, beginning at the origin and facing x; feet may slide
+    and float.
 
     `joints` names joints for parts of the body, as in `find_joints`.
     """
@@ -87,7 +89,9 @@ def _parts(motion: RawMotion, joints: Mapping[str, str] | None) -> dict[str, int
 
 
 def _calibrated(rotation: np.ndarray, left: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """The body's axes in a joint's own: (T, 3, 3), and directions (T, 3) that are theirs on average -> (3, 3)."""
+    """The body's axes in a joint's own: (T, 3, 3), and directions (T, 3) that are theirs on average
+    -> (3, 3).
+    """
     inverse = rotation.transpose(0, 2, 1)
     mean_left = (inverse @ left[..., None])[..., 0].mean(0)
     mean_up = (inverse @ up[..., None])[..., 0].mean(0)
@@ -114,13 +118,15 @@ def _head(rig: Rig, chest: np.ndarray) -> np.ndarray:
 
 
 def _limb_normal(rig: Rig, parts: tuple[str, str, str], direction: float) -> np.ndarray:
-    """Axis about which the second bone flexes against the first, (T, 3): positive about it is flexion."""
+    """Axis about which the second bone flexes against the first, (T, 3): positive about it is
+    flexion.
+    """
     first = rig.bone(parts[0], parts[1])
     second = rig.bone(parts[1], parts[2])
     cross = np.cross(first, second)
     sine = np.linalg.norm(cross, axis=-1)
     rotation = rig.rotation(parts[0])
-    # In the upper bone's own axes the hinge stands still: its mean over frames, by how much they bend.
+    # In the upper bone's own axes the hinge is constant: a mean over frames, weighted by flexion.
     hinge = unit((rotation.transpose(0, 2, 1) @ cross[..., None])[..., 0].sum(0))
     twisted = rotation @ hinge
     flexion = np.arctan2(sine, (first * second).sum(-1))
@@ -140,7 +146,9 @@ def _leg(rig: Rig, side: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarr
 
 
 def _arm(rig: Rig, side: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Elbows turn about z: to the front, which is positive on the right arm and negative on the left."""
+    """Elbows turn about z: to the front, which is positive on the right arm and negative on the
+    left.
+    """
     parts = (f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand")
     sign = 1.0 if side == "right" else -1.0
     upper = rig.bone(parts[0], parts[1])
@@ -152,7 +160,9 @@ def _arm(rig: Rig, side: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarr
 
 
 def _foot(rig: Rig, side: str) -> np.ndarray:
-    """Flat where it stands, its tip towards the toe. Without a toe it stays at right angles to the shin."""
+    """Flat where it stands, its tip towards the toe. Without a toe it stays at right angles to the
+    shin.
+    """
     foot = f"{side}_foot"
     rotation = rig.rotation(foot)
     if f"{side}_toe" not in rig.parts:

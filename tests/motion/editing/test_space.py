@@ -80,7 +80,9 @@ def test_authored_steps_keep_a_foot_on_the_ground_and_none_in_it(still, gait):
 
 @pytest.mark.parametrize("gait", GAITS, ids=["turn", "aside", "back", "ahead"])
 def test_the_weight_of_authored_steps_is_where_the_feet_are(still, gait):
-    """The zero-moment point of the whole body lies between the soles that stand, but for a hand's breadth."""
+    """The zero-moment point of the whole body lies between the soles that stand, but for a hand's
+    breadth.
+    """
     clip = step(still, gait)
     com = centre_of_mass(clip)
     force = np.gradient(np.gradient(com, 1 / clip.fps, axis=0), 1 / clip.fps, axis=0)

@@ -1,4 +1,6 @@
-"""The BVH reader: any order of channels, and files that are wrong. Every file here is made by its test."""
+"""The BVH reader: any order of channels, and files that are wrong. Every file here is made by its
+test.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Retargeting: our own body, dressed as another rig, comes back; captures stay within what a body can do."""
+"""Retargeting: our own body, dressed as another rig, comes back; captures stay within what a body
+can do.
+"""
 
 from __future__ import annotations
 
