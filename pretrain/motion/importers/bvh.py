@@ -9,32 +9,19 @@ with a warning.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from pretrain.characters.rotations import AXIS, from_axis_angle, multiply
 from pretrain.motion.clip import ClipError
+from pretrain.motion.importers.bvh_header import Header, parse_header
 from pretrain.motion.raw import RawMotion
 
-MAX_JOINTS = 1000
-MAX_VALUES = 100_000_000  # of all frames together: 800 MB
+MAX_VALUES = 50_000_000  # of all frames together, which take 2 GB: over an hour of 31 joints at 120 Hz
+CHUNK = 4096  # frames converted at a time
 LONGEST_FRAME = 1.0  # s
+LONGEST = 3600.0  # s of a take
 LARGEST = 1e6  # of a channel's values
-END = -1  # in place of a joint: an End Site
-NONE = -2  # no joint
 OFFSET_LEFT_OUT = 0.3  # of the body's height: a root below that, with an OFFSET above, left it out
-
-
-@dataclass(frozen=True)
-class Header:
-    """The part before MOTION."""
-
-    joints: tuple[str, ...]
-    parents: tuple[int, ...]
-    offsets: np.ndarray  # (J, 3)
-    ends: dict[int, np.ndarray]  # joint -> offset of its End Site
-    channels: tuple[tuple[int, str], ...]  # (joint, name) of each column
 
 
 def recognise(data: bytes) -> bool:
@@ -70,98 +57,6 @@ def read(data: bytes, name: str) -> RawMotion:
     )
 
 
-def parse_header(text: str, name: str) -> Header:
-    """Joints parent-first with their channels in the order of the columns."""
-    tree = _Tree()
-    for number, line in enumerate(text.splitlines(), start=1):
-        for words in _statements(line):
-            tree.add(words, f"{name}: line {number}")
-    if tree.open or not tree.joints:
-        found = f"{len(tree.open)} braces left open and {len(tree.joints)} joints"
-        raise ClipError(f"{name}: {found} before MOTION")
-    offsets = np.array(tree.offsets)
-    return Header(tuple(tree.joints), tuple(tree.parents), offsets, tree.ends, tuple(tree.channels))
-
-
-@dataclass
-class _Tree:
-    """The joints read so far."""
-
-    joints: list[str] = field(default_factory=list)
-    parents: list[int] = field(default_factory=list)
-    offsets: list[np.ndarray] = field(default_factory=list)
-    ends: dict[int, np.ndarray] = field(default_factory=dict)
-    channels: list[tuple[int, str]] = field(default_factory=list)
-    open: list[int] = field(default_factory=list)  # joints in open braces; END for an End Site
-    next: int = NONE  # what the next brace opens
-
-    def add(self, words: list[str], where: str) -> None:
-        """One statement of the header."""
-        keyword = words[0].upper()
-        if keyword in ("ROOT", "JOINT"):
-            self._add_joint(words, where)
-        elif keyword == "END":
-            self.next = END
-        elif keyword in ("{", "}"):
-            self._add_brace(keyword, where)
-        elif keyword == "OFFSET" and self.open:
-            self._add_offset(_numbers(words[1:], 3, where))
-        elif keyword == "CHANNELS" and self.open and self.open[-1] >= 0:
-            self.channels += [(self.open[-1], channel) for channel in _channels(words, where)]
-        elif keyword != "HIERARCHY":
-            expected = "expected ROOT, JOINT, End Site, OFFSET, CHANNELS or a brace"
-            raise ClipError(f"{where}: {words[0][:40]!r}, {expected}")
-
-    def _add_joint(self, words: list[str], where: str) -> None:
-        self.next = len(self.joints)
-        parent = next((joint for joint in reversed(self.open) if joint >= 0), -1)
-        if (parent < 0) != (self.next == 0) or self.next >= MAX_JOINTS:
-            raise ClipError(f"{where}: a joint outside of the one root, or over {MAX_JOINTS}")
-        self.joints.append(" ".join(words[1:]))
-        self.parents.append(parent)
-        self.offsets.append(np.zeros(3))
-
-    def _add_brace(self, brace: str, where: str) -> None:
-        if brace == "{" and self.next != NONE:
-            self.open.append(self.next)
-            self.next = NONE
-        elif brace == "}" and self.open:
-            self.open.pop()
-        else:
-            raise ClipError(f"{where}: a brace that opens no joint or closes none")
-
-    def _add_offset(self, offset: np.ndarray) -> None:
-        if self.open[-1] == END:
-            joint = next((joint for joint in reversed(self.open) if joint >= 0), 0)
-            self.ends[joint] = offset
-        else:
-            self.offsets[self.open[-1]] = offset
-
-
-def _statements(line: str) -> list[list[str]]:
-    """A line's statements; braces may share a line with others."""
-    spaced = line.replace("{", "\n{\n").replace("}", "\n}\n")
-    return [part.split() for part in spaced.split("\n") if part.strip()]
-
-
-def _numbers(words: list[str], count: int, where: str) -> np.ndarray:
-    try:
-        numbers = np.array([float(word) for word in words])
-    except ValueError:
-        numbers = np.array([])
-    if len(numbers) != count or not (np.abs(numbers) < LARGEST).all():
-        raise ClipError(f"{where}: {' '.join(words)[:60]!r}, expected {count} numbers with decimal points")
-    return numbers
-
-
-def _channels(words: list[str], where: str) -> list[str]:
-    known = {f"{axis}{kind}" for axis in "xyz" for kind in ("position", "rotation")}
-    names = [word.lower() for word in words[2:]]
-    if not words[1:] or words[1] != str(len(names)) or not known.issuperset(names):
-        raise ClipError(f"{where}: {' '.join(words)[:60]!r}, expected CHANNELS, their number and names as Xrotation")
-    return names
-
-
 def _frames(text: str, columns: int, name: str) -> tuple[float, np.ndarray]:
     """Rate in frames/s, and the values (T, columns)."""
     head, _, rest = text.lstrip().partition("\n")
@@ -176,6 +71,8 @@ def _frames(text: str, columns: int, name: str) -> tuple[float, np.ndarray]:
         raise ClipError(
             f"{name}: {count} frames of {columns} values, expected 2 or more, and {MAX_VALUES} values at most"
         )
+    if count * frame_time > LONGEST:
+        raise ClipError(f"{name}: lasts {count * frame_time:.0f} s, expected {LONGEST:.0f} at most; cut it")
     if "," in rest:
         line = next(i for i, row in enumerate(rest.splitlines()) if "," in row)
         raise ClipError(f"{name}: frame {line} has a comma, expected decimal points and spaces between numbers")
@@ -221,16 +118,22 @@ def _rotations(header: Header, values: np.ndarray) -> np.ndarray:
         columns = [i for i, (of, channel) in enumerate(header.channels) if of == joint and channel.endswith("rotation")]
         order = "".join(header.channels[i][1][0] for i in columns)
         by_order.setdefault(order, []).append((joint, columns))
+    by_order.pop("", None)
     for order, group in by_order.items():
-        if not order:
-            continue
         joints = [joint for joint, _ in group]
-        angles = np.radians(values[:, np.array([columns for _, columns in group])])  # (T, G, axes)
-        turn = from_axis_angle(order[0], angles[..., 0])
-        for i, axis in enumerate(order[1:], start=1):
-            turn = multiply(turn, from_axis_angle(axis, angles[..., i]))
-        rotations[:, joints] = turn
+        columns = np.array([columns for _, columns in group])
+        for start in range(0, len(values), CHUNK):
+            angles = np.radians(values[start : start + CHUNK, columns])  # (T, G, axes)
+            rotations[start : start + CHUNK, joints] = _turn(order, angles)
     return rotations
+
+
+def _turn(order: str, angles: np.ndarray) -> np.ndarray:
+    """Turns about the axes of `order`, each in the frame of those before. (..., axes) -> (..., 4)."""
+    turn = from_axis_angle(order[0], angles[..., 0])
+    for i, axis in enumerate(order[1:], start=1):
+        turn = multiply(turn, from_axis_angle(axis, angles[..., i]))
+    return turn
 
 
 def _translations(header: Header, values: np.ndarray) -> dict[int, np.ndarray]:

@@ -107,6 +107,13 @@ ROW = [0.5] * 9
         (lambda text: text.replace("Frames: 3", "Frames: 4"), "3 frames of 9 values, its header states 4"),
         (lambda text: text.replace("Frames: 3", "Frames: 99999999999"), "values at most"),
         (lambda text: text.replace("Frames: 3", "Frames: 1"), "expected 2 or more"),
+        (lambda text: text.replace("Frames: 3", "Frames: 400000"), "lasts 4000 s, expected 3600 at most"),
+        (
+            lambda text: text.replace("    CHANNELS 3 Zrotation Yrotation Xrotation\n", "").replace(
+                "CHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation", "CHANNELS 1 Xrotation"
+            ),
+            "1 channels for 2 joints",
+        ),
         (lambda text: text.replace("0.5 0.5\n", "0.5 0,5\n", 1), "frame 0 has a comma"),
         (lambda text: text.replace("0.5 0.5\n", "0.5 nan\n", 1), "frame 0 column 8 is nan"),
         (lambda text: text.replace("0.5 0.5\n", "0.5 1e9\n", 1), "frame 0 column 8 is 1000000000.0"),
