@@ -9,7 +9,7 @@ straight limb, whose plane is not defined, takes it from the rig's rotation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ from pretrain.motion.retargeting.joint_names import find_joints
 TO_Z_UP = {"y": np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0.0]]), "z": np.eye(3)}
 STRAIGHT = np.radians(8)  # of flexion, below which a limb's plane is the rig's
 BENT = np.radians(25)  # of flexion, above which it is that of the joints' positions
+UPRIGHT = 0.3  # of the trunk's axis along the vertical, below which a person lies or hangs
 STANCE_SHARE = 0.15  # of the frames, in which a foot is lowest: there it stands flat
 HUMANOID = ("torso", "head", "right_upper_arm", "left_lower_arm", "right_thigh", "left_shin", "left_foot")
 
@@ -74,7 +75,28 @@ def retarget(motion: RawMotion, skeleton: Skeleton, joints: Mapping[str, str] | 
             flexion |= limb[1]
         world[f"{side}_foot"] = _foot(rig, side)
     root_pos = _root_positions(rig, skeleton)
-    return _clip(motion, skeleton, root_pos, world, flexion)
+    clip = _clip(motion, skeleton, root_pos, world, flexion)
+    return replace(clip, warnings=(*clip.warnings, *_doubts(rig, world)))
+
+
+def _doubts(rig: Rig, world: dict[str, np.ndarray]) -> tuple[str, ...]:
+    """What a wrong map of joints or axes looks like, a line each."""
+    name = rig.motion.name
+    lines = []
+    forwards = 0.0
+    for side in ("left", "right"):
+        thigh = rig.bone(f"{side}_thigh", f"{side}_shin")
+        shin = rig.bone(f"{side}_shin", f"{side}_foot")
+        forwards -= float((np.cross(thigh, shin) * world["pelvis"][..., 1]).sum(-1).mean())
+    if forwards > 0:
+        lines.append(f"{name}: its knees bend forwards; are left and right exchanged?")
+    upright = float(np.median(world["torso"][:, 2, 2]))
+    if upright < UPRIGHT:
+        lean = np.degrees(np.arccos(np.clip(upright, -1, 1)))
+        lines.append(
+            f"{name}: its trunk is {lean:.0f} degrees off the vertical in half of its frames; is {rig.motion.up} up?"
+        )
+    return tuple(lines)
 
 
 def _parts(motion: RawMotion, joints: Mapping[str, str] | None) -> dict[str, int]:

@@ -76,6 +76,22 @@ def test_a_joint_that_is_missing_is_named_with_one_near_it(walk, skeleton):
         retarget(replace(rig, joints=joints), skeleton)
 
 
+def test_left_and_right_exchanged_are_told_by_the_knees(walk, skeleton):
+    rig = as_rig(walk)
+    swap = {"Left": "Right", "Righ": "Left"}
+    joints = tuple(
+        swap[joint[:4]] + joint.removeprefix("Left").removeprefix("Right") if joint[:4] in swap else joint
+        for joint in rig.joints
+    )
+    assert not retarget(rig, skeleton).warnings
+    assert "are left and right exchanged?" in retarget(replace(rig, joints=joints), skeleton).warnings[0]
+
+
+def test_another_axis_that_is_up_is_told_by_the_trunk(walk, skeleton):
+    lying = retarget(replace(as_rig(walk), up="z"), skeleton)
+    assert "degrees off the vertical in half of its frames; is z up?" in lying.warnings[-1]
+
+
 def test_a_joint_may_be_named_for_a_part(walk, skeleton):
     rig = as_rig(walk)
     joints = tuple("Bone_7" if joint == "RightUpLeg" else joint for joint in rig.joints)
