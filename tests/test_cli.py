@@ -11,10 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hlc.config import CONFIG_MODEL
-from pretrain.cli import ConfigError, command, describe_config, expand_sweep, load_config, near, options, parted
+from pretrain.cli import (
+    ConfigError,
+    command,
+    describe_config,
+    expand_sweep,
+    find_near,
+    load_config,
+    parse_options,
+    split_arguments,
+)
 from pretrain.config import PretrainConfig
 from pretrain.motion.recipe import load_recipe
-from pretrain.rl.run_folder import claimed
+from pretrain.rl.run_folder import lock_run_folder
 from skills_store import places
 
 PATHS = (
@@ -67,8 +76,8 @@ def test_the_last_of_two_values_holds() -> None:
 
 
 def test_other_values_are_in_hydras_grammar() -> None:
-    found = pretrain("preset=toy", "ppo.hidden=[64,32]", "leash.timed_from=null", "publish=false", "enc={lr: 1e-3}")
-    assert (found.name, found.ppo.hidden, found.leash.timed_from, found.publish) == ("toy", (64, 32), None, False)
+    found = pretrain("preset=toy", "ppo.hidden=[64,32]", "tracking_termination.phase_locked_from=null", "publish=false", "enc={lr: 1e-3}")
+    assert (found.name, found.ppo.hidden, found.tracking_termination.phase_locked_from, found.publish) == ("toy", (64, 32), None, False)
     assert (found.enc.lr, found.enc.rows) == (1e-3, 512)
     assert load_config(CONFIG_MODEL, "hlc.conf", ["task=reach"]).task == "reach"  # a key of text that chooses a file
 
@@ -123,7 +132,7 @@ def test_a_folder_that_cannot_be_made_names_the_key(tmp_path: Path, capsys: pyte
     (tmp_path / "file").touch()
 
     def run(cfg: PretrainConfig) -> int:
-        with claimed(Path(cfg.runs) / "toy", cfg):
+        with lock_run_folder(Path(cfg.runs) / "toy", cfg):
             return 0
 
     assert command(run, PretrainConfig, "pretrain.conf", [f"runs={tmp_path}/file"]) == 2
@@ -136,21 +145,21 @@ def test_a_folder_that_cannot_be_made_names_the_key(tmp_path: Path, capsys: pyte
 
 def test_options_take_any_text_and_name_what_is_near() -> None:
     defaults = {"out": "", "episodes": "256", "store": ""}
-    assert options(["out=/a=b/é, [c]"], defaults) == {**defaults, "out": "/a=b/é, [c]"}
+    assert parse_options(["out=/a=b/é, [c]"], defaults) == {**defaults, "out": "/a=b/é, [c]"}
     with pytest.raises(ConfigError, match=r"unknown key episode; there are: episodes$"):
-        options(["episode=3"], defaults)
+        parse_options(["episode=3"], defaults)
     with pytest.raises(ConfigError, match=r"unknown key speed; there are: out, episodes, store$"):
-        options(["speed=3"], defaults)
+        parse_options(["speed=3"], defaults)
 
 
 def test_a_path_with_an_equals_sign_is_no_option() -> None:
     arguments = ["/runs/epoch=3/toy", "./epoch=3", "out=/x=y", "humanoid@1"]
-    assert parted(arguments) == (["/runs/epoch=3/toy", "./epoch=3", "humanoid@1"], ["out=/x=y"])
+    assert split_arguments(arguments) == (["/runs/epoch=3/toy", "./epoch=3", "humanoid@1"], ["out=/x=y"])
 
 
 def test_near_is_alike_as_a_whole_or_behind_the_last_dot() -> None:
-    assert near("lr", ["ppo.lr", "enc.lr", "name"]) == ["ppo.lr", "enc.lr"]
-    assert near("quite.other", ["ppo.lr", "name"]) == []
+    assert find_near("lr", ["ppo.lr", "enc.lr", "name"]) == ["ppo.lr", "enc.lr"]
+    assert find_near("quite.other", ["ppo.lr", "name"]) == []
 
 
 PROGRAMS = (

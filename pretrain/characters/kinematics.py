@@ -20,12 +20,12 @@ def ball_rotations(skeleton: Skeleton, joint_pos: Array) -> Array:
 
 def forward(skeleton: Skeleton, root_pos: Array, root_rot: Array, joint_pos: Array) -> tuple[Array, Array]:
     """Body origins (..., B, 3) and rotations (..., B, 4) in the frame that the root is given in."""
-    return chained(
+    return chain_rotations(
         skeleton, root_pos, root_rot, joint_rotations(skeleton, joint_pos, ball_rotations(skeleton, joint_pos))
     )
 
 
-def chained(skeleton: Skeleton, root_pos: Array, root_rot: Array, local: list[Array]) -> tuple[Array, Array]:
+def chain_rotations(skeleton: Skeleton, root_pos: Array, root_rot: Array, local: list[Array]) -> tuple[Array, Array]:
     """`forward`, from each body's turn against its parent.
 
     A generation of bodies at a time: body by body, most of the time would go into calling kernels, not into running them.

@@ -98,7 +98,7 @@ def up_axis(q: Array) -> Array:
     return tan_norm(q)[..., 3:]
 
 
-def facing(q: Array) -> Array:
+def heading_direction(q: Array) -> Array:
     """Unit vector in the ground plane along the rotated x axis, (..., 4) -> (..., 2). No trigonometry, no half angles."""
     xp = namespace(q)
     w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
@@ -107,15 +107,15 @@ def facing(q: Array) -> Array:
     return xp.stack([c / length, s / length], -1)
 
 
-def into_heading(facing: Array, v: Array) -> Array:
-    """World vectors in the frame that looks along `facing`. (..., 2), (..., 3) -> (..., 3)."""
+def to_heading_frame(facing: Array, v: Array) -> Array:
+    """World vectors in the frame that looks along `heading_direction`. (..., 2), (..., 3) -> (..., 3)."""
     c, s = facing[..., 0], facing[..., 1]
     x, y = v[..., 0], v[..., 1]
     return namespace(v).stack([c * x + s * y, c * y - s * x, v[..., 2]], -1)
 
 
-def out_of_heading(facing: Array, v: Array) -> Array:
-    """The inverse of `into_heading`. (..., 2), (..., 3) -> (..., 3)."""
+def from_heading_frame(facing: Array, v: Array) -> Array:
+    """The inverse of `to_heading_frame`. (..., 2), (..., 3) -> (..., 3)."""
     c, s = facing[..., 0], facing[..., 1]
     x, y = v[..., 0], v[..., 1]
     return namespace(v).stack([c * x - s * y, s * x + c * y, v[..., 2]], -1)

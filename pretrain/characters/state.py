@@ -30,7 +30,7 @@ class CharacterState:
     def map(self, f: Any) -> CharacterState:
         return replace(self, **{field.name: f(getattr(self, field.name)) for field in fields(self)})
 
-    def flat(self) -> Array:
+    def flatten(self) -> Array:
         """One vector per state, in the order of `layout`: (..., 13 + 2 J)."""
         return namespace(self.root_pos).concatenate([getattr(self, field.name) for field in fields(self)], -1)
 
@@ -63,7 +63,7 @@ def layout(num_hinges: int) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def unflat(vector: Array) -> CharacterState:
-    """Inverse of `CharacterState.flat`: (..., 13 + 2 J) -> state."""
+def unflatten(vector: Array) -> CharacterState:
+    """Inverse of `CharacterState.flatten`: (..., 13 + 2 J) -> state."""
     num_hinges = (vector.shape[-1] - 13) // 2
     return CharacterState(**{part.name: vector[..., part.start : part.stop] for part in layout(num_hinges)})

@@ -10,22 +10,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from pretrain.ase.latents import sphere
+from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.nets import SkillNets
 from pretrain.ase.skill import embed_clips
 from pretrain.ase.style import Discriminator
 from pretrain.characters.skeleton import Skeleton
-from pretrain.characters.state import layout, unflat
+from pretrain.characters.state import layout, unflatten
 from pretrain.config import PretrainConfig
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.publishing.lineage import describe_clips, make_lineage
 from pretrain.publishing.manifest_character import to_manifest
-from pretrain.publishing.onnx_graph import described, export, prove
+from pretrain.publishing.onnx_graph import check_parity, describe_graph, export
 from pretrain.publishing.start_states import write_starts
 from pretrain.rl.run_folder import PLACES
 from pretrain.sim.features import proprioception, style_frame
-from pretrain.sim.ground import ground_of
-from pretrain.training_data import Material
+from pretrain.sim.ground import read_ground
+from pretrain.training_data import TrainingData
 from skills_store import manifest as m
 
 
@@ -39,7 +39,7 @@ class PolicyGraph(nn.Module):
         self.register_buffer("scale", nets.action_scale.scale)
 
     def forward(self, state: Tensor, z: Tensor) -> Tensor:
-        obs = proprioception(unflat(state))
+        obs = proprioception(unflatten(state))
         return self.offset + self.scale * self.policy({"obs": obs, "z": normalize(z, dim=-1)})
 
 
@@ -51,7 +51,7 @@ class WindowGraph(nn.Module):
         self.skeleton, self.head = skeleton, head
 
     def forward(self, window: Tensor) -> Tensor:
-        return self.head(style_frame(self.skeleton, unflat(window)).flatten(1))
+        return self.head(style_frame(self.skeleton, unflatten(window)).flatten(1))
 
 
 class Likeness(nn.Module):
@@ -62,7 +62,7 @@ class Likeness(nn.Module):
         self.discriminator = discriminator
 
     def forward(self, window: Tensor) -> Tensor:
-        return torch.sigmoid(self.discriminator.best(window))
+        return torch.sigmoid(self.discriminator.best_logit(window))
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def export_nets(nets: SkillNets, skeleton: Skeleton, recorded: Tensor, seed: int
     rng = torch.Generator().manual_seed(seed)
     windows = torch.cat([recorded, _extremes(recorded, rng)])
     states = windows[:, -1].contiguous()
-    z = sphere(len(states), latent_dim, rng)
+    z = sample_on_sphere(len(states), latent_dim, rng)
     slices = tuple(
         m.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame)
         for p in layout(skeleton.num_hinges)
@@ -95,8 +95,8 @@ def export_nets(nets: SkillNets, skeleton: Skeleton, recorded: Tensor, seed: int
     graphs, files = {}, {}
     for name, (module, rows, inputs, output) in plans.items():
         data = export(module, {key: x[:3] for key, x in rows.items()}, output.name)
-        parity = prove(name, data, module, rows, output.name)
-        graphs[name], files[f"{name}.onnx"] = described(f"{name}.onnx", inputs, output, parity), data
+        parity = check_parity(name, data, module, rows, output.name)
+        graphs[name], files[f"{name}.onnx"] = describe_graph(f"{name}.onnx", inputs, output, parity), data
     return Exported(graphs, files)
 
 
@@ -104,7 +104,7 @@ def _extremes(recorded: Tensor, rng: torch.Generator) -> Tensor:
     """States far outside of training: thrown, spinning, upside down, joints at +-pi; and the all-zero pose at rest."""
     wild = recorded[torch.randperm(len(recorded), generator=rng)].clone()
     wild += 3.0 * wild.std((0, 1)) * torch.randn(wild.shape, generator=rng)
-    wild[..., 3:7] = sphere(wild[..., 3:7].numel() // 4, 4, rng).view(*wild.shape[:-1], 4)
+    wild[..., 3:7] = sample_on_sphere(wild[..., 3:7].numel() // 4, 4, rng).view(*wild.shape[:-1], 4)
     wild[..., 7:13] *= 10.0
     rest = torch.zeros_like(wild[:1])
     rest[..., 3] = 1.0
@@ -113,7 +113,7 @@ def _extremes(recorded: Tensor, rng: torch.Generator) -> Tensor:
 
 def build_version(
     cfg: PretrainConfig,
-    material: Material,
+    material: TrainingData,
     nets: SkillNets,
     exported: Exported,
     card: dict[str, Any],
@@ -123,7 +123,7 @@ def build_version(
 
     `action_std` is that of the policy's noise at the end of training, before the action scale.
     """
-    upright = ground_of(material.library, material.character.skeleton).upright
+    upright = read_ground(material.library, material.character.skeleton).upright
     starts = write_starts(material.library, upright, cfg.start_frames)
     manifest = build_manifest(cfg, material, nets, exported, card, action_std)
     files = with_metadata(manifest, exported.files)
@@ -134,7 +134,7 @@ def build_version(
 
 def build_manifest(
     cfg: PretrainConfig,
-    material: Material,
+    material: TrainingData,
     nets: SkillNets,
     exported: Exported,
     card: dict[str, Any],

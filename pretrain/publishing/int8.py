@@ -41,7 +41,7 @@ def _hushed() -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def in_int8(graph: bytes, rows: Rows) -> bytes:
+def quantize_to_int8(graph: bytes, rows: Rows) -> bytes:
     """`graph` with its products' inputs rounded to 8 bits, over the ranges that they have on `rows`.
 
     Not so the first product: observations and z share one range there, and z, of unit length, would be left with a handful

@@ -12,7 +12,7 @@ import onnxruntime
 import torch
 from torch import Tensor, nn
 
-from pretrain.rl.mirror_net import plainly
+from pretrain.rl.mirror_net import to_dense
 from skills_store.manifest import Graph, Parity
 from skills_store.manifest import Tensor as Declared
 
@@ -36,7 +36,7 @@ def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> by
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's own deprecations
         program = torch.onnx.export(
-            plainly(deepcopy(module)),
+            to_dense(deepcopy(module)),
             kwargs=dict(examples),
             input_names=list(examples),
             output_names=[output],
@@ -62,7 +62,7 @@ def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> by
     return model.SerializeToString(deterministic=True)
 
 
-def prove(name: str, data: bytes, module: nn.Module, rows: Mapping[str, Tensor], output: str) -> Parity:
+def check_parity(name: str, data: bytes, module: nn.Module, rows: Mapping[str, Tensor], output: str) -> Parity:
     """Largest difference between network and graph over all `rows`, cut into batches of each of BATCH_SIZES."""
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     with torch.no_grad():
@@ -80,5 +80,5 @@ def prove(name: str, data: bytes, module: nn.Module, rows: Mapping[str, Tensor],
     return Parity(max_abs_error=worst, rows=len(expected), batch_sizes=BATCH_SIZES)
 
 
-def described(file: str, inputs: tuple[Declared, ...], output: Declared, parity: Parity) -> Graph:
+def describe_graph(file: str, inputs: tuple[Declared, ...], output: Declared, parity: Parity) -> Graph:
     return Graph(file=file, opset=OPSET, inputs=inputs, outputs=(output,), parity=parity)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import torch
 
-from pretrain.assembly import SkillTraining, exploration
+from pretrain.assembly import SkillTraining, schedule_action_std
 from pretrain.config import PretrainConfig
 from pretrain.evaluate import skill_card
 from pretrain.evaluation.card import learning, write_card
 from pretrain.evaluation.episodes import Conditions
 from pretrain.evaluation.table import table
 from pretrain.publishing.export import build_version, export_nets
-from pretrain.rl.run_folder import logged
-from pretrain.training_data import Material
+from pretrain.rl.run_folder import read_log
+from pretrain.training_data import TrainingData
 from skills_store import receipt
 from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest
@@ -26,7 +26,7 @@ from skills_store.version import Version
 
 
 @dataclass(frozen=True)
-class Draft:
+class ReleaseCandidate:
     """What a run would publish, opened from a store of its own: a card is of the bytes that are published."""
 
     manifest: Manifest
@@ -34,28 +34,28 @@ class Draft:
     skills: SkillLibrary
 
 
-def draft(cfg: PretrainConfig, material: Material, training: SkillTraining, scratch: Store) -> Draft:
+def make_candidate(cfg: PretrainConfig, material: TrainingData, training: SkillTraining, scratch: Store) -> ReleaseCandidate:
     """Networks to ONNX, proven on the states that the environment is in."""
     exported = export_nets(training.nets, material.character.skeleton, training.env.env.states, cfg.seed)
     cost = {
-        "samples": cfg.spent(training.samples),
+        "samples": cfg.count_samples(training.samples),
         "seconds": round(training.seconds),
         "cores": cfg.threads or torch.get_num_threads(),
         "accelerator": None,
     }
-    action_std = exploration(cfg.ppo, training.samples)
+    action_std = schedule_action_std(cfg.ppo, training.samples)
     manifest, files = build_version(cfg, material, training.nets, exported, {"cost": cost}, action_std)
     version = scratch.publish(manifest, files)
     threads = torch.get_num_threads()
     skills = SkillLibrary.open(scratch, version, intra_op_num_threads=threads, trust=Trust())  # nobody signs a draft
-    return Draft(manifest, files, skills)
+    return ReleaseCandidate(manifest, files, skills)
 
 
-def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path, store: Store) -> Version:
+def publish(cfg: PretrainConfig, material: TrainingData, training: SkillTraining, folder: Path, store: Store) -> Version:
     """Export, evaluate what was exported, and publish it with its card."""
     print("exporting to ONNX and proving parity", flush=True)
-    made = draft(cfg, material, training, Store(folder / "draft"))
-    curves = learning(logged(folder))  # a log that can't be read is said before minutes of trials
+    made = make_candidate(cfg, material, training, Store(folder / "draft"))
+    curves = learning(read_log(folder))  # a log that can't be read is said before minutes of trials
     print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
     under = Conditions(cfg.eval.episodes, cfg.eval.seed, engine=cfg.engine, threads=cfg.threads)
     card = {**skill_card(made.skills, material, under), **made.manifest.card, "learning": curves}

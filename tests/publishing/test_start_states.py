@@ -11,7 +11,7 @@ from pretrain.motion.library import MotionLibrary, pack
 from pretrain.motion.recipe import Dataset, load_dataset
 from pretrain.publishing.lineage import describe_clips
 from pretrain.publishing.start_states import EXCERPT, read_starts, upright_excerpts, write_starts
-from pretrain.sim.ground import ground_of
+from pretrain.sim.ground import read_ground
 from skills_store.admission.start_states import check_starts
 from skills_store.manifest import Manifest
 from skills_store.store import BUNDLED, Store
@@ -30,7 +30,7 @@ def library(dataset: Dataset) -> MotionLibrary:
 
 @pytest.fixture(scope="module")
 def upright(library: MotionLibrary) -> Tensor:
-    return ground_of(library, load_character("humanoid").skeleton).upright
+    return read_ground(library, load_character("humanoid").skeleton).upright
 
 
 def describe(dataset: Dataset, library: MotionLibrary, upright: Tensor, most: int) -> tuple[Manifest, bytes]:

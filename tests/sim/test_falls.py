@@ -10,8 +10,8 @@ import torch
 
 from pretrain.motion.library import pack
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import CharacterEnv
-from pretrain.sim.falls import Falls, Protection, lying
+from pretrain.sim.env import CharacterEnv, EpisodeConfig
+from pretrain.sim.falls import Falls, Protection, settle_on_ground
 from pretrain.sim.ground import Ground
 
 FOOT, HAND = 0, 1
@@ -34,8 +34,10 @@ def walking(patience: int, share: float = 1.0) -> Falls:
     return falls
 
 
-def see(falls: Falls, touching: torch.Tensor, height: torch.Tensor, clip: int | None = WALK) -> bool:
-    return bool(falls.see(touching, height, None if clip is None else torch.tensor([clip])))
+def see(
+    falls: Falls, touching: torch.Tensor, height: torch.Tensor, clip: int | None = WALK
+) -> bool:
+    return bool(falls.update(touching, height, None if clip is None else torch.tensor([clip])))
 
 
 def test_nobody_is_given_time_unless_it_is_said():
@@ -65,11 +67,11 @@ def test_who_comes_up_from_lying_is_told_from_who_has_stumbled():
     for height, lay in ((TALL, False), (LOW, True)):
         falls = walking(patience=9)
         see(falls, ON_HANDS, height)
-        assert falls.lay.item() == lay
+        assert falls.was_lying.item() == lay
         see(falls, STANDING, TALL)
-        assert (falls.rose.item(), falls.lay.item()) == (lay, False)
+        assert (falls.recovered.item(), falls.was_lying.item()) == (lay, False)
         see(falls, STANDING, TALL)
-        assert not falls.rose
+        assert not falls.recovered
 
 
 def test_who_lay_is_up_when_it_stands_whatever_the_clip_passes_through():
@@ -82,23 +84,23 @@ def test_who_lay_is_up_when_it_stands_whatever_the_clip_passes_through():
         assert (falls.down == 0).item() == up
         see(falls, STANDING, TALL)
         assert not falls.down
-        assert falls.rose.item() != up  # who stumbled has not risen
+        assert falls.recovered.item() != up  # who stumbled has not risen
 
 
 def test_who_lies_and_is_asked_to_crawl_has_not_risen():
     falls = walking(patience=9)
     see(falls, ON_HANDS, LOW)
     see(falls, ON_HANDS, LOW, CRAWL)
-    assert (falls.rose.item(), falls.lay.item(), falls.down.item()) == (False, False, 0)
+    assert (falls.recovered.item(), falls.was_lying.item(), falls.down.item()) == (False, False, 0)
 
 
 def test_who_lies_for_too_long_has_stayed():
     falls = walking(patience=2)
     for _ in range(2):
         see(falls, ON_HANDS, LOW)
-        assert not falls.stayed
+        assert not falls.timed_out_on_ground
     see(falls, ON_HANDS, LOW)
-    assert falls.stayed
+    assert falls.timed_out_on_ground
 
 
 def test_who_has_stood_has_all_its_time_again():
@@ -136,10 +138,8 @@ def make(every_clip, humanoid, protection: Protection) -> CharacterEnv:
         make_backend("mujoco", humanoid, 64, 1),
         humanoid.skeleton,
         every_clip.library,
-        window=3,
-        episode_length=300,
+        EpisodeConfig(window=3, length=300, protection=protection),
         rng=torch.Generator().manual_seed(0),
-        protection=protection,
     )
     env.reset(torch.arange(64))
     return env
@@ -151,7 +151,7 @@ def test_an_episode_may_begin_lying_and_has_patience(every_clip, humanoid):
     assert (height < 0.6 * env.falls.ground.standing).float().mean() > 0.9
     assert height.unique().numel() > 32  # not one pose for all
     assert env.falls.ground.rising[env.clip].all()
-    torch.testing.assert_close(env.states[:, 0], env.state().flat(), atol=1e-5, rtol=0)
+    torch.testing.assert_close(env.states[:, 0], env.state().flatten(), atol=1e-5, rtol=0)
     walk = torch.full((64,), every_clip.library.names.index("walk"))
     fell = torch.stack([env.step(torch.zeros(64, 28), walk).fell for _ in range(95)])
     assert not fell[:85].any()  # one may need some steps to come to the ground
@@ -161,7 +161,7 @@ def test_an_episode_may_begin_lying_and_has_patience(every_clip, humanoid):
 def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, rng):
     env = make(every_clip, humanoid, Protection(90, share=0.25, lying=0.25))
     everyone = torch.arange(64).repeat(50)
-    lying = env.falls.draw(everyone, rng)
+    lying = env.falls.draw_lying(everyone, rng)
     assert len(lying) / len(everyone) == pytest.approx(0.25, abs=0.03)
     began_lying, protected = [], []
     for _ in range(50):
@@ -187,7 +187,9 @@ def test_a_snapshot_goes_on_with_who_is_down(every_clip, humanoid):
             env.reset(done.nonzero()[:, 0])
         return torch.stack([env.falls.down, env.falls.patience])
 
-    first, second = (make(every_clip, humanoid, Protection(20, share=0.3, lying=0.3)) for _ in range(2))
+    first, second = (
+        make(every_clip, humanoid, Protection(20, share=0.3, lying=0.3)) for _ in range(2)
+    )
     run(first, 30)
     snapshot = first.snapshot()
     ahead = run(first, 30)
@@ -196,7 +198,9 @@ def test_a_snapshot_goes_on_with_who_is_down(every_clip, humanoid):
     assert torch.equal(run(second, 30), ahead)
 
 
-def test_a_clip_that_no_body_can_follow_lays_nobody_to_where_nothing_is_finite(material, humanoid, rng):
+def test_a_clip_that_no_body_can_follow_lays_nobody_to_where_nothing_is_finite(
+    material, humanoid, rng
+):
     walk = material.dataset.clips[0]
     along = np.arange(len(walk))[:, None] * np.array([20 / 30, 0, 0])
     jumping = replace(walk, name="fast", root_pos=walk.root_pos + along * 60)
@@ -204,6 +208,6 @@ def test_a_clip_that_no_body_can_follow_lays_nobody_to_where_nothing_is_finite(m
     backend = make_backend("mujoco", humanoid, 64, 1)
     backend.place(torch.arange(64), library.at(torch.ones(64, dtype=torch.long), torch.zeros(64)))
     assert backend.advance(torch.zeros(64, 28)).all()
-    lies = lying(backend, humanoid.skeleton, library, rng)
-    assert torch.isfinite(lies.flat()).all()
+    lies = settle_on_ground(backend, humanoid.skeleton, library, rng)
+    assert torch.isfinite(lies.flatten()).all()
     assert lies.root_pos[:, 2].median() < 0.5
