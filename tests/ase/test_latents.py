@@ -123,7 +123,7 @@ def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoi
 
 
 @pytest.mark.parametrize("own_return", [False, True])
-def test_a_skills_return_ends_with_it_where_asked_and_the_episode_does_not(
+def test_with_own_return_a_skills_return_ends_with_it_and_the_episode_does_not(
     material, humanoid, own_return
 ):
     skills = make(material, humanoid, longest=3)
@@ -148,17 +148,17 @@ def test_a_fall_counts_as_a_failure_also_where_it_is_not_the_end(every_clip, hum
         step = skills.step(torch.zeros(256, 28))
         down = skills.env.falls.down
         assert step.continues is not None
-        # once a fall, and nobody is lost for good yet
+        # one failure per fall, and no world has fallen for good yet
         assert torch.equal(step.terminated & step.continues, down == 1)
         failed |= step.terminated
     assert failed.sum() > 64
 
 
-def test_to_be_asked_to_stand_while_lying_is_no_fall(every_clip, humanoid):
+def test_a_change_to_a_standing_clip_while_lying_is_no_fall(every_clip, humanoid):
     skills = make(every_clip, humanoid, longest=300, protection=Protection(90, share=0.5))
     crawl = every_clip.library.names.index("crawl")
-    everyone = torch.arange(256)
-    skills.env.begin(everyone, torch.full((256,), crawl), torch.rand(256))
+    every = torch.arange(256)
+    skills.env.begin(every, torch.full((256,), crawl), torch.rand(256))
     skills.z_clip[:], skills.left[:] = crawl, 2
     steps = [skills.step(torch.zeros(256, 28)) for _ in range(3)]
     assert (skills.env.falls.down > 1).sum() > 32

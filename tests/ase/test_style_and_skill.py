@@ -64,7 +64,7 @@ def drawn(material, n: int, rng: torch.Generator) -> tuple[torch.Tensor, torch.T
     return material.demos.sample(clips, rng), clips
 
 
-def test_samples_are_of_the_clips_that_were_asked_for(material, rng):
+def test_samples_are_of_the_given_clips(material, rng):
     windows, clips = drawn(material, 50, rng)
     for window, clip in zip(windows, clips, strict=True):
         assert (material.demos.windows[material.demos.clip == clip] == window).all(-1).any()

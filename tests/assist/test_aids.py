@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 import torch
@@ -30,16 +31,17 @@ def demos(material, skeleton):
     return make_reference_windows(material.library, skeleton, 3, rate=30.0)
 
 
-def make(
-    material,
-    humanoid,
-    demos: ReferenceWindows,
-    *,
-    max_error: float = 1e9,
-    longest: int = 3,
-    protection: Protection = NO_PROTECTION,
-    near: NearLatents = ANYWHERE,
-) -> AssistedEnv:
+@dataclass(frozen=True)
+class Settings:
+    max_error: float = 1e9
+    longest: int = 3  # control steps of a latent
+    protection: Protection = NO_PROTECTION
+    near: NearLatents = ANYWHERE
+
+
+def make(material, humanoid, demos: ReferenceWindows, **settings: Any) -> AssistedEnv:
+    """An assisted environment of 256 worlds, with `Settings`."""
+    chosen = Settings(**settings)
     rng = torch.Generator().manual_seed(0)
     library = material.library
     curriculum = Curriculum(library.weights, episode_length=300)
@@ -48,19 +50,22 @@ def make(
         humanoid.skeleton,
         library,
         EpisodeConfig(
-            window=3, length=300, protection=protection, clip_weights=lambda: curriculum.weights
+            window=3,
+            length=300,
+            protection=chosen.protection,
+            clip_weights=lambda: curriculum.weights,
         ),
         rng=torch.Generator().manual_seed(1),
     )
     skills = SkillEnv(
         env,
         ActionScale.from_library(library),
-        LatentSchedule(8, longest, longest, 0.5),
+        LatentSchedule(8, chosen.longest, chosen.longest, 0.5),
         sample_on_sphere(len(library.names), 8, rng),
         rng=rng,
-        near_probs=lambda: curriculum.near_probs(near),
+        near_probs=lambda: curriculum.near_probs(chosen.near),
     )
-    limits = TrackingLimits(max_error, grace_period=GRACE, recovery_window=GRACE)
+    limits = TrackingLimits(chosen.max_error, grace_period=GRACE, recovery_window=GRACE)
     termination = TrackingTermination(demos, window_normalizer(demos).std, limits, 256)
     return AssistedEnv(
         skills, curriculum, GetUpAssist(torch.zeros(len(library.names))), termination
@@ -93,11 +98,12 @@ def test_latents_lie_near_a_clip_until_it_is_mastered(material, humanoid, demos)
 
 
 @pytest.mark.parametrize(
-    ("left", "least", "most"), [(0.0, 0.38, 0.55), (0.5, 0.15, 0.31), (1.0, 0.0, 0.0)]
+    ("left", "bounds"), [(0.0, (0.38, 0.55)), (0.5, (0.15, 0.31)), (1.0, (0.0, 0.0))]
 )
 def test_a_share_of_latents_stays_near_a_clip_that_stays_up(
-    material, humanoid, demos, left, least, most
+    material, humanoid, demos, left, bounds
 ):
+    least, most = bounds
     assisted = make(material, humanoid, demos, near=NearLatents(prob=1.0, steps=150, after=left))
     assisted.curriculum.steps[:] = 1000
     assisted.curriculum.falls[:] = 5
@@ -180,8 +186,8 @@ def test_a_world_that_breaks_and_begins_anew_lying_is_compared_with_its_skill(ev
         every_clip, humanoid, every_clip.demos, protection=Protection(90, share=0.0, lying=1.0)
     )
     assisted.env.falls.ground.rising[-1] = True  # the clip that NONE would index
-    everyone, held = torch.arange(256), assisted.skills.z_clip.clone()
-    assisted.env.backend.place(everyone, assisted.env.state().map(lambda x: x * float("nan")))
+    every, held = torch.arange(256), assisted.skills.z_clip.clone()
+    assisted.env.backend.place(every, assisted.env.state().map(lambda x: x * float("nan")))
     step = assisted.step(torch.zeros(256, 28))
     assert (assisted.env.falls.down > 0).any()
     assert torch.equal(step.extras["z_clip"], held)
@@ -193,10 +199,10 @@ def test_in_a_clip_that_lies_only_its_own_skill_is_recorded(every_clip, humanoid
     )
     library, ground = every_clip.library, assisted.env.falls.ground
     crawl, walk = (library.names.index(name) for name in ("crawl", "walk"))
-    everyone = torch.arange(256)
+    every = torch.arange(256)
     begin(assisted, torch.full((256,), crawl), torch.rand(256))
     assisted.skills.z_clip[:] = torch.tensor([crawl, walk]).repeat(128)
-    assisted.env.falls.protect(everyone, torch.full((256,), crawl), assisted.skills.z_clip)
+    assisted.env.falls.protect(every, torch.full((256,), crawl), assisted.skills.z_clip)
     for _ in range(2):  # an episode that has just begun touches nothing yet
         assisted.step(torch.zeros(256, 28))
     assert not ground.upright[crawl]
@@ -207,7 +213,7 @@ def test_in_a_clip_that_lies_only_its_own_skill_is_recorded(every_clip, humanoid
 
 def test_phase_locked_standing_where_the_clip_turns_over_ends_an_episode(every_clip, humanoid):
     assisted = make(every_clip, humanoid, every_clip.demos, max_error=1.0, longest=300)
-    library, everyone = every_clip.library, torch.arange(256)
+    library, every = every_clip.library, torch.arange(256)
     roll, walk = (library.names.index(name) for name in ("roll", "walk"))
     begin(assisted, torch.full((256,), walk), torch.linspace(0, 1, 256))
     assisted.skills.z_clip[:] = roll
@@ -221,7 +227,7 @@ def test_phase_locked_standing_where_the_clip_turns_over_ends_an_episode(every_c
         # after each step the character is put back into the walk: only its reference goes on
         for _ in range(40):
             ended[locked] |= assisted.step(torch.zeros(256, 28)).terminated
-            assisted.env.begin(everyone, torch.full((256,), walk), torch.linspace(0, 1, 256))
+            assisted.env.begin(every, torch.full((256,), walk), torch.linspace(0, 1, 256))
     assert ended[True].float().mean() > 0.9
     assert ended[False].float().mean() < 0.1
 
@@ -236,8 +242,8 @@ def test_without_tracking_there_is_no_tracking_error(material, humanoid, demos):
 def test_extras_have_the_reference_action_and_the_assistance(every_clip, humanoid):
     assisted = make(every_clip, humanoid, every_clip.demos, longest=300)
     library, ground = every_clip.library, assisted.env.falls.ground
-    everyone = torch.arange(256)
-    clips = everyone % len(library.names)
+    every = torch.arange(256)
+    clips = every % len(library.names)
     begin(assisted, clips, torch.zeros(256))
     assisted.skills.z_clip[:] = clips
     assisted.curriculum.assist_strength = torch.linspace(0, 1, len(library.names))
@@ -331,7 +337,7 @@ def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoi
 
 
 @pytest.mark.parametrize("own_return", [False, True])
-def test_a_skills_return_ends_with_it_where_asked_and_the_episode_does_not(
+def test_with_own_return_a_skills_return_ends_with_it_and_the_episode_does_not(
     material, humanoid, demos, own_return
 ):
     assisted = make(material, humanoid, demos, longest=3)

@@ -151,14 +151,14 @@ def test_a_body_is_driven_at_the_velocity_of_the_clip_that_it_is_to_follow(human
 
 def test_an_assistance_that_ends_leaves_no_force_behind(humanoid, library):
     (free, none), (assisted, forces) = make(humanoid, library), make(humanoid, library, 0.5)
-    everyone = torch.arange(32)
+    every = torch.arange(32)
     forces.apply(assisted.clip)
     assisted.step(pose(assisted))
     forces.curriculum.step_schedule()
     assert not forces.curriculum.assist_strength.any()
     for env in (free, assisted):
         env.backend.place(
-            everyone, free.library.at(torch.zeros(32, dtype=torch.long), torch.linspace(0, 1, 32))
+            every, free.library.at(torch.zeros(32, dtype=torch.long), torch.linspace(0, 1, 32))
         )
     targets = pose(free)
     for env, pushes in ((free, none), (assisted, forces)):

@@ -121,14 +121,14 @@ def test_the_reference_of_a_body_that_is_down_begins_where_a_clip_is_most_like_i
     every_clip, humanoid
 ):
     env, forces = lying_env(every_clip, humanoid, 0.5)
-    library, tracker, everyone = every_clip.library, forces.tracker, torch.arange(16)
+    library, tracker, every = every_clip.library, forces.tracker, torch.arange(16)
     clips = torch.tensor(
         [library.names.index("getup_facedown"), library.names.index("getup_faceup")]
     ).repeat(8)
     times = torch.linspace(0.5, 2.0, 16)
-    env.begin(everyone, clips, times)
+    env.begin(every, clips, times)
     walk = torch.full((16,), library.names.index("walk"))
-    tracker.start(everyone, walk, times)
+    tracker.start(every, walk, times)
     tracker.advance(walk, torch.ones(16, dtype=torch.bool), env.windows(), env.state())
     assert torch.equal(tracker.clip, clips)
     torch.testing.assert_close(tracker.phase, times, atol=0.05, rtol=0)

@@ -24,7 +24,7 @@ def make(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, AssistFor
     clips."""
     library = every_clip.library
     clips = torch.tensor([library.names.index(name) for name in FOLLOWED]).repeat_interleave(4)
-    everyone = torch.arange(len(clips))
+    every = torch.arange(len(clips))
     env = CharacterEnv(
         make_backend("mujoco", humanoid, len(clips), 1),
         humanoid.skeleton,
@@ -32,12 +32,12 @@ def make(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, AssistFor
         EpisodeConfig(window=3, length=300),
         rng=torch.Generator().manual_seed(0),
     )
-    env.begin(everyone, clips, torch.zeros(len(clips)))
+    env.begin(every, clips, torch.zeros(len(clips)))
     curriculum = Curriculum(
         library.weights, episode_length=300, schedule=AssistSchedule(strength, 1.0, 0.0)
     )
     tracker = ReferenceTracker(library, env.starts, env.falls.ground.rising, len(clips))
-    tracker.start(everyone, clips, torch.zeros(len(clips)))
+    tracker.start(every, clips, torch.zeros(len(clips)))
     return (
         env,
         AssistForces(env, curriculum, GetUpAssist(torch.zeros(len(library.names))), tracker),

@@ -169,7 +169,7 @@ def test_reward_terms_are_weighted_added_and_logged_by_name():
     assert scalars["reward/ten"] == 10.0
 
 
-def test_a_run_that_diverges_says_after_how_much_and_leaves_the_last_checkpoint(tmp_path):
+def test_a_run_that_diverges_gives_its_samples_and_leaves_the_last_checkpoint(tmp_path):
     def nan(rollout: Rollout) -> torch.Tensor:
         return torch.full_like(rollout.reward, float("nan"))
 
@@ -194,7 +194,8 @@ def test_a_learner_that_diverges_in_the_last_iteration_leaves_the_last_checkpoin
     (tmp_path / "checkpoint.pt").write_bytes(b"good")
     with pytest.raises(
         Diverged,
-        match=r"value: 8 of its 8 gradient steps were not finite after 512 samples: the run stops; .*as it was before",
+        match=r"value: 8 of its 8 gradient steps were not finite after 512 samples: the run stops; "
+        r".*as it was before",
     ):
         train_until(training, 512, tmp_path, MONITOR)
     assert (tmp_path / "checkpoint.pt").read_bytes() == b"good"
@@ -291,7 +292,10 @@ def test_a_resumed_log_has_no_row_twice(tmp_path):
 def test_whichever_file_of_a_log_the_disk_has_no_room_for_is_named(
     tmp_path, capfd, most, unwritten
 ):
-    said = rf"log not written to .*{unwritten}: File too large; the last checkpoint beside it is as it was"
+    said = (
+        rf"log not written to .*{unwritten}: File too large; "
+        "the last checkpoint beside it is as it was"
+    )
     with (
         files_of_at_most(most),
         closing(Log(tmp_path, 0)) as log,

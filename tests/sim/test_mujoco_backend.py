@@ -77,7 +77,7 @@ def test_a_restored_snapshot_goes_on_bit_for_bit(humanoid, library):
     assert torch.equal(*runs)
 
 
-def test_a_broken_world_is_told_and_no_other_notices(humanoid, library):
+def test_a_broken_world_is_reported_and_changes_no_other(humanoid, library):
     healthy, targets = standing(humanoid, library)
     hurt, _ = standing(humanoid, library)
     bad = hurt.state()[3:4]

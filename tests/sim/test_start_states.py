@@ -24,7 +24,7 @@ def test_every_moment_of_every_clip_is_as_the_library_reads_it(library, skeleton
     assert starts.counts.sum() == len(starts.states) == len(starts.frames)
 
 
-def test_a_draw_is_of_the_clip_asked_for_and_reaches_all_of_it(library, skeleton, rng):
+def test_a_draw_is_of_the_given_clip_and_reaches_all_of_it(library, skeleton, rng):
     starts = read_start_states(library, skeleton, 3)
     last = torch.cumsum(starts.counts, 0)
     clips = torch.arange(len(starts.counts)).repeat_interleave(4000)
@@ -33,7 +33,7 @@ def test_a_draw_is_of_the_clip_asked_for_and_reaches_all_of_it(library, skeleton
     assert rows.unique().numel() > 0.99 * len(starts.states)
 
 
-def test_who_lies_has_lain_still(library, skeleton):
+def test_repeated_start_states_have_not_moved(library, skeleton):
     lying = unflatten(library.frames[:5])
     starts = repeat_start_states(lying, skeleton, 3)
     assert starts.counts.tolist() == [5]
