@@ -45,7 +45,11 @@ class Parent:
             make_backend(engine, self.character, num_envs, threads),
             self.character.skeleton,
             self.clips,
-            EpisodeConfig(window=self.skills.window_length, length=episode_length, clip_weights=lambda: self.clips.weights * self.upright),
+            EpisodeConfig(
+                window=self.skills.window_length,
+                length=episode_length,
+                clip_weights=lambda: self.clips.weights * self.upright,
+            ),
             rng=rng,
         )
 

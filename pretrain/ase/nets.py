@@ -82,9 +82,8 @@ def make_nets(
     def inputs(**more: nn.Module) -> Inputs:
         return Inputs({"obs": obs, "z": nn.Identity(), **more})
 
-    body = mlp(
-        [inputs_size, *sizes.policy, num_hinges], last_scale=0.1, rng=rng, mirrored=symmetry.policy
-    )
+    policy_sizes = [inputs_size, *sizes.policy, num_hinges]
+    body = mlp(policy_sizes, last_scale=0.1, rng=rng, mirrored=symmetry.policy)
     policy = GaussianPolicy(inputs(), body, sizes.action_std)
     privileged = {"privileged": nn.Identity()} if sizes.privileged else {}
     value_sizes = [inputs_size + sizes.privileged, *sizes.value, 1]
@@ -94,13 +93,14 @@ def make_nets(
         average=AveragedModel(policy, multi_avg_fn=get_ema_multi_avg_fn(sizes.average_decay)),
         value=value,
         discriminator=Discriminator(demos, sizes.disc, rng, symmetry.discriminator),
-        encoder=Encoder(
-            window_normalizer(demos),
-            sizes.enc,
-            sizes.latent_dim,
-            len(library.names),
-            rng=rng,
-            mirrored=symmetry.encoder,
-        ),
+        encoder=_make_encoder(sizes, demos, symmetry, rng),
         action_scale=ActionScale.from_library(library),
     )
+
+
+def _make_encoder(
+    sizes: Sizes, demos: ReferenceWindows, symmetry: Symmetry, rng: Generator
+) -> Encoder:
+    norm = window_normalizer(demos)
+    clips = len(demos.counts)
+    return Encoder(norm, sizes.enc, sizes.latent_dim, clips, rng=rng, mirrored=symmetry.encoder)

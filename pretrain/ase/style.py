@@ -165,18 +165,21 @@ def style_loss(
         demo_logit = net.logit(demo, clips)
         (slope,) = torch.autograd.grad(demo_logit.sum(), demo, create_graph=True)
         penalty = slope.square().sum(-1).mean()
-        last = cast(nn.Linear | MirrorLinear, net.body[-1])
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-demo_logit).mean())
-        weights = last.weight.square().sum()
+        weights = cast(nn.Linear | MirrorLinear, net.body[-1]).weight.square().sum()
         total = cross_entropy + grad_penalty * penalty + logit_reg * weights
         kept = max(1, n // REPLAY_EVERY)
         replay.add(windows=fresh[:kept], clips=clips[:kept])
-        accuracy = 0.5 * ((agent_logit < 0).float().mean() + (demo_logit > 0).float().mean())
         return total, {
-            "disc_accuracy": accuracy,
+            "disc_accuracy": _measure_accuracy(agent_logit, demo_logit),
             "disc_agent_logit": agent_logit.mean(),
             "disc_demo_logit": demo_logit.mean(),
             "disc_grad_penalty": penalty,
         }
 
     return loss
+
+
+def _measure_accuracy(agent_logit: Tensor, demo_logit: Tensor) -> Tensor:
+    """Share of logits with the right sign, mean of both classes."""
+    return 0.5 * ((agent_logit < 0).float().mean() + (demo_logit > 0).float().mean())

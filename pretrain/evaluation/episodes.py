@@ -65,7 +65,11 @@ def world(skills: SkillLibrary, material: TrainingData, n: int, under: Condition
         make_backend(under.engine, material.character, n, under.threads),
         material.character.skeleton,
         material.library,
-        EpisodeConfig(window=skills.window_length, length=control_steps(under.seconds), protection=Protection(PATIENCE, share=1.0) if rising else NO_PROTECTION),
+        EpisodeConfig(
+            window=skills.window_length,
+            length=control_steps(under.seconds),
+            protection=Protection(PATIENCE, share=1.0) if rising else NO_PROTECTION,
+        ),
         rng=rng,
     )
 

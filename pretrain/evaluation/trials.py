@@ -106,7 +106,8 @@ def wander(
         left -= 1
         expired = (left <= 0).nonzero()[:, 0]
         z = z.clone()
-        z[expired], left[expired] = sample_on_sphere(len(expired), schedule.dim, rng), schedule.draw_lifetimes(len(expired), rng)
+        z[expired] = sample_on_sphere(len(expired), schedule.dim, rng)
+        left[expired] = schedule.draw_lifetimes(len(expired), rng)
 
 
 def body_positions(skeleton: Skeleton, state: CharacterState) -> Tensor:
