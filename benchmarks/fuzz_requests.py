@@ -23,7 +23,7 @@ from typing import Any
 import httpx
 
 from benchmarks.random_requests import Generator, Request
-from pretrain.cli import options, program, whole
+from pretrain.cli import parse_int, parse_options, program
 from serving.app import make_gateway
 from serving.settings import Settings
 from serving.wire.problems import CODES
@@ -166,8 +166,8 @@ def _failed(request: Request, answer: httpx.Response, code: str | None) -> bool:
 
 def main(arguments: list[str]) -> int:
     try:
-        asked = options(arguments, {"requests": "2000", "seed": "0"})
-        requests, seed = whole(asked, "requests", 1), whole(asked, "seed", 0)
+        asked = parse_options(arguments, {"requests": "2000", "seed": "0"})
+        requests, seed = parse_int(asked, "requests", 1), parse_int(asked, "seed", 0)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

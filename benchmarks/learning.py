@@ -23,16 +23,16 @@ from pydantic import ValidationError
 mpl.use("Agg")  # a display is rarely at hand
 import matplotlib.pyplot as plt
 
-from pretrain.assembly import build
-from pretrain.cli import options, parted, program, whole
+from pretrain.assembly import build_training
+from pretrain.cli import parse_int, parse_options, program, split_arguments
 from pretrain.config import PretrainConfig
 from pretrain.evaluate import skill_card
 from pretrain.evaluation.episodes import Conditions
-from pretrain.publishing.publish import draft
+from pretrain.publishing.publish import make_candidate
 from pretrain.rl import checkpoint
-from pretrain.rl.run_folder import write_whole
-from pretrain.train import run_folder
-from pretrain.training_data import load_material
+from pretrain.rl.run_folder import write_atomically
+from pretrain.train import find_run_folder
+from pretrain.training_data import load_training_data
 from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.store import Store
@@ -72,13 +72,13 @@ def measured(folder: Path, episodes: int) -> list[Row]:
     kept = folder / f"cards-{episodes}.jsonl"
     rows = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
     rows = [row for row in rows if row.keys() >= set(MEASURES)]  # a version that measured less may have written them
-    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    if folder.resolve().name != run_folder(cfg, material).name:
+    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    if folder.resolve().name != find_run_folder(cfg, material).name:
         raise ValueError(
             f"{folder}: its recipe {cfg.motions!r}, a clip, its config.json or its name is not what it learned under any"
             " more; measure it with those of then"
         )
-    training = build(cfg, material)
+    training = build_training(cfg, material)
     for file in sorted((folder / "milestones").glob("*.pt")):
         then = checkpoint.load(file)
         if then["samples"] in {row["samples"] for row in rows}:
@@ -86,11 +86,11 @@ def measured(folder: Path, episodes: int) -> list[Row]:
         for name, weights in then["nets"].items():
             training.nets.modules()[name].load_state_dict(weights)
         with TemporaryDirectory() as scratch:
-            skills = draft(cfg, material, training, Store(scratch)).skills
+            skills = make_candidate(cfg, material, training, Store(scratch)).skills
             card = skill_card(skills, material, Conditions(episodes, cfg.eval.seed, engine=cfg.engine))
         row = {"samples": then["samples"], "seconds": then["seconds"], **measures(card)}
         rows = sorted([*rows, row], key=lambda row: row["samples"])
-        write_whole(kept, "".join(json.dumps(row) + "\n" for row in rows))
+        write_atomically(kept, "".join(json.dumps(row) + "\n" for row in rows))
         print(f"{folder.name}: " + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
     return rows
 
@@ -136,15 +136,15 @@ def draw(runs: Sequence[Sequence[Row]], file: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    positional, pairs = parted(arguments)
+    positional, pairs = split_arguments(arguments)
     folders = [Path(argument) for argument in positional]
     if not folders or not all((folder / "milestones").is_dir() for folder in folders):
         print("name the folders of one or more runs of pretrain.train, as runs/humanoid-1a2b3c4d", file=sys.stderr)
         return 2
     try:
         defaults = {"out": str(places.cards() / "learning"), "episodes": "256"}
-        asked = options(pairs, defaults)
-        episodes, out = whole(asked, "episodes", 2), Path(asked["out"])
+        asked = parse_options(pairs, defaults)
+        episodes, out = parse_int(asked, "episodes", 2), Path(asked["out"])
         out.mkdir(parents=True, exist_ok=True)
         runs = [measured(folder, episodes) for folder in folders]
         if not in_common(runs):

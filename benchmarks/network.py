@@ -7,7 +7,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
-from pretrain.publishing.int8 import in_int8
+from pretrain.publishing.int8 import quantize_to_int8
 from skills_store.manifest import Character, Graph, Latent, Lineage, Manifest, Parity, Tensor
 from skills_store.store import Store
 
@@ -27,7 +27,7 @@ def publish_int8(store: Store, policy: bytes, name: str) -> None:
     """The same with `policy` in int8."""
     state, z = rows(4096)
     asked = {"state": state, "z": z}
-    rounded = in_int8(policy, asked)
+    rounded = quantize_to_int8(policy, asked)
     wanted, found = (
         np.asarray(ort.InferenceSession(graph, providers=["CPUExecutionProvider"]).run(None, asked)[0])
         for graph in (policy, rounded)

@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pretrain.assembly import build, warm_up
+from pretrain.assembly import build_training, warm_up
 from pretrain.characters.state import CharacterState
 from pretrain.cli import command
 from pretrain.config import PretrainConfig
-from pretrain.rl.background import one_thread
+from pretrain.rl.background import use_one_thread
 from pretrain.sim.backend import Backend
-from pretrain.training_data import load_material
+from pretrain.training_data import load_training_data
 
 TURNS = 20  # in a round: its end waits for what is still learned, which a run never does
 
@@ -75,18 +75,18 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
     same steps of the same worlds. What is still being learned at a round's end is waited for, and counted. The overhead of a
     rollout is what it takes longer than the engine alone, also for what is learned in the background meanwhile. What a sample
     costs in the time of all cores, and of that the engine, depends less on what else the machine does."""
-    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    training = build(cfg, material)
+    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, material)
     warm_up(cfg.model_copy(update={"warm": cfg.warm.model_copy(update={"clone_steps": 50})}), material, training)
     witness: Any = Witness(training.env.env.backend)
     training.env.env.backend = witness
     samples = TURNS * cfg.num_envs * cfg.ppo.horizon
     seen = []
-    with one_thread():
+    with use_one_thread():
         for _ in range(rounds + 1):
             witness.forget()
             started = clocks()
-            collected = sum(training.turn()["time/collect"] for _ in range(TURNS))
+            collected = sum(training.iterate()["time/collect"] for _ in range(TURNS))
             training.background.finish()
             whole = clocks() - started
             seen.append((*witness.again(), collected, *whole))

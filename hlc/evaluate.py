@@ -21,7 +21,7 @@ import torch
 from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide, Episodes, RandomSkills, distance_curve, episodes, final_distances, returns, survival
-from pretrain.cli import flag, options, program, whole
+from pretrain.cli import parse_flag, parse_int, parse_options, program
 from pretrain.evaluation.measures import interval
 from pretrain.motion.clip import CONTROL_RATE
 from skills_store.errors import StoreError, WrongKind
@@ -129,8 +129,8 @@ def trained_config(manifest: Manifest) -> HlcConfig:
 def main(arguments: list[str]) -> int:
     defaults = {"controller": "reach@latest", "store": "", "episodes": "512", "seed": "4321", "json": "false"}
     try:
-        asked = options(arguments, defaults)
-        as_json = flag(asked, "json")
+        asked = parse_options(arguments, defaults)
+        as_json = parse_flag(asked, "json")
         store = open_store(asked["store"])
         version = store.resolve(asked["controller"])
         if version.manifest.kind != "controller":
@@ -138,7 +138,7 @@ def main(arguments: list[str]) -> int:
         parent = open_parent(store, store.parent(version.manifest).pinned)
         controller = Controller.open(store, version, library=parent.skills)
         trained = trained_config(version.manifest)
-        changed = {"episodes": whole(asked, "episodes", 1), "seed": whole(asked, "seed", 0)}
+        changed = {"episodes": parse_int(asked, "episodes", 1), "seed": parse_int(asked, "seed", 0)}
         cfg = trained.model_copy(update={"eval": trained.eval.model_copy(update=changed)})
         card = task_card(controller.decide, parent, cfg)
     except (StoreError, ValueError, RuntimeError, OSError) as error:

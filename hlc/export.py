@@ -14,9 +14,9 @@ from hlc.nets import observation
 from hlc.parent import Parent
 from hlc.skill_env import on_sphere
 from hlc.tasks.task import Task, goal_width
-from pretrain.characters.state import unflat
+from pretrain.characters.state import unflatten
 from pretrain.publishing.lineage import make_lineage
-from pretrain.publishing.onnx_graph import described, export, prove
+from pretrain.publishing.onnx_graph import check_parity, describe_graph, export
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.run_folder import PLACES
 from skills_store import manifest as m
@@ -32,7 +32,7 @@ class ControllerGraph(nn.Module):
         self.policy, self.task = policy, task
 
     def forward(self, state: Tensor, goal: Tensor) -> Tensor:
-        return on_sphere(self.policy(observation(self.task, unflat(state), goal)))
+        return on_sphere(self.policy(observation(self.task, unflatten(state), goal)))
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Exported:
 def export_policy(policy: GaussianPolicy, task: Task, parent: Parent, recorded: Tensor, seed: int) -> Exported:
     """The graph, proven on `recorded` states (n, S) with goals drawn for them, and on extreme ones."""
     rng = torch.Generator().manual_seed(seed)
-    goals = task.draw(unflat(recorded), rng)
+    goals = task.draw(unflatten(recorded), rng)
     wild_states, wild_goals = _extremes(recorded, goals, rng)
     rows = {"state": torch.cat([recorded, wild_states]), "goal": torch.cat([goals, wild_goals])}
     module = ControllerGraph(policy, task)
     data = export(module, {key: x[:3] for key, x in rows.items()}, "z")
-    parity = prove("controller", data, module, rows, "z")
+    parity = check_parity("controller", data, module, rows, "z")
     slices = tuple(
         m.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame) for p in task.goal_layout()
     )
@@ -58,7 +58,7 @@ def export_policy(policy: GaussianPolicy, task: Task, parent: Parent, recorded: 
         m.Tensor(name="goal", shape=("B", goal_width(task)), slices=slices),
     )
     output = parent.version.manifest.graphs["encoder"].outputs[0]  # its z is the library's own
-    return Exported(described(FILE, inputs, output, parity), data)
+    return Exported(describe_graph(FILE, inputs, output, parity), data)
 
 
 def _extremes(states: Tensor, goals: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:

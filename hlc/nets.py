@@ -9,9 +9,9 @@ from torch import Generator, Tensor, nn
 
 from hlc.config import PPOConfig
 from hlc.tasks.task import Task
-from pretrain.characters.state import CharacterState, unflat
+from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.library import MotionLibrary
-from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
+from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, make_unit_normalizer, mlp
 from pretrain.rl.rollout import Batch
 from pretrain.sim.features import proprioception
 
@@ -34,12 +34,12 @@ class ControllerNets:
 
 def make_nets(cfg: PPOConfig, task: Task, clips: MotionLibrary, latent_dim: int, rng: Generator) -> ControllerNets:
     """Fresh networks. The body's normaliser is fixed by the clips; a goal is in metres already and needs none."""
-    states = unflat(clips.frames)
+    states = unflatten(clips.frames)
     # The task's own draw says how wide its features are.
     seen = observation(task, states, task.draw(states, torch.Generator().manual_seed(0)))
     # 0.1: what hardly varies in the clips (a wrist at rest) must not turn into a huge input when it does in simulation
     obs = Normalizer(seen["obs"].mean(0), seen["obs"].std(0).clamp_min(0.1))
-    goal = standard(seen["goal"].shape[-1])
+    goal = make_unit_normalizer(seen["goal"].shape[-1])
     width = sum(x.shape[-1] for x in seen.values())
 
     def inputs() -> Inputs:

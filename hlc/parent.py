@@ -13,7 +13,7 @@ from pretrain.motion.library import MotionLibrary
 from pretrain.publishing.manifest_character import from_manifest
 from pretrain.publishing.start_states import read_starts, upright_excerpts
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import CharacterEnv
+from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from skills_store.version import Version
@@ -45,10 +45,12 @@ class Parent:
             make_backend(engine, self.character, num_envs, threads),
             self.character.skeleton,
             self.clips,
-            window=self.skills.window_length,
-            episode_length=episode_length,
+            EpisodeConfig(
+                window=self.skills.window_length,
+                length=episode_length,
+                clip_weights=lambda: self.clips.weights * self.upright,
+            ),
             rng=rng,
-            clip_weights=lambda: self.clips.weights * self.upright,
         )
 
 

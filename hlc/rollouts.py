@@ -42,8 +42,8 @@ def episodes(
     z, rows = np.zeros((n, skills.latent_dim), np.float32), []
     for step in range(env.episode_length):
         if step % llc_steps == 0:
-            z = decide(env.state().flat().numpy(), goals.goal.numpy())
-        outcome = env.step(torch.from_numpy(skills.act(env.state().flat().numpy(), z)))
+            z = decide(env.state().flatten().numpy(), goals.goal.numpy())
+        outcome = env.step(torch.from_numpy(skills.act(env.state().flatten().numpy(), z)))
         standing = standing & ~(outcome.fell | outcome.broken)
         since = since + 1
         state = env.state()

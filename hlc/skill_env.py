@@ -54,7 +54,7 @@ class SkillEnv:
         task = torch.zeros(self.num_envs)
         before = self._distance()
         for _ in range(self.llc_steps):
-            targets = self.skills.act(self.env.state().flat().numpy(), z)
+            targets = self.skills.act(self.env.state().flatten().numpy(), z)
             outcome = self.env.step(torch.from_numpy(targets))
             failed = going & (outcome.fell | outcome.broken)
             going = going & ~failed  # a step that ends in a fall earns nothing

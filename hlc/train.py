@@ -25,8 +25,8 @@ from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.loop import LoopConfig, Objective
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
-from pretrain.rl.run_folder import NOT_LEARNING, claimed, fingerprint
-from pretrain.rl.training import Training, go_on
+from pretrain.rl.run_folder import NOT_LEARNING, hash_config, lock_run_folder
+from pretrain.rl.training import Monitor, Training, train_until
 from skills_store import publish_receipt
 from skills_store.open import open_store
 from skills_store.runtime.onnx_session import load_net
@@ -99,13 +99,13 @@ def _alive(rollout: Rollout) -> Tensor:
 
 def train(cfg: HlcConfig, training: ControllerTraining, folder: Path) -> bool:
     """The loop, up to `cfg.samples` decisions. Returns whether it got there."""
-    shown = {"decisions": "episode/length", "task": "reward/env", "style": "reward/style"}
-    interval = cfg.checkpoint_interval
+    progress = {"decisions": "episode/length", "task": "reward/env", "style": "reward/style"}
 
-    def after(scalars: Scalars) -> Scalars:
+    def count_broken(scalars: Scalars) -> Scalars:
         return {"broken": training.env.env.broken}
 
-    return go_on(training, cfg.samples, folder, label=cfg.task, shown=shown, checkpoint_interval=interval, after=after)
+    monitor = Monitor(cfg.task, progress, cfg.checkpoint_interval, count_broken)
+    return train_until(training, cfg.samples, folder, monitor)
 
 
 def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, folder: Path, store: Store) -> Version:
@@ -135,8 +135,8 @@ def run(cfg: HlcConfig) -> int:
     parent = open_parent(store, cfg.skill)
     # `latest` may move while this trains, and a resumed run must stand on the bytes that it began with
     cfg = cfg.model_copy(update={"skill": parent.version.pinned})
-    folder = Path(cfg.runs) / f"{cfg.task}-{fingerprint(cfg, NOT_LEARNING)}"
-    with claimed(folder, cfg):
+    folder = Path(cfg.runs) / f"{cfg.task}-{hash_config(cfg, NOT_LEARNING)}"
+    with lock_run_folder(folder, cfg):
         return follow_through(cfg, parent, folder, store, began)
 
 

@@ -1,4 +1,5 @@
-"""The command line of pretraining and control: Hydra's `key=value` grammar into one frozen pydantic model."""
+"""The command line of pretraining and control: Hydra's `key=value` grammar into one frozen pydantic
+model."""
 
 from __future__ import annotations
 
@@ -29,34 +30,38 @@ Config = TypeVar("Config", bound=BaseModel)
 
 TEXT = (str, Path)  # types of keys whose value is text
 
-NEAR = 4  # keys shown for one that does not exist
+MOST_NEAR = 4  # keys shown for an unknown one
 
-VALUES = "a number, true, false, null, a word, or a list as [256,256]"  # of keys that are not text
+# values of keys that are not text
+VALUES = "a number, true, false, null, a word, or a list as [256,256]"
 
-LINE = 200  # letters of Hydra's reason
+MAX_REASON = 200  # letters of Hydra's message
 HELP = ("-h", "--help")
 MULTIRUN = ("-m", "--multirun")
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be; the message says what exists."""
+    """An invalid configuration; the message lists what exists."""
 
 
 def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Config:
-    """Hydra groups of `module` plus `overrides` ("task=reach ppo.lr=3e-4"), once, into a frozen model.
+    """Hydra groups of `module` plus `overrides` ("task=reach ppo.lr=3e-4"), once, into a frozen
+    model.
 
-    A key whose type is text takes all that follows its first "=", as it stands: a path may have any letter. Other values
-    are in Hydra's grammar. ConfigError says what is wrong, in one line.
+    A key whose type is text takes everything after its first "=" as it stands: a path may have any
+    letter. Other values are in Hydra's grammar. Raises ConfigError, with a message of one line.
     """
-    keys, groups = _keys(kind), _groups(module)
-    if strange := [override for override in overrides if "=" not in override]:
-        raise ConfigError(f"{' '.join(strange)} is not key=value")
+    keys = _keys(kind)
+    groups = _groups(module)
+    if invalid := [override for override in overrides if "=" not in override]:
+        raise ConfigError(f"{' '.join(invalid)} is not key=value")
     _check_known(kind, [*keys, *(groups - keys.keys())], overrides)
     textual = {key for key, type_ in keys.items() if type_ in TEXT} - groups
     texts, others = _split(overrides, textual)
-    # Hydra refuses to override what it has not seen: the model's own defaults come first, under the model's name. Text
-    # stays with the model, because Hydra would read a ${...} in it.
-    ConfigStore.instance().store(name=kind.__name__, node=kind().model_dump(mode="json", exclude=textual))
+    # Hydra overrides only keys it knows: the model's own defaults come first, under the model's
+    # name. Text keys are left out, because Hydra would interpret a ${...} in them.
+    defaults = kind().model_dump(mode="json", exclude=textual)
+    ConfigStore.instance().store(name=kind.__name__, node=defaults)
     try:
         with initialize_config_module(config_module=module, version_base="1.3"):
             composed = compose(config_name="config", overrides=others)
@@ -77,11 +82,14 @@ def describe_error(error: ErrorDetails) -> str:
     return f"{key}: {error['msg'].removeprefix('Value error, ')}, got {error['input']!r}"
 
 
-def command(run: Callable[[Config], int], kind: type[Config], module: str, arguments: Sequence[str]) -> int:
-    """The exit status of `run` with the configuration of `arguments`; an error is one line on stderr.
+def command(
+    run: Callable[[Config], int], kind: type[Config], module: str, arguments: Sequence[str]
+) -> int:
+    """The exit status of `run` with the configuration of `arguments`; an error is one line on
+    stderr.
 
-    With `-m` or `--multirun`, as in Hydra, keys with several values (`seed=1,2,3`) give one run after the other. The
-    first status that is not 0 ends the sweep.
+    With `-m` or `--multirun`, as in Hydra, keys with several values (`seed=1,2,3`) give one run
+    after the other. The first status that is not 0 ends the sweep.
     """
     try:
         sweep = [argument for argument in arguments if argument not in MULTIRUN]
@@ -94,15 +102,16 @@ def command(run: Callable[[Config], int], kind: type[Config], module: str, argum
         message = error.args[0] if isinstance(error, KeyError) else error
         print(f"{type(error).__name__}: {message}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:  # while it learns, it saves and leaves; before and after that, nothing is lost
-        print("stopped; the same command goes on from the last checkpoint, if there is one", file=sys.stderr)
+    except KeyboardInterrupt:  # training itself saves and stops; at other times nothing is lost
+        text = "stopped; the same command goes on from the last checkpoint, if there is one"
+        print(text, file=sys.stderr)
         return 130
 
 
 def program(main: Callable[[list[str]], int], help_text: Callable[[], str]) -> int:
     """The exit status of `main` with the arguments of this process, or `help_text` for --help.
 
-    Letters that the terminal lacks, as of a folder, are escaped.
+    Letters that the terminal cannot show, as in the name of a folder, are escaped.
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -116,7 +125,8 @@ def program(main: Callable[[list[str]], int], help_text: Callable[[], str]) -> i
 def expand_sweep(overrides: Sequence[str]) -> list[list[str]]:
     """One list of overrides for each combination of the swept values, in Hydra's grammar.
 
-    What that grammar cannot read stays as it is: it is text, or `load_config` says what is wrong with it.
+    An override that this grammar cannot read is kept as it is: it is text, or an error that
+    `load_config` describes.
     """
     choices = [_expand(override) for override in overrides]
     return [list(chosen) for chosen in itertools.product(*choices)]
@@ -133,16 +143,18 @@ def _expand(override: str) -> list[str]:
 
 
 def describe_config(kind: type[BaseModel], module: str, usage: str | None) -> str:
-    """The help of a program: how it is called, the choices of each group, and every key with default and meaning."""
-    groups = [f"  {group}=NAME  one of: {', '.join(_choices(module, group))}" for group in sorted(_groups(module))]
+    """The help of a program: how it is called, the choices of each group, and every key with
+    default and meaning."""
+    groups = [_describe_group(module, group) for group in sorted(_groups(module))]
     keys = [_describe_key(key, *found) for key, found in _fields(kind).items()]
     sweep = "With -m, several values of a key (seed=1,2,3) are run one after the other."
     return "\n".join([(usage or "").strip(), "", sweep, "", "groups:", *groups, "", "keys:", *keys])
 
 
-def _choices(module: str, group: str) -> list[str]:
-    files = resources.files(module).joinpath(group).iterdir()
-    return sorted(entry.name.removesuffix(".yaml") for entry in files if entry.name.endswith(".yaml"))
+def _describe_group(module: str, group: str) -> str:
+    files = [entry.name for entry in resources.files(module).joinpath(group).iterdir()]
+    choices = sorted(name.removesuffix(".yaml") for name in files if name.endswith(".yaml"))
+    return f"  {group}=NAME  one of: {', '.join(choices)}"
 
 
 def _fields(kind: type[BaseModel], prefix: str = "") -> dict[str, tuple[object, str]]:
@@ -163,70 +175,86 @@ def _describe_key(key: str, default: object, description: str) -> str:
     return f"  {f'{key}={shown}':<44} {description}"
 
 
-def options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str]:
+def parse_options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str]:
     """`key=value` arguments over `defaults`, for commands too small for a configuration."""
-    given = {key: value for key, _, value in (argument.partition("=") for argument in arguments)}
-    for key in given:
+    options = dict(defaults)
+    for argument in arguments:
+        key, _, value = argument.partition("=")
         if key not in defaults:
-            raise ConfigError(f"unknown key {key}; there are: {', '.join(near(key, defaults) or defaults)}")
-    return defaults | given
+            existing = ", ".join(find_near(key, defaults) or defaults)
+            raise ConfigError(f"unknown key {key}; there are: {existing}")
+        options[key] = value
+    return options
 
 
-def parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Those of `arguments` that are no key=value, and those that are. A path may have a "=" behind its first "/"."""
+def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The `arguments` that are not key=value, and those that are. A path may have a "=" after its
+    first "/"."""
     pairs = [argument for argument in arguments if re.match(r"\w+=", argument)]
     return [argument for argument in arguments if argument not in pairs], pairs
 
 
-def whole(asked: dict[str, str], key: str, least: int) -> int:
-    """`asked[key]` as a whole number, `least` or more, and below 2^63."""
-    given = asked[key]
-    # int() refuses more than 4300 digits in words that name no key
-    if not given.isdecimal() or len(given) > len(str(2**63)) or not least <= int(given) < 2**63:
-        raise ConfigError(f"{key}={shortened(given)[1:-1]} is not a whole number of at least {least} and below 2^63")
-    return int(given)
+def parse_int(options: dict[str, str], key: str, least: int) -> int:
+    """`options[key]` as a whole number, `least` or more, and below 2^63."""
+    text = options[key]
+    # the length is checked first: the error of int() for more than 4300 digits names no key
+    if not text.isdecimal() or len(text) > len(str(2**63)) or not least <= int(text) < 2**63:
+        found = f"{key}={shortened(text)[1:-1]}"
+        raise ConfigError(f"{found} is not a whole number of at least {least} and below 2^63")
+    return int(text)
 
 
-def flag(asked: dict[str, str], key: str) -> bool:
-    """`asked[key]` as true or false."""
-    if asked[key] not in ("true", "false"):
-        raise ConfigError(f"{key}={asked[key]} is neither true nor false")
-    return asked[key] == "true"
+def parse_flag(options: dict[str, str], key: str) -> bool:
+    """`options[key]` as true or false."""
+    if options[key] not in ("true", "false"):
+        raise ConfigError(f"{key}={options[key]} is neither true nor false")
+    return options[key] == "true"
 
 
-def near(key: str, known: Iterable[str]) -> list[str]:
-    """Those of `known` that `key` may stand for: alike as a whole, or in what follows the last dot."""
+def find_near(key: str, known: Iterable[str]) -> list[str]:
+    """Those of `known` that are like `key`, as a whole or after the last dot."""
     names = list(known)
     last = {name: name.rpartition(".")[2] for name in names}
-    alike = get_close_matches(key.rpartition(".")[2], last.values(), NEAR, cutoff=0.75)
-    return list(dict.fromkeys([*get_close_matches(key, names, NEAR), *(n for n in names if last[n] in alike)]))[:NEAR]
+    close = get_close_matches(key.rpartition(".")[2], last.values(), MOST_NEAR, cutoff=0.75)
+    found = get_close_matches(key, names, MOST_NEAR) + [n for n in names if last[n] in close]
+    return list(dict.fromkeys(found))[:MOST_NEAR]
 
 
 def _check_known(kind: type[BaseModel], known: Sequence[str], overrides: Sequence[str]) -> None:
-    """ConfigError for a key that is none of `known`, with those near it or beside it."""
-    above = {key[:i] for key in known for i, letter in enumerate(key) if letter == "."}
+    """ConfigError for a key that is none of `known`, with those near it or in its group."""
+    above = {parent for key in known for parent in _parents(key)}
     for override in overrides:
         key = override.partition("=")[0].lstrip("+")
         if key in known or key in above or not re.fullmatch(r"[\w.]+", key):
-            continue  # what is no plain key is Hydra's to read
+            continue  # not a plain key: left to Hydra
         where = f"{kind.__module__.replace('.', '/')}.py"
-        raise ConfigError(f"unknown key {key}; {_alternatives(key, known, above)}; every key is in {where}")
+        raise ConfigError(
+            f"unknown key {key}; {_alternatives(key, known, above)}; every key is in {where}"
+        )
+
+
+def _parents(key: str) -> list[str]:
+    """The groups that `key` is in, outermost first."""
+    parts = key.split(".")
+    return [".".join(parts[:i]) for i in range(1, len(parts))]
 
 
 def _alternatives(key: str, known: Sequence[str], above: Collection[str]) -> str:
-    """What exists near `key`, otherwise in its group, otherwise at the top; `above` are the groups."""
-    if alike := near(key, known):
-        return f"near it: {', '.join(alike)}"
+    """The keys near `key`, otherwise those of its group, otherwise all at the top; `above` are the
+    groups."""
+    if similar := find_near(key, known):
+        return f"near it: {', '.join(similar)}"
     group = key.rpartition(".")[0]
-    if beside := [name for name in known if name.startswith(f"{group}.")]:
-        return f"there are: {', '.join(beside)}"
-    top = [name for name in known if "." not in name]
-    return f"there are: {', '.join([*top, *(f'{name}.*' for name in sorted(above))])}"
+    if siblings := [name for name in known if name.startswith(f"{group}.")]:
+        return f"there are: {', '.join(siblings)}"
+    top = [name for name in known if "." not in name] + [f"{name}.*" for name in sorted(above)]
+    return f"there are: {', '.join(top)}"
 
 
 def _split(overrides: Sequence[str], textual: Collection[str]) -> tuple[dict[str, str], list[str]]:
     """The texts by their keys, and the overrides of all other keys."""
-    texts, others = {}, []
+    texts: dict[str, str] = {}
+    others: list[str] = []
     for override in overrides:
         key, _, value = override.partition("=")
         if (name := key.removeprefix("++")) in textual:
@@ -239,7 +267,7 @@ def _split(overrides: Sequence[str], textual: Collection[str]) -> tuple[dict[str
 
 
 def _is_utf8(text: str) -> bool:
-    """Whether it can be written; an argument of other bytes than UTF-8 holds surrogates."""
+    """Whether `text` can be encoded; an argument of other bytes than UTF-8 has surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -255,20 +283,28 @@ def _place(values: Any, key: str, text: str) -> None:
 
 
 def _reason(error: HydraException | OmegaConfBaseException) -> str:
-    """Hydra's reason in one line, with the options that exist where a group has not the one asked for."""
+    """Hydra's message in one line, with the options that exist where a group lacks the given
+    one."""
     lines = [line.strip() for line in str(error).splitlines()]
     if isinstance(error, OverrideParseException):
         return f"{error.override} cannot be read; expected after the =: {VALUES}"
     if lines[0].startswith("Ambiguous value"):
         return f"{lines[0]}; expected after the =: {VALUES}"
-    at = next((i for i, line in enumerate(lines) if line.startswith("Available options")), len(lines))
-    until = next((i for i, line in enumerate(lines) if line.startswith("Config search path")), len(lines))
-    return " ".join([f"{lines[0][:LINE].rstrip('.')}.", *lines[at:until]])
+    first = _find_line(lines, "Available options")
+    stop = _find_line(lines, "Config search path")
+    return " ".join([f"{lines[0][:MAX_REASON].rstrip('.')}.", *lines[first:stop]])
+
+
+def _find_line(lines: list[str], start: str) -> int:
+    """The index of the first line that begins with `start`; the number of lines if there is
+    none."""
+    return next((i for i, line in enumerate(lines) if line.startswith(start)), len(lines))
 
 
 def _groups(module: str) -> set[str]:
-    """The keys of `module` that choose a file of a folder there, as preset=toy does."""
-    return {entry.name for entry in resources.files(module).iterdir() if entry.is_dir() and entry.name != "__pycache__"}
+    """The keys of `module` that choose a file of a folder there, such as preset=toy."""
+    folders = [entry.name for entry in resources.files(module).iterdir() if entry.is_dir()]
+    return set(folders) - {"__pycache__"}
 
 
 def _keys(kind: type[BaseModel], prefix: str = "") -> dict[str, Any]:

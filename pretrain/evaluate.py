@@ -26,9 +26,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pretrain.ase.style import Demos
-from pretrain.characters.state import CharacterState, unflat
-from pretrain.cli import flag, options, program, whole
+from pretrain.ase.style import ReferenceWindows
+from pretrain.characters.state import CharacterState, unflatten
+from pretrain.cli import parse_flag, parse_int, parse_options, program
 from pretrain.evaluation.card import COVERED, Card, write_card
 from pretrain.evaluation.coverage import Coverage, coverage_targets
 from pretrain.evaluation.episodes import (
@@ -49,7 +49,7 @@ from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary
 from pretrain.motion.recipe import Dataset
 from pretrain.sim.env import CharacterEnv
-from pretrain.training_data import Material, material_of, other_material
+from pretrain.training_data import TrainingData, load_other_data, load_published_data
 from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.open import open_store
@@ -62,7 +62,7 @@ DIFFER = 1.2  # diversity below which skills are named as alike: who ignores z h
 ENOUGH = 1000  # episodes
 
 
-def fidelity(windows: Tensor, demos: Demos, scale: Tensor) -> float | None:
+def fidelity(windows: Tensor, demos: ReferenceWindows, scale: Tensor) -> float | None:
     """Frechet distance of `windows` to the clips', over that of the clips' first halves to their second; None of nothing."""
     if len(windows) < 2:
         return None
@@ -72,7 +72,7 @@ def fidelity(windows: Tensor, demos: Demos, scale: Tensor) -> float | None:
     return frechet(windows / scale, clips) / frechet(clips[early], clips[~early])
 
 
-def skill_card(skills: SkillLibrary, material: Material, under: Conditions) -> Card:
+def skill_card(skills: SkillLibrary, material: TrainingData, under: Conditions) -> Card:
     """The measures of `skills` as plain JSON. Plain numbers at the top; n and 95 % intervals of the means under `detail`."""
     window, library = skills.window_length, material.library
     rng = torch.Generator().manual_seed(under.seed)
@@ -145,7 +145,7 @@ def caveats(card: Card, dataset: Dataset) -> list[str]:
 
 def clip_jerk(library: MotionLibrary, clips: list[int]) -> float:
     """Mean absolute jerk of the joints over the frames of `clips`, rad/s^3."""
-    joints = [unflat(library.frames[library.starts[c] :][: library.lengths[c]]).joint_pos for c in clips]
+    joints = [unflatten(library.frames[library.starts[c] :][: library.lengths[c]]).joint_pos for c in clips]
     return float(np.average([float(jerk(x, CONTROL_RATE)) for x in joints], weights=[len(x) for x in joints]))
 
 
@@ -155,13 +155,13 @@ def clip_embeddings(skills: SkillLibrary, clips: tuple[MotionClip, ...]) -> dict
 
 
 def _flat(states: CharacterState) -> np.ndarray:
-    return states.flat().astype(np.float32)
+    return states.flatten().astype(np.float32)
 
 
 def evaluate(skills: SkillLibrary, under: Conditions, motions: str = "") -> Card:
     """The card of a published library, with what its own says of the run; by the clips of recipe `motions`, if one is named."""
     manifest, window = skills.version.manifest, skills.window_length
-    material = other_material(manifest, motions, window) if motions else material_of(manifest, window)
+    material = load_other_data(manifest, motions, window) if motions else load_published_data(manifest, window)
     card = {**skill_card(skills, material, under), **of_the_run(manifest.card)}
     by = [f"measured by the clips of {motions!r}, whatever it learned from"] if motions else []
     return {**card, "caveats": [*by, *card["caveats"]]}
@@ -195,12 +195,12 @@ def main(arguments: list[str]) -> int:
     defaults = {"skill": "humanoid@latest", "store": "", **conditions, "json": "false"}
     try:
         cards = str(places.cards())  # where a folder for each library is, if none is asked for
-        asked = options([a for a in arguments if "=" in a], {**defaults, "out": cards})
+        asked = parse_options([a for a in arguments if "=" in a], {**defaults, "out": cards})
         refs = [a for a in arguments if "=" not in a] or [asked["skill"]]
-        under = Conditions(episodes=whole(asked, "episodes", 2), seed=whole(asked, "seed", 0))
+        under = Conditions(episodes=parse_int(asked, "episodes", 2), seed=parse_int(asked, "seed", 0))
         # a quick look, or one by other clips, does not replace the card
         unusual = [Path(asked[name]).stem for name, usual in conditions.items() if asked[name] != usual]
-        as_json, out, threads = flag(asked, "json"), Path(asked["out"]), torch.get_num_threads()
+        as_json, out, threads = parse_flag(asked, "json"), Path(asked["out"]), torch.get_num_threads()
         store = open_store(asked["store"])
         libraries = [SkillLibrary.open(store, ref, intra_op_num_threads=threads) for ref in dict.fromkeys(refs)]
         out.mkdir(parents=True, exist_ok=True)  # here, not after minutes of trials

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from pretrain.cli import flag, options, program, whole
+from pretrain.cli import parse_flag, parse_int, parse_options, program
 from pretrain.evaluate import of_the_run, skill_card
 from pretrain.evaluation.card import Card
 from pretrain.evaluation.coverage import Coverage, coverage_targets
@@ -27,9 +27,9 @@ from pretrain.evaluation.episodes import COMMON, Conditions, nearest_clip, rando
 from pretrain.evaluation.table import table
 from pretrain.evaluation.trials import Act, wander
 from pretrain.publishing.graph_metadata import with_metadata
-from pretrain.publishing.int8 import in_int8
+from pretrain.publishing.int8 import quantize_to_int8
 from pretrain.publishing.lineage import describe_clips, make_lineage
-from pretrain.training_data import Material, material_of
+from pretrain.training_data import TrainingData, load_published_data
 from skills_store.errors import StoreError
 from skills_store.manifest import Manifest, Parity
 from skills_store.open import open_store
@@ -65,21 +65,21 @@ class Quantised:
         return {name: 1 - self.after[name] / found for name, found in self.before.items() if found > 0}
 
 
-def quantised(store: Store, version: Version, material: Material, under: Conditions) -> Quantised:
+def quantised(store: Store, version: Version, material: TrainingData, under: Conditions) -> Quantised:
     """Its policy in int8, and both measured in the same episodes."""
     if "quantised" in version.manifest.lineage.config:
         raise Refused(f"{version.ref} is quantised already; give the float version that it was made of")
     graph, threads = version.manifest.graphs["policy"], torch.get_num_threads()
     skills = SkillLibrary.open(store, version, intra_op_num_threads=threads)
     rows = visited(skills, material, under)
-    policy = in_int8(store.read(version, graph.file), rows)
+    policy = quantize_to_int8(store.read(version, graph.file), rows)
     rounded = replace(skills, policy=load_net("the int8 policy", policy, graph, threads, "cpu"))
     found = parity(skills.act, rounded.act, rows)
     before, after = (measured(each, material, under) for each in (skills, rounded))
     return Quantised(rounded, policy, found, len(rows["state"]), before, after)
 
 
-def visited(skills: SkillLibrary, material: Material, under: Conditions) -> dict[str, Array]:
+def visited(skills: SkillLibrary, material: TrainingData, under: Conditions) -> dict[str, Array]:
     """What the policy is asked while it stands: state (N, S) and z (N, D), in other episodes than it is measured in."""
     rng = torch.Generator().manual_seed(under.seed + 1)
     env = world(skills, material, WORLDS, under, rng)
@@ -100,7 +100,7 @@ def parity(before: Act, after: Act, rows: dict[str, Array]) -> Parity:
     return Parity(max_abs_error=worst, rows=len(state), batch_sizes=BATCH_SIZES)
 
 
-def measured(skills: SkillLibrary, material: Material, under: Conditions) -> Measures:
+def measured(skills: SkillLibrary, material: TrainingData, under: Conditions) -> Measures:
     """The measures that may not be lost, as on the card of the same conditions."""
     rng = torch.Generator().manual_seed(under.seed)
     env = world(skills, material, under.episodes, under, rng)
@@ -120,7 +120,7 @@ def accept(ref: str, made: Quantised) -> None:
         )
 
 
-def described(version: Version, material: Material, made: Quantised, card: Card, seed: int) -> Manifest:
+def described(version: Version, material: TrainingData, made: Quantised, card: Card, seed: int) -> Manifest:
     """The manifest of `version`, but of the int8 policy, with what it was made of and what that cost."""
     old = version.manifest
     policy = old.graphs["policy"].model_copy(update={"parity": made.parity})
@@ -148,7 +148,7 @@ def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
         raise Refused(f"{version.ref} is a {version.manifest.kind}, not a skill library")
     window = version.manifest.graphs["encoder"].input("window").shape[1]
     assert isinstance(window, int)
-    material = material_of(version.manifest, window)
+    material = load_published_data(version.manifest, window)
     made = quantised(store, version, material, under)
     for name, share in made.lost.items():
         print(f"{name}: {made.before[name]:.4f} in float, {made.after[name]:.4f} in int8, lost {share:.2%}", flush=True)
@@ -164,12 +164,12 @@ def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
 def main(arguments: list[str]) -> int:
     defaults = {"store": "", "episodes": str(COMMON.episodes), "seed": str(COMMON.seed), "force": "false"}
     try:
-        asked = options([a for a in arguments if "=" in a], defaults)
+        asked = parse_options([a for a in arguments if "=" in a], defaults)
         refs = [a for a in arguments if "=" not in a]
         if len(refs) != 1:
             raise Refused(f"give one library, as humanoid@1; got {', '.join(refs) or 'none'}")
-        under = Conditions(episodes=whole(asked, "episodes", 2), seed=whole(asked, "seed", 0))
-        published = run(open_store(asked["store"]), refs[0], under, flag(asked, "force"))
+        under = Conditions(episodes=parse_int(asked, "episodes", 2), seed=parse_int(asked, "seed", 0))
+        published = run(open_store(asked["store"]), refs[0], under, parse_flag(asked, "force"))
     except (StoreError, ValueError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

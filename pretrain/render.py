@@ -29,10 +29,10 @@ from PIL import Image, ImageDraw
 from pretrain.characters.character import Character, mujoco
 from pretrain.characters.kinematics import forward
 from pretrain.characters.state import CharacterState
-from pretrain.cli import options, program
+from pretrain.cli import parse_options, program
 from pretrain.sim.backend import make_backend
 from pretrain.sim.mujoco_cpu import compile_model
-from pretrain.training_data import Material, control_steps, material_of
+from pretrain.training_data import TrainingData, control_steps, load_published_data
 from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.open import open_store
@@ -46,7 +46,7 @@ APART = 0.6  # m along x between two figures, on average and at least: who stays
 SHOWN = 4  # clips, where none are named
 
 
-def rollout(skills: SkillLibrary, material: Material, clip: str) -> list[CharacterState]:
+def rollout(skills: SkillLibrary, material: TrainingData, clip: str) -> list[CharacterState]:
     """`SECONDS` of one character that holds the embedding of `clip`, from the clip's first frame; states (1, ...)."""
     library = material.library
     if clip not in library.names:
@@ -58,7 +58,7 @@ def rollout(skills: SkillLibrary, material: Material, clip: str) -> list[Charact
     states = []
     for _ in range(control_steps(SECONDS)):
         states.append(backend.state())
-        backend.advance(torch.from_numpy(skills.act(states[-1].flat().numpy(), z)))
+        backend.advance(torch.from_numpy(skills.act(states[-1].flatten().numpy(), z)))
     return states
 
 
@@ -116,11 +116,11 @@ def main(arguments: list[str]) -> int:
     try:
         picture = places.cards() / "skills.png"
         defaults = {"skill": "humanoid@latest", "store": "", "clips": "", "out": str(picture)}
-        asked = options(arguments, defaults)
+        asked = parse_options(arguments, defaults)
         if not asked["out"].endswith(".png"):
             raise ValueError(f"out={asked['out']}: name a .png")
         skills = SkillLibrary.open(open_store(asked["store"]), asked["skill"])
-        material = material_of(skills.version.manifest, skills.window_length)
+        material = load_published_data(skills.version.manifest, skills.window_length)
         clips = [clip.name for clip in material.dataset.originals][:SHOWN]
         if asked["clips"]:
             clips = asked["clips"].split(",")

@@ -1,4 +1,5 @@
-"""Stage 1, clips to published skills: warm start, the loop, refining, export, evaluation of what is exported, publication.
+"""Stage 1, clips to published skills: warm start, training, refinement, export, evaluation of the
+exported graphs, publication.
 
 make pretrain            or   python -m pretrain.train preset=locomotion seed=1 ppo.target_kl=0.02
 """
@@ -12,57 +13,64 @@ from pathlib import Path
 
 import torch
 
-from pretrain.assembly import SkillTraining, adapt, build, warm_up
+from pretrain.assembly import SkillTraining, adapt, build_training, warm_up
 from pretrain.assist.aids import AssistedEnv
 from pretrain.assist.refinement import PhaseCorrectedPolicy, Refinement
 from pretrain.cli import command, describe_config, program
 from pretrain.config import PretrainConfig
 from pretrain.publishing.publish import publish
 from pretrain.rl import checkpoint
-from pretrain.rl.background import one_thread
+from pretrain.rl.background import use_one_thread
 from pretrain.rl.learner import Scalars
 from pretrain.rl.rollout import Noise
-from pretrain.rl.run_folder import NOT_LEARNING, claimed, fingerprint
-from pretrain.rl.training import CHECKPOINT, go_on, restored
-from pretrain.training_data import Material, load_material
+from pretrain.rl.run_folder import NOT_LEARNING, hash_config, lock_run_folder
+from pretrain.rl.training import CHECKPOINT, Monitor, restore_from, train_until
+from pretrain.training_data import TrainingData, load_training_data
 from skills_store import publish_receipt
 from skills_store.open import open_store
 from skills_store.store import Store
 
 
-def train(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path) -> bool:
-    """The loop, up to `cfg.samples`. Returns whether it got there."""
-    env, policy = training.env, training.nets.policy
+def train(cfg: PretrainConfig, training: SkillTraining, folder: Path) -> bool:
+    """Iterate up to `cfg.samples`. Returns whether it got there without an interruption."""
     adapt(cfg, training)
+    progress = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill"}
+    if isinstance(training.env, AssistedEnv):
+        progress["assist"] = "assist"
 
-    def after(scalars: Scalars) -> Scalars:
-        training.nets.average.update_parameters(policy)
-        adapt(cfg, training)
-        if isinstance(env, AssistedEnv):
-            env.step_schedule()
-        if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
-            keep(folder, cfg, training)
-        down = float((env.env.falls.down > 0).float().mean())
-        more = {"broken": env.env.broken, "down": down, "action_std": policy.std}
-        return env.scalars() | more if isinstance(env, AssistedEnv) else more
+    def on_iteration(scalars: Scalars) -> Scalars:
+        return finish_iteration(cfg, training, folder)
 
-    shown = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill"}
+    monitor = Monitor("pretrain", progress, cfg.checkpoint_interval, on_iteration)
+    return train_until(training, cfg.samples, folder, monitor)
+
+
+def finish_iteration(cfg: PretrainConfig, training: SkillTraining, folder: Path) -> Scalars:
+    """Average the policy, step the schedules, and save a milestone if one is due. Returns more
+    scalars for the log."""
+    env = training.env
+    policy = training.nets.policy
+    training.nets.average.update_parameters(policy)
+    adapt(cfg, training)
     if isinstance(env, AssistedEnv):
-        shown["assist"] = "assist"
-    interval = cfg.checkpoint_interval
-    return go_on(
-        training, cfg.samples, folder, label="pretrain", shown=shown, checkpoint_interval=interval, after=after
-    )
+        env.step_schedule()
+    if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
+        save_milestone(folder, cfg, training)
+    down = float((env.env.falls.down > 0).float().mean())
+    scalars = {"broken": env.env.broken, "down": down, "action_std": policy.std}
+    return env.scalars() | scalars if isinstance(env, AssistedEnv) else scalars
 
 
-def refinement(cfg: PretrainConfig, material: Material, training: SkillTraining) -> Refinement:
-    """Of the average policy, in the environment as training has left it."""
+def make_refinement(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) -> Refinement:
+    """Refinement of the averaged policy, in the environment as training has left it."""
     env = training.env
     if not isinstance(env, AssistedEnv):
-        raise TypeError("refinement corrects by the phase of reference motions: it needs an AssistedEnv")
+        raise TypeError(
+            "refinement corrects by the phase of reference motions: it needs an AssistedEnv"
+        )
     policy = deepcopy(training.nets.policy)
     policy.load_state_dict(training.nets.average.module.state_dict())
-    legs = torch.from_numpy(material.character.skeleton.legs)
+    legs = torch.from_numpy(data.character.skeleton.legs)
     return Refinement(
         env,
         PhaseCorrectedPolicy(deepcopy(policy), env.tracker.num_phases, legs),
@@ -75,31 +83,38 @@ def refinement(cfg: PretrainConfig, material: Material, training: SkillTraining)
     )
 
 
-def refine(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path) -> Refinement | None:
-    """Correct what is still off, and have a policy learn it; goes on where it was. None if it was interrupted."""
-    refining = refinement(cfg, material, training)
+def refine(
+    cfg: PretrainConfig, data: TrainingData, training: SkillTraining, folder: Path
+) -> Refinement | None:
+    """Run the refinement, from its checkpoint if there is one. None if it was interrupted."""
+    refining = make_refinement(cfg, data, training)
     place = folder / "refine" / f"{training.samples:012d}"
     if (place / CHECKPOINT).exists():
-        restored(refining, place / CHECKPOINT)
-    shown = {"pose error": "pose_error", "corrections": "corrections", "ends": "terminated"}
-    samples, interval = cfg.refine.correct + cfg.refine.learn, cfg.checkpoint_interval
-    done = go_on(refining, samples, place, label="refine", shown=shown, checkpoint_interval=interval)
-    return refining if done else None
+        restore_from(refining, place / CHECKPOINT)
+    progress = {"pose error": "pose_error", "corrections": "corrections", "ends": "terminated"}
+    monitor = Monitor("refine", progress, cfg.checkpoint_interval)
+    samples = cfg.refine.correct + cfg.refine.learn
+    return refining if train_until(refining, samples, place, monitor) else None
 
 
-def train_and_refine(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path) -> bool:
-    """The whole run; refined at the end, and on the way, where training then goes on with what was refined.
+def train_and_refine(
+    cfg: PretrainConfig, data: TrainingData, training: SkillTraining, folder: Path
+) -> bool:
+    """Train, with refinement at the end and after each of `refine.after`, from which training
+    continues with the refined policy.
 
-    Returns whether it got there. A policy that has just been refined balances worse, and learns to again.
+    Returns whether it got there without an interruption. A policy that has just been refined
+    balances worse, and recovers in further training.
     """
-    turn = cfg.num_envs * cfg.ppo.horizon
-    for until in (*(samples for samples in cfg.refine.after if samples < cfg.samples), cfg.samples):
-        if training.samples >= until + turn:
-            continue  # it has been, before an interruption
-        if not train(cfg.model_copy(update={"samples": until}), material, training, folder):
+    each = cfg.num_envs * cfg.ppo.horizon  # samples of an iteration
+    stages = [samples for samples in cfg.refine.after if samples < cfg.samples]
+    for until in (*stages, cfg.samples):
+        if training.samples >= until + each:
+            continue  # done before an interruption
+        if not train(cfg.model_copy(update={"samples": until}), training, folder):
             return False
         if cfg.refine.correct > 0:
-            refining = refine(cfg, material, training, folder)
+            refining = refine(cfg, data, training, folder)
             if refining is None:
                 return False
             training.seconds += refining.seconds
@@ -107,52 +122,60 @@ def train_and_refine(cfg: PretrainConfig, material: Material, training: SkillTra
             training.nets.average.module.load_state_dict(refined)
             if until < cfg.samples:
                 training.nets.policy.load_state_dict(refined)
-        keep(folder, cfg, training)
+        save_milestone(folder, cfg, training)
     return True
 
 
-def keep(folder: Path, cfg: PretrainConfig, training: SkillTraining) -> None:
-    """The networks as they are now and what they cost, for `python -m benchmarks.learning`."""
+def save_milestone(folder: Path, cfg: PretrainConfig, training: SkillTraining) -> None:
+    """Save the present networks and their cost, for `python -m benchmarks.learning`."""
     training.background.finish()
-    cost = {"samples": cfg.spent(training.samples), "seconds": training.seconds}
-    checkpoint.save(folder / "milestones" / f"{training.samples:012d}.pt", {**cost, "nets": training.nets.state()})
+    cost = {"samples": cfg.count_samples(training.samples), "seconds": training.seconds}
+    file = folder / "milestones" / f"{training.samples:012d}.pt"
+    checkpoint.save(file, {**cost, "nets": training.nets.state()})
 
 
-def run_folder(cfg: PretrainConfig, material: Material) -> Path:
-    """Where a run lives: another one wherever what is learned, or from what, differs."""
-    return Path(cfg.runs) / f"{cfg.name}-{fingerprint(cfg, NOT_LEARNING, material.dataset.digest)}"
+def find_run_folder(cfg: PretrainConfig, data: TrainingData) -> Path:
+    """The folder of a run, another one for every configuration and data set that is trained on."""
+    return Path(cfg.runs) / f"{cfg.name}-{hash_config(cfg, NOT_LEARNING, data.dataset.digest)}"
 
 
 def run(cfg: PretrainConfig) -> int:
-    began = time.monotonic()
-    store = open_store(cfg.store) if cfg.publish else None  # a wrong address is said before an hour of training
-    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    for warning in material.dataset.doubts:
+    start = time.monotonic()
+    store = open_store(cfg.store) if cfg.publish else None  # a wrong address fails before training
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    for warning in data.dataset.doubts:
         print(f"warning: {warning}", file=sys.stderr)
-    folder = run_folder(cfg, material)
-    with claimed(folder, cfg):
-        return follow_through(cfg, material, folder, store, began)
+    folder = find_run_folder(cfg, data)
+    with lock_run_folder(folder, cfg):
+        return train_and_publish(cfg, data, folder, store, start)
 
 
-def follow_through(cfg: PretrainConfig, material: Material, folder: Path, store: Store | None, began: float) -> int:
-    """From where the run in `folder` is to a published library; without a store, to its last sample."""
-    training = build(cfg, material)
+def train_and_publish(
+    cfg: PretrainConfig, data: TrainingData, folder: Path, store: Store | None, start: float
+) -> int:
+    """Finish the run in `folder` and publish its library; without a store, only finish the run."""
+    training = build_training(cfg, data)
     if training.resume(folder, cfg.samples):
-        print(f"{folder}: going on after {training.samples:,} of {cfg.samples:,} samples", flush=True)
+        done = f"{training.samples:,} of {cfg.samples:,} samples"
+        print(f"{folder}: going on after {done}", flush=True)
     else:
-        print(f"{folder}: {len(material.dataset.clips)} clips, {cfg.samples:,} samples; warm start", flush=True)
-        with one_thread():  # beside other work two of them wait for each other most of the time
-            warm_up(cfg, material, training)
-    if not train_and_refine(cfg, material, training, folder):
-        print(f"stopped after {training.samples:,} samples; the same command goes on from {folder}", flush=True)
+        clips = len(data.dataset.clips)
+        print(f"{folder}: {clips} clips, {cfg.samples:,} samples; warm start", flush=True)
+        # beside other work, two threads wait for each other most of the time
+        with use_one_thread():
+            warm_up(cfg, data, training)
+    if not train_and_refine(cfg, data, training, folder):
+        done = f"stopped after {training.samples:,} samples"
+        print(f"{done}; the same command goes on from {folder}", flush=True)
         return 130
     if store is None:
         return 0
     if version := publish_receipt.find_published(folder, store, training.samples):
-        print(f"{version.ref} ({version.digest[:19]}) is this run's already; samples=N with a larger N goes on from it")
+        name = f"{version.ref} ({version.digest[:19]})"
+        print(f"{name} is this run's already; samples=N with a larger N goes on from it")
         return 0
-    version = publish(cfg, material, training, folder, store)
-    minutes = (time.monotonic() - began) / 60
+    version = publish(cfg, data, training, folder, store)
+    minutes = (time.monotonic() - start) / 60
     print(f"published {version.ref} ({version.digest[:19]}) after {minutes:.1f} min", flush=True)
     print(f"next: make serve, or make hlc TASK=reach ARGS=skill={version.ref}", flush=True)
     return 0

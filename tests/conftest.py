@@ -12,7 +12,7 @@ import torch
 from pretrain.characters.character import Character, load_character
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.library import MotionLibrary
-from pretrain.training_data import Material, load_material
+from pretrain.training_data import TrainingData, load_training_data
 
 # A store under test has what the test publishes, in this process and in those that it starts.
 os.environ["REPERTOIRE_BUNDLED"] = "off"
@@ -51,19 +51,19 @@ def skeleton(humanoid: Character) -> Skeleton:
 
 
 @pytest.fixture(scope="session")
-def material() -> Material:
+def material() -> TrainingData:
     """The locomotion clips, fetched on first use."""
-    return load_material("humanoid", "locomotion", 3)
+    return load_training_data("humanoid", "locomotion", 3)
 
 
 @pytest.fixture(scope="session")
-def every_clip() -> Material:
+def every_clip() -> TrainingData:
     """All default clips."""
-    return load_material("humanoid", "all", 3)
+    return load_training_data("humanoid", "all", 3)
 
 
 @pytest.fixture(scope="session")
-def library(material: Material) -> MotionLibrary:
+def library(material: TrainingData) -> MotionLibrary:
     return material.library
 
 

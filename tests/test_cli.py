@@ -1,4 +1,5 @@
-"""key=value arguments: text is taken as it stands, the rest is in Hydra's grammar, and what is wrong is one short line."""
+"""key=value arguments: text is taken as it stands, the rest is in Hydra's grammar, and what is
+wrong is one short line."""
 
 from __future__ import annotations
 
@@ -11,10 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hlc.config import CONFIG_MODEL
-from pretrain.cli import ConfigError, command, describe_config, expand_sweep, load_config, near, options, parted
+from pretrain.cli import (
+    ConfigError,
+    command,
+    describe_config,
+    expand_sweep,
+    find_near,
+    load_config,
+    parse_options,
+    split_arguments,
+)
 from pretrain.config import PretrainConfig
 from pretrain.motion.recipe import load_recipe
-from pretrain.rl.run_folder import claimed
+from pretrain.rl.run_folder import lock_run_folder
 from skills_store import places
 
 PATHS = (
@@ -58,7 +68,8 @@ def test_a_key_of_text_takes_every_text(text: str) -> None:
 @pytest.mark.parametrize("name", ["20240601", "nan", "true", "null", "1e5", "0x10", "inf", "3-4_5"])
 def test_a_name_that_looks_like_something_else_is_that_name(name: str) -> None:
     assert pretrain(f"name={name}").name == name
-    assert pretrain("preset=toy", f"name={name}", "num_envs=3").name == name  # over what the preset says
+    # over what the preset says
+    assert pretrain("preset=toy", f"name={name}", "num_envs=3").name == name
 
 
 def test_the_last_of_two_values_holds() -> None:
@@ -67,33 +78,68 @@ def test_the_last_of_two_values_holds() -> None:
 
 
 def test_other_values_are_in_hydras_grammar() -> None:
-    found = pretrain("preset=toy", "ppo.hidden=[64,32]", "leash.timed_from=null", "publish=false", "enc={lr: 1e-3}")
-    assert (found.name, found.ppo.hidden, found.leash.timed_from, found.publish) == ("toy", (64, 32), None, False)
+    found = pretrain(
+        "preset=toy",
+        "ppo.hidden=[64,32]",
+        "tracking_termination.phase_locked_from=null",
+        "publish=false",
+        "enc={lr: 1e-3}",
+    )
+    assert (
+        found.name,
+        found.ppo.hidden,
+        found.tracking_termination.phase_locked_from,
+        found.publish,
+    ) == ("toy", (64, 32), None, False)
     assert (found.enc.lr, found.enc.rows) == (1e-3, 512)
-    assert load_config(CONFIG_MODEL, "hlc.conf", ["task=reach"]).task == "reach"  # a key of text that chooses a file
+    # a key of text that chooses a file
+    assert load_config(CONFIG_MODEL, "hlc.conf", ["task=reach"]).task == "reach"
 
 
 @pytest.mark.parametrize(
     ("override", "said"),
     [
         ("num_env=3", "unknown key num_env; near it: num_envs; every key is in pretrain/config.py"),
-        ("lr=1e-3", "unknown key lr; near it: ppo.lr, disc.lr, enc.lr, warm.lr; every key is in pretrain/config.py"),
-        ("latent.dim=4", "unknown key latent.dim; near it: latent.latent_dim; every key is in pretrain/config.py"),
-        ("motion=/x/a=b.yaml", "unknown key motion; near it: motions; every key is in pretrain/config.py"),
+        (
+            "lr=1e-3",
+            "unknown key lr; near it: ppo.lr, disc.lr, enc.lr, warm.lr; "
+            "every key is in pretrain/config.py",
+        ),
+        (
+            "latent.dim=4",
+            "unknown key latent.dim; near it: latent.latent_dim; "
+            "every key is in pretrain/config.py",
+        ),
+        (
+            "motion=/x/a=b.yaml",
+            "unknown key motion; near it: motions; every key is in pretrain/config.py",
+        ),
         ("prest=toy", "unknown key prest; near it: preset; every key is in pretrain/config.py"),
         ("eval.speed=4", "unknown key eval.speed; near it: eval.seed, "),
         (
             "eval.what=4",
-            "unknown key eval.what; there are: eval.episodes, eval.seed; every key is in pretrain/config.py",
+            "unknown key eval.what; there are: eval.episodes, eval.seed; "
+            "every key is in pretrain/config.py",
         ),
         ("+zzz=1", "unknown key zzz; there are: name, character, motions, "),
         ("name=Zoë", "name: String should match pattern"),
         ("ppo.gamma=2", "ppo.gamma: Input should be less than or equal to 1, got 2"),
         ("runs=\udcff", r"runs='\udcff' is not in UTF-8"),
-        ("preset=toy,all", "Ambiguous value for argument 'preset=toy,all'; expected after the =: a number, "),
-        ("seed=é", "seed=é cannot be read; expected after the =: a number, true, false, null, a word, or a list as "),
+        (
+            "preset=toy,all",
+            "Ambiguous value for argument 'preset=toy,all'; expected after the =: a number, ",
+        ),
+        (
+            "seed=é",
+            "seed=é cannot be read; expected after the =: "
+            "a number, true, false, null, a word, or a list as ",
+        ),
         ("preset=é", "preset=é cannot be read; expected after the =: "),
-        ("preset=huge", "In 'config': Could not find 'preset/huge'. Available options in 'preset': all locomotion toy"),
+        (
+            "preset=huge",
+            "In 'config': Could not find 'preset/huge'. "
+            "Available options in 'preset': all locomotion toy",
+        ),
         ("toy", "toy is not key=value"),
     ],
 )
@@ -107,7 +153,9 @@ def test_what_is_wrong_is_said_in_a_line_that_one_can_read(override: str, said: 
 def test_a_recipe_is_found_in_any_folder(tmp_path: Path) -> None:
     folder = tmp_path / "Zoë=3, [日本]"
     folder.mkdir()
-    (folder / "recipe.yaml").write_text("name: mine\nmotions: [{file: é.txt, source: 'Zoë'}]\n", encoding="utf-8")
+    (folder / "recipe.yaml").write_text(
+        "name: mine\nmotions: [{file: é.txt, source: 'Zoë'}]\n", encoding="utf-8"
+    )
     recipe, found = load_recipe(pretrain(f"motions={folder}/recipe.yaml").motions)
     assert (recipe.motions[0].file, recipe.motions[0].source, found) == ("é.txt", "Zoë", folder)
 
@@ -119,38 +167,43 @@ def test_runs_are_where_the_places_say(tmp_path: Path, monkeypatch: pytest.Monke
     assert pretrain().runs == load_config(CONFIG_MODEL, "hlc.conf", []).runs == str(mine)
 
 
-def test_a_folder_that_cannot_be_made_names_the_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_made_names_the_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").touch()
 
     def run(cfg: PretrainConfig) -> int:
-        with claimed(Path(cfg.runs) / "toy", cfg):
+        with lock_run_folder(Path(cfg.runs) / "toy", cfg):
             return 0
 
     assert command(run, PretrainConfig, "pretrain.conf", [f"runs={tmp_path}/file"]) == 2
     said = capsys.readouterr().err
     assert (
-        said
-        == f"OSError: no run in {tmp_path}/file/toy: Not a directory; runs= or REPERTOIRE_RUNS names another folder\n"
+        said == f"OSError: no run in {tmp_path}/file/toy: Not a directory; "
+        "runs= or REPERTOIRE_RUNS names another folder\n"
     )
 
 
 def test_options_take_any_text_and_name_what_is_near() -> None:
     defaults = {"out": "", "episodes": "256", "store": ""}
-    assert options(["out=/a=b/é, [c]"], defaults) == {**defaults, "out": "/a=b/é, [c]"}
+    assert parse_options(["out=/a=b/é, [c]"], defaults) == {**defaults, "out": "/a=b/é, [c]"}
     with pytest.raises(ConfigError, match=r"unknown key episode; there are: episodes$"):
-        options(["episode=3"], defaults)
+        parse_options(["episode=3"], defaults)
     with pytest.raises(ConfigError, match=r"unknown key speed; there are: out, episodes, store$"):
-        options(["speed=3"], defaults)
+        parse_options(["speed=3"], defaults)
 
 
 def test_a_path_with_an_equals_sign_is_no_option() -> None:
     arguments = ["/runs/epoch=3/toy", "./epoch=3", "out=/x=y", "humanoid@1"]
-    assert parted(arguments) == (["/runs/epoch=3/toy", "./epoch=3", "humanoid@1"], ["out=/x=y"])
+    assert split_arguments(arguments) == (
+        ["/runs/epoch=3/toy", "./epoch=3", "humanoid@1"],
+        ["out=/x=y"],
+    )
 
 
 def test_near_is_alike_as_a_whole_or_behind_the_last_dot() -> None:
-    assert near("lr", ["ppo.lr", "enc.lr", "name"]) == ["ppo.lr", "enc.lr"]
-    assert near("quite.other", ["ppo.lr", "name"]) == []
+    assert find_near("lr", ["ppo.lr", "enc.lr", "name"]) == ["ppo.lr", "enc.lr"]
+    assert find_near("quite.other", ["ppo.lr", "name"]) == []
 
 
 PROGRAMS = (
@@ -175,7 +228,9 @@ def test_every_program_describes_itself(program):
     assert len(run.stdout.splitlines()) > 5
 
 
-@pytest.mark.parametrize(("kind", "module"), [(PretrainConfig, "pretrain.conf"), (CONFIG_MODEL, "hlc.conf")])
+@pytest.mark.parametrize(
+    ("kind", "module"), [(PretrainConfig, "pretrain.conf"), (CONFIG_MODEL, "hlc.conf")]
+)
 def test_the_help_describes_every_key(kind, module):
     lines = describe_config(kind, module, "usage").splitlines()
     keys = {line.strip().partition("=")[0]: line for line in lines[lines.index("keys:") + 1 :]}
@@ -186,7 +241,9 @@ def test_the_help_describes_every_key(kind, module):
 
 
 def test_a_sweep_is_every_combination_and_text_stays():
-    swept = expand_sweep(["preset=toy", "seed=1,2", "ppo.lr=0.0001,0.0003", "motions=/a b/c=1.yaml"])
+    swept = expand_sweep(
+        ["preset=toy", "seed=1,2", "ppo.lr=0.0001,0.0003", "motions=/a b/c=1.yaml"]
+    )
     assert len(swept) == 4
     assert swept[0] == ["preset=toy", "seed=1", "ppo.lr=0.0001", "motions=/a b/c=1.yaml"]
     assert [one[1] for one in swept] == ["seed=1", "seed=1", "seed=2", "seed=2"]

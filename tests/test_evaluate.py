@@ -17,7 +17,7 @@ import torch
 from PIL import Image
 
 from pretrain.ase.latents import LatentSchedule
-from pretrain.ase.style import demonstrations
+from pretrain.ase.style import make_reference_windows
 from pretrain.characters.character import Character
 from pretrain.evaluate import clip_embeddings, evaluate, main
 from pretrain.evaluation.coverage import Coverage, coverage_targets
@@ -33,9 +33,9 @@ from pretrain.evaluation.episodes import (
 from pretrain.evaluation.table import NOTHING, table
 from pretrain.evaluation.trials import recovery
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import CharacterEnv
-from pretrain.sim.falls import NOBODY, Protection
-from pretrain.training_data import Material, material_of
+from pretrain.sim.env import CharacterEnv, EpisodeConfig
+from pretrain.sim.falls import NO_PROTECTION, Protection
+from pretrain.training_data import TrainingData, load_published_data
 from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 
@@ -46,7 +46,7 @@ def test_playing_the_clips_back_covers_them_and_standing_still_does_not(material
     targets, scale = coverage_targets(material.dataset.clips, material.library, WINDOW)
     assert [target.name for target in targets] == [c.name for c in material.dataset.clips if "mirror" not in c.name]
     played, still = Coverage(targets, scale), Coverage(targets, scale)
-    windows = demonstrations(material.library, skeleton, WINDOW, rate=30.0).windows
+    windows = make_reference_windows(material.library, skeleton, WINDOW, rate=30.0).windows
     played.see(windows)
     still.see(windows[:1].expand(50, -1))
     assert min(played.per_clip().values()) == 1.0
@@ -56,7 +56,7 @@ def test_playing_the_clips_back_covers_them_and_standing_still_does_not(material
 def test_one_clip_played_covers_itself_more_than_another_kind_of_motion(material, skeleton):
     targets, scale = coverage_targets(material.dataset.clips, material.library, WINDOW)
     coverage = Coverage(targets, scale)
-    demos = demonstrations(material.library, skeleton, WINDOW, rate=30.0)
+    demos = make_reference_windows(material.library, skeleton, WINDOW, rate=30.0)
     coverage.see(demos.windows[demos.clip == material.library.names.index("walk")])
     shares = coverage.per_clip()
     assert shares["walk"] == 1.0
@@ -85,20 +85,20 @@ def test_a_library_is_measured_on_the_body_that_it_carries(material):
     heavier = manifest.character.mjcf.replace('density="2226"', 'density="3000"')
     assert heavier != manifest.character.mjcf
     other = manifest.model_copy(update={"character": manifest.character.model_copy(update={"mjcf": heavier})})
-    assert material_of(other, WINDOW).character.mjcf == heavier
-    assert material_of(manifest, WINDOW).character.skeleton == material.character.skeleton
+    assert load_published_data(other, WINDOW).character.mjcf == heavier
+    assert load_published_data(manifest, WINDOW).character.skeleton == material.character.skeleton
 
 
 def test_a_body_of_another_control_rate_is_refused_not_measured_at_ours():
     manifest = Store(BUNDLED).resolve("humanoid@1").manifest
     faster = manifest.model_copy(update={"character": manifest.character.model_copy(update={"control_dt": 1 / 60})})
     with pytest.raises(ValueError, match=r"'humanoid': control_dt is 0\.0166667 s, expected 0\.0333333"):
-        material_of(faster, WINDOW)
+        load_published_data(faster, WINDOW)
 
 
 def test_who_lies_stands_again_in_the_bundled_library_of_all_clips():
     skills = SkillLibrary.open(Store(BUNDLED), "humanoid-all")
-    material = material_of(skills.version.manifest, skills.window_length)
+    material = load_published_data(skills.version.manifest, skills.window_length)
     under, rng = Conditions(episodes=48, threads=1), torch.Generator().manual_seed(0)
 
     def make_env(n):
@@ -112,16 +112,14 @@ def test_who_lies_stands_again_in_the_bundled_library_of_all_clips():
     assert episodes.rose.mean() > 0.9
 
 
-def limp_episodes(clips: Material, humanoid: Character, protection: Protection) -> Episodes:
+def limp_episodes(clips: TrainingData, humanoid: Character, protection: Protection) -> Episodes:
     """Of 64 worlds that begin upright and hang loose for two seconds."""
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 64, 1),
         humanoid.skeleton,
         clips.library,
-        window=WINDOW,
-        episode_length=60,
+        EpisodeConfig(window=WINDOW, length=60, protection=protection),
         rng=torch.Generator().manual_seed(0),
-        protection=protection,
     )
     upright = clips.library.names.index("walk")
     env.reset = lambda ids: env.begin(ids, torch.full_like(ids, upright), torch.zeros(len(ids)))  # pyright: ignore
@@ -138,7 +136,7 @@ def limp_episodes(clips: Material, humanoid: Character, protection: Protection) 
 
 @pytest.mark.parametrize("protected", [False, True])
 def test_who_goes_limp_falls_once_whether_it_has_time_to_get_up_or_not(every_clip, material, humanoid, protected):
-    protection = Protection(90, share=1.0) if protected else NOBODY
+    protection = Protection(90, share=1.0) if protected else NO_PROTECTION
     episodes = limp_episodes(every_clip if protected else material, humanoid, protection)
     assert (episodes.lengths == 60).all() == protected
     assert len(episodes.rose) == 0  # nobody has come up, and nobody's time to is over
@@ -156,7 +154,7 @@ def test_a_library_that_does_not_say_what_it_learned_from_is_not_measured():
     manifest = Store(BUNDLED).resolve("humanoid@1").manifest
     silent = manifest.model_copy(update={"lineage": manifest.lineage.model_copy(update={"config": {}})})
     with pytest.raises(ValueError, match="humanoid's lineage names no 'motions'"):
-        material_of(silent, WINDOW)
+        load_published_data(silent, WINDOW)
 
 
 def test_a_library_is_not_measured_on_other_clips_than_it_learned_from():
@@ -164,7 +162,7 @@ def test_a_library_is_not_measured_on_other_clips_than_it_learned_from():
     first, *rest = manifest.lineage.clips
     edited = manifest.lineage.model_copy(update={"clips": (first.model_copy(update={"name": "jump"}), *rest)})
     with pytest.raises(ValueError, match=f"learned from other clips .*: jump, {first.name} changed"):
-        material_of(manifest.model_copy(update={"lineage": edited}), WINDOW)
+        load_published_data(manifest.model_copy(update={"lineage": edited}), WINDOW)
 
 
 def test_what_can_be_learned_from_a_dataset_is_in_its_digest(material):

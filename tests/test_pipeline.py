@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -21,20 +22,20 @@ import pytest
 import torch
 
 from pretrain.ase.latents import SkillEnv
-from pretrain.assembly import SkillTraining, adapt, build, near_probs, warm_up
+from pretrain.assembly import SkillTraining, adapt, build_training, make_near_probs, warm_up
 from pretrain.assist.aids import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
-from pretrain.characters.state import unflat
+from pretrain.characters.state import unflatten
 from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
 from pretrain.motion.fetch import fetched
 from pretrain.rl import checkpoint
-from pretrain.rl.background import one_thread
-from pretrain.rl.run_folder import claimed
-from pretrain.rl.training import go_on
+from pretrain.rl.background import use_one_thread
+from pretrain.rl.run_folder import lock_run_folder
+from pretrain.rl.training import Monitor, train_until
 from pretrain.sim.features import proprioception
 from pretrain.train import main, train, train_and_refine
-from pretrain.training_data import load_material
+from pretrain.training_data import load_training_data
 from serving.client import Client
 from skills_store import places
 from skills_store.runtime.library import SkillLibrary
@@ -44,7 +45,9 @@ from tests.server import running_service
 
 def python(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, env=env)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=240, env=env
+    )
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +81,9 @@ def test_the_published_library_says_what_it_is(skills):
     manifest = skills.resolve("toy").manifest
     card = manifest.card
     assert 0 <= card["survival"] <= 1
-    assert set(card["coverage_per_clip"]) == {clip.name for clip in manifest.lineage.clips if "mirror" not in clip.name}
+    assert set(card["coverage_per_clip"]) == {
+        clip.name for clip in manifest.lineage.clips if "mirror" not in clip.name
+    }
     assert card["detail"]["survival"]["n"] == 32
     assert all(graph.parity.max_abs_error <= 1e-5 for graph in manifest.graphs.values())
     assert all(clip.licence for clip in manifest.lineage.clips)
@@ -106,17 +111,25 @@ def test_the_graphs_carry_no_path_of_the_machine_that_made_them(skills):
 
 def test_the_published_policy_is_the_average_of_the_last_iterations(skills, place):
     cfg = toy()
-    nets = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)).nets
+    nets = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    ).nets
     (file,) = place.glob("runs/toy-*/checkpoint.pt")
     for name, net in nets.modules().items():
         net.load_state_dict(checkpoint.load(file)["nets"][name])
         net.eval()
-    z = torch.nn.functional.normalize(torch.randn(4, cfg.latent.latent_dim, generator=torch.Generator().manual_seed(0)))
-    states = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps).library.frames[:4]
-    targets = torch.from_numpy(SkillLibrary.open(skills, "toy@latest").act(states.numpy(), z.numpy()))
+    z = torch.nn.functional.normalize(
+        torch.randn(4, cfg.latent.latent_dim, generator=torch.Generator().manual_seed(0))
+    )
+    states = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps).library.frames[
+        :4
+    ]
+    targets = torch.from_numpy(
+        SkillLibrary.open(skills, "toy@latest").act(states.numpy(), z.numpy())
+    )
     with torch.no_grad():
         average, last = (
-            nets.action_scale.target(policy({"obs": proprioception(unflat(states)), "z": z}))
+            nets.action_scale.target(policy({"obs": proprioception(unflatten(states)), "z": z}))
             for policy in (nets.average.module, nets.policy)
         )
     torch.testing.assert_close(targets, average, atol=1e-5, rtol=0)
@@ -135,7 +148,15 @@ def test_acting_is_invariant_to_place_and_scale_of_z(skills):
 
 
 def test_evaluating_the_published_bytes_gives_the_published_card(skills):
-    run = python("-m", "pretrain.evaluate", "skill=toy", f"store={skills.root}", "episodes=32", "json=true", "out=")
+    run = python(
+        "-m",
+        "pretrain.evaluate",
+        "skill=toy",
+        f"store={skills.root}",
+        "episodes=32",
+        "json=true",
+        "out=",
+    )
     assert run.returncode == 0, run.stderr
     card = skills.resolve("toy").manifest.card
     again = json.loads(run.stdout)
@@ -188,7 +209,9 @@ def test_everything_answers_over_http(controller):
         (["refine.after=[2,1]"], "after [2, 1] does not rise"),
     ],
 )
-def test_a_wrong_configuration_is_one_line_that_lists_what_exists(arguments, said, capsys, tmp_path):
+def test_a_wrong_configuration_is_one_line_that_lists_what_exists(
+    arguments, said, capsys, tmp_path
+):
     assert main(["preset=toy", f"runs={tmp_path}", f"store={tmp_path}/store", *arguments]) == 2
     message = capsys.readouterr().err
     assert said in message
@@ -201,16 +224,23 @@ def test_a_number_that_no_reader_converts_is_one_line_with_file_and_frame(tmp_pa
     (tmp_path / "long.txt").write_text(json.dumps(motion).replace('"HERE"', "9" * 5000))
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("name: mine\nmotions: [{file: long.txt}]\n")
-    assert main(["preset=toy", f"motions={recipe}", f"runs={tmp_path}/runs", f"store={tmp_path}/store"]) == 2
+    assert (
+        main(
+            ["preset=toy", f"motions={recipe}", f"runs={tmp_path}/runs", f"store={tmp_path}/store"]
+        )
+        == 2
+    )
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == "ClipError: long.txt: frame 7 column 3 is inf, expected a finite number below 1e6"
+    assert (
+        line == "ClipError: long.txt: frame 7 column 3 is inf, expected a finite number below 1e6"
+    )
 
 
-# what PRESET=all asks for beside the default
-TIMED = (
-    "leash.timed_from=0",
+# what PRESET=all changes of the default
+PHASE_LOCKED = (
+    "tracking_termination.phase_locked_from=0",
     "latent.near_prob=1",
-    *(f"imitation.{what}_weight=2" for what in ("reward", "aim", "pose")),
+    *(f"imitation.{term}_weight=2" for term in ("reward", "cloning", "pose_gradient")),
 )
 
 
@@ -219,22 +249,27 @@ def toy(*arguments: str) -> PretrainConfig:
 
 
 def weights(training) -> torch.Tensor:
-    return torch.cat([p.flatten() for net in training.nets.modules().values() for p in net.parameters()])
+    return torch.cat(
+        [p.flatten() for net in training.nets.modules().values() for p in net.parameters()]
+    )
 
 
 @pytest.mark.parametrize(
-    ("timed_from", "timed"), [("0", [True, True]), ("512", [False, True]), ("null", [False, False])]
+    ("locked_from", "locked"),
+    [("0", [True, True]), ("512", [False, True]), ("null", [False, False])],
 )
-def test_termination_is_phase_locked_from_so_many_samples_on(timed_from, timed):
-    cfg = toy(f"leash.timed_from={timed_from}")
-    training = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
+def test_termination_is_phase_locked_from_so_many_samples_on(locked_from, locked):
+    cfg = toy(f"tracking_termination.phase_locked_from={locked_from}")
+    training = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    )
     assert isinstance(training.env, AssistedEnv)
-    for training.samples, expected in zip((511, 512), timed, strict=True):
+    for training.samples, expected in zip((511, 512), locked, strict=True):
         adapt(cfg, training)
         assert training.env.termination.phase_locked is expected
 
 
-def test_a_store_that_cannot_be_opened_is_told_before_anything_is_learned(tmp_path, capsys):
+def test_a_store_that_cannot_be_opened_fails_before_training(tmp_path, capsys):
     assert main(["preset=toy", "store=ftp://x/y", f"runs={tmp_path}"]) == 2
     assert "ftp://x/y" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
@@ -242,40 +277,51 @@ def test_a_store_that_cannot_be_opened_is_told_before_anything_is_learned(tmp_pa
 
 def test_a_clip_shorter_than_a_window_is_named():
     with pytest.raises(ValueError, match=r"walk\w* has \d+ frames; a style window needs 9999"):
-        load_material("humanoid", "locomotion", 9999)
+        load_training_data("humanoid", "locomotion", 9999)
 
 
-def test_a_signal_in_the_last_turn_is_heard(tmp_path):
+def test_a_signal_in_the_last_iteration_interrupts(tmp_path):
     cfg = toy("samples=512")
-    training = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
+    training = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    )
 
-    def interrupted(scalars):
+    def interrupt(scalars):
         signal.raise_signal(signal.SIGTERM)
         return {}
 
-    how = {"label": "pretrain", "shown": {}, "checkpoint_interval": 1e9}
-    assert not go_on(training, 512, tmp_path, **how, after=interrupted)
+    monitor = Monitor("pretrain", {}, checkpoint_interval=1e9)
+    assert not train_until(training, 512, tmp_path, replace(monitor, on_iteration=interrupt))
     assert checkpoint.load(tmp_path / "checkpoint.pt")["samples"] == training.samples == 512
-    assert go_on(training, 512, tmp_path, **how)
+    assert train_until(training, 512, tmp_path, monitor)
 
 
-@pytest.mark.parametrize(("asked", "share"), [("150", 0.2), ("301", 0.8), ("null", 0.8)])
-def test_latents_lie_near_a_clip_until_its_losses_lie_so_far_apart(asked, share):
-    cfg = toy(f"latent.near_steps={asked}", "latent.near_prob=0.8", "latent.near_after=0.25")
-    curriculum = Curriculum(torch.tensor([0.5, 0.5]), episode_length=300)  # not assisted, and no loss in 300 steps
-    torch.testing.assert_close(near_probs(cfg, curriculum)(), torch.full((2,), share))
+@pytest.mark.parametrize(("near_steps", "share"), [("150", 0.2), ("301", 0.8), ("null", 0.8)])
+def test_latents_lie_near_a_clip_until_its_losses_lie_so_far_apart(near_steps, share):
+    cfg = toy(f"latent.near_steps={near_steps}", "latent.near_prob=0.8", "latent.near_after=0.25")
+    # not assisted, and no loss in 300 steps
+    curriculum = Curriculum(torch.tensor([0.5, 0.5]), episode_length=300)
+    torch.testing.assert_close(make_near_probs(cfg, curriculum)(), torch.full((2,), share))
 
 
-def test_poses_are_met_from_so_many_samples_on(tmp_path):
-    cfg = toy("samples=1536", "imitation.pose_weight=4", "imitation.pose_from=512")
-    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    assert train(cfg, material, build(cfg, material), tmp_path)
+def test_the_pose_gradient_acts_from_so_many_samples_on(tmp_path):
+    cfg = toy(
+        "samples=1536", "imitation.pose_gradient_weight=4", "imitation.pose_gradient_from=512"
+    )
+    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    assert train(cfg, build_training(cfg, material), tmp_path)
     rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert ["policy/pose_error" in row for row in rows] == [False, True, True]
 
 
 SMALL = (
-    *("num_envs=64", "warm.encoder_steps=20", "warm.clone_steps=20", "warm.batch=64", "disc.disc_buffer_size=2_000"),
+    *(
+        "num_envs=64",
+        "warm.encoder_steps=20",
+        "warm.clone_steps=20",
+        "warm.batch=64",
+        "disc.disc_buffer_size=2_000",
+    ),
     *(f"{part}.{size}" for part in ("disc", "enc") for size in ("rows=256", "minibatch=256")),
     *(f"{part}=[32]" for part in ("ppo.hidden", "ppo.value_hidden", "disc.hidden", "enc.hidden")),
 )
@@ -284,22 +330,26 @@ SMALL = (
 def test_each_network_is_as_wide_as_its_own_setting_says():
     widths = {"ppo.hidden": 8, "ppo.value_hidden": 12, "disc.hidden": 16, "enc.hidden": 20}
     cfg = toy(*(f"{name}=[{width}]" for name, width in widths.items()))
-    nets = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)).nets
+    nets = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    ).nets
     bodies = (nets.policy.body, nets.value.body, nets.discriminator.body, nets.encoder.body)
     assert [body[0].out_features for body in bodies] == list(widths.values())
 
 
 @pytest.mark.parametrize("preset", ["locomotion", "all"])
 def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_out(preset, tmp_path):
-    turn = 64 * 8
+    iteration = 64 * 8
     cfg = load_config(PretrainConfig, "pretrain.conf", [f"preset={preset}", *SMALL])
-    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    training = build(cfg, material)
+    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, material)
     warm_up(cfg, material, training)
     first = weights(training)
-    assert train(cfg.model_copy(update={"samples": 2 * turn}), material, training, tmp_path)
+    assert train(cfg.model_copy(update={"samples": 2 * iteration}), training, tmp_path)
     training.samples, early = cfg.samples, weights(training)
-    assert train(cfg.model_copy(update={"samples": cfg.samples + 2 * turn}), material, training, tmp_path)
+    assert train(
+        cfg.model_copy(update={"samples": cfg.samples + 2 * iteration}), training, tmp_path
+    )
     for before, after in ((first, early), (early, weights(training))):
         assert after.isfinite().all()
         assert not torch.equal(before, after)
@@ -310,20 +360,25 @@ def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_ou
     assert training.env.termination.phase_locked
 
 
-def test_without_the_aids_plain_ase_learns_and_goes_on_in_the_same_bits(tmp_path):
-    cfg = toy("assist=none", "leash.timed_from=0", "imitation.reward_weight=1", "imitation.aim_weight=1")
-    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    whole, other = build(cfg, material), build(cfg, material)
+def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
+    cfg = toy(
+        "assist=none",
+        "tracking_termination.phase_locked_from=0",
+        "imitation.reward_weight=1",
+        "imitation.cloning_weight=1",
+    )
+    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    whole, other = build_training(cfg, material), build_training(cfg, material)
     assert isinstance(whole.env, SkillEnv)
     assert set(whole.objective.rewards) == {"style", "skill"}
     assert set(whole.env.observe()) == set(whole.nets.value.inputs.names) == {"obs", "z"}
-    turn = cfg.num_envs * cfg.ppo.horizon
-    assert train(cfg.model_copy(update={"samples": 2 * turn}), material, whole, tmp_path)
-    assert other.resume(tmp_path, 4 * turn)
+    iteration = cfg.num_envs * cfg.ppo.horizon
+    assert train(cfg.model_copy(update={"samples": 2 * iteration}), whole, tmp_path)
+    assert other.resume(tmp_path, 4 * iteration)
     adapt(cfg, other)
     for training in (whole, other):
-        with one_thread():
-            training.turn()
+        with use_one_thread():
+            training.iterate()
         training.background.finish()
     assert torch.equal(weights(whole), weights(other))
 
@@ -337,7 +392,9 @@ def test_refinement_without_the_aids_is_refused():
 def rising(tmp_path) -> str:
     """A recipe of a walk and of getting up, neither mirrored."""
     recipe = tmp_path / "rising.yaml"
-    files = "".join(f'  - {{file: "pybullet:humanoid3d_{name}.txt"}}\n' for name in ("walk", "getup_faceup"))
+    files = "".join(
+        f'  - {{file: "pybullet:humanoid3d_{name}.txt"}}\n' for name in ("walk", "getup_faceup")
+    )
     recipe.write_text(f"name: rising\nmirror: false\nmotions:\n{files}")
     return str(recipe)
 
@@ -345,13 +402,16 @@ def rising(tmp_path) -> str:
 def test_getting_up_is_trained_where_a_clip_shows_it_and_is_on_the_card(rising, tmp_path, capsys):
     where = (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
     lying = ("recovery.protected_prob=0.2", "recovery.lying_prob=0.5", "eval.episodes=16")
-    assert main(["preset=toy", f"motions={rising}", *TIMED, *lying, *where]) == 0, capsys.readouterr().err
+    assert main(["preset=toy", f"motions={rising}", *PHASE_LOCKED, *lying, *where]) == 0, (
+        capsys.readouterr().err
+    )
     row = json.loads(next((tmp_path / "runs").glob("*/metrics.jsonl")).read_text().splitlines()[-1])
-    assert 0 < row["reward/rise"] < 1
+    assert 0 < row["reward/getup"] < 1
     assert 0 < row["policy/pose_error"] < 1
     assert 0 < row["down"] < 1
     card = Store(tmp_path / "store").resolve("toy").manifest.card
-    assert card["survival"] * card["detail"]["episode_steps"] >= 90  # who falls at once still has three seconds
+    # a character that falls at once still has three seconds
+    assert card["survival"] * card["detail"]["episode_steps"] >= 90
     assert set(card["survival_per_clip"]) == {"walk", "getup_faceup"}
     assert any(THIN in line for line in card["caveats"])
     assert any(line.startswith("16 episodes, fewer than ") for line in card["caveats"])
@@ -362,7 +422,9 @@ THIN = "too little for skills that differ"
 
 def test_one_clip_is_a_library_too_whose_card_says_how_little_it_is(tmp_path, capsys):
     recipe, where = tmp_path / "one.yaml", (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
-    recipe.write_text('name: one\nmirror: false\nmotions:\n  - {file: "pybullet:humanoid3d_walk.txt"}\n')
+    recipe.write_text(
+        'name: one\nmirror: false\nmotions:\n  - {file: "pybullet:humanoid3d_walk.txt"}\n'
+    )
     little = ("samples=512", "eval.episodes=8", "threads=1", *SMALL)
     assert main(["preset=toy", f"motions={recipe}", *little, *where]) == 0, capsys.readouterr().err
     manifest = Store(tmp_path / "store").resolve("toy").manifest
@@ -376,22 +438,25 @@ def test_one_clip_is_a_library_too_whose_card_says_how_little_it_is(tmp_path, ca
 def learned(folder: Path) -> list[dict[str, float]]:
     """What a run has logged, but for how long it took."""
     rows = [json.loads(row) for row in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [{key: x for key, x in row.items() if not key.startswith(("time/", "seconds"))} for row in rows]
+    return [
+        {key: x for key, x in row.items() if not key.startswith(("time/", "seconds"))}
+        for row in rows
+    ]
 
 
 @pytest.mark.parametrize("getting_up", [False, True])
 def test_a_resumed_run_ends_in_the_same_bits(tmp_path, rising, getting_up):
-    cfg = toy("samples=4096", *((f"motions={rising}", *TIMED) if getting_up else ()))
-    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    whole = build(cfg, material)
+    cfg = toy("samples=4096", *((f"motions={rising}", *PHASE_LOCKED) if getting_up else ()))
+    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    whole = build_training(cfg, material)
     warm_up(cfg, material, whole)
-    assert train(cfg, material, whole, tmp_path / "whole")
-    half = build(cfg, material)
+    assert train(cfg, whole, tmp_path / "whole")
+    half = build_training(cfg, material)
     warm_up(cfg, material, half)
-    assert train(cfg.model_copy(update={"samples": 2048}), material, half, tmp_path / "parts")
-    resumed = build(cfg, material)
+    assert train(cfg.model_copy(update={"samples": 2048}), half, tmp_path / "parts")
+    resumed = build_training(cfg, material)
     resumed.restore(checkpoint.load(tmp_path / "parts" / "checkpoint.pt"))
-    assert train(cfg, material, resumed, tmp_path / "parts")
+    assert train(cfg, resumed, tmp_path / "parts")
     assert torch.equal(weights(resumed), weights(whole))
     parts, all_at_once = (learned(tmp_path / name) for name in ("parts", "whole"))
     assert [row["iteration"] for row in parts] == list(range(1, 9))
@@ -400,23 +465,33 @@ def test_a_resumed_run_ends_in_the_same_bits(tmp_path, rising, getting_up):
 
 def refined(cfg: PretrainConfig, folder: Path) -> SkillTraining:
     """A run of `cfg` in `folder`, from its first sample or from where it was."""
-    material = load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    training = build(cfg, material)
+    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, material)
     if not training.resume(folder, cfg.samples):
         warm_up(cfg, material, training)
     assert train_and_refine(cfg, material, training, folder)
     return training
 
 
-def test_a_run_refined_on_its_way_and_interrupted_after_that_ends_in_the_same_bits(tmp_path, rising):
-    how = (f"motions={rising}", *TIMED, "refine.correct=1024", "refine.learn=1024", "refine.after=[1024]")
+def test_a_run_refined_on_its_way_and_interrupted_after_that_ends_in_the_same_bits(
+    tmp_path, rising
+):
+    how = (
+        f"motions={rising}",
+        *PHASE_LOCKED,
+        "refine.correct=1024",
+        "refine.learn=1024",
+        "refine.after=[1024]",
+    )
     whole = refined(toy("samples=2048", *how), tmp_path / "whole")
     refined(toy("samples=1536", *how), tmp_path / "parts")
     parts = refined(toy("samples=2048", *how), tmp_path / "parts")
     assert torch.equal(weights(parts), weights(whole))
     (last,) = (tmp_path / "whole").glob("refine/*2048/checkpoint.pt")
     learned = checkpoint.load(last)["policy"]
-    assert all(torch.equal(x, learned[name]) for name, x in whole.nets.average.module.state_dict().items())
+    assert all(
+        torch.equal(x, learned[name]) for name, x in whole.nets.average.module.state_dict().items()
+    )
     rows = [json.loads(row) for row in (last.parent / "metrics.jsonl").read_text().splitlines()]
     assert [row["corrections"] > 0 for row in rows] == [False, True, True, True]
     assert ["refine/loss" in row for row in rows] == [False, False, True, True]
@@ -432,20 +507,35 @@ def test_fewer_samples_than_a_run_has_taken_are_refused(tmp_path):
         refined(toy("samples=1024"), tmp_path)
 
 
-def test_a_run_that_is_asked_to_be_refined_later_than_it_ends_is_refined_at_its_end(tmp_path, rising):
-    cfg = toy("samples=1024", f"motions={rising}", "refine.correct=512", "refine.learn=512", "refine.after=[4096]")
+def test_a_run_whose_refinement_comes_after_its_end_is_refined_at_its_end(tmp_path, rising):
+    cfg = toy(
+        "samples=1024",
+        f"motions={rising}",
+        "refine.correct=512",
+        "refine.learn=512",
+        "refine.after=[4096]",
+    )
     refined(cfg, tmp_path)
     assert [place.name for place in (tmp_path / "refine").iterdir()] == ["000000001024"]
 
 
 def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """A toy run in a process of its own."""
-    command = [sys.executable, "-m", "pretrain.train", "preset=toy", "publish=false", f"runs={folder}", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pretrain.train",
+        "preset=toy",
+        "publish=false",
+        f"runs={folder}",
+        *arguments,
+    ]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def begun(folder: Path, *arguments: str, label: str = "pretrain") -> subprocess.Popen[str]:
-    """A toy run in a process of its own, up to its first line of progress in the stage of that label."""
+    """A toy run in a process of its own, up to its first line of progress in the stage of that
+    label."""
     process = started(folder, *arguments)
     assert process.stdout is not None
     for line in process.stdout:
@@ -466,9 +556,15 @@ def saved(folder: Path) -> dict[str, torch.Tensor]:
     return {f"{net}.{key}": x for net, state in nets.items() for key, x in state.items()}
 
 
-# refined once on its way and once at its end, and saved after every turn
+# refined once on its way and once at its end, and saved after every iteration
 KILLED = (
-    *("samples=4096", "refine.correct=1024", "refine.learn=1024", "refine.after=[2048]", "checkpoint_interval=1e-3"),
+    *(
+        "samples=4096",
+        "refine.correct=1024",
+        "refine.learn=1024",
+        "refine.after=[2048]",
+        "checkpoint_interval=1e-3",
+    ),
     *("threads=1", "warm.encoder_steps=20", "warm.clone_steps=20"),
 )
 MOMENTS = {
@@ -494,14 +590,17 @@ def written_since(start: float, files: Iterable[Path]) -> bool:
 
 
 def left(folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, list[dict[str, float]]]]:
-    """All that a run has in the end, but for how long it took: networks by file and name, and logs."""
+    """All that a run has in the end, but for how long it took: networks by file and name, and
+    logs."""
     (run,) = folder.iterdir()
     nets: dict[str, torch.Tensor] = {}
     for file in sorted(run.rglob("*.pt")):
         tree = checkpoint.load(file)
         for net, state in (tree.get("nets") or {"policy": tree["policy"]}).items():
             nets |= {f"{file.relative_to(run)}.{net}.{key}": x for key, x in state.items()}
-    return nets, {str(log.parent.relative_to(run)): learned(log.parent) for log in run.rglob("metrics.jsonl")}
+    return nets, {
+        str(log.parent.relative_to(run)): learned(log.parent) for log in run.rglob("metrics.jsonl")
+    }
 
 
 def assert_the_same_is_left(folder: Path, other: Path) -> None:
@@ -529,7 +628,8 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bits(never_killed, tmp_pa
     while True:
         process = started(tmp_path, *KILLED)
         with suppress(subprocess.TimeoutExpired):
-            # longer from time to time: otherwise a slow machine would never get further than its imports
+            # longer from time to time: otherwise a slow machine would never get further than its
+            # imports
             process.wait(draw.uniform(0, 4 + kills))
         process.kill()
         if ended(process)[0] == 0:
@@ -543,13 +643,15 @@ AMID_TRAINING = ("samples=400_000",)
 AMID_REFINING = ("samples=512", "refine.correct=2048", "refine.learn=400_000")
 
 
-@pytest.mark.parametrize(("label", "arguments"), [("pretrain", AMID_TRAINING), ("refine", AMID_REFINING)])
+@pytest.mark.parametrize(
+    ("label", "arguments"), [("pretrain", AMID_TRAINING), ("refine", AMID_REFINING)]
+)
 def test_sigterm_saves_at_once(tmp_path, label, arguments):
     process = begun(tmp_path, *arguments, label=label)
-    asked = time.monotonic()
+    start = time.monotonic()
     process.terminate()
     status, rest = ended(process)
-    assert time.monotonic() - asked < 2
+    assert time.monotonic() - start < 2
     assert status == 130
     assert "the same command goes on" in rest
     assert saved(tmp_path)
@@ -559,9 +661,12 @@ def test_sigterm_saves_at_once(tmp_path, label, arguments):
 
 
 @pytest.mark.parametrize(
-    ("most", "unwritten"), [(1000, r"config\.json"), (4000, r"metrics\.jsonl"), (100_000, r"checkpoint\.pt")]
+    ("most", "unwritten"),
+    [(1000, r"config\.json"), (4000, r"metrics\.jsonl"), (100_000, r"checkpoint\.pt")],
 )
-def test_a_full_disk_is_one_line_that_names_the_file_and_the_same_command_goes_on(tmp_path, most, unwritten):
+def test_a_full_disk_is_one_line_that_names_the_file_and_the_same_command_goes_on(
+    tmp_path, most, unwritten
+):
     """A real short write: the kernel takes `most` bytes of a file, and then no more."""
     warm = ("warm.encoder_steps=1", "warm.clone_steps=1")
     how = ["preset=toy", "publish=false", "samples=2048", *warm, f"runs={tmp_path}", "threads=1"]
@@ -577,7 +682,12 @@ def test_a_full_disk_is_one_line_that_names_the_file_and_the_same_command_goes_o
     (line,) = filled.stderr.splitlines()
     assert re.match(rf"OSError: .*{unwritten}\b.*(File too large|the disk may be full)", line)
     (folder,) = tmp_path.iterdir()
-    assert {file.name for file in folder.iterdir()} <= {"config.json", "lock", "metrics.jsonl", "tensorboard"}
+    assert {file.name for file in folder.iterdir()} <= {
+        "config.json",
+        "lock",
+        "metrics.jsonl",
+        "tensorboard",
+    }
     assert main(how) == 0
     assert [row["iteration"] for row in learned(folder)] == [1, 2, 3, 4]
 
@@ -586,7 +696,7 @@ def test_the_same_run_is_not_trained_twice_at_once(tmp_path, capsys):
     how = ["preset=toy", "publish=false", f"runs={tmp_path}"]
     assert main([*how, "samples=512"]) == 0
     (folder,) = tmp_path.iterdir()
-    with claimed(folder, toy()):
+    with lock_run_folder(folder, toy()):
         assert main([*how, "samples=1024"]) == 2
         assert "another process trains there" in capsys.readouterr().err
     assert main([*how, "samples=1024"]) == 0
@@ -595,29 +705,36 @@ def test_the_same_run_is_not_trained_twice_at_once(tmp_path, capsys):
 def test_a_checkpoint_of_something_else_is_named(tmp_path):
     checkpoint.save(tmp_path / "checkpoint.pt", {"weights": 1})
     cfg = toy()
-    training = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
-    with pytest.raises(ValueError, match=r"checkpoint\.pt is no checkpoint of this run: KeyError\('nets'\)"):
+    training = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    )
+    with pytest.raises(
+        ValueError, match=r"checkpoint\.pt is no checkpoint of this run: KeyError\('nets'\)"
+    ):
         training.resume(tmp_path, cfg.samples)
 
 
 def test_a_checkpoint_of_other_layers_is_named(tmp_path):
-    made, asked = (
-        build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
+    made, other = (
+        build_training(cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
         for cfg in (toy("disc.hidden=[32,32]"), toy())
     )
     checkpoint.save(tmp_path / "checkpoint.pt", made.snapshot())
     with pytest.raises(
         ValueError,
-        match=r"checkpoint\.pt is no checkpoint of this run: its layers or worlds are not .*, the run begins anew$",
+        match=r"checkpoint\.pt is no checkpoint of this run: its layers or worlds are not .*, "
+        "the run begins anew$",
     ):
-        asked.resume(tmp_path, 2048)
+        other.resume(tmp_path, 2048)
 
 
 def test_only_clips_that_rise_have_a_getup_assistance(rising):
     cfg = toy(f"motions={rising}")
-    env = build(cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)).env
+    env = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    ).env
     assert isinstance(env, AssistedEnv)
-    assert set(env.getup.strength.tolist()) == {0.0, cfg.recovery.lift_start}
+    assert set(env.getup.strength.tolist()) == {0.0, cfg.recovery.getup_start}
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):

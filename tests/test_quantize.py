@@ -10,7 +10,7 @@ import pytest
 
 from pretrain.evaluate import of_the_run
 from pretrain.evaluation.episodes import Conditions
-from pretrain.publishing.int8 import in_int8
+from pretrain.publishing.int8 import quantize_to_int8
 from pretrain.quantize import Quantised, accept, described, main, quantised, read_files
 from skills_store.admission import gate
 from skills_store.runtime.library import SkillLibrary
@@ -30,7 +30,7 @@ def answers(graph: bytes, asked: dict[str, np.ndarray]) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def rounded() -> bytes:
-    return in_int8(tiny.policy(), rows(512))
+    return quantize_to_int8(tiny.policy(), rows(512))
 
 
 def test_it_answers_nearly_as_the_float_graph_does_and_is_admitted_as_plain_arithmetic(rounded):
@@ -50,12 +50,12 @@ def test_no_row_changes_the_answer_to_another_however_far_out_it_is(rounded):
 
 
 def test_the_same_rows_give_the_same_bytes(rounded):
-    assert in_int8(tiny.policy(), rows(512)) == rounded
+    assert quantize_to_int8(tiny.policy(), rows(512)) == rounded
 
 
 def test_a_graph_of_one_product_has_nothing_to_round():
     with pytest.raises(ValueError, match="1 matrix products"):
-        in_int8(tiny.encoder(), {"window": np.zeros((4, tiny.WINDOW, tiny.STATE), np.float32)})
+        quantize_to_int8(tiny.encoder(), {"window": np.zeros((4, tiny.WINDOW, tiny.STATE), np.float32)})
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain.characters.state import unflat
+from pretrain.characters.state import unflatten
 from pretrain.render import APART, ELEVATION, HEIGHT, MARGIN, VIEW, WIDTH, apart, main, side_view
 from skills_store.store import BUNDLED
 
@@ -36,7 +36,7 @@ def test_a_camera_shows_everyone_however_deep_their_path_is_and_from_no_farther_
 
 @pytest.mark.parametrize(("pace", "shown"), [(0.1, APART), (-0.1, -APART), (1.5, 1.5), (0.0, APART)])
 def test_who_stays_in_place_is_drawn_side_by_side_and_who_travels_where_it_was(pace, shown):
-    still = unflat(torch.zeros(1, 69))
+    still = unflatten(torch.zeros(1, 69))
     states = [replace(still, root_pos=torch.tensor([[pace * i, 2.0, 0.9]])) for i in range(10)]
     places = torch.cat([state.root_pos for state in apart(states)])
     assert places[:, 0].diff().numpy() == pytest.approx(shown)

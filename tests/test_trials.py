@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pretrain.ase.latents import LatentSchedule
-from pretrain.ase.style import Demos, demonstrations
+from pretrain.ase.style import ReferenceWindows, make_reference_windows
 from pretrain.assist.forces import forward_force, mean_velocities, upright_torque
 from pretrain.evaluate import clip_jerk, fidelity
 from pretrain.evaluation.coverage import Coverage, coverage_targets
@@ -18,9 +18,9 @@ from pretrain.evaluation.episodes import Conditions, Episodes, nearest_clip, ran
 from pretrain.evaluation.trials import REPEATS, among, diversity, performance, recovery
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import CharacterEnv, Outcome
+from pretrain.sim.env import CharacterEnv, EpisodeConfig, Outcome
 from pretrain.sim.mujoco_cpu import MujocoBackend
-from pretrain.training_data import Material
+from pretrain.training_data import TrainingData
 from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 
@@ -30,7 +30,7 @@ WALK, RUN, FORWARD = 0, 2, 4
 
 @pytest.fixture
 def frame_scale(material, skeleton):
-    return demonstrations(material.library, skeleton, 1).windows.std(0).clamp_min(0.03)
+    return make_reference_windows(material.library, skeleton, 1).windows.std(0).clamp_min(0.03)
 
 
 class UprightEnv(CharacterEnv):
@@ -38,14 +38,15 @@ class UprightEnv(CharacterEnv):
 
     strength = 0.0
 
-    def step(self, targets: torch.Tensor, like: torch.Tensor | None = None) -> Outcome:
+    def step(self, targets: torch.Tensor, clips: torch.Tensor | None = None) -> Outcome:
         if self.strength:
-            clips, state = self.clip if like is None else like, self.state()
-            force = forward_force(state, mean_velocities(self.library)[clips])
+            followed = self.clip if clips is None else clips
+            state = self.state()
+            force = forward_force(state, mean_velocities(self.library)[followed])
             wrench = self.strength * torch.cat([force, upright_torque(state)], -1)
             up = self.falls.down == 0
             self.backend.push(torch.arange(self.num_envs), self.skeleton.bodies[0], wrench * up[:, None])
-        return super().step(targets, like)
+        return super().step(targets, clips)
 
 
 def maker(humanoid, library, strength: float):
@@ -56,8 +57,7 @@ def maker(humanoid, library, strength: float):
             make_backend("mujoco", humanoid, n, 1),
             humanoid.skeleton,
             library,
-            window=3,
-            episode_length=90,
+            EpisodeConfig(window=3, length=90),
             rng=torch.Generator().manual_seed(0),
         )
         env.strength = strength
@@ -189,14 +189,14 @@ def test_what_nobody_got_to_is_not_a_number_but_nothing(humanoid, library, frame
     assert fidelity(material.demos.windows[:0], material.demos, torch.ones(240)) is None
 
 
-def frechet_ratio(windows: torch.Tensor, demos: Demos, scale: torch.Tensor) -> float:
+def frechet_ratio(windows: torch.Tensor, demos: ReferenceWindows, scale: torch.Tensor) -> float:
     found = fidelity(windows, demos, scale)
     assert found is not None
     return found
 
 
 def test_clips_are_as_faithful_as_it_gets_and_noise_is_not(material, skeleton, rng):
-    demos = demonstrations(material.library, skeleton, 3)
+    demos = make_reference_windows(material.library, skeleton, 3)
     scale = demos.windows.std(0).clamp_min(0.03)
     assert frechet_ratio(demos.windows, demos, scale) < 0.01
     noisy = demos.windows + scale * torch.randn(demos.windows.shape, generator=rng)
@@ -204,7 +204,7 @@ def test_clips_are_as_faithful_as_it_gets_and_noise_is_not(material, skeleton, r
     assert frechet_ratio(demos.windows[demos.clip == WALK], demos, scale) > 0.5
 
 
-def under_random_skills(make, material: Material, act, encode) -> Episodes:
+def under_random_skills(make, material: TrainingData, act, encode) -> Episodes:
     """16 worlds from the first frame of the forward walk to its last, of a library of `act` and `encode`."""
     library, env, rng = material.library, make(16), torch.Generator().manual_seed(0)
     env.episode_length = int(library.lengths[FORWARD])

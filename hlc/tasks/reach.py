@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Generator, Tensor
 
 from pretrain.characters.kinematics import forward
-from pretrain.characters.rotations import facing, into_heading
+from pretrain.characters.rotations import heading_direction, to_heading_frame
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 
@@ -54,7 +54,7 @@ class Reach(BaseModel):
         place = torch.rand(*state.shape, 3, generator=rng)
         ahead, left = ((2 * place[..., :2] - 1) * self.distance_max).unbind(-1)
         height = self.height_min + (self.height_max - self.height_min) * place[..., 2]
-        c, s = facing(state.root_rot).unbind(-1)
+        c, s = heading_direction(state.root_rot).unbind(-1)
         x, y = state.root_pos[..., 0], state.root_pos[..., 1]
         return torch.stack([x + c * ahead - s * left, y + s * ahead + c * left, height], -1)
 
@@ -70,7 +70,7 @@ class Reach(BaseModel):
 
 def target_in_heading(state: CharacterState, target: Tensor) -> Tensor:
     """Target (..., 3) m, world -> seen from the root, in the root's heading frame, (..., 3) m."""
-    return into_heading(facing(state.root_rot), target - state.root_pos)
+    return to_heading_frame(heading_direction(state.root_rot), target - state.root_pos)
 
 
 def near(hand: Tensor, target: Tensor) -> Tensor:

@@ -1,70 +1,87 @@
-"""A warm start before any simulation: from noisy clip states, aim where the clip goes next."""
+"""A warm start of the policy before any simulation: in noisy clip states it learns the targets of
+the clip's next state."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
-from pretrain.ase.latents import sphere
+from pretrain.ase.latents import sample_on_sphere
 from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
-from pretrain.rl.learner import finite
+from pretrain.rl.learner import check_finite
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.sim.env import ActionScale, pd_target
 from pretrain.sim.features import proprioception
 from pretrain.sim.ground import SLACK, Ground
 
 
-def clone(
-    policy: GaussianPolicy,
-    library: MotionLibrary,
-    scale: ActionScale,
-    clip_latents: Tensor,
-    ground: Ground,
-    *,
-    steps: int,
-    lr: float,
-    batch: int,
-    rng: Generator,
-) -> float:
-    """Fit `policy`'s mean to (clip state + noise, the clip's latent + noise) -> target. Returns the last loss.
+@dataclass(frozen=True)
+class CloneData:
+    library: MotionLibrary
+    scale: ActionScale
+    clip_latents: Tensor  # (C, D)
+    ground: Ground
 
-    Who lies gets up under any latent. Diverged if that loss is not finite.
+
+@dataclass(frozen=True)
+class CloneConfig:
+    steps: int
+    lr: float
+    batch: int
+
+
+def clone(policy: GaussianPolicy, data: CloneData, config: CloneConfig, rng: Generator) -> float:
+    """Fit `policy`'s mean to (clip state + noise, the clip's latent + noise) -> target. Returns the
+    last loss.
+
+    In lying states of a clip that rises the target is the same under any latent. Raises Diverged if
+    the last loss is not finite.
     """
-    optimizer = torch.optim.Adam(policy.parameters(), lr)
+    library = data.library
+    optimizer = torch.optim.Adam(policy.parameters(), config.lr)
     loss = torch.zeros(())
-    for _ in range(steps):
-        ids, times = library.sample(batch, rng)
-        state, ahead = library.at(ids, times), library.at(ids, times + 1 / CONTROL_RATE)
-        action = scale.action(pd_target(ahead))
-        gets_up = ground.rising[ids] & (state.root_pos[:, 2] < SLACK * ground.standing)
-        z = torch.where(gets_up[:, None], sphere(batch, clip_latents.shape[1], rng), _near(clip_latents[ids], rng))
-        obs = {"obs": proprioception(_disturbed(state, rng)), "z": z}
+    for _ in range(config.steps):
+        ids, times = library.sample(config.batch, rng)
+        state = library.at(ids, times)
+        action = data.scale.action(pd_target(library.at(ids, times + 1 / CONTROL_RATE)))
+        z = _draw_latents(data, ids, state, rng)
+        obs = {"obs": proprioception(_add_noise(state, rng)), "z": z}
         loss = (policy(obs) - action).square().mean()
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-    return finite("the policy's warm start", loss.detach())
+    return check_finite("the policy's warm start", loss.detach())
 
 
-def _disturbed(state: CharacterState, rng: Generator) -> CharacterState:
-    """Noise of the size that a first second of imperfect tracking brings."""
+def _draw_latents(data: CloneData, ids: Tensor, state: CharacterState, rng: Generator) -> Tensor:
+    """Latents for `state` (n,) of clips `ids` (n,): around the clip's own, but any where the clip
+    rises and the state is low, (n, D)."""
+    gets_up = data.ground.rising[ids] & (state.root_pos[:, 2] < SLACK * data.ground.standing)
+    anywhere = sample_on_sphere(len(ids), data.clip_latents.shape[1], rng)
+    return torch.where(gets_up[:, None], anywhere, _perturb(data.clip_latents[ids], rng))
 
-    def noisy(x: Tensor, size: float) -> Tensor:
+
+def _add_noise(state: CharacterState, rng: Generator) -> CharacterState:
+    """Noise as large as the tracking errors of the first second."""
+
+    def perturb(x: Tensor, size: float) -> Tensor:
         return x + size * torch.randn(x.shape, generator=rng)
 
     return CharacterState(
-        root_pos=noisy(state.root_pos, 0.02),  # m
-        root_rot=normalize(noisy(state.root_rot, 0.03), dim=-1),
-        root_vel=noisy(state.root_vel, 0.2),  # m/s
-        root_ang_vel=noisy(state.root_ang_vel, 0.5),  # rad/s
-        joint_pos=noisy(state.joint_pos, 0.1),  # rad
-        joint_vel=noisy(state.joint_vel, 1.0),  # rad/s
+        root_pos=perturb(state.root_pos, 0.02),  # m
+        root_rot=normalize(perturb(state.root_rot, 0.03), dim=-1),
+        root_vel=perturb(state.root_vel, 0.2),  # m/s
+        root_ang_vel=perturb(state.root_ang_vel, 0.5),  # rad/s
+        joint_pos=perturb(state.joint_pos, 0.1),  # rad
+        joint_vel=perturb(state.joint_vel, 1.0),  # rad/s
     )
 
 
-def _near(z: Tensor, rng: Generator) -> Tensor:
-    """Half way from z to a random direction: 45 degrees off on average."""
-    return normalize(z + sphere(len(z), z.shape[-1], rng), dim=-1)
+def _perturb(z: Tensor, rng: Generator) -> Tensor:
+    """Half way from z (n, D) to a random direction, on average 45 degrees off."""
+    return normalize(z + sample_on_sphere(len(z), z.shape[-1], rng), dim=-1)

@@ -1,4 +1,4 @@
-"""The four networks of ASE, built from what the clips say of their inputs."""
+"""The four networks of ASE, with inputs normalised by statistics of the clips."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from torch import Generator, Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from pretrain.ase.skill import Encoder
-from pretrain.ase.style import Demos, Discriminator, window_normalizer
+from pretrain.ase.style import Discriminator, ReferenceWindows, window_normalizer
 from pretrain.ase.symmetry import Symmetry
-from pretrain.characters.state import unflat
+from pretrain.characters.state import unflatten
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp
 from pretrain.sim.env import ActionScale
@@ -21,8 +21,8 @@ from pretrain.sim.features import proprioception
 class SkillNets:
     """pi(a|s,z), V(s,z), the discriminator, q(z|window), and what an action means.
 
-    What is published is not the policy of the last iteration but the running average of its weights: from one iteration to
-    the next, clips come and go (docs/training.md).
+    The running average of the policy's weights is published, not the policy of the last iteration:
+    from one iteration to the next, single clips are lost and found again (docs/training.md).
     """
 
     policy: GaussianPolicy
@@ -33,7 +33,12 @@ class SkillNets:
     action_scale: ActionScale
 
     def modules(self) -> dict[str, nn.Module]:
-        learning = {"policy": self.policy, "value": self.value, "disc": self.discriminator, "enc": self.encoder}
+        learning = {
+            "policy": self.policy,
+            "value": self.value,
+            "disc": self.discriminator,
+            "enc": self.encoder,
+        }
         return {**learning, "average": self.average}
 
     def state(self) -> dict[str, dict[str, Tensor]]:
@@ -49,36 +54,53 @@ class Sizes:
     disc: tuple[int, ...]
     enc: tuple[int, ...]
     action_std: float
-    average_decay: float  # of the average of the policy's weights, an iteration
-    privileged: int = 0  # numbers of the privileged observation, which only the value net has
+    average_decay: float  # per iteration, of the averaged policy weights
+    privileged: int = 0  # size of the privileged observation, an input of the value net alone
 
 
 def make_nets(
-    sizes: Sizes, library: MotionLibrary, demos: Demos, num_hinges: int, symmetry: Symmetry, rng: Generator
+    sizes: Sizes,
+    library: MotionLibrary,
+    demos: ReferenceWindows,
+    num_hinges: int,
+    *,
+    symmetry: Symmetry,
+    rng: Generator,
 ) -> SkillNets:
-    """Fresh networks. Normalisers are fixed by the clips, so that nothing shifts while the networks learn.
+    """Fresh networks. Normalisers are fixed by the clips, so that nothing shifts while the networks
+    learn.
 
-    The value net may be told more than the policy, which has to do without it once it is published. (Pinto et al. 2017,
+    The value net may have privileged inputs, which a published policy has not. (Pinto et al. 2017,
     "Asymmetric actor critic for image-based robot learning".)
     """
-    seen = proprioception(unflat(library.frames))
-    inputs_size = seen.shape[-1] + sizes.latent_dim
-    # 0.1: what hardly varies in the clips (a wrist at rest) must not turn into a huge input when it does in simulation
-    obs = Normalizer(seen.mean(0), seen.std(0).clamp_min(0.1))
+    clip_obs = proprioception(unflatten(library.frames))
+    inputs_size = clip_obs.shape[-1] + sizes.latent_dim
+    # 0.1: a feature that hardly varies in the clips, such as a wrist at rest, must not become a
+    # huge input in simulation.
+    obs = Normalizer(clip_obs.mean(0), clip_obs.std(0).clamp_min(0.1))
 
     def inputs(**more: nn.Module) -> Inputs:
         return Inputs({"obs": obs, "z": nn.Identity(), **more})
 
-    window, clips = window_normalizer(demos), len(library.names)
-    body = mlp([inputs_size, *sizes.policy, num_hinges], last_scale=0.1, rng=rng, mirrored=symmetry.policy)
+    policy_sizes = [inputs_size, *sizes.policy, num_hinges]
+    body = mlp(policy_sizes, last_scale=0.1, rng=rng, mirrored=symmetry.policy)
     policy = GaussianPolicy(inputs(), body, sizes.action_std)
-    told = {"privileged": nn.Identity()} if sizes.privileged else {}
-    judge = mlp([inputs_size + sizes.privileged, *sizes.value, 1], rng=rng, mirrored=symmetry.value)
+    privileged = {"privileged": nn.Identity()} if sizes.privileged else {}
+    value_sizes = [inputs_size + sizes.privileged, *sizes.value, 1]
+    value = Value(inputs(**privileged), mlp(value_sizes, rng=rng, mirrored=symmetry.value))
     return SkillNets(
         policy=policy,
         average=AveragedModel(policy, multi_avg_fn=get_ema_multi_avg_fn(sizes.average_decay)),
-        value=Value(inputs(**told), judge),
+        value=value,
         discriminator=Discriminator(demos, sizes.disc, rng, symmetry.discriminator),
-        encoder=Encoder(window, sizes.enc, sizes.latent_dim, clips, rng, symmetry.encoder),
-        action_scale=ActionScale.of(library),
+        encoder=_make_encoder(sizes, demos, symmetry, rng),
+        action_scale=ActionScale.from_library(library),
     )
+
+
+def _make_encoder(
+    sizes: Sizes, demos: ReferenceWindows, symmetry: Symmetry, rng: Generator
+) -> Encoder:
+    norm = window_normalizer(demos)
+    clips = len(demos.counts)
+    return Encoder(norm, sizes.enc, sizes.latent_dim, clips, rng=rng, mirrored=symmetry.encoder)

@@ -1,9 +1,11 @@
-"""The style prior: a discriminator between the clips' windows and the character's. (AMP, Peng et al. 2021, section 5.)
+"""The style prior: a discriminator between the clips' windows and the character's. (AMP, Peng et
+al. 2021, section 5.)
 
-It is conditional, as in CALM (Tessler et al. 2023): every latent belongs to the clip whose own latent is nearest, and is
-judged by that clip's windows alone. An unconditional one is content when any clip is performed; of two walks, one is
-performed twice, and hard clips not at all. Paying for the nearest window of the clip instead is no cure: it is content
-with a few frames of it (docs/training.md).
+It is conditional, as in CALM (Tessler et al. 2023): every latent belongs to the clip whose own
+latent is nearest, and its windows are compared with that clip's alone. An unconditional
+discriminator rewards any clip: of two walks one was performed twice, and hard clips not at all. A
+reward for the nearest window of the clip is no remedy, for a few frames of it satisfy that
+(docs/training.md).
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ from pretrain.rl.ppo import Loss, Metrics
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Rollout
 from pretrain.sim.features import LEAST_SPREAD, style_frame
-from pretrain.sim.starts import draw_rows, read_rate
+from pretrain.sim.start_states import draw_rows, read_rate
 
-MOST = 9.21  # -log(1e-4): no window earns more
-REMEMBERED = 16  # one fresh window in so many is kept
+MAX_REWARD = 9.21  # -log(1e-4), before scaling
+REPLAY_EVERY = 16  # one fresh window in so many is added to the replay
 
 
 @dataclass(frozen=True)
-class Demos:
+class ReferenceWindows:
     """Style windows of every clip, read densely in time, one clip after the other."""
 
     windows: Tensor  # (M, W * F)
@@ -45,13 +47,17 @@ class Demos:
         return self.windows.index_select(0, draw_rows(self.counts, clips, rng))
 
 
-def demonstrations(library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float | None = None) -> Demos:
-    """Every window of `steps` frames that ends on a grid of 1/rate s and lies wholly inside its clip.
+def make_reference_windows(
+    library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float | None = None
+) -> ReferenceWindows:
+    """Every window of `steps` frames that ends on a grid of 1/rate s and lies wholly inside its
+    clip.
 
     `rate` is that of `read_rate` if none is given.
     """
     rate = rate or read_rate(library)
-    clips, ends = [], []
+    clips: list[Tensor] = []
+    ends: list[Tensor] = []
     for c, duration in enumerate(library.durations.tolist()):
         # a clip shorter than one window still gives one, its first frame standing still before it
         first = min((steps - 1) / CONTROL_RATE, duration)
@@ -60,24 +66,31 @@ def demonstrations(library: MotionLibrary, skeleton: Skeleton, steps: int, rate:
         ends.append(times)
     clip = torch.cat(clips)
     frames = style_frame(skeleton, library.windows(clip, torch.cat(ends), steps))
-    return Demos(frames.flatten(1), clip, torch.bincount(clip))
+    return ReferenceWindows(frames.flatten(1), clip, torch.bincount(clip))
 
 
-def window_normalizer(demos: Demos) -> Normalizer:
-    """Fixed by the clips: a running one would move under the encoder's feet as the character learns."""
+def window_normalizer(demos: ReferenceWindows) -> Normalizer:
+    """Fixed by the clips: a running one would change the encoder's inputs as the character
+    learns."""
     return Normalizer(demos.windows.mean(0), demos.windows.std(0).clamp_min(LEAST_SPREAD), clip=8.0)
 
 
 class Discriminator(nn.Module):
     """Logit of a style window being from a given clip, (..., W * F), (...) -> (...)."""
 
-    CODE = 3.0  # the clip's place in its one-hot code: as loud as a window feature far from the mean
+    CODE = 3.0  # value in the clip's one-hot code: as large as a window feature far from the mean
     BOUND = 8.0  # of a normalised feature
 
     centre: Tensor
     spread: Tensor
 
-    def __init__(self, demos: Demos, hidden: tuple[int, ...], rng: Generator, mirrored: Reflection | None = None):
+    def __init__(
+        self,
+        demos: ReferenceWindows,
+        hidden: tuple[int, ...],
+        rng: Generator,
+        mirrored: Reflection | None = None,
+    ):
         super().__init__()
         centre = torch.stack([part.mean(0) for part in demos.windows.split(demos.counts.tolist())])
         self.register_buffer("centre", centre)  # (C, W * F) each clip's mean window
@@ -88,71 +101,85 @@ class Discriminator(nn.Module):
         return self.logit(self.norm(window, clip), clip)
 
     def norm(self, window: Tensor, clip: Tensor) -> Tensor:
-        """The window as it departs from the clip's mean, in units of the spread over all clips.
+        """The window's difference from the clip's mean, in units of the spread over all clips.
 
-        Their spread within clips would be a finer unit, under which balance is learned late (docs/training.md).
+        In units of the spread within clips, which is smaller, balance is learned late
+        (docs/training.md).
         """
-        return ((window - embedding(clip, self.centre)) / self.spread).clamp(-self.BOUND, self.BOUND)
+        return ((window - embedding(clip, self.centre)) / self.spread).clamp(
+            -self.BOUND, self.BOUND
+        )
 
     def logit(self, normalised: Tensor, clip: Tensor) -> Tensor:
         code = self.CODE * one_hot(clip, len(self.centre)).to(normalised)
         return self.body(torch.cat([normalised, code], -1)).squeeze(-1)
 
-    def best(self, window: Tensor) -> Tensor:
-        """Logit under the clip that the window looks most like, (B, W * F) -> (B)."""
+    def best_logit(self, window: Tensor) -> Tensor:
+        """The largest logit over all clips, (B, W * F) -> (B)."""
         clips = torch.arange(len(self.centre)).expand(window.shape[0], -1)
         return self(window[:, None].expand(-1, len(self.centre), -1), clips).amax(-1)
 
 
 def style_reward(net: Discriminator, scale: float) -> Reward:
-    """-log(1 - sigmoid(D)) * scale, at most MOST * scale. (ASE eq. 13 as published in code.)"""
+    """-log(1 - sigmoid(D)) * scale, at most MAX_REWARD * scale. (ASE eq. 13 as published in
+    code.)"""
 
     def reward(rollout: Rollout) -> Tensor:
         with torch.no_grad():
-            return scale * softplus(net(rollout.extras["window"], rollout.extras["z_clip"])).clamp_max(MOST)
+            return scale * softplus(
+                net(rollout.extras["window"], rollout.extras["z_clip"])
+            ).clamp_max(MAX_REWARD)
 
     return reward
 
 
-def remembered(size: int, demos: Demos) -> Replay:
-    """Windows the character went through, and what each was to look like: so that old mistakes are not forgotten."""
+def make_replay(size: int, demos: ReferenceWindows) -> Replay:
+    """An empty replay of the character's windows and their clips."""
     return Replay(size, windows=demos.windows[0], clips=demos.clip[0])
 
 
 def style_loss(
     net: Discriminator,
-    demos: Demos,
+    demos: ReferenceWindows,
     replay: Replay,
     *,
     grad_penalty: float,
     logit_reg: float,
     replay_share: float,
 ) -> Loss:
-    """Binary cross-entropy, clips against the character's new and remembered windows, with a gradient penalty on the clips.
+    """Binary cross-entropy, the clips' windows against the character's new and replayed ones, with
+    a gradient penalty at the clips' windows.
 
-    (AMP eq. 8.) Gradients are taken at normalised inputs. To ask for it adds windows to `replay`.
+    (AMP eq. 8.) Gradients are taken at normalised inputs. Each call adds windows to `replay`.
     """
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
-        fresh, asked = batch["window"], batch["z_clip"]
+        fresh = batch["window"]
+        clips = batch["z_clip"]
         n = len(fresh)
         old = replay.sample(int(n * replay_share), rng)
-        agent_logit = net(torch.cat([fresh, old["windows"]]), torch.cat([asked, old["clips"]]))
-        demo = net.norm(demos.sample(asked, rng), asked).requires_grad_()  # each clip as often as it was asked for
-        demo_logit = net.logit(demo, asked)
+        agent = torch.cat([fresh, old["windows"]])
+        agent_logit = net(agent, torch.cat([clips, old["clips"]]))
+        # each clip as often as in the batch
+        demo = net.norm(demos.sample(clips, rng), clips).requires_grad_()
+        demo_logit = net.logit(demo, clips)
         (slope,) = torch.autograd.grad(demo_logit.sum(), demo, create_graph=True)
         penalty = slope.square().sum(-1).mean()
-        last = cast(nn.Linear | MirrorLinear, net.body[-1])
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-demo_logit).mean())
-        total = cross_entropy + grad_penalty * penalty + logit_reg * last.weight.square().sum()
-        kept = max(1, n // REMEMBERED)
-        replay.add(windows=fresh[:kept], clips=asked[:kept])
-        accuracy = 0.5 * ((agent_logit < 0).float().mean() + (demo_logit > 0).float().mean())
+        weights = cast(nn.Linear | MirrorLinear, net.body[-1]).weight.square().sum()
+        total = cross_entropy + grad_penalty * penalty + logit_reg * weights
+        kept = max(1, n // REPLAY_EVERY)
+        replay.add(windows=fresh[:kept], clips=clips[:kept])
         return total, {
-            "disc_accuracy": accuracy,
+            "disc_accuracy": _measure_accuracy(agent_logit, demo_logit),
             "disc_agent_logit": agent_logit.mean(),
             "disc_demo_logit": demo_logit.mean(),
             "disc_grad_penalty": penalty,
         }
 
     return loss
+
+
+def _measure_accuracy(agent_logit: Tensor, demo_logit: Tensor) -> Tensor:
+    """Share of logits with the right sign, mean of both classes."""
+    return 0.5 * ((agent_logit < 0).float().mean() + (demo_logit > 0).float().mean())

@@ -1,9 +1,9 @@
 """The training aids beyond ASE, as one wrapper of its environment with two hooks: before a control
 step and after it.
 
-Before it the reference motions go on and assistance forces push the characters. After it the
-tracking error ends episodes that are too far from their clip, and the curriculum records what was
-lost. Without this wrapper, plain ASE is left.
+Before it the reference motions advance and assistance forces push the characters. After it the
+tracking error terminates episodes that are too far from their clip, and the curriculum records
+failures. Without this wrapper, plain ASE is left.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pretrain.assist.reference_tracker import NONE, ReferenceTracker
 from pretrain.assist.tracking_termination import CHECK_EVERY, TrackingTermination
 from pretrain.characters.skeleton import Skeleton
 from pretrain.rl.learner import Scalars
-from pretrain.rl.mirror import Mirror, beside, unmoved
+from pretrain.rl.mirror import Mirror, concatenate_mirrors, make_identity_mirror
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import ALL, CharacterEnv, Outcome, Rows
 
@@ -32,7 +32,7 @@ PRIVILEGED_SCALARS = 4  # numbers of the privileged observation beside the refer
 
 def privileged_mirror(skeleton: Skeleton) -> Mirror:
     """Of the privileged observation of `AssistedEnv`, (F + PRIVILEGED_SCALARS)."""
-    return beside(style_mirror(skeleton), unmoved(PRIVILEGED_SCALARS))
+    return concatenate_mirrors(style_mirror(skeleton), make_identity_mirror(PRIVILEGED_SCALARS))
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class StepAids:
 class AssistedEnv:
     """`skills` under a curriculum of assistance, with a reference motion for every world.
 
-    `tracks` False: the reference motions stand still, and neither observations nor extras have
-    anything of them.
+    Without `tracks` the reference motions do not advance and are in neither observations nor
+    extras.
     """
 
     def __init__(
@@ -66,7 +66,9 @@ class AssistedEnv:
         self.getup = getup
         self.termination = termination
         self.tracks = tracks
-        self.tracker = ReferenceTracker(env.library, env.starts, env.falls.ground.rising, env.num_envs)
+        self.tracker = ReferenceTracker(
+            env.library, env.starts, env.falls.ground.rising, env.num_envs
+        )
         self.forces = AssistForces(env, curriculum, getup, self.tracker)
         self._start(torch.arange(self.num_envs))
 
@@ -86,7 +88,8 @@ class AssistedEnv:
         self.termination.start(ids, self.skills.z_clip[ids] != self.env.clip[ids])
 
     def _start_tracker(self, ids: Tensor) -> None:
-        """Where the episodes of worlds `ids` (n,) began; one that began lying has no reference yet."""
+        """Where the episodes of worlds `ids` (n,) began; one that began lying has no reference
+        yet."""
         self.tracker.start(ids, self.env.clip[ids], self.env.clip_time[ids])
         self.tracker.clip[ids[self.env.began_lying[ids]]] = NONE
 
@@ -99,7 +102,7 @@ class AssistedEnv:
         return seen
 
     def _privileged(self, ids: Rows) -> Tensor:
-        """What decides how the episodes of worlds `ids` (n,) go on and the policy does not observe.
+        """What the policy does not observe of the episodes of worlds `ids` (n,).
 
         The reference frame, the tracking error, the slack of its termination, whether the world is
         down, and for how long it may be. Zeros where the reference of a new skill is set in the
@@ -111,7 +114,9 @@ class AssistedEnv:
         clip = tracker.clip[ids]
         error = tracker.tracking_error(self.env.windows(ids), ids)
         patience = (down > 0) * (falls.patience[ids] - down) / max(falls.protection.patience, 1)
-        scalars = torch.stack([error, self.termination.slack_share[ids], (down > 0).float(), patience], -1)
+        scalars = torch.stack(
+            [error, self.termination.slack_share[ids], (down > 0).float(), patience], -1
+        )
         is_set = (clip == self.skills.z_clip[ids]) | (down > 0) & (clip != NONE)
         return is_set[:, None] * torch.cat([tracker.reference_frame(ids), scalars], -1)
 
@@ -129,7 +134,7 @@ class AssistedEnv:
         before = self.before_step(clips)
         outcome = skills.advance(action)
         after = self.after_step(clips, outcome)
-        failed = after.lost | skills.went_down()
+        failed = after.lost | skills.find_new_falls()
         own = self.observe() if skills.schedule.own_return else None
         expired = skills.resample_expired(clips)
         self.termination.change_skill(skills.z_clip != clips)
@@ -140,11 +145,11 @@ class AssistedEnv:
             terminated=failed,
             truncated=outcome.timed_out if own is None else outcome.timed_out | expired & ~failed,
             extras={**style, **before, **after.extras},
-            goes_on=~(after.lost | outcome.timed_out),
+            continues=~(after.lost | outcome.timed_out),
         )
 
     def before_step(self, clips: Tensor) -> Batch:
-        """The references go on along clips (N,), and the assistance pushes. Returns the actions
+        """Advance the references along clips (N,), and apply the assistance. Returns the actions
         that aim at the references and the strength of the assistance, where they are tracked."""
         extras: Batch = {}
         if self.tracks:
@@ -156,14 +161,19 @@ class AssistedEnv:
         return extras
 
     def after_step(self, clips: Tensor, outcome: Outcome) -> StepAids:
-        """The tracking error and what it ends, of worlds that moved as in clips (N,); the
+        """The tracking error and what it ends, of worlds that followed clips (N,); the
         curriculum records both."""
         falls = self.env.falls
-        self._start_tracker(outcome.broken.nonzero()[:, 0])  # these have begun another episode within the step
-        self.getup.record(self.tracker.clip.clamp_min(0), falls.rose, falls.stayed)
+        # these have begun another episode within the step
+        self._start_tracker(outcome.broken.nonzero()[:, 0])
+        self.getup.record(
+            self.tracker.clip.clamp_min(0), falls.recovered, falls.timed_out_on_ground
+        )
         extras = self._tracking() if self.tracks else {}
         if self.termination.phase_locked:
-            exceeded = self.termination.exceeded_at_phase(extras["tracking_error"], clips, falls.down > 0)
+            exceeded = self.termination.exceeded_at_phase(
+                extras["tracking_error"], clips, falls.down > 0
+            )
         else:
             checked = (self.skills.left % CHECK_EVERY == 0) & (falls.down == 0)
             exceeded = self.termination.exceeded_nearest(self.env.windows(), clips, checked)
@@ -179,19 +189,20 @@ class AssistedEnv:
         return {"tracking_error": error, "pose_error": off * up[:, None]}
 
     def _record(self, clips: Tensor, fell: Tensor, exceeded: Tensor) -> None:
-        """To the curriculum: the worlds that were lost in this step, moving as in clips (N,)."""
+        """To the curriculum: the worlds that were lost in this step, under clips (N,)."""
         env = self.env
         down = env.falls.down
         own = clips == env.clip
         lost = (down == 1) | fell | (exceeded & own)
-        # time on the ground is no success; and from a clip that lies, a world is down at first under any other skill
+        # time on the ground is no success; and from a clip that lies, a world is down at first
+        # under any other skill
         counts = ((down <= 1) | fell) & (own | env.falls.ground.upright[env.clip])
         self.curriculum.record(env.clip[counts], lost[counts])
 
     def _style_extras(self, clips: Tensor, windows: Tensor, outcome: Outcome) -> Batch:
-        """What style is judged by, of worlds that moved as in clips (N,) and had `windows` (N, W *
-        F) before the step."""
-        after = self.env.windows().clone()  # a reset writes into the env's own
+        """The extras of the style reward, for worlds that followed clips (N,) and had `windows`
+        (N, W * F) before the step."""
+        after = self.env.windows().clone()  # cloned: a reset writes into the env's
         style_clips = self._style_clips(clips)
         before_distance = self.termination.distance_to_mean(windows, style_clips)
         nearer = before_distance - self.termination.distance_to_mean(after, style_clips)
@@ -201,7 +212,11 @@ class AssistedEnv:
         """The clips (N,) that the motion is compared with: the reference's where a world is down
         and that clip rises."""
         reference = self.tracker.clip
-        rises = (self.env.falls.down > 0) & (reference != NONE) & self.env.falls.ground.rising[reference]
+        rises = (
+            (self.env.falls.down > 0)
+            & (reference != NONE)
+            & self.env.falls.ground.rising[reference]
+        )
         return torch.where(rises, reference, clips)
 
     def step_schedule(self) -> None:
@@ -211,17 +226,19 @@ class AssistedEnv:
 
     def scalars(self) -> Scalars:
         """For the log: `assist/CLIP`, the strength of its assistance, and `steps/CLIP`, control
-        steps between falls; of clips that rise also `lift/CLIP`, the strength of the get-up
-        assistance, and `rises/CLIP`, the recovery rate."""
+        steps between falls; of clips that rise also `getup/CLIP`, the strength of the get-up
+        assistance, and `recovery_rate/CLIP`, the recovery rate."""
         names = self.env.library.names
         strengths = self.curriculum.assist_strength
         scalars: Scalars = {"assist": float(strengths.mean())}
-        for name, strength, steps in zip(names, strengths.tolist(), self.curriculum.lengths.tolist(), strict=True):
+        for name, strength, steps in zip(
+            names, strengths.tolist(), self.curriculum.lengths.tolist(), strict=True
+        ):
             scalars[f"assist/{name}"] = strength
             scalars[f"steps/{name}"] = steps
         for clip in self.env.falls.ground.rising.nonzero()[:, 0].tolist():
-            scalars[f"lift/{names[clip]}"] = float(self.getup.strength[clip])
-            scalars[f"rises/{names[clip]}"] = float(self.getup.recovery_rate[clip])
+            scalars[f"getup/{names[clip]}"] = float(self.getup.strength[clip])
+            scalars[f"recovery_rate/{names[clip]}"] = float(self.getup.recovery_rate[clip])
         return scalars
 
     def snapshot(self) -> dict[str, Any]:

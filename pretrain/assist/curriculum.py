@@ -18,7 +18,7 @@ from torch import Tensor
 from pretrain.sim.stateful import TensorState
 
 MEMORY = 0.9  # share of a clip's record that one iteration leaves
-GONE = 0.01  # strength below which an assistance ends for good
+OFF_BELOW = 0.01  # strength below which an assistance ends for good
 MUCH_SHORTER = 0.6  # of the steps that an episode must last for the assistance to weaken
 
 
@@ -37,7 +37,7 @@ class AssistSchedule:
         stronger = (strength * (1 + self.rate)).clamp_max(1.0)
         following = torch.where(episode_length > self.steps, weaker, strength)
         following = torch.where(episode_length < MUCH_SHORTER * self.steps, stronger, following)
-        return torch.where(strength < GONE, 0.0, following)
+        return torch.where(strength < OFF_BELOW, 0.0, following)
 
 
 NO_ASSIST = AssistSchedule(start=0.0, steps=1.0, rate=0.0)
@@ -49,7 +49,9 @@ class NearLatents:
     where it begins."""
 
     prob: float
-    steps: float  # until that clip needs no assistance and its losses lie further apart than so many control steps
+    # until that clip needs no assistance and its losses lie further apart than so many control
+    # steps
+    steps: float
     after: float  # from then on, this share of `prob`
 
 
@@ -89,15 +91,17 @@ class Curriculum(TensorState):
     def lengths(self) -> Tensor:
         """Steps between falls in episodes begun in each clip, (C,). No fall counts as half of one,
         no step as an episode."""
-        return torch.where(self.steps > 0, self.steps / self.falls.clamp_min(0.5), float(self.episode_length))
+        return torch.where(
+            self.steps > 0, self.steps / self.falls.clamp_min(0.5), float(self.episode_length)
+        )
 
-    def mastered(self, steps: float) -> Tensor:
+    def find_mastered(self, steps: float) -> Tensor:
         """Clips without assistance and with more than so many steps between falls, (C,) bool."""
         return (self.assist_strength == 0) & (self.lengths > steps)
 
     def near_probs(self, near: NearLatents) -> Tensor:
         """The share of latents near each clip, (C,)."""
-        return near.prob * torch.where(self.mastered(near.steps), near.after, 1.0)
+        return near.prob * torch.where(self.find_mastered(near.steps), near.after, 1.0)
 
     @property
     def weights(self) -> Tensor:
@@ -109,8 +113,8 @@ class Curriculum(TensorState):
         return self.base * need / (self.base * need).sum()
 
     def record(self, clip: Tensor, fell: Tensor) -> None:
-        """One step of worlds whose episodes began in `clip` (N,), and which of them `fell`, or
-        strayed, (N,) bool."""
+        """One step of worlds whose episodes began in `clip` (N,), and which of them `fell` or
+        exceeded their tracking error, (N,) bool."""
         self.steps.index_add_(0, clip, torch.ones(len(clip)))
         self.falls.index_add_(0, clip, fell.float())
 

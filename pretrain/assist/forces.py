@@ -1,8 +1,8 @@
-"""Assistance forces on the root: upright torque and forward force, or a pull towards the reference
+"""Assistance forces on the root: upright torque and forward force, or a pull headings the reference
 pose.
 
 Worlds that stand in a clip of steady velocity are held upright and driven at the clip's mean
-velocity; all others are pulled towards the reference pose of their tracker, with the strength of
+velocity; all others are pulled headings the reference pose of their tracker, with the strength of
 the get-up assistance where they are down or are to rise.
 """
 
@@ -16,8 +16,13 @@ from torch import Tensor
 from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import ReferenceTracker
-from pretrain.characters.rotations import facing, into_heading, out_of_heading, up_axis
-from pretrain.characters.state import CharacterState, unflat
+from pretrain.characters.rotations import (
+    from_heading_frame,
+    heading_direction,
+    to_heading_frame,
+    up_axis,
+)
+from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.env import CharacterEnv
 
@@ -37,24 +42,36 @@ def upright_torque(state: CharacterState) -> Tensor:
 
 
 def forward_force(state: CharacterState, velocity: Tensor) -> Tensor:
-    """Force on the root, world frame, towards `velocity` (N, 3) m/s of the heading frame: (N, 3) N,
-    level."""
-    toward = facing(state.root_rot)
+    """Force on the root, world frame, headings `velocity` (N, 3) m/s of the heading frame: (N, 3)
+    N, level."""
+    heading = heading_direction(state.root_rot)
     level = torch.tensor([1.0, 1.0, 0.0])
-    force = FORWARD_GAIN * level * (out_of_heading(toward, velocity) - state.root_vel)
-    return force * (MAX_FORWARD_FORCE / force.norm(dim=-1, keepdim=True).clamp_min(MAX_FORWARD_FORCE))
+    force = FORWARD_GAIN * level * (from_heading_frame(heading, velocity) - state.root_vel)
+    return force * (
+        MAX_FORWARD_FORCE / force.norm(dim=-1, keepdim=True).clamp_min(MAX_FORWARD_FORCE)
+    )
 
 
 def mean_velocities(library: MotionLibrary) -> Tensor:
     """Mean root velocity of each clip in the heading frame, (C, 3) m/s."""
-    states = [unflat(frames) for frames in library.frames.split(library.lengths.tolist())]
-    return torch.stack([into_heading(facing(s.root_rot), s.root_vel).mean(0) for s in states])
+    means: list[Tensor] = []
+    for frames in library.frames.split(library.lengths.tolist()):
+        state = unflatten(frames)
+        heading = heading_direction(state.root_rot)
+        means.append(to_heading_frame(heading, state.root_vel).mean(0))
+    return torch.stack(means)
 
 
 class AssistForces:
     """Pushes the roots of `env`'s characters, as strongly as `curriculum` and `getup` have it."""
 
-    def __init__(self, env: CharacterEnv, curriculum: Curriculum, getup: GetUpAssist, tracker: ReferenceTracker):
+    def __init__(
+        self,
+        env: CharacterEnv,
+        curriculum: Curriculum,
+        getup: GetUpAssist,
+        tracker: ReferenceTracker,
+    ):
         self.env = env
         self.curriculum = curriculum
         self.getup = getup
@@ -67,18 +84,20 @@ class AssistForces:
         to rise, (N,)."""
         falls = self.env.falls
         rises = (falls.down > 0) | falls.ground.rising[clips]
-        return torch.where(rises, self.getup.strength[self.tracker.clip], self.curriculum.assist_strength[clips])
+        return torch.where(
+            rises, self.getup.strength[self.tracker.clip], self.curriculum.assist_strength[clips]
+        )
 
     def apply(self, clips: Tensor) -> None:
-        """Push every root for the next control step, in which worlds move as in clips (N,).
+        """Push every root for the next control step, in which worlds follow clips (N,).
 
         After the last assistance has ended, zeros are pushed once more, so that no force stays
         behind.
         """
         pushes = bool(self.curriculum.assist_strength.any()) or bool(self.getup.strength.any())
         if pushes or self._pushed:
-            everyone = torch.arange(self.env.num_envs)
-            self.env.backend.push(everyone, self.env.skeleton.bodies[0], self._wrench(clips))
+            every = torch.arange(self.env.num_envs)
+            self.env.backend.push(every, self.env.skeleton.bodies[0], self._wrench(clips))
         self._pushed = pushes
 
     def _wrench(self, clips: Tensor) -> Tensor:
@@ -91,7 +110,9 @@ class AssistForces:
         torque = torch.maximum(before, after)[:, None] * upright_torque(state)
         wrench = torch.cat([force, torque], -1)
         pulled = ((falls.down > 0) | ~falls.ground.steady[clips]).nonzero()[:, 0]
-        wrench[pulled] = self.strength(clips)[pulled, None] * self.tracker.wrench(pulled, state[pulled])
+        wrench[pulled] = self.strength(clips)[pulled, None] * self.tracker.wrench(
+            pulled, state[pulled]
+        )
         return wrench
 
     def snapshot(self) -> dict[str, Any]:

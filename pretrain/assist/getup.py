@@ -12,10 +12,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.assist.curriculum import GONE, MEMORY
+from pretrain.assist.curriculum import MEMORY, OFF_BELOW
 from pretrain.sim.stateful import TensorState
 
-OFTEN, SELDOM = 0.6, 0.5  # recovery rates: above the first an assistance weakens, below the second it grows
+OFTEN = 0.6  # recovery rate above which an assistance weakens
+SELDOM = 0.5  # recovery rate below which it grows
 
 
 class GetUpAssist(TensorState):
@@ -46,7 +47,9 @@ class GetUpAssist(TensorState):
         weaker = self.strength * (1 - self.rate)
         stronger = (self.strength * (1 + self.rate)).clamp_max(1.0)
         strength = torch.where(self.recovery_rate > OFTEN, weaker, self.strength)
-        strength = torch.where((self.recovery_rate < SELDOM) & (self.timed_out >= 1), stronger, strength)
-        self.strength = torch.where(strength < GONE, 0.0, strength)  # for good
+        strength = torch.where(
+            (self.recovery_rate < SELDOM) & (self.timed_out >= 1), stronger, strength
+        )
+        self.strength = torch.where(strength < OFF_BELOW, 0.0, strength)  # for good
         self.recovered = MEMORY * self.recovered
         self.timed_out = MEMORY * self.timed_out

@@ -13,14 +13,15 @@ from pretrain.sim.ground import Ground
 def getup_reward(ground: Ground) -> Reward:
     """Root height over the usual one, at most 1, times (1 + cosine of its lean) / 2.
 
-    Style alone is content with lying as a clip lies in its first frames, and height alone with a
-    root above the hands.
+    The style reward alone is satisfied by lying as in the clip's first frames, and height alone by
+    a root above the hands.
     """
 
     def reward(rollout: Rollout) -> Tensor:
-        seen = rollout.next_obs["obs"]  # as `proprioception` has it: root height, its x axis, its z axis ...
-        height = (seen[..., 0] / ground.standing).clamp(0, 1)
-        upright = 0.5 + 0.5 * seen[..., 6]
+        # `proprioception`: root height, x axis of the root (3), its z axis (3), ...
+        obs = rollout.next_obs["obs"]
+        height = (obs[..., 0] / ground.standing).clamp(0, 1)
+        upright = 0.5 + 0.5 * obs[..., 6]
         return torch.where(ground.rising[rollout.extras["z_clip"]], height * upright, 1.0)
 
     return reward

@@ -1,11 +1,11 @@
 """Imitation of the reference motion: a tracking reward, a cloning loss and a gradient on poses.
 
-Style says whether a motion is like the clip's; for a flip that is learned from a hundred falls, it
-says too little. (The reward is the tracking reward of DeepMimic, Peng et al. 2018, eq. 5, in style
-features.) While a world is assisted, the policy clones the actions that aim at the clip's next
-pose, in the states that it reaches itself. (DAgger, Ross et al. 2011; beside a policy gradient, as
-in Schmitt et al. 2018, "Kickstarting deep reinforcement learning".) As the assistance decays, there
-is more to do than to follow the clip, and the cloning loss ends.
+The style reward alone is too weak a signal for motions as hard as a flip. (The reward is the
+tracking reward of DeepMimic, Peng et al. 2018, eq. 5, in style features.) While a world is
+assisted, the policy clones the actions that aim at the clip's next pose, in the states that it
+reaches itself. (DAgger, Ross et al. 2011; beside a policy gradient, as in Schmitt et al. 2018,
+"Kickstarting deep reinforcement learning".) As the assistance decays, there is more to do than to
+follow the clip, and the cloning loss ends.
 
 What is left then is a matter of a few degrees, of which a policy gradient says next to nothing:
 gradients of two rollouts of 8,192 samples agree by 0.02 (cosine; docs/training.md). But a joint
@@ -23,9 +23,9 @@ from pretrain.rl.loop import Reward
 from pretrain.rl.ppo import Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
-FOR_CLONING = ("reference_action", "assist_strength")  # what `with_cloning_loss` reads of a batch
-FOR_POSE_GRADIENT = ("pose_error", "tracking_error")  # what `with_pose_gradient` reads
-LEG_SHARE = 0.25  # what a leg's pose counts of an arm's: legs are for balance, too
+FOR_CLONING = ("reference_action", "assist_strength")  # read by `with_cloning_loss`
+FOR_POSE_GRADIENT = ("pose_error", "tracking_error")  # read by `with_pose_gradient`
+LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are needed for balance
 # Strength of the assistance at which the cloning loss is 0: from here on balance is to be learned.
 CLONING_OFF_BELOW = 0.3
 
@@ -45,14 +45,18 @@ def with_cloning_loss(surrogate: Surrogate, weight: float) -> Surrogate:
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
-        share = (batch["assist_strength"] - CLONING_OFF_BELOW).clamp_min(0) / (1 - CLONING_OFF_BELOW)
+        share = (batch["assist_strength"] - CLONING_OFF_BELOW).clamp_min(0) / (
+            1 - CLONING_OFF_BELOW
+        )
         off = (share * (mean - batch["reference_action"]).square().sum(-1)).mean()
-        return total + weight * off, {**metrics, "off_aim": off}
+        return total + weight * off, {**metrics, "cloning_loss": off}
 
     return loss
 
 
-def with_pose_gradient(surrogate: Surrogate, legs: Tensor, weight: float, scale: float) -> Surrogate:
+def with_pose_gradient(
+    surrogate: Surrogate, legs: Tensor, weight: float, scale: float
+) -> Surrogate:
     """`surrogate`, and a gradient towards actions that aim further where joints are short of the
     reference pose, and less far where they are beyond it; the smaller the tracking error, the
     steeper. `legs` (J,) bool count LEG_SHARE."""

@@ -14,19 +14,24 @@ from torch import Tensor
 from torch.linalg import vector_norm
 
 from pretrain.characters.rotations import conjugate, log, multiply, normalize, rotate
-from pretrain.characters.state import CharacterState, unflat
+from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.blocks import row_blocks
 from pretrain.sim.env import ALL, Rows, pd_target
 from pretrain.sim.features import LEAST_SPREAD
-from pretrain.sim.starts import Starts
+from pretrain.sim.start_states import StartStates
 from pretrain.sim.stateful import TensorState
 
-PULL_STIFFNESS, PULL_DAMPING, MAX_PULL = 2000.0, 400.0, 1000.0  # N / m, N s / m, N; the body weighs 490 N
-# Damped three times as much, the root of a walk shakes from one control step to the next.
-TURN_STIFFNESS, TURN_DAMPING, MAX_TORQUE = 400.0, 10.0, 300.0  # N m / rad, N m s / rad, N m
-RISING_SPEED = 1.3  # of a clip's speed, for worlds that are to rise: the clips take up to 3.8 s, and a card allows 3
+PULL_STIFFNESS = 2000.0  # N / m
+PULL_DAMPING = 400.0  # N s / m
+MAX_PULL = 1000.0  # N; the body weighs 490 N
+TURN_STIFFNESS = 400.0  # N m / rad
+# With three times this damping, the root of a walk shakes from one control step to the next.
+TURN_DAMPING = 10.0  # N m s / rad
+MAX_TORQUE = 300.0  # N m
+# of a clip's speed, for worlds that are to rise: the clips take up to 3.8 s, and a card allows 3
+RISING_SPEED = 1.3
 SPARSE = 4  # every so many-th stored phase is enough to find the nearest
 NONE = -1  # no clip yet: the reference begins at the nearest phase
 
@@ -35,14 +40,14 @@ class ReferenceTracker(TensorState):
     """Which clip each of N worlds follows, its phase (s in that clip), and the clip's place in the
     world.
 
-    A clip that is newly followed begins at the phase that is most like the character, and one that
-    has come to its end at its start, where the character is; but a world that has risen is to
-    stand, not to lie down again.
+    A new clip begins at the phase nearest to the character's window. A clip that has ended begins
+    again where the character is; but the reference of a world that has risen stays at the end of
+    its clip, standing.
     """
 
     state_fields = ("clip", "phase", "anchor_rot", "anchor_pos")
 
-    def __init__(self, library: MotionLibrary, starts: Starts, rising: Tensor, num_envs: int):
+    def __init__(self, library: MotionLibrary, starts: StartStates, rising: Tensor, num_envs: int):
         self.library = library
         self._starts = starts
         self._rising = rising
@@ -50,20 +55,26 @@ class ReferenceTracker(TensorState):
         self._first = torch.cumsum(starts.counts, 0) - starts.counts
         windows = starts.frames.flatten(1)  # (M, W * F)
         frames = starts.frames[:, -1]
-        self._frames = ((frames - frames.mean(0)) / frames.std(0).clamp_min(LEAST_SPREAD)).contiguous()  # (M, F)
+        # (M, F)
+        self._frames = (
+            (frames - frames.mean(0)) / frames.std(0).clamp_min(LEAST_SPREAD)
+        ).contiguous()
         self._scale = windows.std(0).clamp_min(LEAST_SPREAD)
         self._windows = windows / self._scale
-        states = unflat(starts.states[:, -1])
+        states = unflatten(starts.states[:, -1])
         self._targets = pd_target(states)  # (M, J)
         self._poses = states.joint_pos.contiguous()  # (M, J)
         self._rows = torch.arange(0, len(windows), SPARSE)
         self._last = torch.cumsum(library.lengths, 0) - 1
         self.num_phases = int(library.lengths.sum())  # of all clips, a control step apart
-        self._row_clip = torch.arange(len(starts.counts)).repeat_interleave(starts.counts)[self._rows]
+        self._row_clip = torch.arange(len(starts.counts)).repeat_interleave(starts.counts)[
+            self._rows
+        ]
         self._sparse = self._windows[self._rows]
         self.clip = torch.zeros(num_envs, dtype=torch.long)
         self.phase = torch.zeros(num_envs)  # s
-        self.anchor_rot = torch.zeros(num_envs, 4)  # from the clip's world to this one, a turn about z
+        # from the clip's world to this one, a turn about z
+        self.anchor_rot = torch.zeros(num_envs, 4)
         self.anchor_pos = torch.zeros(num_envs, 3)  # m
 
     def start(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
@@ -73,8 +84,8 @@ class ReferenceTracker(TensorState):
         self.anchor_rot[ids] = torch.tensor([1.0, 0.0, 0.0, 0.0])
         self.anchor_pos[ids] = 0.0
 
-    def advance(self, like: Tensor, down: Tensor, windows: Tensor, state: CharacterState) -> None:
-        """One control step on, along clips `like` (N,), or along one that rises for worlds that are
+    def advance(self, clips: Tensor, down: Tensor, windows: Tensor, state: CharacterState) -> None:
+        """One control step on, along clips (N,), or along one that rises for worlds that are
         `down` (N,) bool.
 
         `windows` (N, W * F) and `state` (N,) are where the characters are now.
@@ -84,7 +95,9 @@ class ReferenceTracker(TensorState):
         self._synchronize(scaled)
         self.phase += torch.where(down, RISING_SPEED, 1.0) / CONTROL_RATE
         over = self.phase > self.library.durations[self.clip]
-        changed = (self.clip == NONE) | torch.where(down, ~self._rising[self.clip] | over, self.clip != like)
+        changed = (self.clip == NONE) | torch.where(
+            down, ~self._rising[self.clip] | over, self.clip != clips
+        )
         stays = over & self._rising[self.clip]
         self.phase = torch.where(stays, self.library.durations[self.clip], self.phase)
         repeats = (~changed & over & ~stays).nonzero()[:, 0]
@@ -92,17 +105,21 @@ class ReferenceTracker(TensorState):
             self.align_to(repeats, self.clip[repeats], torch.zeros(len(repeats)), state[repeats])
         ids = changed.nonzero()[:, 0]
         if len(ids):
-            admitted = torch.where(down[ids, None], self._rising[self._row_clip], self._row_clip == like[ids, None])
+            admitted = torch.where(
+                down[ids, None], self._rising[self._row_clip], self._row_clip == clips[ids, None]
+            )
             nearest = self._rows[self._nearest(scaled[ids], admitted)]
-            clips = torch.searchsorted(self._first, nearest, right=True) - 1
-            self.align_to(ids, clips, self._starts.times[nearest], state[ids])
+            nearest_clips = torch.searchsorted(self._first, nearest, right=True) - 1
+            self.align_to(ids, nearest_clips, self._starts.times[nearest], state[ids])
 
     def _nearest(self, scaled: Tensor, admitted: Tensor) -> Tensor:
         """Of the sparse phases that `admitted` (n, M) allows, the index of the nearest to `scaled`
         (n, W * F), (n,)."""
         found: list[Tensor] = []
         columns = len(self._sparse)
-        for windows, allowed in zip(row_blocks(scaled, columns), row_blocks(admitted, columns), strict=True):
+        for windows, allowed in zip(
+            row_blocks(scaled, columns), row_blocks(admitted, columns), strict=True
+        ):
             distances = torch.cdist(windows, self._sparse).masked_fill(~allowed, torch.inf)
             found.append(distances.argmin(1))
         return torch.cat(found)
@@ -123,10 +140,13 @@ class ReferenceTracker(TensorState):
         self.phase[ids] = times
         there = self.library.at(clips, times)
         off = multiply(state.root_rot, conjugate(there.root_rot))
-        about_z = off * torch.tensor([1.0, 0.0, 0.0, 1.0])  # what of it is a turn about z: the least is left
+        # what of it is a turn about z: the least is left
+        about_z = off * torch.tensor([1.0, 0.0, 0.0, 1.0])
         self.anchor_rot[ids] = normalize(about_z + torch.tensor([1e-6, 0.0, 0.0, 0.0]))
         level = torch.tensor([1.0, 1.0, 0.0])
-        self.anchor_pos[ids] = level * (state.root_pos - rotate(self.anchor_rot[ids], there.root_pos))
+        self.anchor_pos[ids] = level * (
+            state.root_pos - rotate(self.anchor_rot[ids], there.root_pos)
+        )
 
     def target(self) -> Tensor:
         """Joint targets (N, J) rad that bring the bodies to the reference pose."""
@@ -160,7 +180,9 @@ class ReferenceTracker(TensorState):
     def _row(self, phases: Tensor, ids: Rows = ALL) -> Tensor:
         """The stored row of the clips of worlds `ids` (n,) at `phases` (n,) s, (n,)."""
         clip = self.clip[ids]
-        return self._first[clip] + (phases * self._rate).round().long().minimum(self._starts.counts[clip] - 1)
+        return self._first[clip] + (phases * self._rate).round().long().minimum(
+            self._starts.counts[clip] - 1
+        )
 
     def wrench(self, ids: Tensor, state: CharacterState) -> Tensor:
         """Force and torque on the roots of worlds `ids` (n,) in `state` (n,), towards the
@@ -173,8 +195,8 @@ class ReferenceTracker(TensorState):
         off = log(multiply(multiply(anchor_rot, reference.root_rot), conjugate(state.root_rot)))
         spin_error = rotate(anchor_rot, reference.root_ang_vel) - state.root_ang_vel
         torque = TURN_STIFFNESS * off + TURN_DAMPING * spin_error
-        return torch.cat([_at_most(force, MAX_PULL), _at_most(torque, MAX_TORQUE)], -1)
+        return torch.cat([_limit_length(force, MAX_PULL), _limit_length(torque, MAX_TORQUE)], -1)
 
 
-def _at_most(vector: Tensor, length: float) -> Tensor:
+def _limit_length(vector: Tensor, length: float) -> Tensor:
     return vector * (length / vector.norm(dim=-1, keepdim=True).clamp_min(length))

@@ -27,10 +27,11 @@ from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Noise, Step, collect
 from pretrain.sim.env import ALL, Rows
 
-RATE = 0.05  # of a phase's mean error, corrected in one iteration
-SELDOM = 8  # a phase that came less often is corrected by less
-LEG_SHARE = 0.5  # what a leg's error counts of an arm's: legs are for balance, too
-NEAR, FAR = 0.8, 1.6  # tracking error up to which a world is corrected in full, and from which on not at all
+RATE = 0.05  # share of a phase's mean error that is corrected in one iteration
+MIN_COUNT = 8  # a phase with fewer samples in an iteration is corrected by less
+LEG_SHARE = 0.5  # weight of a leg's error over that of an arm's: legs are needed for balance
+NEAR = 0.8  # tracking error up to which a world is corrected in full
+FAR = 1.6  # tracking error from which on a world is not corrected
 REPLAY_SIZE = 131_072  # rows
 REPLAY_BATCH = 65_536  # of them, in each iteration
 MINIBATCH = 1024
@@ -53,7 +54,9 @@ class PhaseObservation:
         character = self.env.env
         tracker = self.env.tracker
         follows = (tracker.clip == self.env.skills.z_clip)[ids] & (character.falls.down == 0)[ids]
-        trust = ((FAR - tracker.tracking_error(character.windows(ids), ids)) / (FAR - NEAR)).clamp(0, 1)
+        trust = ((FAR - tracker.tracking_error(character.windows(ids), ids)) / (FAR - NEAR)).clamp(
+            0, 1
+        )
         return {"phase_index": tracker.phase_index(ids), "trust": trust * follows}
 
     def step(self, action: Tensor) -> Step:
@@ -68,7 +71,7 @@ class PhaseCorrectedPolicy:
     """`policy`, and for each of `num_phases` phases of the clips what is added to its actions
     there, (num_phases, J).
 
-    `legs` (J,) bool are corrected by LEG_SHARE of what the other joints are.
+    The corrections of `legs` (J,) bool are scaled by LEG_SHARE.
     """
 
     def __init__(self, policy: GaussianPolicy, num_phases: int, legs: Tensor):
@@ -85,9 +88,11 @@ class PhaseCorrectedPolicy:
         return action, self.policy.logp(mean, action)
 
     def learn(self, phase_index: Tensor, trust: Tensor, error: Tensor) -> None:
-        """Worlds at `phase_index` (n,) were short of their poses by `error` (n, J), in units of
-        actions, a step later."""
-        count = torch.bincount(phase_index, trust, minlength=len(self.corrections)).clamp_min(SELDOM)
+        """Worlds at `phase_index` (n,) were `error` (n, J), in units of actions, short of their
+        reference poses one step later."""
+        count = torch.bincount(phase_index, trust, minlength=len(self.corrections)).clamp_min(
+            MIN_COUNT
+        )
         total = torch.zeros_like(self.corrections).index_add(0, phase_index, trust[:, None] * error)
         self.corrections += RATE * self._share * total / count[:, None]
 
@@ -114,11 +119,14 @@ class Refinement:
     def __post_init__(self) -> None:
         optimizer = torch.optim.Adam(self.policy.body.parameters(), LR, fused=True)
         keys = (*self.policy.inputs.names, "corrected_action")
-        self.learner = Learner("refine", keys, self._imitation_loss, optimizer, epochs=1, minibatch=MINIBATCH)
-        one = {name: x[0] for name, x in self.env.observe().items() if name in keys}
-        self.memory = Replay(REPLAY_SIZE, **one, corrected_action=self.noise.value[0])
+        self.learner = Learner(
+            "refine", keys, self._imitation_loss, optimizer, epochs=1, minibatch=MINIBATCH
+        )
+        obs = self.env.observe()
+        example = {name: obs[name][0] for name in self.policy.inputs.names}
+        self.memory = Replay(REPLAY_SIZE, **example, corrected_action=self.noise.value[0])
 
-    def turn(self) -> Scalars:
+    def iterate(self) -> Scalars:
         """One iteration of either stage, counted."""
         scalars = self._correct() if self.samples < self.correcting else self._learn()
         self.iteration += 1
@@ -127,7 +135,9 @@ class Refinement:
 
     def _correct(self) -> Scalars:
         batch, scalars = self._collect(self.teacher)
-        self.teacher.learn(batch["phase_index"], batch["trust"] * ~batch["failed"], batch["pose_error"])
+        self.teacher.learn(
+            batch["phase_index"], batch["trust"] * ~batch["failed"], batch["pose_error"]
+        )
         return scalars
 
     def _learn(self) -> Scalars:
@@ -142,10 +152,11 @@ class Refinement:
 
     def _collect(self, policy: PhaseCorrectedPolicy | GaussianPolicy) -> tuple[Batch, Scalars]:
         rollout = collect(PhaseObservation(self.env), policy, self.noise, self.horizon, self.rng)
-        batch = {**rollout.flat(), "failed": rollout.terminated.flatten()}
+        batch = {**rollout.flatten(), "failed": rollout.terminated.flatten()}
         error = batch["pose_error"][batch["trust"] > 0]
         return batch, {
-            "pose_error": float(error.square().sum() / max(error.numel(), 1)) ** 0.5,  # of no world, 0
+            # of no world, 0
+            "pose_error": float(error.square().sum() / max(error.numel(), 1)) ** 0.5,
             "corrections": float(self.teacher.corrections.square().mean().sqrt()),
             "terminated": float(rollout.terminated.float().mean()),
         }

@@ -1,8 +1,8 @@
 """Early termination by the tracking error: an episode ends where the motion is too far from its
 clip, as in a fall.
 
-A skill that has slowed down, or stopped, is safe; far from its clip the style reward is flat and
-gives no direction back: the run braked to walking speed and stayed there (docs/training.md).
+A policy that slows down or stops does not fall, and far from its clip the style reward is flat: the
+running skill slowed to walking speed and stayed there (docs/training.md).
 (Early termination as in DeepMimic, Peng et al. 2018, section 7. At first the error is the distance
 to the clip's nearest window; once phase-locked it is, as there, the distance to the window at the
 reference's phase: over 20 clips that lie, flip and stand, a standing body is near to some window of
@@ -17,39 +17,44 @@ import torch
 from torch import Tensor
 from torch.linalg import vector_norm
 
-from pretrain.ase.style import Demos
+from pretrain.ase.style import ReferenceWindows
 from pretrain.rl.rollout import Rollout
 from pretrain.sim.blocks import row_blocks
 from pretrain.sim.stateful import TensorState
 
-# In units of the spread over all clips: a clip that varies less (a walk: 0.36) is taken to vary this much, for the noise of
-# exploration alone puts a walk 0.5 away from its clip.
+# In units of the spread over all clips: a clip that varies less (a walk: 0.36) is taken to vary
+# this much, for the noise of exploration alone puts a walk 0.5 away from its clip.
 MIN_CLIP_SPREAD = 0.7
-# The distance to all windows costs as much as a tenth of a step, so each world is checked in every CHECK_EVERY-th one.
+# The distance to all windows costs as much as a tenth of a step, so each world is checked in every
+# CHECK_EVERY-th one.
 CHECK_EVERY = 3  # control steps
 
 
 @dataclass(frozen=True)
 class TrackingLimits:
-    """`error` is a root mean square over the features of a window, in units of their spread over
-    all clips."""
+    """`max_error` is a root mean square over the features of a window, in units of their spread
+    over all clips."""
 
-    error: float
+    max_error: float
     grace_period: int  # control steps to come near after a change of skill
-    recovery_window: int  # control steps that a phase-locked world may exceed the limit at any other time
-    max_clip_spread: float | None = None  # phase-locked: upper bound on a clip's own spread; None: unbounded
+    # control steps that a phase-locked world may exceed the limit at any other time
+    recovery_window: int
+    # phase-locked: upper bound on a clip's own spread; None: unbounded
+    max_clip_spread: float | None = None
 
 
 class TrackingTermination(TensorState):
     """Which of N worlds have exceeded the error limit of their clip for too long.
 
     Once `phase_locked`, limits are in units of the clip's own spread, from MIN_CLIP_SPREAD to
-    `max_clip_spread`: holding the mean pose of a lively clip has an error of 1.
+    `max_clip_spread`: holding the mean pose of a clip of large spread has an error of 1.
     """
 
     state_fields = ("slack",)
 
-    def __init__(self, demos: Demos, scale: Tensor, limits: TrackingLimits, num_envs: int):
+    def __init__(
+        self, demos: ReferenceWindows, scale: Tensor, limits: TrackingLimits, num_envs: int
+    ):
         self.limits = limits
         self.scale = scale  # (W * F,) spread of the features over all clips
         self._windows = demos.windows / scale
@@ -58,9 +63,13 @@ class TrackingTermination(TensorState):
         self._mean = torch.stack([part.mean(0) for part in parts])
         spread = torch.stack([(part - part.mean(0)).square().mean().sqrt() for part in parts])
         own_spread = spread.clamp(MIN_CLIP_SPREAD, limits.max_clip_spread)
-        self._max_errors = {False: limits.error * torch.ones_like(spread), True: limits.error * own_spread}
+        self._max_errors = {
+            False: limits.max_error * torch.ones_like(spread),
+            True: limits.max_error * own_spread,
+        }
         self.phase_locked = False
-        self.slack = torch.zeros(num_envs, dtype=torch.long)  # control steps that it may still exceed the limit
+        # control steps that it may still exceed the limit
+        self.slack = torch.zeros(num_envs, dtype=torch.long)
 
     @property
     def max_errors(self) -> Tensor:
@@ -90,7 +99,9 @@ class TrackingTermination(TensorState):
         balance needs some steps to find it.
         """
         within = (error <= self.max_errors[clips]) | down
-        self.slack = torch.where(within, (self.slack - 1).clamp_min(self.limits.recovery_window), self.slack - 1)
+        self.slack = torch.where(
+            within, (self.slack - 1).clamp_min(self.limits.recovery_window), self.slack - 1
+        )
         return self.slack < 0
 
     def exceeded_nearest(self, windows: Tensor, clips: Tensor, checked: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Character: a body that a simulator can build. Sizes, limits and gains are read from the compiled MJCF."""
+"""Character: a body for the simulator. Sizes, limits and gains are read from the compiled MJCF."""
 
 # MuJoCo's bindings ship no type stubs
 # pyright: reportAttributeAccessIssue=false
@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +16,22 @@ from pretrain.characters.skeleton import Joint, Skeleton
 
 try:
     import mujoco
-except (AttributeError, RuntimeError):  # what MUJOCO_GL names is not here, which is no reason not to simulate
-    _asked, os.environ["MUJOCO_GL"] = os.environ.get("MUJOCO_GL", ""), "disabled"
+except (AttributeError, RuntimeError):  # MUJOCO_GL names a missing library; simulation needs none
+    _mujoco_gl = os.environ.get("MUJOCO_GL", "")
+    os.environ["MUJOCO_GL"] = "disabled"
     import mujoco
 
-    os.environ["MUJOCO_GL"] = _asked
+    os.environ["MUJOCO_GL"] = _mujoco_gl
 
 ASSETS = Path(__file__).parent / "assets"
 
 
 @dataclass(frozen=True)
 class Character:
-    """Frozen spec of a body. Torque at a hinge = clip(kp (target - q) - kd q', +-torque_limit) - damping q', as in the MJCF."""
+    """Frozen specification of a body.
+
+    Torque at a hinge = clip(kp (target - q) - kd q', +-torque_limit) - damping q', as in the MJCF.
+    """
 
     name: str
     mjcf: str  # the XML text
@@ -58,7 +63,7 @@ def load_character(name: str) -> Character:
     skeleton = _read_skeleton(name, model, feet, key_bodies)
     actuated = [int(model.actuator_trnid[i, 0]) for i in range(model.nu)]
     hinges = [model.joint(hinge).id for hinge in skeleton.hinges]
-    assert actuated == hinges, "the MJCF must list one position actuator per hinge, in the order of the hinges"
+    assert actuated == hinges, "the MJCF needs one position actuator per hinge, in their order"
     damping = [model.dof_damping[model.jnt_dofadr[j]] for j in hinges]
     return Character(
         name=name,
@@ -71,45 +76,57 @@ def load_character(name: str) -> Character:
     )
 
 
-def _read_skeleton(name: str, model: mujoco.MjModel, feet: tuple[str, ...], key_bodies: tuple[str, ...]) -> Skeleton:
+def _read_skeleton(
+    name: str, model: mujoco.MjModel, feet: tuple[str, ...], key_bodies: tuple[str, ...]
+) -> Skeleton:
     bodies = [model.body(i).name for i in range(1, model.nbody)]  # body 0 is the world
-    joints, start = [], 0
+    joints: list[Joint] = []
+    start = 0
     for i in range(1, model.nbody):
         ids = range(model.body_jntadr[i], model.body_jntadr[i] + model.body_jntnum[i])
         hinges = [j for j in ids if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE]
         if hinges:
             axes = "".join("xyz"[int(np.argmax(model.jnt_axis[j]))] for j in hinges)
-            joints.append(Joint(bodies[i - 1], tuple(model.joint(j).name for j in hinges), axes, start))
+            names = tuple(model.joint(j).name for j in hinges)
+            joints.append(Joint(bodies[i - 1], names, axes, start))
             start += len(hinges)
+    offsets = ((float(x), float(y), float(z)) for x, y, z in model.body_pos[2:])
     first = 1  # joint 0 is the root's free joint
     return Skeleton(
         name=name,
         bodies=tuple(bodies),
         parents=tuple(int(p) - 1 for p in model.body_parentid[1:]),
-        offsets=((0.0, 0.0, 0.0), *((float(x), float(y), float(z)) for x, y, z in model.body_pos[2:])),
+        offsets=((0.0, 0.0, 0.0), *offsets),
         joints=tuple(joints),
         lower=tuple(map(float, model.jnt_range[first:, 0])),
         upper=tuple(map(float, model.jnt_range[first:, 1])),
         feet=feet,
         key_bodies=key_bodies,
-        surface=tuple(_surface(model)),
+        surface=tuple(_read_surface(model)),
     )
 
 
-def _surface(model: mujoco.MjModel) -> list[tuple[int, float, float, float, float]]:
-    """Spheres whose lowest point is the body's lowest point: sphere centres, capsule ends, box corners."""
-    spheres = []
+def _read_surface(model: mujoco.MjModel) -> list[tuple[int, float, float, float, float]]:
+    """Spheres whose lowest point is the body's lowest point: sphere centres, capsule ends, box
+    corners."""
+    spheres: list[tuple[int, float, float, float, float]] = []
     for g in range(model.ngeom):
         body = int(model.geom_bodyid[g]) - 1
         if body < 0:
             continue
-        kind, size, centre = model.geom_type[g], model.geom_size[g], model.geom_pos[g]
-        turn = np.zeros(9)
-        mujoco.mju_quat2Mat(turn, model.geom_quat[g])
-        ends, radius = [np.zeros(3)], float(size[0])
+        kind = model.geom_type[g]
+        size = model.geom_size[g]
+        centre = model.geom_pos[g]
+        rotation = np.zeros(9)
+        mujoco.mju_quat2Mat(rotation, model.geom_quat[g])
+        ends = [np.zeros(3)]
+        radius = float(size[0])
         if kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
             ends = [np.array([0, 0, s * size[1]]) for s in (-1, 1)]
         elif kind == mujoco.mjtGeom.mjGEOM_BOX:
-            ends, radius = [size * np.array([a, b, c]) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)], 0.0
-        spheres += [(body, *map(float, centre + turn.reshape(3, 3) @ end), radius) for end in ends]
+            ends = [size * np.array(signs) for signs in product((-1, 1), repeat=3)]
+            radius = 0.0
+        for end in ends:
+            x, y, z = map(float, centre + rotation.reshape(3, 3) @ end)
+            spheres.append((body, x, y, z, radius))
     return spheres

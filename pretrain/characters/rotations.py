@@ -1,7 +1,8 @@
 """Rotation kernels: unit quaternions wxyz, right-handed, radians. Knows nothing of bodies.
 
-Every kernel takes numpy arrays or torch tensors and returns the same kind, batched over leading axes: importers and the
-service have no torch, training has no time for numpy. Only calls that both libraries spell alike are used.
+Every kernel takes numpy arrays or torch tensors and returns the same kind, batched over leading
+axes: importers and the service have no torch, and training needs it. Only calls with the same names
+in both libraries are used.
 """
 
 from __future__ import annotations
@@ -17,8 +18,14 @@ AXIS = {"x": 0, "y": 1, "z": 2}
 
 
 def namespace(x: Array) -> Any:
-    """The library that `x` belongs to. torch is looked up, never imported: whoever made `x` has loaded it."""
+    """The library that `x` belongs to. torch is looked up and never imported: if `x` is a tensor,
+    it is loaded already."""
     return np if isinstance(x, np.ndarray) else sys.modules["torch"]
+
+
+def _unstack(x: Array) -> list[Array]:
+    """The components along the last axis, (..., n) -> n times (...)."""
+    return [x[..., i] for i in range(x.shape[-1])]
 
 
 def normalize(q: Array) -> Array:
@@ -32,9 +39,10 @@ def conjugate(q: Array) -> Array:
 
 
 def multiply(a: Array, b: Array) -> Array:
-    """Hamilton product: rotate by b, then by a, in a's outer frame. (..., 4), (..., 4) -> (..., 4)."""
-    aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
-    bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
+    """Hamilton product: rotate by b, then by a, in a's outer frame. (..., 4), (..., 4) -> (...,
+    4)."""
+    aw, ax, ay, az = _unstack(a)
+    bw, bx, by, bz = _unstack(b)
     return namespace(a).stack(
         [
             aw * bw - ax * bx - ay * by - az * bz,
@@ -47,18 +55,22 @@ def multiply(a: Array, b: Array) -> Array:
 
 
 def rotate(q: Array, v: Array) -> Array:
-    """v in q's inner frame -> v in its outer frame. (..., 4), (..., 3) -> (..., 3), leading axes broadcast."""
-    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
-    a, b, c = v[..., 0], v[..., 1], v[..., 2]
+    """v in q's inner frame -> v in its outer frame. (..., 4), (..., 3) -> (..., 3), leading axes
+    broadcast."""
+    w, x, y, z = _unstack(q)
+    a, b, c = _unstack(v)
     # t = 2 u x v; v + w t + u x t
-    ta, tb, tc = 2 * (y * c - z * b), 2 * (z * a - x * c), 2 * (x * b - y * a)
+    ta = 2 * (y * c - z * b)
+    tb = 2 * (z * a - x * c)
+    tc = 2 * (x * b - y * a)
     return namespace(q).stack(
-        [a + w * ta + y * tc - z * tb, b + w * tb + z * ta - x * tc, c + w * tc + x * tb - y * ta], -1
+        [a + w * ta + y * tc - z * tb, b + w * tb + z * ta - x * tc, c + w * tc + x * tb - y * ta],
+        -1,
     )
 
 
 def from_axis_angle(axis: str, angle: Array) -> Array:
-    """Turn by `angle` (...) about the coordinate axis "x", "y" or "z" -> (..., 4)."""
+    """Rotation by `angle` (...) about the coordinate axis "x", "y" or "z" -> (..., 4)."""
     xp = namespace(angle)
     half = 0.5 * angle
     parts = [xp.cos(half)] + [xp.zeros_like(half)] * 3
@@ -69,7 +81,7 @@ def from_axis_angle(axis: str, angle: Array) -> Array:
 def to_matrix(q: Array) -> Array:
     """(..., 4) -> (..., 3, 3), columns are the inner axes in the outer frame."""
     xp = namespace(q)
-    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    w, x, y, z = _unstack(q)
     rows = [
         xp.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
         xp.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
@@ -81,7 +93,7 @@ def to_matrix(q: Array) -> Array:
 def tan_norm(q: Array) -> Array:
     """The rotated x axis and the rotated z axis: a rotation without jumps. (..., 4) -> (..., 6)."""
     xp = namespace(q)
-    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    w, x, y, z = _unstack(q)
     parts = [
         1 - 2 * (y * y + z * z),
         2 * (x * y + w * z),
@@ -94,31 +106,33 @@ def tan_norm(q: Array) -> Array:
 
 
 def up_axis(q: Array) -> Array:
-    """Where a body's z axis points, (..., 4) -> (..., 3)."""
+    """The direction of a body's z axis, (..., 4) -> (..., 3)."""
     return tan_norm(q)[..., 3:]
 
 
-def facing(q: Array) -> Array:
-    """Unit vector in the ground plane along the rotated x axis, (..., 4) -> (..., 2). No trigonometry, no half angles."""
+def heading_direction(q: Array) -> Array:
+    """Unit vector in the ground plane along the rotated x axis, (..., 4) -> (..., 2)."""
     xp = namespace(q)
-    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
-    c, s = 1 - 2 * (y * y + z * z), 2 * (x * y + w * z)
-    length = xp.sqrt(c * c + s * s + 1e-12)  # looking straight up has no heading; stay finite there
+    w, x, y, z = _unstack(q)
+    c = 1 - 2 * (y * y + z * z)
+    s = 2 * (x * y + w * z)
+    length = xp.sqrt(c * c + s * s + 1e-12)  # finite also where the axis points straight up
     return xp.stack([c / length, s / length], -1)
 
 
-def into_heading(facing: Array, v: Array) -> Array:
-    """World vectors in the frame that looks along `facing`. (..., 2), (..., 3) -> (..., 3)."""
-    c, s = facing[..., 0], facing[..., 1]
-    x, y = v[..., 0], v[..., 1]
-    return namespace(v).stack([c * x + s * y, c * y - s * x, v[..., 2]], -1)
+def to_heading_frame(heading: Array, v: Array) -> Array:
+    """World vectors in the heading frame. (..., 2), (..., 3) -> (...,
+    3)."""
+    c, s = _unstack(heading)
+    x, y, z = _unstack(v)
+    return namespace(v).stack([c * x + s * y, c * y - s * x, z], -1)
 
 
-def out_of_heading(facing: Array, v: Array) -> Array:
-    """The inverse of `into_heading`. (..., 2), (..., 3) -> (..., 3)."""
-    c, s = facing[..., 0], facing[..., 1]
-    x, y = v[..., 0], v[..., 1]
-    return namespace(v).stack([c * x - s * y, s * x + c * y, v[..., 2]], -1)
+def from_heading_frame(heading: Array, v: Array) -> Array:
+    """The inverse of `to_heading_frame`. (..., 2), (..., 3) -> (..., 3)."""
+    c, s = _unstack(heading)
+    x, y, z = _unstack(v)
+    return namespace(v).stack([c * x - s * y, s * x + c * y, z], -1)
 
 
 def log(q: Array) -> Array:
@@ -131,13 +145,15 @@ def log(q: Array) -> Array:
 
 
 def slerp(a: Array, b: Array, t: Array) -> Array:
-    """Constant-speed path from a (t = 0) to b (t = 1), the shorter way. (..., 4), (..., 4), (...) -> (..., 4)."""
+    """Constant-speed path from a (t = 0) to b (t = 1), the shorter way. (..., 4), (..., 4), (...)
+    -> (..., 4)."""
     xp = namespace(a)
     dot = (a * b).sum(-1)[..., None]
     b = xp.where(dot < 0, -b, b)
     angle = xp.arccos(abs(dot).clip(-1.0, 1.0))
-    sine, t = xp.sin(angle), t[..., None]
-    near = sine < 1e-4  # there the straight line and the arc agree to 1e-9
+    sine = xp.sin(angle)
+    t = t[..., None]
+    near = sine < 1e-4  # the straight line and the arc agree to 1e-9 there
     safe = xp.where(near, xp.ones_like(sine), sine)
     wa = xp.where(near, 1 - t, xp.sin((1 - t) * angle) / safe)
     wb = xp.where(near, t, xp.sin(t * angle) / safe)
@@ -145,11 +161,11 @@ def slerp(a: Array, b: Array, t: Array) -> Array:
 
 
 def to_hinges(axes: str, q: np.ndarray) -> np.ndarray:
-    """Angles of three serial hinges about `axes` (a permutation of xyz), continuous along the first axis of q.
+    """Angles of three serial hinges about `axes` (a permutation of xyz), continuous along the first
+    axis of q.
 
-    (T, 4) -> (T, 3). Two triples describe every rotation; the first frame takes the smaller one, each later frame the one
-    nearer to the frame before, unwrapped. (numpy only: an importer's kernel.)
-    """
+    (T, 4) -> (T, 3). Two triples describe every rotation; the first frame takes the smaller one,
+    each later frame the one nearer to the frame before, unwrapped. (numpy only, for importers.)"""
     i, j, k = (AXIS[a] for a in axes)
     even = (j - i) % 3 == 1
     e = 1.0 if even else -1.0
@@ -162,18 +178,20 @@ def to_hinges(axes: str, q: np.ndarray) -> np.ndarray:
     angles = np.empty_like(first)
     previous = np.zeros(3)
     for t in range(len(q)):
-        choices = [_nearest_turn(option[t], previous) for option in (first, second)]
-        angles[t] = min(choices, key=lambda option: float(np.abs(option - previous).sum()))
+        choices = [_unwrap(option[t], previous) for option in (first, second)]
+        steps = [float(np.abs(choice - previous).sum()) for choice in choices]
+        angles[t] = choices[int(np.argmin(steps))]
         previous = angles[t]
     return angles
 
 
-def _nearest_turn(angle: np.ndarray, previous: np.ndarray) -> np.ndarray:
+def _unwrap(angle: np.ndarray, previous: np.ndarray) -> np.ndarray:
     return angle + 2 * np.pi * np.round((previous - angle) / (2 * np.pi))
 
 
 def hinge_axes(axes: str, angles: Array) -> Array:
-    """Columns: where each of three serial hinges points, in the parent's frame. (..., 3) -> (..., 3, 3)."""
+    """The directions of three serial hinges in the parent's frame, as columns. (..., 3) ->
+    (..., 3, 3)."""
     xp = namespace(angles)
     unit = [xp.zeros_like(angles) for _ in axes]
     for column, axis in zip(unit, axes, strict=True):

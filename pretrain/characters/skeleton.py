@@ -1,4 +1,4 @@
-"""Skeleton: the tree of a character, read from its compiled model. Numpy only; no size is ever typed by hand."""
+"""Skeleton: the kinematic tree of a character, read from its compiled model. Numpy only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class Joint:
 
 @dataclass(frozen=True)
 class Skeleton:
-    """Bodies parent-first, lengths in m, angles in rad. The root moves freely; every other body hangs on 0, 1 or 3 hinges."""
+    """Bodies parent-first, lengths in m, angles in rad. The root moves freely; every other body has
+    0, 1 or 3 hinges."""
 
     name: str
     bodies: tuple[str, ...]
@@ -36,7 +37,8 @@ class Skeleton:
     upper: tuple[float, ...]
     feet: tuple[str, ...]  # bodies that may touch the ground
     key_bodies: tuple[str, ...]  # head, hands and feet
-    # Spheres that carry the shape: (body index, x, y, z, radius). A box gives its corners with radius 0.
+    # Spheres that carry the shape: (body index, x, y, z, radius). A box gives its corners with
+    # radius 0.
     surface: tuple[tuple[int, float, float, float, float], ...]
 
     @cached_property
@@ -55,41 +57,47 @@ class Skeleton:
 
     @cached_property
     def ball_axes(self) -> np.ndarray:
-        """Unit vectors that their hinges turn about, (balls, 3 hinges, 3)."""
-        return np.array([[np.eye(3)["xyz".index(axis)] for axis in ball.axes] for ball in self.balls])
+        """Unit vectors of the axes of their hinges, (balls, 3 hinges, 3)."""
+        return np.array([np.eye(3)[list(map("xyz".index, ball.axes))] for ball in self.balls])
 
     @cached_property
     def generations(self) -> tuple[tuple[int, ...], ...]:
-        """All bodies but the root, by how many joints they are away from it, nearest first."""
+        """All bodies but the root, grouped by their number of joints to the root, nearest first."""
         depth = [0] * len(self.bodies)
         for body, parent in enumerate(self.parents[1:], start=1):
             depth[body] = depth[parent] + 1
-        return tuple(tuple(b for b, d in enumerate(depth) if d == away) for away in range(1, max(depth) + 1))
+        groups: list[list[int]] = [[] for _ in range(max(depth))]
+        for body, d in enumerate(depth[1:], start=1):
+            groups[d - 1].append(body)
+        return tuple(map(tuple, groups))
 
     @cached_property
     def legs(self) -> np.ndarray:
         """Hinges between the root and the feet, (J,) bool."""
-        bears = set()
+        bodies: set[str] = set()
         for foot in self.feet:
             body = self.bodies.index(foot)
             while body > 0:
-                bears.add(self.bodies[body])
+                bodies.add(self.bodies[body])
                 body = self.parents[body]
-        return np.array([joint.body in bears for joint in self.joints for _ in joint.axes])
+        return np.array([joint.body in bodies for joint in self.joints for _ in joint.axes])
 
     @cached_property
     def mirrored_bodies(self) -> tuple[int, ...]:
         """For each body, the index of its image on the other side."""
-        return tuple(self.bodies.index(_other_side(body)) for body in self.bodies)
+        return tuple(self.bodies.index(_mirror_name(body)) for body in self.bodies)
 
     @cached_property
     def mirrored_hinges(self) -> tuple[np.ndarray, np.ndarray]:
-        """(source index, sign): hinge i of the mirrored character = sign[i] * hinge source[i] of the original.
+        """(source index, sign): hinge i of the mirrored character = sign[i] * hinge source[i] of
+        the original.
 
-        Mirroring y keeps a turn about y and reverses turns about x and z.
+        Mirroring y keeps rotations about y and reverses those about x and z.
         """
-        source = np.array([self.hinges.index(_other_side(name)) for name in self.hinges])
-        sign = np.array([1.0 if axis == "y" else -1.0 for joint in self.joints for axis in joint.axes])
+        source = np.array([self.hinges.index(_mirror_name(name)) for name in self.hinges])
+        sign = np.array(
+            [1.0 if axis == "y" else -1.0 for joint in self.joints for axis in joint.axes]
+        )
         return source, sign
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,14 +106,21 @@ class Skeleton:
 
     @staticmethod
     def from_dict(data: dict[str, Any]) -> Skeleton:
-        """Inverse of `to_dict`, also after a trip through JSON."""
+        """Inverse of `to_dict`, also after JSON."""
         data = dict(data)
-        joints = tuple(Joint(j["body"], tuple(j["hinges"]), j["axes"], j["start"]) for j in data.pop("joints"))
-        nested: dict[str, Any] = {key: tuple(map(tuple, data.pop(key))) for key in ("offsets", "surface")}
-        plain: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in data.items()}
-        return Skeleton(joints=joints, **nested, **plain)
+        joints = tuple(
+            Joint(j["body"], tuple(j["hinges"]), j["axes"], j["start"]) for j in data.pop("joints")
+        )
+        offsets = tuple(map(tuple, data.pop("offsets")))
+        surface = tuple(map(tuple, data.pop("surface")))
+        others: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+        }
+        return Skeleton(joints=joints, offsets=offsets, surface=surface, **others)
 
 
-def _other_side(name: str) -> str:
-    swap = {"left_": "right_", "right_": "left_"}
-    return next((swap[side] + name[len(side) :] for side in swap if name.startswith(side)), name)
+def _mirror_name(name: str) -> str:
+    for side, other in (("left_", "right_"), ("right_", "left_")):
+        if name.startswith(side):
+            return other + name.removeprefix(side)
+    return name

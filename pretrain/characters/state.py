@@ -1,4 +1,4 @@
-"""CharacterState: where a character is and how it moves. One type for simulator and clips alike."""
+"""CharacterState: positions and velocities of a character, in simulator and clips alike."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ class CharacterState:
     def map(self, f: Any) -> CharacterState:
         return replace(self, **{field.name: f(getattr(self, field.name)) for field in fields(self)})
 
-    def flat(self) -> Array:
+    def flatten(self) -> Array:
         """One vector per state, in the order of `layout`: (..., 13 + 2 J)."""
-        return namespace(self.root_pos).concatenate([getattr(self, field.name) for field in fields(self)], -1)
+        values = [getattr(self, field.name) for field in fields(self)]
+        return namespace(self.root_pos).concatenate(values, -1)
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Part:
 
 
 def layout(num_hinges: int) -> tuple[Part, ...]:
-    """How a state lies in a flat vector: the contract of every policy and encoder input."""
+    """The layout of a state in a flat vector, as every policy and encoder graph declares it."""
     sizes = (
         ("root_pos", 3, "m", "world"),
         ("root_rot", 4, "quaternion wxyz", "world"),
@@ -56,14 +57,16 @@ def layout(num_hinges: int) -> tuple[Part, ...]:
         ("joint_pos", num_hinges, "rad", "joint"),
         ("joint_vel", num_hinges, "rad/s", "joint"),
     )
-    parts, start = [], 0
+    parts: list[Part] = []
+    start = 0
     for name, size, unit, frame in sizes:
         parts.append(Part(name, start, start + size, unit, frame))
         start += size
     return tuple(parts)
 
 
-def unflat(vector: Array) -> CharacterState:
-    """Inverse of `CharacterState.flat`: (..., 13 + 2 J) -> state."""
+def unflatten(vector: Array) -> CharacterState:
+    """Inverse of `CharacterState.flatten`: (..., 13 + 2 J) -> state."""
     num_hinges = (vector.shape[-1] - 13) // 2
-    return CharacterState(**{part.name: vector[..., part.start : part.stop] for part in layout(num_hinges)})
+    parts = layout(num_hinges)
+    return CharacterState(**{part.name: vector[..., part.start : part.stop] for part in parts})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pretrain.ase.style import demonstrations
+from pretrain.ase.style import make_reference_windows
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary, pack
 from pretrain.sim.blocks import row_blocks
@@ -32,13 +32,13 @@ def coverage_targets(
     does not overlap it in time, or of its mirror image: how far apart two instances of one motion lie.
     """
     skeleton = clips[0].skeleton
-    scale = demonstrations(library, skeleton, window).windows.std(0).clamp_min(LEAST_SPREAD)
+    scale = make_reference_windows(library, skeleton, window).windows.std(0).clamp_min(LEAST_SPREAD)
     targets = []
     for clip in clips:
         if clip.mirror_of:
             continue
         pair = pack((clip, clip.mirrored()), (1.0, 1.0))
-        demos = demonstrations(pair, skeleton, window, rate=CONTROL_RATE)
+        demos = make_reference_windows(pair, skeleton, window, rate=CONTROL_RATE)
         features = demos.windows / scale
         own, mirror = features[demos.clip == 0], features[demos.clip == 1]
         targets.append(ClipWindows(clip.name, own, _tau(own, mirror, window)))

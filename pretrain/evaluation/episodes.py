@@ -16,10 +16,10 @@ from pretrain.evaluation.trials import PATIENCE, Like, anyone, wander
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import CharacterEnv
-from pretrain.sim.falls import NOBODY, Protection
-from pretrain.sim.ground import ground_of
-from pretrain.training_data import Material, control_steps
+from pretrain.sim.env import CharacterEnv, EpisodeConfig
+from pretrain.sim.falls import NO_PROTECTION, Protection
+from pretrain.sim.ground import read_ground
+from pretrain.training_data import TrainingData, control_steps
 from skills_store.runtime.library import SkillLibrary
 
 # A rollout begins in a clip's state: its first second would cover that clip for nothing.
@@ -58,17 +58,19 @@ class Episodes:
     windows: Tensor  # (M, W * F) a sample of the style windows while standing
 
 
-def world(skills: SkillLibrary, material: Material, n: int, under: Conditions, rng: Generator) -> CharacterEnv:
+def world(skills: SkillLibrary, material: TrainingData, n: int, under: Conditions, rng: Generator) -> CharacterEnv:
     """`n` characters that begin in the clips; where some of these rise, they all have time to."""
-    rising = ground_of(material.library, material.character.skeleton).rising.any()
+    rising = read_ground(material.library, material.character.skeleton).rising.any()
     return CharacterEnv(
         make_backend(under.engine, material.character, n, under.threads),
         material.character.skeleton,
         material.library,
-        window=skills.window_length,
-        episode_length=control_steps(under.seconds),
+        EpisodeConfig(
+            window=skills.window_length,
+            length=control_steps(under.seconds),
+            protection=Protection(PATIENCE, share=1.0) if rising else NO_PROTECTION,
+        ),
         rng=rng,
-        protection=Protection(PATIENCE, share=1.0) if rising else NOBODY,
     )
 
 
@@ -97,8 +99,8 @@ def random_skill_episodes(
         same = torch.ones(n, dtype=torch.bool) if before is None or asked is None else before == asked
         began = up_before & same & (env.falls.down == 1)
         falls, fallen = falls + began, fallen | began
-        lay = up_before & fallen & (env.falls.rose | env.falls.stayed)
-        rose.append(env.falls.rose[lay].float())
+        lay = up_before & fallen & (env.falls.recovered | env.falls.timed_out_on_ground)
+        rose.append(env.falls.recovered[lay].float())
         fallen &= env.falls.down > 0
         up_before = standing
         agreement += standing * (torch.from_numpy(skills.encode(states)) * z).sum(-1)

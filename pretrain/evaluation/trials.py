@@ -13,15 +13,15 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from pretrain.ase.latents import LatentSchedule, sphere
+from pretrain.ase.latents import LatentSchedule, sample_on_sphere
 from pretrain.characters.kinematics import forward
-from pretrain.characters.rotations import facing, into_heading, up_axis
+from pretrain.characters.rotations import heading_direction, to_heading_frame, up_axis
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.evaluation.measures import aligned_error, mean, pair_distances, pairs
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.env import CharacterEnv, Outcome
-from pretrain.sim.falls import lying
+from pretrain.sim.falls import settle_on_ground
 from pretrain.sim.features import style_frame
 from pretrain.training_data import control_steps
 
@@ -72,7 +72,7 @@ def anyone(z: Tensor) -> None:
 
 def advance(act: Act, env: CharacterEnv, z: Tensor, like: Tensor | None = None) -> Outcome:
     """A control step under `z` (N, D)."""
-    return env.step(torch.from_numpy(act(env.state().flat().numpy(), z.numpy())), like)
+    return env.step(torch.from_numpy(act(env.state().flatten().numpy(), z.numpy())), like)
 
 
 def play(act: Act, env: CharacterEnv, z: Tensor, steps: int, like: Tensor | None = None) -> Played:
@@ -96,23 +96,24 @@ def wander(
     After each step: the states before it (N, S), the z that they were under (N, D), and who has not fallen yet (N,).
     """
     n = env.num_envs
-    z, left = sphere(n, schedule.dim, rng), schedule.lifetimes(n, rng)
+    z, left = sample_on_sphere(n, schedule.dim, rng), schedule.draw_lifetimes(n, rng)
     standing = torch.ones(n, dtype=torch.bool)
     for _ in range(env.episode_length):
-        state = env.state().flat()
+        state = env.state().flatten()
         outcome = advance(act, env, z, like(z))
         standing = standing & ~(outcome.fell | outcome.broken)
         yield state, z, standing
         left -= 1
         expired = (left <= 0).nonzero()[:, 0]
         z = z.clone()
-        z[expired], left[expired] = sphere(len(expired), schedule.dim, rng), schedule.lifetimes(len(expired), rng)
+        z[expired] = sample_on_sphere(len(expired), schedule.dim, rng)
+        left[expired] = schedule.draw_lifetimes(len(expired), rng)
 
 
 def body_positions(skeleton: Skeleton, state: CharacterState) -> Tensor:
     """Every body from the root, in the heading frame, (..., B, 3) m."""
     positions, _ = forward(skeleton, torch.zeros_like(state.root_pos), state.root_rot, state.joint_pos)
-    return into_heading(facing(state.root_rot)[..., None, :], positions)
+    return to_heading_frame(heading_direction(state.root_rot)[..., None, :], positions)
 
 
 def begin(env: CharacterEnv, clips: Tensor, times: Tensor, rng: Generator) -> None:
@@ -142,7 +143,7 @@ def diversity(
     env = make_env(len(start))
     share = ((torch.arange(MOMENTS) + 0.5) / MOMENTS).repeat_interleave(LATENTS * SAME).repeat(len(clips))
     begin(env, start, share * env.library.durations[start], rng)
-    z = sphere(len(start) // SAME, dim, rng).repeat_interleave(SAME, 0)
+    z = sample_on_sphere(len(start) // SAME, dim, rng).repeat_interleave(SAME, 0)
     played = play(act, env, z, control_steps(2.0), like(z))
     frames = (played.frames / scale).transpose(0, 1).unflatten(0, (-1, LATENTS, SAME))
     stood = played.standing[-1].view(frames.shape[:3])
@@ -196,7 +197,7 @@ def recovery(act: Act, make_env: MakeEnv, dim: int, n: int, rng: Generator, like
 
     Asked only of skills whose clip is performed on the feet.
     """
-    env, z = make_env(n), sphere(n, dim, rng)
+    env, z = make_env(n), sample_on_sphere(n, dim, rng)
     clip = like(z)
     on_feet = torch.ones(n, dtype=torch.bool) if clip is None else env.falls.ground.upright[clip]
     pushed, lying = after_push(act, env, z, rng), after_lying(act, env, z, rng)
@@ -224,7 +225,7 @@ def after_push(act: Act, env: CharacterEnv, z: Tensor, rng: Generator) -> tuple[
 
 def after_lying(act: Act, env: CharacterEnv, z: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
     """Who has stood within three seconds of lying (N,), and who lay (N,)."""
-    lying(env.backend, env.skeleton, env.library, rng)
+    settle_on_ground(env.backend, env.skeleton, env.library, rng)
     lay, nobody = ~stands(env), torch.zeros(env.num_envs, dtype=torch.bool)
     risen, broken = nobody, nobody
     for _ in range(PATIENCE):

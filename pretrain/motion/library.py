@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from pretrain.characters.rotations import slerp
-from pretrain.characters.state import CharacterState, unflat
+from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 
 
@@ -50,8 +50,8 @@ class MotionLibrary:
         blend = position - earlier
         row = self.starts[ids] + earlier
         a, b = self.frames[row], self.frames[row + 1]
-        state = unflat(torch.lerp(a, b, blend[..., None]))
-        rot = slerp(unflat(a).root_rot, unflat(b).root_rot, blend)
+        state = unflatten(torch.lerp(a, b, blend[..., None]))
+        rot = slerp(unflatten(a).root_rot, unflatten(b).root_rot, blend)
         return CharacterState(state.root_pos, rot, state.root_vel, state.root_ang_vel, state.joint_pos, state.joint_vel)
 
     def windows(self, ids: Tensor, ends: Tensor, steps: int) -> CharacterState:
@@ -65,7 +65,7 @@ class MotionLibrary:
 
 def pack(clips: tuple[MotionClip, ...], weights: tuple[float, ...]) -> MotionLibrary:
     """Clips at the control rate -> library. Weights need not sum to 1."""
-    flat = [clip.states().flat().astype(np.float32) for clip in clips]
+    flat = [clip.states().flatten().astype(np.float32) for clip in clips]
     lengths = [len(f) for f in flat]
     names = tuple(clip.name for clip in clips)
     return MotionLibrary(

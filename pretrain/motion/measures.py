@@ -49,8 +49,8 @@ class Measures:
 def measure(clip: MotionClip) -> Measures:
     """`clip` in numbers."""
     state = clip.states()
-    facing = rotations.facing(clip.root_rot)
-    steps = rotations.into_heading(facing[:-1], np.diff(clip.root_pos, axis=0)).mean(0) * clip.fps
+    facing = rotations.heading_direction(clip.root_rot)
+    steps = rotations.to_heading_frame(facing[:-1], np.diff(clip.root_pos, axis=0)).mean(0) * clip.fps
     heading = np.unwrap(np.arctan2(facing[:, 1], facing[:, 0]))
     past = past_range(clip.skeleton, state.joint_pos)
     points = lowest_points(clip.skeleton, state)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pretrain.characters.kinematics import chained
+from pretrain.characters.kinematics import chain_rotations
 from pretrain.characters.rotations import conjugate, from_axis_angle, multiply, rotate
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip, continuous
@@ -22,7 +22,7 @@ def world_poses(clip: MotionClip) -> tuple[np.ndarray, np.ndarray]:
     fixed = np.zeros((len(clip), 4))
     fixed[:, 0] = 1
     local = [clip.joint_rot.get(body, fixed) for body in clip.skeleton.bodies]
-    return chained(clip.skeleton, clip.root_pos, clip.root_rot, local)
+    return chain_rotations(clip.skeleton, clip.root_pos, clip.root_rot, local)
 
 
 def bend_limb(

@@ -1,4 +1,5 @@
-"""Networks -> published skill library: features, normalisers and action scale go inside the ONNX graphs."""
+"""Networks -> published skill library: features, normalisers and action scale go inside the ONNX
+graphs."""
 
 from __future__ import annotations
 
@@ -10,27 +11,28 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from pretrain.ase.latents import sphere
+from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.nets import SkillNets
 from pretrain.ase.skill import embed_clips
 from pretrain.ase.style import Discriminator
 from pretrain.characters.skeleton import Skeleton
-from pretrain.characters.state import layout, unflat
+from pretrain.characters.state import layout, unflatten
 from pretrain.config import PretrainConfig
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.publishing.lineage import describe_clips, make_lineage
 from pretrain.publishing.manifest_character import to_manifest
-from pretrain.publishing.onnx_graph import described, export, prove
+from pretrain.publishing.onnx_graph import check_parity, describe_graph, export
 from pretrain.publishing.start_states import write_starts
 from pretrain.rl.run_folder import PLACES
 from pretrain.sim.features import proprioception, style_frame
-from pretrain.sim.ground import ground_of
-from pretrain.training_data import Material
+from pretrain.sim.ground import read_ground
+from pretrain.training_data import TrainingData
 from skills_store import manifest as m
 
 
 class PolicyGraph(nn.Module):
-    """state (B, S), z (B, D) -> joint targets (B, J) rad. z is projected to the unit sphere first."""
+    """state (B, S), z (B, D) -> joint targets (B, J) rad. z is projected to the unit sphere
+    first."""
 
     def __init__(self, nets: SkillNets):
         super().__init__()
@@ -39,132 +41,162 @@ class PolicyGraph(nn.Module):
         self.register_buffer("scale", nets.action_scale.scale)
 
     def forward(self, state: Tensor, z: Tensor) -> Tensor:
-        obs = proprioception(unflat(state))
+        obs = proprioception(unflatten(state))
         return self.offset + self.scale * self.policy({"obs": obs, "z": normalize(z, dim=-1)})
 
 
 class WindowGraph(nn.Module):
-    """window (B, W, S) -> what `head` makes of its style features."""
+    """window (B, W, S) -> `head` of its style features."""
 
     def __init__(self, skeleton: Skeleton, head: nn.Module):
         super().__init__()
-        self.skeleton, self.head = skeleton, head
+        self.skeleton = skeleton
+        self.head = head
 
     def forward(self, window: Tensor) -> Tensor:
-        return self.head(style_frame(self.skeleton, unflat(window)).flatten(1))
+        return self.head(style_frame(self.skeleton, unflatten(window)).flatten(1))
 
 
-class Likeness(nn.Module):
-    """Probability that a style window is from the clip it looks most like, by the discriminator, in (0, 1)."""
+class StyleProbability(nn.Module):
+    """The discriminator's largest probability over the clips that a style window is from one, in
+    (0, 1)."""
 
     def __init__(self, discriminator: Discriminator):
         super().__init__()
         self.discriminator = discriminator
 
     def forward(self, window: Tensor) -> Tensor:
-        return torch.sigmoid(self.discriminator.best(window))
+        return torch.sigmoid(self.discriminator.best_logit(window))
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedGraphs:
     graphs: dict[str, m.Graph]
     files: dict[str, bytes]
 
 
-def export_nets(nets: SkillNets, skeleton: Skeleton, recorded: Tensor, seed: int) -> Exported:
-    """The three graphs, proven on `recorded` windows (n, W, S) and on extreme ones."""
-    latent_dim, width = nets.encoder.latent_dim, recorded.shape[-1]
+@dataclass(frozen=True)
+class GraphPlan:
+    """A graph to be exported, and rows on which its parity is checked."""
+
+    module: nn.Module
+    rows: dict[str, Tensor]
+    inputs: tuple[m.Tensor, ...]
+    output: m.Tensor
+
+
+def export_nets(nets: SkillNets, skeleton: Skeleton, recorded: Tensor, seed: int) -> ExportedGraphs:
+    """The three graphs, with parity checked on `recorded` windows (n, W, S) and on extreme ones."""
     rng = torch.Generator().manual_seed(seed)
-    windows = torch.cat([recorded, _extremes(recorded, rng)])
+    windows = torch.cat([recorded, _make_extremes(recorded, rng)])
+    graphs: dict[str, m.Graph] = {}
+    files: dict[str, bytes] = {}
+    for name, plan in plan_graphs(nets, skeleton, windows, rng).items():
+        file = f"{name}.onnx"
+        output = plan.output.name
+        files[file] = export(plan.module, {key: x[:3] for key, x in plan.rows.items()}, output)
+        parity = check_parity(name, files[file], plan.module, plan.rows, output)
+        graphs[name] = describe_graph(file, plan.inputs, plan.output, parity)
+    return ExportedGraphs(graphs, files)
+
+
+def plan_graphs(
+    nets: SkillNets, skeleton: Skeleton, windows: Tensor, rng: torch.Generator
+) -> dict[str, GraphPlan]:
+    """Policy, encoder and style graph, checked on `windows` (n, W, S)."""
+    latent_dim = nets.encoder.latent_dim
+    steps, width = windows.shape[1:]
     states = windows[:, -1].contiguous()
-    z = sphere(len(states), latent_dim, rng)
+    z = sample_on_sphere(len(states), latent_dim, rng)
     slices = tuple(
         m.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame)
         for p in layout(skeleton.num_hinges)
     )
     state = m.Tensor(name="state", shape=("B", width), slices=slices)
     latent = m.make_latent_tensor(latent_dim)
-    window = m.Tensor(name="window", shape=("B", recorded.shape[1], width), slices=slices)
-    targets = m.make_target_tensor(skeleton.hinges)
-    likeness = m.Tensor(name="style", shape=("B",))
-    plans: dict[str, tuple[nn.Module, dict[str, Tensor], tuple[m.Tensor, ...], m.Tensor]] = {
-        "policy": (PolicyGraph(nets), {"state": states, "z": z}, (state, latent), targets),
-        "encoder": (WindowGraph(skeleton, nets.encoder), {"window": windows}, (window,), latent),
-        "style": (WindowGraph(skeleton, Likeness(nets.discriminator)), {"window": windows}, (window,), likeness),
+    window = m.Tensor(name="window", shape=("B", steps, width), slices=slices)
+    style = WindowGraph(skeleton, StyleProbability(nets.discriminator))
+    return {
+        "policy": GraphPlan(
+            PolicyGraph(nets),
+            {"state": states, "z": z},
+            (state, latent),
+            m.make_target_tensor(skeleton.hinges),
+        ),
+        "encoder": GraphPlan(
+            WindowGraph(skeleton, nets.encoder), {"window": windows}, (window,), latent
+        ),
+        "style": GraphPlan(
+            style, {"window": windows}, (window,), m.Tensor(name="style", shape=("B",))
+        ),
     }
-    graphs, files = {}, {}
-    for name, (module, rows, inputs, output) in plans.items():
-        data = export(module, {key: x[:3] for key, x in rows.items()}, output.name)
-        parity = prove(name, data, module, rows, output.name)
-        graphs[name], files[f"{name}.onnx"] = described(f"{name}.onnx", inputs, output, parity), data
-    return Exported(graphs, files)
 
 
-def _extremes(recorded: Tensor, rng: torch.Generator) -> Tensor:
-    """States far outside of training: thrown, spinning, upside down, joints at +-pi; and the all-zero pose at rest."""
+def _make_extremes(recorded: Tensor, rng: torch.Generator) -> Tensor:
+    """States far outside of the training distribution: thrown, spinning, upside down, joints at
+    +-pi; and the all-zero pose at rest."""
     wild = recorded[torch.randperm(len(recorded), generator=rng)].clone()
     wild += 3.0 * wild.std((0, 1)) * torch.randn(wild.shape, generator=rng)
-    wild[..., 3:7] = sphere(wild[..., 3:7].numel() // 4, 4, rng).view(*wild.shape[:-1], 4)
+    wild[..., 3:7] = sample_on_sphere(wild[..., 3:7].numel() // 4, 4, rng).view(*wild.shape[:-1], 4)
     wild[..., 7:13] *= 10.0
     rest = torch.zeros_like(wild[:1])
     rest[..., 3] = 1.0
     return torch.cat([wild, rest])
 
 
-def build_version(
-    cfg: PretrainConfig,
-    material: Material,
-    nets: SkillNets,
-    exported: Exported,
-    card: dict[str, Any],
-    action_std: float,
-) -> tuple[m.Manifest, dict[str, bytes]]:
-    """The manifest of a published library and its files: graphs that name their contract, and start states.
+@dataclass(frozen=True)
+class Trained:
+    """A trained library before publication."""
 
-    `action_std` is that of the policy's noise at the end of training, before the action scale.
-    """
-    upright = ground_of(material.library, material.character.skeleton).upright
-    starts = write_starts(material.library, upright, cfg.start_frames)
-    manifest = build_manifest(cfg, material, nets, exported, card, action_std)
-    files = with_metadata(manifest, exported.files)
+    nets: SkillNets
+    exported: ExportedGraphs
+    action_std: float  # of the policy's noise at the end of training, before the action scale
+
+
+def build_version(
+    cfg: PretrainConfig, data: TrainingData, trained: Trained, card: dict[str, Any]
+) -> tuple[m.Manifest, dict[str, bytes]]:
+    """The manifest of a published library and its files: graphs with metadata, and start states."""
+    upright = read_ground(data.library, data.character.skeleton).upright
+    starts = write_starts(data.library, upright, cfg.start_frames)
+    manifest = build_manifest(cfg, data, trained, card)
+    files = with_metadata(manifest, trained.exported.files)
     if starts is None:
         return manifest, files
-    return manifest.model_copy(update={"starts": starts[0]}), {**files, starts[0].file: starts[1]}
+    excerpts, frames = starts
+    return manifest.model_copy(update={"starts": excerpts}), {**files, excerpts.file: frames}
 
 
 def build_manifest(
-    cfg: PretrainConfig,
-    material: Material,
-    nets: SkillNets,
-    exported: Exported,
-    card: dict[str, Any],
-    action_std: float,
+    cfg: PretrainConfig, data: TrainingData, trained: Trained, card: dict[str, Any]
 ) -> m.Manifest:
-    """Everything that a published library says of itself, but its start states."""
-    latents = embed_clips(nets.encoder, material.demos)
-    names = material.library.names
-    scale = nets.action_scale
+    """The manifest of a published library, without its start states."""
+    latents = embed_clips(trained.nets.encoder, data.demos)
+    clips = {name: _to_floats(z) for name, z in zip(data.library.names, latents, strict=True)}
+    scale = trained.nets.action_scale
+    config = cfg.model_dump(mode="json", exclude=PLACES)
+    licences = {_parenthesize(clip.licence) for clip in data.dataset.clips}
     return m.Manifest(
         kind="skills",
         name=cfg.name,
-        character=to_manifest(material.character),
-        graphs=exported.graphs,
-        latent=m.Latent(dim=cfg.latent.latent_dim, clips={n: _plain(z) for n, z in zip(names, latents, strict=True)}),
+        character=to_manifest(data.character),
+        graphs=trained.exported.graphs,
+        latent=m.Latent(dim=cfg.latent.latent_dim, clips=clips),
         action=m.Action(
-            offset=_plain(scale.offset),
-            scale=_plain(scale.scale),
-            std=_plain(scale.scale * action_std),
+            offset=_to_floats(scale.offset),
+            scale=_to_floats(scale.scale),
+            std=_to_floats(scale.scale * trained.action_std),
         ),
         card=card,
-        lineage=make_lineage(cfg.model_dump(mode="json", exclude=PLACES), cfg.seed, describe_clips(material.dataset)),
-        licence=" AND ".join(sorted({_term(clip.licence) for clip in material.dataset.clips})),
+        lineage=make_lineage(config, cfg.seed, describe_clips(data.dataset)),
+        licence=" AND ".join(sorted(licences)),
     )
 
 
-def _term(licence: str) -> str:
-    """Of an SPDX expression: AND binds closer than OR."""
+def _parenthesize(licence: str) -> str:
+    """A term of an SPDX expression, in which AND binds closer than OR."""
     return f"({licence})" if " OR " in licence else licence
 
 
-def _plain(x: Tensor) -> tuple[float, ...]:
+def _to_floats(x: Tensor) -> tuple[float, ...]:
     return tuple(np.asarray(x, dtype=np.float32).tolist())

@@ -1,12 +1,13 @@
-"""What an ONNX file says of itself, for those who have the file without its manifest.
+"""Metadata in an ONNX file, for use of the file without its manifest.
 
-The keys joint_names, joint_stiffness, joint_damping, default_joint_pos and action_scale, as comma-separated lists, are
-those that Isaac Lab and mjlab write into the policies that they export; the others are ours.
-"""
+The keys joint_names, joint_stiffness, joint_damping, default_joint_pos and action_scale, as
+comma-separated lists, are those that Isaac Lab and mjlab write into exported policies; the others
+are our own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import add
 
 import onnx
 
@@ -19,7 +20,11 @@ def with_metadata(manifest: Manifest, files: Mapping[str, bytes]) -> dict[str, b
     facts = describe_body(manifest)
     described = dict(files)
     for graph in manifest.graphs.values():
-        layouts = {f"{tensor.name}_layout": write_layout(tensor) for tensor in graph.inputs if tensor.slices}
+        layouts = {
+            f"{tensor.name}_layout": write_layout(tensor)
+            for tensor in graph.inputs
+            if tensor.slices
+        }
         described[graph.file] = add_metadata(files[graph.file], facts | layouts)
     return described
 
@@ -30,7 +35,7 @@ def describe_body(manifest: Manifest) -> dict[str, str]:
     facts = {
         "joint_names": ",".join(body.joints),
         "joint_stiffness": write_numbers(body.kp),
-        "joint_damping": write_numbers(kd + damping for kd, damping in zip(body.kd, body.damping, strict=True)),
+        "joint_damping": write_numbers(map(add, body.kd, body.damping)),
         "torque_limit": write_numbers(body.torque_limit),
         "control_dt": f"{body.control_dt:.9g}",
         "contract_digest": compute_contract_digest(manifest),

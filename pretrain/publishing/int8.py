@@ -1,8 +1,9 @@
-"""A graph whose matrix products are of int8, by ONNX Runtime's own tools: weights by column, inputs by the range they had.
+"""A graph with int8 matrix products, by ONNX Runtime's own tools: weights by column, inputs by
+range.
 
-The ranges are those of given rows, and fixed. Ranges taken anew in each run (dynamic quantisation) are as fast, but let a row
-change the answers to all rows beside it, which are those of other clients.
-"""
+The ranges are those on given rows, and fixed. Ranges computed in each run (dynamic quantization)
+are as fast, but then a row changes the outputs of the other rows in its batch, which are those of
+other clients."""
 
 from __future__ import annotations
 
@@ -25,15 +26,22 @@ BATCH = 256
 class Batches(CalibrationDataReader):
     def __init__(self, rows: Rows) -> None:
         count = len(next(iter(rows.values())))
-        self._left = iter([{name: x[i : i + BATCH] for name, x in rows.items()} for i in range(0, count, BATCH)])
+        firsts = range(0, count, BATCH)
+        self._left = iter([slice_rows(rows, first) for first in firsts])
 
     def get_next(self) -> dict[str, Any] | None:  # pyright: ignore[reportIncompatibleMethodOverride]  # None ends it
         return next(self._left, None)
 
 
+def slice_rows(rows: Rows, first: int) -> dict[str, np.ndarray]:
+    """A batch of `rows`, from row `first` on."""
+    return {name: x[first : first + BATCH] for name, x in rows.items()}
+
+
 @contextmanager
-def _hushed() -> Iterator[None]:
-    """The tools advise on the root logger to fold the graph first: the exporter has."""
+def _silence_warnings() -> Iterator[None]:
+    """The tools warn on the root logger that the graph should be folded first: the exporter does
+    that."""
     logging.disable(logging.WARNING)
     try:
         yield
@@ -41,25 +49,30 @@ def _hushed() -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def in_int8(graph: bytes, rows: Rows) -> bytes:
-    """`graph` with its products' inputs rounded to 8 bits, over the ranges that they have on `rows`.
+def quantize_to_int8(graph: bytes, rows: Rows) -> bytes:
+    """`graph` with its products' inputs rounded to 8 bits, over the ranges that they have on
+    `rows`.
 
-    Not so the first product: observations and z share one range there, and z, of unit length, would be left with a handful
-    of steps. Inputs unsigned and weights signed is what processors multiply fastest; those without VNNI add two products
-    in 16 bits, so weights have 7, or the answers would depend on the machine (docs/training.md). What comes out of a
-    product stays float: rounding that, too, saves no time. ValueError if nothing is left.
-    """
+    The first product stays float: observations and z share one range there, and z, of unit length,
+    would have only a few steps. Processors multiply unsigned inputs and signed weights fastest;
+    those without VNNI add two products in 16 bits, so weights have 7 bits, or outputs would depend
+    on the machine (docs/training.md). The outputs of products stay float: rounding them saves no
+    time. ValueError if no product is left."""
     model = onnx.load_model_from_string(graph)
     products = [node for node in model.graph.node if node.op_type in PRODUCTS]
     if len(products) < 2:
-        raise ValueError(f"a graph of {len(products)} matrix products has none to be rounded: the first stays float")
+        count = len(products)
+        raise ValueError(
+            f"a graph of {count} matrix products has none to be rounded: the first stays float"
+        )
     products[0].name = products[0].name or "first"
-    with TemporaryDirectory() as folder, _hushed():
-        given, made = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
-        given.write_bytes(model.SerializeToString())
+    with TemporaryDirectory() as folder, _silence_warnings():
+        original = Path(folder) / "float.onnx"
+        quantized = Path(folder) / "int8.onnx"
+        original.write_bytes(model.SerializeToString())
         quantize_static(
-            given,
-            made,
+            original,
+            quantized,
             Batches(rows),
             quant_format=QuantFormat.QDQ,
             activation_type=QuantType.QUInt8,
@@ -70,4 +83,4 @@ def in_int8(graph: bytes, rows: Rows) -> bytes:
             nodes_to_exclude=[products[0].name],
             extra_options={"OpTypesToExcludeOutputQuantization": PRODUCTS},
         )
-        return onnx.load(made).SerializeToString(deterministic=True)
+        return onnx.load(quantized).SerializeToString(deterministic=True)

@@ -1,4 +1,4 @@
-"""Where a version comes from: clips, configuration, code, packages, machine."""
+"""The lineage of a version: clips, configuration, code, packages, machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGES = ("torch", "mujoco", "numpy", "onnx", "onnxruntime")
 
 
 def describe_clips(dataset: Dataset) -> tuple[Clip, ...]:
-    """What a manifest says of each clip, in the order of the dataset."""
+    """The manifest's entry of each clip, in the order of the dataset."""
     return tuple(
         Clip(
             name=clip.name,
@@ -33,7 +33,8 @@ def describe_clips(dataset: Dataset) -> tuple[Clip, ...]:
 
 def make_lineage(config: dict[str, Any], seed: int, clips: tuple[Clip, ...]) -> Lineage:
     """The lineage of a version that is made now, on this machine, by this code."""
-    # installed from a wheel, the code may stand in another project's checkout, whose commit says nothing of it
+    # Installed from a wheel, the code may be inside another project's checkout, whose commit is not
+    # that of this code.
     commit = _git("rev-parse", "HEAD") if places.checkout() else None
     return Lineage(
         clips=clips,
@@ -47,18 +48,23 @@ def make_lineage(config: dict[str, Any], seed: int, clips: tuple[Clip, ...]) -> 
 
 
 def _processor() -> str:
-    """Its model where the system tells (Linux), its architecture elsewhere."""
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    """Model and architecture on Linux, elsewhere the architecture."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return ", ".join([*models[:1], platform.machine()])
 
 
 def _git(*args: str) -> str | None:
-    """A git command's answer in the checkout that this code stands in; None where there is none."""
+    """The output of a git command in the checkout of this code; None without one."""
     try:
         run = subprocess.run(
-            ["git", *args], cwd=Path(__file__).parent, capture_output=True, text=True, check=True, timeout=10
+            ["git", *args],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
         )
     except (OSError, subprocess.SubprocessError):
         return None

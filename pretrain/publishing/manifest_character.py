@@ -1,4 +1,5 @@
-"""A body as a manifest carries it: whoever measures or renders a library, or trains on it, builds the body it was made for."""
+"""A character to its entry in a manifest and back: evaluation, rendering and training on a library
+use the body that it was made for."""
 
 from __future__ import annotations
 

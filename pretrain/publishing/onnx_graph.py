@@ -1,4 +1,5 @@
-"""A torch module as one ONNX file that computes the same: exported, stripped, and proven. Knows no skill and no body."""
+"""A torch module as one ONNX file: exported, stripped, and checked for parity. Knows no skills and
+no bodies."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import onnxruntime
 import torch
 from torch import Tensor, nn
 
-from pretrain.rl.mirror_net import plainly
+from pretrain.rl.mirror_net import to_dense
 from skills_store.manifest import Graph, Parity
 from skills_store.manifest import Tensor as Declared
 
@@ -23,20 +24,22 @@ MOST_ROWS = 65536
 
 
 class ParityError(RuntimeError):
-    """The exported graph does not compute what the network does."""
+    """The outputs of the exported graph differ from those of the network."""
 
 
 def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> bytes:
-    """ONNX bytes of `module`, whose keyword inputs are `examples` (first axis free) and whose one output is `output`.
+    """ONNX bytes of `module`, whose keyword inputs are `examples` (first axis free) and whose one
+    output is `output`.
 
-    One file without external data, and without the source paths and stack traces that the exporter leaves in it.
+    One file without external data, and without the source paths and stack traces that the exporter
+    writes into it.
     """
     batch = torch.export.Dim("B", min=1, max=MOST_ROWS)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's own deprecations
+        warnings.simplefilter("ignore")  # deprecations inside the exporter
         program = torch.onnx.export(
-            plainly(deepcopy(module)),
+            to_dense(deepcopy(module)),
             kwargs=dict(examples),
             input_names=list(examples),
             output_names=[output],
@@ -62,8 +65,11 @@ def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> by
     return model.SerializeToString(deterministic=True)
 
 
-def prove(name: str, data: bytes, module: nn.Module, rows: Mapping[str, Tensor], output: str) -> Parity:
-    """Largest difference between network and graph over all `rows`, cut into batches of each of BATCH_SIZES."""
+def check_parity(
+    name: str, data: bytes, module: nn.Module, rows: Mapping[str, Tensor], output: str
+) -> Parity:
+    """Largest difference between network and graph over all `rows`, in batches of each of
+    BATCH_SIZES."""
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     with torch.no_grad():
         expected = module(**rows).numpy()
@@ -74,11 +80,15 @@ def prove(name: str, data: bytes, module: nn.Module, rows: Mapping[str, Tensor],
         for start in range(0, stop, size):
             feed = {key: x[start : min(start + size, stop)].numpy() for key, x in rows.items()}
             found = np.asarray(session.run([output], feed)[0])
-            worst = max(worst, float(np.abs(found - expected[start : start + len(found)]).max()))
+            difference = np.abs(found - expected[start : start + len(found)])
+            worst = max(worst, float(difference.max()))
     if not worst <= TOLERANCE:
-        raise ParityError(f"{name}: the ONNX graph differs from the network by {worst:.2e}, allowed {TOLERANCE:.0e}")
+        text = f"{name}: the ONNX graph differs from the network by {worst:.2e}"
+        raise ParityError(f"{text}, allowed {TOLERANCE:.0e}")
     return Parity(max_abs_error=worst, rows=len(expected), batch_sizes=BATCH_SIZES)
 
 
-def described(file: str, inputs: tuple[Declared, ...], output: Declared, parity: Parity) -> Graph:
+def describe_graph(
+    file: str, inputs: tuple[Declared, ...], output: Declared, parity: Parity
+) -> Graph:
     return Graph(file=file, opset=OPSET, inputs=inputs, outputs=(output,), parity=parity)

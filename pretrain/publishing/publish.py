@@ -1,4 +1,5 @@
-"""From trained networks to a published version: export, evaluation of what was exported, the card, the store."""
+"""From trained networks to a published version: export, evaluation of the exported graphs, the
+card, the store."""
 
 from __future__ import annotations
 
@@ -8,15 +9,15 @@ from pathlib import Path
 
 import torch
 
-from pretrain.assembly import SkillTraining, exploration
+from pretrain.assembly import SkillTraining, schedule_action_std
 from pretrain.config import PretrainConfig
 from pretrain.evaluate import skill_card
 from pretrain.evaluation.card import learning, write_card
 from pretrain.evaluation.episodes import Conditions
 from pretrain.evaluation.table import table
-from pretrain.publishing.export import build_version, export_nets
-from pretrain.rl.run_folder import logged
-from pretrain.training_data import Material
+from pretrain.publishing.export import Trained, build_version, export_nets
+from pretrain.rl.run_folder import read_log
+from pretrain.training_data import TrainingData
 from skills_store import publish_receipt
 from skills_store.manifest import Manifest
 from skills_store.runtime.library import SkillLibrary
@@ -26,48 +27,62 @@ from skills_store.version import Version
 
 
 @dataclass(frozen=True)
-class Draft:
-    """What a run would publish, opened from a store of its own: a card is of the bytes that are published."""
+class ReleaseCandidate:
+    """A version in a store of its own, for the evaluation of the very bytes that are published."""
 
     manifest: Manifest
     files: dict[str, bytes]
     skills: SkillLibrary
 
 
-def draft(cfg: PretrainConfig, material: Material, training: SkillTraining, scratch: Store) -> Draft:
-    """Networks to ONNX, proven on the states that the environment is in."""
-    exported = export_nets(training.nets, material.character.skeleton, training.env.env.states, cfg.seed)
+def make_candidate(
+    cfg: PretrainConfig, data: TrainingData, training: SkillTraining, scratch: Store
+) -> ReleaseCandidate:
+    """Networks to ONNX, with parity checked on the states of the environment."""
+    exported = export_nets(
+        training.nets, data.character.skeleton, training.env.env.states, cfg.seed
+    )
     cost = {
-        "samples": cfg.spent(training.samples),
+        "samples": cfg.count_samples(training.samples),
         "seconds": round(training.seconds),
         "cores": cfg.threads or torch.get_num_threads(),
         "accelerator": None,
     }
-    action_std = exploration(cfg.ppo, training.samples)
-    manifest, files = build_version(cfg, material, training.nets, exported, {"cost": cost}, action_std)
+    action_std = schedule_action_std(cfg.ppo, training.samples)
+    trained = Trained(training.nets, exported, action_std)
+    manifest, files = build_version(cfg, data, trained, {"cost": cost})
     version = scratch.publish(manifest, files)
     threads = torch.get_num_threads()
-    # A draft is not signed.
+    # a candidate has no signature
     skills = SkillLibrary.open(scratch, version, intra_op_num_threads=threads, trust=TrustPolicy())
-    return Draft(manifest, files, skills)
+    return ReleaseCandidate(manifest, files, skills)
 
 
-def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path, store: Store) -> Version:
-    """Export, evaluate what was exported, and publish it with its card."""
+def publish(
+    cfg: PretrainConfig, data: TrainingData, training: SkillTraining, folder: Path, store: Store
+) -> Version:
+    """Export, evaluate the exported graphs, and publish them with their card."""
     print("exporting to ONNX and proving parity", flush=True)
-    made = draft(cfg, material, training, Store(folder / "draft"))
-    curves = learning(logged(folder))  # a log that can't be read is said before minutes of trials
+    candidate = make_candidate(cfg, data, training, Store(folder / "draft"))
+    curves = learning(read_log(folder))  # an unreadable log fails before minutes of trials
     print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
-    under = Conditions(cfg.eval.episodes, cfg.eval.seed, engine=cfg.engine, threads=cfg.threads)
-    card = {**skill_card(made.skills, material, under), **made.manifest.card, "learning": curves}
+    conditions = Conditions(
+        cfg.eval.episodes, cfg.eval.seed, engine=cfg.engine, threads=cfg.threads
+    )
+    card = {
+        **skill_card(candidate.skills, data, conditions),
+        **candidate.manifest.card,
+        "learning": curves,
+    }
     print(table({cfg.name: card}), flush=True)
-    manifest = made.manifest.model_copy(update={"card": card})
-    version = publish_receipt.publish(folder, store, manifest, made.files, training.samples)
-    text, latents = table({version.ref: card}), made.manifest.latent.clips
+    manifest = candidate.manifest.model_copy(update={"card": card})
+    version = publish_receipt.publish(folder, store, manifest, candidate.files, training.samples)
+    text = table({version.ref: card})
+    latents = candidate.manifest.latent.clips
     try:
         page = write_card(folder / "card", version.ref, text, card, latents)
         print(f"its card, with plots: {page}", flush=True)
     except (OSError, ValueError) as error:
-        undrawn = f"{version.ref} is published, but its card is not drawn: {error}"
-        print(f"{undrawn}. python -m pretrain.evaluate {version.ref} draws it", file=sys.stderr)
+        failure = f"{version.ref} is published, but its card is not drawn: {error}"
+        print(f"{failure}. python -m pretrain.evaluate {version.ref} draws it", file=sys.stderr)
     return version

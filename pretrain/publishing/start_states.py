@@ -1,7 +1,8 @@
-"""Start states of a published version: excerpts of the training clips, written to and read from one file of numbers.
+"""Start states of a published version: excerpts of the training clips, written to and read from one
+file of numbers.
 
-A controller can then be trained on a library that was only pulled, without the clips it learned from.
-"""
+A controller can then be trained on a library that was only pulled, without the clips it learned
+from."""
 
 from __future__ import annotations
 
@@ -22,15 +23,17 @@ FLOAT32 = np.dtype("<f4")
 def write_starts(library: MotionLibrary, upright: Tensor, most: int) -> tuple[Starts, bytes] | None:
     """Excerpts of `library`, about `most` frames in all, and their bytes; None where `most` is 0.
 
-    `upright` (C,) bool says which clips keep the root upright throughout. Clips are published whole where all of them
-    fit into `most` frames, and otherwise as excerpts of 60 frames, evenly spaced, each clip by its share of the frames.
-    """
+    `upright` (C,) bool says which clips keep the root upright throughout. Clips are published whole
+    where all of them fit into `most` frames, and otherwise as excerpts of 60 frames, evenly spaced,
+    each clip by its share of the frames."""
     if most == 0:
         return None
     share = min(1.0, most / len(library.frames))
     excerpts: list[Excerpt] = []
     parts: list[Tensor] = []
-    clips = zip(library.names, library.frames.split(library.lengths.tolist()), upright.tolist(), strict=True)
+    clips = zip(
+        library.names, library.frames.split(library.lengths.tolist()), upright.tolist(), strict=True
+    )
     for name, frames, stays_upright in clips:
         for part in cut(frames, share):
             excerpts.append(Excerpt(clip=name, frames=len(part), upright=stays_upright))
@@ -49,13 +52,18 @@ def cut(frames: Tensor, share: float) -> list[Tensor]:
 
 
 def read_starts(manifest: Manifest, data: bytes) -> MotionLibrary:
-    """The excerpts as clips, each with its part of its clip's weight. Raises ValueError where the manifest has none."""
+    """The excerpts as clips, each with its part of its clip's weight. Raises ValueError where the
+    manifest has none."""
     if manifest.starts is None:
-        raise ValueError(f"{manifest.name} was published without start states: no episode can begin")
+        raise ValueError(
+            f"{manifest.name} was published without start states: no episode can begin"
+        )
     excerpts = manifest.starts.excerpts
     lengths = torch.tensor([excerpt.frames for excerpt in excerpts])
     width = manifest.graphs["policy"].input("state").width
-    frames = torch.from_numpy(np.frombuffer(data, FLOAT32).reshape(int(lengths.sum()), width).copy())
+    frames = torch.from_numpy(
+        np.frombuffer(data, FLOAT32).reshape(int(lengths.sum()), width).copy()
+    )
     weights = clip_weights(manifest, excerpts)
     names = [f"{excerpt.clip}#{i}" for i, excerpt in enumerate(excerpts)]
     firsts = torch.cumsum(lengths, 0) - lengths
@@ -63,7 +71,8 @@ def read_starts(manifest: Manifest, data: bytes) -> MotionLibrary:
 
 
 def clip_weights(manifest: Manifest, excerpts: tuple[Excerpt, ...]) -> Tensor:
-    """The weight of each excerpt (E,), sum 1: its clip's weight in training, shared by that clip's excerpts."""
+    """The weight of each excerpt (E,), sum 1: its clip's weight in training, shared by that clip's
+    excerpts."""
     of_clip = {clip.name: clip.weight for clip in manifest.lineage.clips}
     names = [excerpt.clip for excerpt in excerpts]
     weights = torch.tensor([of_clip.get(name, 1.0) / names.count(name) for name in names])

@@ -1,4 +1,5 @@
-"""Two cores for a loop: what the engine leaves of the second one is for learners that nobody waits for, then for rewards."""
+"""Work beside the training loop, on the core that the engine leaves idle: learners other than the
+policy's first, then the scores of the steps taken."""
 
 from __future__ import annotations
 
@@ -17,76 +18,84 @@ from torch import Generator
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.rollout import Batch
 
-PATIENCE = 10  # niceness of what is done here: the engine comes first, this has the gaps around it
+NICENESS = 10  # added to this thread's own: the engine goes first, and this work fills the gaps
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Asked(Generic[T]):
-    """A call whose answer somebody will wait for."""
+class PendingCall(Generic[T]):
+    """A call that has been submitted, and its result."""
 
     call: Callable[[], T]
-    answer: Future[T]
+    future: Future[T]
 
 
 class Background:
-    """Work beside the loop, one piece after the other: learners that are fitted while the next rollout is collected, which
-    needs the policy alone, and then what its steps are worth to what has been learned.
+    """One thread that runs one call after the other: learners are fitted while the next rollout is
+    collected, which needs the policy alone; then the rollout's steps are scored by what was
+    learned.
 
-    Nobody else may look at what they learn between `begin` and `finish`. Layers this small gain little from a second thread,
-    two networks on one thread each do; and the bits are the same on one core as on many: on Intel's processors a product that
-    two threads share is rounded otherwise.
+    Between `begin` and `finish` nothing else may read the networks that are fitted here. Layers
+    this small gain little from a second thread, whereas two networks on one thread each do. The
+    results are the same on one core and on many: on Intel processors a product that two threads
+    share is rounded differently.
     """
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "learners", _be_patient)
+        self._thread = ThreadPoolExecutor(1, "learners", _lower_priority)
         self._fits: list[Future[Scalars]] = []
-        self.learned: Scalars = {}  # metrics that nobody has asked for yet
+        self.learned: Scalars = {}  # metrics since the last report
 
-    def ask(self, call: Callable[[], T]) -> Asked[T]:
-        """`call`, after all that has begun and been asked before."""
-        return Asked(call, self._thread.submit(call))
+    def submit(self, call: Callable[[], T]) -> PendingCall[T]:
+        """`call`, after all that was begun and submitted before."""
+        return PendingCall(call, self._thread.submit(call))
 
-    def answers(self, asked: Sequence[Asked[T]]) -> list[T]:
-        """What they came to, once nobody learns any more. Whoever waits for it takes the last calls upon itself, where nobody
-        has begun them."""
+    def results(self, pending: Sequence[PendingCall[T]]) -> list[T]:
+        """The results of `pending`, after all fits. The caller's thread runs the last calls itself,
+        as far as they have not begun."""
         self.finish()
-        here = {i: asked[i].call() for i in reversed(range(len(asked))) if asked[i].answer.cancel()}
-        return [here[i] if i in here else each.answer.result() for i, each in enumerate(asked)]
+        own: dict[int, T] = {}
+        for i in reversed(range(len(pending))):
+            if pending[i].future.cancel():
+                own[i] = pending[i].call()
+        return [own[i] if i in own else each.future.result() for i, each in enumerate(pending)]
 
     def begin(self, learners: Sequence[Learner], batch: Batch, seeds: Sequence[int]) -> None:
-        """One learner after the other, each with random numbers of its own."""
-        assert not self._fits, "what has begun is finished first"
+        """Fit one learner after the other, each with random numbers of its own."""
+        assert not self._fits, "call finish before the next begin"
         self._fits = [
             self._thread.submit(learner.fit, batch, Generator().manual_seed(seed))
             for learner, seed in zip(learners, seeds, strict=True)
         ]
 
     def finish(self) -> None:
-        """Wait until nobody learns any more. Diverged, if one of them has."""
-        fits, self._fits = self._fits, []
+        """Wait until all fits are done. Raises Diverged if one of them has."""
+        fits = self._fits
+        self._fits = []
         wait(fits)
         for fit in fits:
             self.learned |= fit.result()
 
     def report(self) -> Scalars:
-        """What they have learned since the last report."""
+        """The metrics of all fits since the last report."""
         self.finish()
-        learned, self.learned = self.learned, {}
+        learned = self.learned
+        self.learned = {}
         return learned
 
 
-def _be_patient() -> None:
+def _lower_priority() -> None:
     torch.set_num_threads(1)
-    if sys.platform == "linux":  # elsewhere niceness is of processes, not of threads
-        with suppress(OSError):  # a sandbox may know none: then it is only slower
+    if sys.platform == "linux":  # elsewhere niceness belongs to processes, not to threads
+        with suppress(OSError):  # a sandbox may refuse it; then this thread is only less polite
             own = os.getpriority(os.PRIO_PROCESS, 0)
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(own + PATIENCE, 19))
+            niceness = min(own + NICENESS, 19)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """For layers this small a second thread does nothing but spin, on a core that the engine could use."""
+def use_one_thread() -> Iterator[None]:
+    """For layers this small a second thread only spins, on a core that the engine could use."""
     cores = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

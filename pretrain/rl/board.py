@@ -1,5 +1,5 @@
-"""What TensorBoard reads: a run's numbers, written where they are made. Its own writer has a thread, whose error when a disk
-is full is a traceback beside the run's own line."""
+"""Event files for TensorBoard, written in the calling thread. TensorBoard's own writer has a thread
+of its own, which prints a traceback when the disk is full."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ PREFIX = "events.out.tfevents."
 
 
 class Board:
-    """A new event file in `folder`. From `purge_step` on it replaces what others there have said."""
+    """A new event file in `folder`. From `purge_step` on it replaces the earlier files there."""
 
     def __init__(self, folder: Path, purge_step: int):
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{PREFIX}{_next(folder)}.{socket.gethostname()}.{os.getpid()}"
+        self.path = folder / f"{PREFIX}{_next_number(folder)}.{socket.gethostname()}.{os.getpid()}"
         start = SessionLog(status=SessionLog.START)
-        # before the first numbers
-        self._head = [Event(step=purge_step, file_version="brain.Event:2"), Event(step=purge_step, session_log=start)]
+        # written before the first numbers
+        self._head = [
+            Event(step=purge_step, file_version="brain.Event:2"),
+            Event(step=purge_step, session_log=start),
+        ]
         self._records = RecordWriter(self.path.open("xb"))
 
     def write(self, step: int, scalars: dict[str, float]) -> None:
         values = (Summary.Value(tag=key, simple_value=x) for key, x in scalars.items())
-        head, self._head = self._head, []
+        head = self._head
+        self._head = []
         for event in (*head, Event(step=step, summary=Summary(value=values))):
             event.wall_time = time.time()
             self._records.write(event.SerializeToString())
@@ -38,10 +42,13 @@ class Board:
         self._records.close()
 
 
-def _next(folder: Path) -> int:
-    """The number in the next event file's name: ns since 1970, but above those there.
+def _next_number(folder: Path) -> int:
+    """The number in the next event file's name: ns since 1970, but above those that exist.
 
-    TensorBoard reads the files by name, so a resumed run's has to come last, also where the clock was set back.
+    TensorBoard reads the files by name, so the file of a resumed run has to come last, also where
+    the clock was set back.
     """
-    there = [file.name.removeprefix(PREFIX).partition(".")[0] for file in folder.glob(f"{PREFIX}*")]
-    return max([time.time_ns(), *(int(number) + 1 for number in there if number.isdecimal())])
+    existing = [
+        file.name.removeprefix(PREFIX).partition(".")[0] for file in folder.glob(f"{PREFIX}*")
+    ]
+    return max([time.time_ns(), *(int(number) + 1 for number in existing if number.isdecimal())])

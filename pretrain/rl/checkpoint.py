@@ -1,4 +1,5 @@
-"""Checkpoints: a tree of tensors and plain numbers on disk, whole or not at all. No pickled code is ever loaded."""
+"""Checkpoints: a tree of tensors and plain numbers on disk, written atomically. No pickled code is
+ever loaded."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ import torch
 
 
 def save(path: Path, tree: dict[str, Any]) -> None:
-    """Write beside, flush to disk, then rename: a kill or a full disk leaves the last checkpoint whole."""
+    """Write a second file, flush it to disk, then rename it: a kill or a full disk leaves the last
+    checkpoint intact."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
     try:
@@ -21,16 +23,17 @@ def save(path: Path, tree: dict[str, Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except (OSError, RuntimeError) as error:  # torch has its own words for a disk that fills up in the middle
+    except (OSError, RuntimeError) as error:  # torch: the disk is full
         temporary.unlink(missing_ok=True)
         first = str(error).partition("\n")[0]
         reason = first if isinstance(error, OSError) else f"the disk may be full ({first})"
-        whole = "the last one there is intact" if path.exists() else "nothing else is touched"
-        raise OSError(f"checkpoint not written to {path}: {reason}; {whole}") from error
+        remains = "the last one there is intact" if path.exists() else "nothing else is touched"
+        raise OSError(f"checkpoint not written to {path}: {reason}; {remains}") from error
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The tree that `save` wrote. ValueError of anything else, a flipped bit included: torch itself looks at no checksum."""
+    """The tree that `save` wrote. ValueError for anything else, a flipped bit included: torch
+    itself checks no checksum."""
     try:
         with ZipFile(path) as archive:
             if damaged := archive.testzip():
@@ -38,5 +41,7 @@ def load(path: Path) -> dict[str, Any]:
         return torch.load(path, weights_only=True)
     except (BadZipFile, RuntimeError, EOFError, UnpicklingError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
-        text = f"{path} is no checkpoint that can be read ({reason}); without it, its run begins anew"
+        text = (
+            f"{path} is no checkpoint that can be read ({reason}); without it, its run begins anew"
+        )
         raise ValueError(text) from error

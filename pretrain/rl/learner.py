@@ -1,4 +1,4 @@
-"""A learner: a loss, and the optimiser that follows it through a batch."""
+"""A learner: a loss, and the optimiser that minimises it over a batch."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from torch.optim import Optimizer
 from pretrain.rl.ppo import Loss
 from pretrain.rl.rollout import Batch
 
-SLOWEST, FASTEST = 1e-5, 1e-3  # learning rates of a learner that is steered
+# bounds of a learning rate that is adapted
+MIN_LR = 1e-5
+MAX_LR = 1e-3
 
 Scalars = dict[str, float]
 
 
 class Diverged(RuntimeError):
-    """A learner has nothing left to go by; the message names it."""
+    """The loss or the gradients of a learner are not finite; the message names it."""
 
 
-def finite(name: str, loss: Tensor) -> float:
-    """`loss` as a number. Diverged, which says that it is `name`'s, if it is infinite or none."""
+def check_finite(name: str, loss: Tensor) -> float:
+    """`loss` as a number. Raises Diverged with `name` if it is not finite."""
     if not torch.isfinite(loss):
         raise Diverged(f"{name}: its loss is {float(loss)}")
     return float(loss)
@@ -29,32 +31,39 @@ def finite(name: str, loss: Tensor) -> float:
 
 @dataclass(frozen=True)
 class Learner:
-    """One loss and the optimiser that follows it, `epochs` times through the batch in minibatches of `minibatch` rows."""
+    """One loss and its optimiser, `epochs` times through the batch in minibatches of `minibatch`
+    rows."""
 
     name: str
-    keys: tuple[str, ...]  # of the batch, what the loss reads
+    keys: tuple[str, ...]  # the tensors of the batch that the loss reads
     loss: Loss
     optimizer: Optimizer
     epochs: int
     minibatch: int
-    max_rows: int | None = None  # learn from that many random rows of each rollout
+    max_rows: int | None = None  # number of random rows of each rollout that are used; None: all
     max_grad_norm: float = 1.0
-    target_kl: float | None = None  # steer the learning rate towards this policy change per fit
+    # the learning rate is adapted towards this policy change per fit
+    target_kl: float | None = None
 
     def fit(self, batch: Batch, rng: Generator) -> Scalars:
-        """Metrics are means over the minibatches. A step whose gradient is not finite is skipped and counted.
+        """Metrics are means over the minibatches. A step whose gradient is not finite is skipped
+        and counted.
 
-        Diverged if most of them were: it may go on so for ever, and what a few steps teach is worth nothing.
+        Raises Diverged if most of them were: that may never end, and the few other steps teach
+        nothing.
         """
         rows = len(batch[self.keys[0]])
         totals: dict[str, Tensor] = {}
-        steps = skipped = 0
+        steps = 0
+        skipped = 0
         for _ in range(self.epochs):
             order = torch.randperm(rows, generator=rng)[: self.max_rows]
-            shuffled = [batch[key].index_select(0, order).split(self.minibatch) for key in self.keys]
+            shuffled = [
+                batch[key].index_select(0, order).split(self.minibatch) for key in self.keys
+            ]
             for minibatch in zip(*shuffled, strict=True):
                 loss, metrics = self.loss(dict(zip(self.keys, minibatch, strict=True)), rng)
-                skipped += not self._descend(loss)
+                skipped += not self._step(loss)
                 steps += 1
                 for key, value in {"loss": loss, **metrics}.items():
                     totals[key] = totals.get(key, torch.zeros(())) + value.detach()
@@ -62,20 +71,21 @@ class Learner:
             raise Diverged(f"{self.name}: {skipped} of its {steps} gradient steps were not finite")
         means = {f"{self.name}/{key}": float(total) / steps for key, total in totals.items()}
         if self.target_kl is not None:
-            self._steer(means[f"{self.name}/kl"] / self.target_kl)
+            self._adapt_lr(means[f"{self.name}/kl"] / self.target_kl)
         return {
             **means,
             f"{self.name}/skipped": float(skipped),
             f"{self.name}/lr": self.optimizer.param_groups[0]["lr"],
         }
 
-    def _steer(self, excess: float) -> None:
-        """Slower after a change twice the target, faster after one below half. (The rule of rsl_rl, per fit.)"""
+    def _adapt_lr(self, excess: float) -> None:
+        """A lower rate after a change of twice the target, a higher one after less than half of it.
+        (The rule of rsl_rl, per fit.)"""
         factor = 1 / 1.5 if excess > 2 else 1.5 if excess < 0.5 else 1.0
         for group in self.optimizer.param_groups:
-            group["lr"] = min(max(group["lr"] * factor, SLOWEST), FASTEST)
+            group["lr"] = min(max(group["lr"] * factor, MIN_LR), MAX_LR)
 
-    def _descend(self, loss: Tensor) -> bool:
+    def _step(self, loss: Tensor) -> bool:
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()

@@ -1,4 +1,4 @@
-"""The only training loop of the project: collect, reward, advantage, fit. What is learned comes in as terms."""
+"""One iteration of training: collect, score, advantages, fit. What is learned comes in as terms."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
-from pretrain.rl.background import Asked, Background
+from pretrain.rl.background import Background, PendingCall
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.nets import GaussianPolicy, Value
-from pretrain.rl.returns import gae
-from pretrain.rl.rollout import Batch, Env, Noise, Rollout, joined, steps
+from pretrain.rl.returns import Discount, gae
+from pretrain.rl.rollout import Batch, Env, Noise, Rollout, collect_steps, concatenate
 
-Reward = Callable[[Rollout], Tensor]  # -> (T, N); computed on another thread, step by step, while later steps are taken
+# -> (T, N); computed on another thread, step by step, while later steps are taken
+Reward = Callable[[Rollout], Tensor]
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What to learn: reward terms as name -> (weight, term), and learners. The name is the term's name in the logs."""
+    """What to learn: reward terms as name -> (weight, term), and learners. The name is the term's
+    name in the logs."""
 
     rewards: dict[str, tuple[float, Reward]]
     policy: Learner
@@ -41,89 +44,139 @@ class LoopConfig:
     env_reward_weight: float = 0.0
 
 
+class Nets(Protocol):
+    """The networks of a run: the policy, its value net, and all that are learned beside them."""
+
+    @property
+    def policy(self) -> GaussianPolicy: ...
+    @property
+    def value(self) -> Value: ...
+    def modules(self) -> dict[str, nn.Module]: ...
+
+
+class LoopState(Protocol):
+    """What an iteration works on; a `Training` has it."""
+
+    @property
+    def nets(self) -> Nets: ...
+    @property
+    def env(self) -> Env: ...
+    @property
+    def objective(self) -> Objective: ...
+    @property
+    def loop(self) -> LoopConfig: ...
+    @property
+    def noise(self) -> Noise: ...
+    @property
+    def rng(self) -> Generator: ...
+    @property
+    def background(self) -> Background: ...
+
+
 @dataclass(frozen=True)
-class Judged:
-    """What some steps are worth, (T, N) each."""
+class StepScores:
+    """Values and rewards of some steps, (T, N) each."""
 
-    value: Tensor  # of the states that they began in
-    earned: dict[str, Tensor]  # by each reward term
-
-
-def judge(rollout: Rollout, value: Value, objective: Objective) -> Judged:
-    """By all that has been learned from the rollout before: nobody may be learning meanwhile."""
-    return Judged(value.unscaled(rollout.obs), {name: term(rollout) for name, (_, term) in objective.rewards.items()})
+    value: Tensor  # of the states in which the steps began
+    reward_terms: dict[str, Tensor]  # unweighted
 
 
-def rewarded(
-    rollout: Rollout, earned: dict[str, Tensor], objective: Objective, cfg: LoopConfig
+def score(rollout: Rollout, value: Value, objective: Objective) -> StepScores:
+    """By what was learned up to the rollout before. No learner may be fitted at the same time."""
+    terms = {name: term(rollout) for name, (_, term) in objective.rewards.items()}
+    return StepScores(value.predict(rollout.obs), terms)
+
+
+def add_rewards(
+    rollout: Rollout, terms: dict[str, Tensor], objective: Objective, cfg: LoopConfig
 ) -> tuple[Rollout, Scalars]:
-    """Total reward = weighted environment reward + weighted terms `earned` (T, N); every term's mean is logged unweighted."""
+    """Total reward = weighted environment reward + weighted `terms` (T, N); the mean of every term
+    is logged unweighted."""
     total = cfg.env_reward_weight * rollout.reward
     scalars = {"reward/env": float(rollout.reward.mean())}
     for name, (weight, _) in objective.rewards.items():
-        total = total + weight * earned[name]
-        scalars[f"reward/{name}"] = float(earned[name].mean())
+        total = total + weight * terms[name]
+        scalars[f"reward/{name}"] = float(terms[name].mean())
     return replace(rollout, reward=total), scalars
 
 
-def valued(rollout: Rollout, here: Tensor, value: Value) -> Tensor:
-    """Where each step led to, (T, N), given the values `here` (T, N) of where it began. What goes on leads to the next step,
-    whose value is known; nobody asks for it after a termination."""
-    there = here.roll(-1, 0)
-    elsewhere = rollout.truncated.clone()
-    elsewhere[-1] = True
-    there[elsewhere] = value.unscaled({name: x[elsewhere] for name, x in rollout.next_obs.items()})
-    return there
+def bootstrap_values(rollout: Rollout, values: Tensor, value: Value) -> Tensor:
+    """Values of the states that each step led to, (T, N), given those in which the steps began,
+    `values` (T, N).
+
+    An episode that continues leads to the next step, whose value is known. After a termination the
+    value is not used.
+    """
+    next_values = values.roll(-1, 0)
+    computed = rollout.truncated.clone()
+    computed[-1] = True
+    next_obs = {name: x[computed] for name, x in rollout.next_obs.items()}
+    next_values[computed] = value.predict(next_obs)
+    return next_values
 
 
 @torch.no_grad()
-def with_advantages(rollout: Rollout, values: tuple[Tensor, Tensor], value: Value, cfg: LoopConfig) -> Batch:
-    """The flat batch with `advantage` (zero mean, unit spread, within +-4) and `return` (in the value's units, which take
-    these returns in first)."""
-    args = (rollout.reward, *values, rollout.terminated, rollout.truncated, cfg.gamma, cfg.lam)
-    advantage = gae(*args)
-    returns = (advantage + values[0]).flatten()
+def add_advantages(rollout: Rollout, values: Tensor, value: Value, cfg: LoopConfig) -> Batch:
+    """The flat batch with `advantage` (zero mean, unit spread, within +-4) and `return`, in units
+    of the value net, whose statistics take in these returns first. `values` (T, N) are those of
+    the states in which the steps began."""
+    next_values = bootstrap_values(rollout, values, value)
+    advantage = gae(
+        rollout.reward,
+        values,
+        next_values,
+        rollout.terminated,
+        rollout.truncated,
+        discount=Discount(cfg.gamma, cfg.lam),
+    )
+    returns = (advantage + values).flatten()
     value.scale.update(returns[:, None])
     advantage = advantage.flatten()
     advantage = ((advantage - advantage.mean()) / advantage.std().clamp_min(1e-6)).clamp(-4, 4)
-    return {**rollout.flat(), "advantage": advantage, "return": value.scale(returns[:, None])[:, 0]}
+    return {
+        **rollout.flatten(),
+        "advantage": advantage,
+        "return": value.scale(returns[:, None])[:, 0],
+    }
 
 
-def iterate(
-    env: Env,
-    policy: GaussianPolicy,
-    value: Value,
-    objective: Objective,
-    cfg: LoopConfig,
-    noise: Noise,
-    rng: Generator,
-    background: Background,
-) -> Scalars:
-    """One turn of the loop. Returns everything worth logging, timings in seconds included; of all learners but the policy's
-    what they learned from the rollout before."""
-    started = time.perf_counter()
-    taken: list[Rollout] = []
-    asked: list[Asked[Judged]] = []
-    for step in steps(env, policy, noise, cfg.horizon, rng):
-        taken.append(step)
-        asked.append(background.ask(partial(judge, step, value, objective)))
-    rollout = joined(taken)
+def iterate(state: LoopState) -> Scalars:
+    """One iteration. Returns everything worth logging, timings in seconds included; for all
+    learners but the policy's these are the metrics of the iteration before."""
+    start = time.perf_counter()
+    rollout, pending = _collect(state)
     collected = time.perf_counter()
-    learned = background.report()
-    judged = background.answers(asked)
-    here = torch.cat([step.value for step in judged])
-    earned = {name: torch.cat([step.earned[name] for step in judged]) for name in objective.rewards}
-    rollout, scalars = rewarded(rollout, earned, objective, cfg)
-    batch = with_advantages(rollout, (here, valued(rollout, here, value)), value, cfg)
-    first, *seeds = torch.randint(2**62, (2 + len(objective.others),), generator=rng).tolist()
-    background.begin((objective.value, *objective.others), batch, seeds)
-    scalars |= objective.policy.fit(batch, Generator().manual_seed(first))
-    finished = time.perf_counter()
+    metrics = state.background.report()
+    scores = state.background.results(pending)
+    value = state.nets.value
+    objective = state.objective
+    values = torch.cat([step.value for step in scores])
+    terms = {
+        name: torch.cat([step.reward_terms[name] for step in scores]) for name in objective.rewards
+    }
+    rollout, scalars = add_rewards(rollout, terms, objective, state.loop)
+    batch = add_advantages(rollout, values, value, state.loop)
+    seeds = torch.randint(2**62, (2 + len(objective.others),), generator=state.rng).tolist()
+    state.background.begin((objective.value, *objective.others), batch, seeds[1:])
+    scalars |= objective.policy.fit(batch, Generator().manual_seed(seeds[0]))
     return {
         **scalars,
-        **learned,
+        **metrics,
         "episode/terminated": float(rollout.terminated.float().mean()),
         "episode/length": rollout.reward.numel() / max(int(rollout.ended.sum()), 1),
-        "time/collect": collected - started,
-        "time/learn": finished - collected,
+        "time/collect": collected - start,
+        "time/learn": time.perf_counter() - collected,
     }
+
+
+def _collect(state: LoopState) -> tuple[Rollout, list[PendingCall[StepScores]]]:
+    """A rollout, and the scores of its steps, which are computed while later steps are taken."""
+    taken: list[Rollout] = []
+    pending: list[PendingCall[StepScores]] = []
+    policy = state.nets.policy
+    for step in collect_steps(state.env, policy, state.noise, state.loop.horizon, state.rng):
+        taken.append(step)
+        pending.append(
+            state.background.submit(partial(score, step, state.nets.value, state.objective))
+        )
+    return concatenate(taken), pending

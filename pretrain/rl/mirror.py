@@ -1,4 +1,4 @@
-"""A reflection of named numbers, and what it leaves of them as it is."""
+"""Reflections of vectors, and the basis in which a reflection is diagonal."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Mirror:
     def __len__(self) -> int:
         return len(self.source)
 
-    def repeated(self, others: Sequence[int]) -> Mirror:
-        """Of blocks like this one, side by side: block i becomes the image of block others[i]."""
+    def repeat_blocks(self, others: Sequence[int]) -> Mirror:
+        """For several such blocks side by side: block i becomes the image of block others[i]."""
         starts = len(self) * torch.tensor(others)[:, None]
         return Mirror((starts + self.source).flatten(), self.sign.repeat(len(others)))
 
@@ -33,57 +33,73 @@ class Mirror:
 Reflection = tuple[Mirror, Mirror]  # of a network's input and of its output
 
 
-def unmoved(n: int) -> Mirror:
-    """Leaves n numbers as they are."""
+def make_identity_mirror(n: int) -> Mirror:
+    """Keeps n numbers as they are."""
     return Mirror(torch.arange(n), torch.ones(n))
 
 
-def halves(n: int) -> Mirror:
+def make_half_swap(n: int) -> Mirror:
     """Swaps the first half of n numbers, n even, with the second."""
-    return unmoved(n // 2).repeated((1, 0))
+    return make_identity_mirror(n // 2).repeat_blocks((1, 0))
 
 
-def beside(*mirrors: Mirror) -> Mirror:
-    """Of numbers side by side, each part mirrored for itself."""
-    starts = [sum(len(m) for m in mirrors[:i]) for i in range(len(mirrors))]
-    sources = [mirror.source + start for mirror, start in zip(mirrors, starts, strict=True)]
+def concatenate_mirrors(*mirrors: Mirror) -> Mirror:
+    """For concatenated vectors, each part mirrored on its own."""
+    sources: list[Tensor] = []
+    start = 0
+    for mirror in mirrors:
+        sources.append(mirror.source + start)
+        start += len(mirror)
     return Mirror(torch.cat(sources), torch.cat([mirror.sign for mirror in mirrors]))
 
 
 @dataclass(frozen=True)
-class Axes:
-    """Axes along which a reflection is plain: numbers have an even part, which it leaves alone, and an odd one, which it turns
-    around. Of those that trade places, their sum and their difference; orthonormal, so that the way back is the transpose."""
+class SymmetryBasis:
+    """The eigenbasis of a reflection: coordinates of its even part, which the reflection keeps, and
+    of its odd part, whose sign it changes. A pair of swapped numbers gives their sum and their
+    difference. The basis is orthonormal, so that its inverse is its transpose."""
 
-    order: Tensor  # (n,) long: those that stay, the first of each pair; those that change sign, the second of each pair
-    place: Tensor  # (n,) long: of each number in that order
-    scale: Tensor  # (n,) what each counts, in that order
+    # (n,) long: kept numbers, first of each pair; numbers that change sign, second of each pair
+    order: Tensor
+    place: Tensor  # (n,) long: the index of each number in `order`
+    scale: Tensor  # (n,) factors, in that order
     num_even: int
     num_odd: int
     num_pairs: int
 
     @classmethod
-    def of(cls, mirror: Mirror) -> Axes:
+    def from_mirror(cls, mirror: Mirror) -> SymmetryBasis:
         index = torch.arange(len(mirror))
-        alone = mirror.source == index
+        fixed = mirror.source == index
         first = index[index < mirror.source]
-        stays, turns = index[alone & (mirror.sign > 0)], index[alone & (mirror.sign < 0)]
+        kept = index[fixed & (mirror.sign > 0)]
+        negated = index[fixed & (mirror.sign < 0)]
+        second = mirror.source[first]
         scale = torch.ones(len(mirror))
-        scale[first], scale[mirror.source[first]] = 0.5**0.5, mirror.sign[first] * 0.5**0.5
-        order = torch.cat([stays, first, turns, mirror.source[first]])
-        return cls(order, order.argsort(), scale[order], len(stays) + len(first), len(turns) + len(first), len(first))
+        scale[first] = 0.5**0.5
+        scale[second] = mirror.sign[first] * 0.5**0.5
+        order = torch.cat([kept, first, negated, second])
+        return cls(
+            order,
+            place=order.argsort(),
+            scale=scale[order],
+            num_even=len(kept) + len(first),
+            num_odd=len(negated) + len(first),
+            num_pairs=len(first),
+        )
 
     def split(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(..., n) -> its even part (..., num_even) and its odd one (..., num_odd)."""
         return _Split.apply(x, self)
 
     def join(self, even: Tensor, odd: Tensor) -> Tensor:
-        """The way back: (..., num_even), (..., num_odd) -> (..., n)."""
+        """The inverse of `split`: (..., num_even), (..., num_odd) -> (..., n)."""
         return _Join.apply(even, odd, self)
 
     def cross(self, x: Tensor) -> Tensor:
         """Pairs of `x` (..., n), in order, to their sums and differences, in place."""
-        first, second = x[..., self.num_even - self.num_pairs : self.num_even], x[..., x.shape[-1] - self.num_pairs :]
+        first = x[..., self.num_even - self.num_pairs : self.num_even]
+        second = x[..., x.shape[-1] - self.num_pairs :]
         total = first + second
         torch.sub(first, second, out=second)
         first.copy_(total)
@@ -91,10 +107,10 @@ class Axes:
 
 
 class _Split(torch.autograd.Function):
-    """Autograd's own way back from a selection adds up number by number; this one selects, too."""
+    """Autograd's own gradient of a selection adds number by number; this one selects, too."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, axes: Axes) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, x: Tensor, axes: SymmetryBasis) -> tuple[Tensor, ...]:
         ctx.axes = axes
         crossed = axes.cross(x.index_select(-1, axes.order).mul_(axes.scale))
         return crossed.tensor_split([axes.num_even], -1)
@@ -106,7 +122,7 @@ class _Split(torch.autograd.Function):
 
 class _Join(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, even: Tensor, odd: Tensor, axes: Axes) -> Tensor:
+    def forward(ctx: Any, even: Tensor, odd: Tensor, axes: SymmetryBasis) -> Tensor:
         ctx.axes = axes
         return axes.cross(torch.cat([even, odd], -1)).mul_(axes.scale).index_select(-1, axes.place)
 

@@ -1,4 +1,4 @@
-"""Networks: multilayer perceptrons over named inputs, and what normalises them."""
+"""Networks: multilayer perceptrons over named inputs, and their normalisers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from itertools import pairwise
 import torch
 from torch import Generator, Tensor, nn
 
-from pretrain.rl.mirror import Reflection, halves
-from pretrain.rl.mirror_net import MirrorLinear, MirrorNet, interleaved
+from pretrain.rl.mirror import Reflection, make_half_swap
+from pretrain.rl.mirror_net import MirrorLinear, MirrorNet, interleave_relu
 from pretrain.rl.rollout import Batch
 
 
 class Normalizer(nn.Module):
-    """(x - mean) / std, clipped. The statistics are facts of a data set, or follow the data by `update`."""
+    """(x - mean) / std, clipped. The statistics are fixed, or follow the data by `update`."""
 
     mean: Tensor
     std: Tensor
@@ -33,24 +33,27 @@ class Normalizer(nn.Module):
 
     @torch.no_grad()
     def update(self, x: Tensor, floor: float = 1e-2) -> None:
-        """Fold a batch (n, ...) into the running mean and std. (Chan et al. 1979, parallel variance.)"""
+        """Add a batch (n, ...) to the running mean and std. (Chan et al. 1979, parallel
+        variance.)"""
         n = len(x)
         total = self.count + n
         share = (n / total).float()
         delta = x.mean(0) - self.mean
-        variance = (1 - share) * self.std**2 + share * x.var(0, correction=0) + share * (1 - share) * delta**2
+        within = (1 - share) * self.std**2 + share * x.var(0, correction=0)
+        variance = within + share * (1 - share) * delta**2
         self.mean += share * delta
         self.std.copy_(variance.sqrt().clamp_min(floor))
         self.count.copy_(total)
 
 
-def standard(dim: int) -> Normalizer:
-    """A normaliser that has seen nothing yet: mean 0, std 1."""
+def make_unit_normalizer(dim: int) -> Normalizer:
+    """A normaliser before any update: mean 0, std 1."""
     return Normalizer(torch.zeros(dim), torch.ones(dim))
 
 
 class Inputs(nn.Module):
-    """Named inputs side by side, each through its own module (a Normalizer, or nn.Identity for a latent)."""
+    """Named inputs concatenated, each through its own module (a Normalizer, or nn.Identity for a
+    latent)."""
 
     def __init__(self, parts: Mapping[str, nn.Module]):
         super().__init__()
@@ -68,38 +71,47 @@ def mlp(
     rng: Generator,
     mirrored: Reflection | None = None,
 ) -> nn.Sequential:
-    """Linear and ReLU layers. He-initialised; the last layer is scaled by `last_scale`; biases start at 0.
+    """Linear and ReLU layers. He-initialised; the last layer is scaled by `last_scale`; biases
+    start at 0.
 
-    With `mirrored`, the net commutes with these reflections of its input and output: f(M x) = M f(x). In between, the
-    halves of each layer swap.
+    With `mirrored`, the net commutes with these reflections of its input and output:
+    f(M x) = M f(x). On hidden layers the reflection swaps the two halves.
     """
     if mirrored is None:
         layers = [nn.Linear(*sides) for sides in pairwise(sizes)]
     else:
         into, out = mirrored
-        layers = [MirrorLinear(*sides) for sides in pairwise([into, *map(halves, sizes[1:-1]), out])]
+        layers = [
+            MirrorLinear(*sides)
+            for sides in pairwise([into, *map(make_half_swap, sizes[1:-1]), out])
+        ]
     for layer, fan_in in zip(layers, sizes, strict=False):
         last = layer is layers[-1]
-        _draw(layer, math.sqrt((1.0 if last else 2.0) / fan_in) * (last_scale if last else 1.0), rng)
-    return interleaved(layers) if mirrored is None else MirrorNet(*layers)
+        gain = math.sqrt((1.0 if last else 2.0) / fan_in)
+        _initialize(layer, gain * (last_scale if last else 1.0), rng)
+    return interleave_relu(layers) if mirrored is None else MirrorNet(*layers)
 
 
 @torch.no_grad()
-def _draw(layer: nn.Linear | MirrorLinear, std: float, rng: Generator) -> None:
-    """Weights with that spread, also of the plain layer that a mirroring one amounts to; no bias."""
-    plain = isinstance(layer, nn.Linear)
-    bound = (3.0 if plain else 1.5) ** 0.5 * std
-    for weight in (layer.weight,) if plain else (layer.even, layer.odd):
+def _initialize(layer: nn.Linear | MirrorLinear, std: float, rng: Generator) -> None:
+    """Weights of standard deviation `std`, for a mirrored layer those of its dense equivalent; bias
+    0."""
+    dense = isinstance(layer, nn.Linear)
+    bound = (3.0 if dense else 1.5) ** 0.5 * std
+    for weight in (layer.weight,) if dense else (layer.even, layer.odd):
         weight.uniform_(-bound, bound, generator=rng)
     layer.bias.zero_()
 
 
 class GaussianPolicy(nn.Module):
-    """a ~ N(mu(inputs), std): one std for all, no weight of the net; whoever trains it sets it."""
+    """a ~ N(mu(inputs), std). `std` is one number for all actions, set by a schedule and not
+    learned."""
 
     def __init__(self, inputs: Inputs, body: nn.Sequential, std: float):
         super().__init__()
-        self.inputs, self.body, self.std = inputs, body, std
+        self.inputs = inputs
+        self.body = body
+        self.std = std
 
     def forward(self, obs: Batch) -> Tensor:
         """Mean action, (..., A)."""
@@ -118,17 +130,19 @@ class GaussianPolicy(nn.Module):
 
 
 class Value(nn.Module):
-    """V(inputs), in units of the running spread of returns."""
+    """V(inputs), normalised by the running mean and std of returns."""
 
     def __init__(self, inputs: Inputs, body: nn.Sequential):
         super().__init__()
-        self.inputs, self.body, self.scale = inputs, body, standard(1)
+        self.inputs = inputs
+        self.body = body
+        self.scale = make_unit_normalizer(1)
 
     def forward(self, obs: Batch) -> Tensor:
         """Normalised value, (...)."""
         return self.body(self.inputs(obs)).squeeze(-1)
 
     @torch.no_grad()
-    def unscaled(self, obs: Batch) -> Tensor:
+    def predict(self, obs: Batch) -> Tensor:
         """Value in units of reward, (...)."""
         return self(obs) * self.scale.std + self.scale.mean

@@ -1,4 +1,4 @@
-"""Proximal policy optimisation as losses over a batch. (Schulman et al. 2017, eq. 7.) Pure functions of nets and tensors."""
+"""Proximal policy optimisation as losses over a batch. (Schulman et al. 2017, eq. 7.)"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pretrain.rl.rollout import Batch
 
 Metrics = dict[str, Tensor]
 Loss = Callable[[Batch, Generator], tuple[Tensor, Metrics]]
-FOR_POLICY = ("action", "logp", "advantage")  # what the losses read beside the nets' own inputs
+FOR_POLICY = ("action", "logp", "advantage")  # read by the losses beside the nets' own inputs
 FOR_VALUE = ("return",)
 
 
@@ -22,7 +22,8 @@ Surrogate = Callable[[Tensor, Batch], tuple[Tensor, Metrics]]
 def clipped_surrogate(
     policy: GaussianPolicy, clip: float, action_bound: float, action_bound_weight: float
 ) -> Surrogate:
-    """Of mean actions (n, A) for a batch: the clipped surrogate, plus a pull on means beyond +-action_bound."""
+    """The clipped surrogate of mean actions (n, A), plus a penalty on means beyond
+    +-action_bound."""
 
     def surrogate(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         log_ratio = policy.logp(mean, batch["action"]) - batch["logp"]
@@ -41,7 +42,7 @@ def clipped_surrogate(
 
 
 def policy_loss(policy: GaussianPolicy, surrogate: Surrogate) -> Loss:
-    """`surrogate` of what the policy would do."""
+    """`surrogate` of the policy's mean actions."""
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         return surrogate(policy(batch), batch)

@@ -10,11 +10,15 @@ from typing import Any
 
 
 class Progress:
-    """A bar with an estimate on a terminal; elsewhere a line every `interval` seconds."""
+    """A bar with the time left on a terminal; elsewhere a line every `interval` seconds."""
 
     def __init__(self, total: int, done: int, label: str, interval: float = 15.0):
-        self._total, self._label, self._interval = total, label, interval
-        self._first, self._started, self._shown = done, time.monotonic(), 0.0
+        self._total = total
+        self._label = label
+        self._interval = interval
+        self._first = done
+        self._started = time.monotonic()
+        self._shown = 0.0
         self._bar = _bar(total, done, label) if sys.stderr.isatty() else None
 
     def update(self, done: int, note: str) -> None:
@@ -25,10 +29,9 @@ class Progress:
         if now - self._shown >= self._interval or done >= self._total:
             self._shown = now
             rate = (done - self._first) / max(now - self._started, 1e-9)
-            left = (self._total - done) / max(rate, 1e-9)
-            print(
-                f"{self._label} {done / self._total:6.1%}  {rate:,.0f}/s  {left / 60:.1f} min left  {note}", flush=True
-            )
+            minutes = (self._total - done) / max(rate, 1e-9) / 60
+            share = f"{self._label} {done / self._total:6.1%}"
+            print(f"{share}  {rate:,.0f}/s  {minutes:.1f} min left  {note}", flush=True)
 
     def close(self) -> None:
         if self._bar is not None:
@@ -40,7 +43,12 @@ def _bar(total: int, done: int, label: str) -> Callable[[int | None, str], None]
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Rich
 
-    columns = (TextColumn(label), BarColumn(), TextColumn("{task.percentage:>5.1f}%"), TimeElapsedColumn())
+    columns = (
+        TextColumn(label),
+        BarColumn(),
+        TextColumn("{task.percentage:>5.1f}%"),
+        TimeElapsedColumn(),
+    )
     bar = Rich(
         *columns,
         TextColumn("left"),
@@ -61,20 +69,21 @@ def _bar(total: int, done: int, label: str) -> Callable[[int | None, str], None]
 
 
 class Interrupt:
-    """Turns Ctrl-C and SIGTERM into a flag that a loop reads between iterations, so that it can save and leave."""
+    """Turns Ctrl-C and SIGTERM into a flag that a loop reads between iterations, so that it can
+    save and stop."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupt:
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._ask)
+            self._before[number] = signal.signal(number, self._request)
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _ask(self, number: int, frame: object) -> None:
-        self.asked = True
+    def _request(self, number: int, frame: object) -> None:
+        self.requested = True

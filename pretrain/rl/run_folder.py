@@ -1,4 +1,5 @@
-"""The folder of a training run: resolved configuration, lock, and log in JSON lines and TensorBoard."""
+"""The folder of a training run: resolved configuration, lock, and log in JSON lines and
+TensorBoard."""
 
 from __future__ import annotations
 
@@ -17,26 +18,35 @@ METRICS = "metrics.jsonl"
 
 LOCK = "lock"
 
-# Where things lie on the machine that trains: no one else's business, and in no manifest.
+# Folders of the machine that trains; they are left out of manifests.
 PLACES = {"runs", "store"}
 
-# What does not change how a run learns: the same run, asked for more samples, goes on where it was.
-NOT_LEARNING = PLACES | {"publish", "eval", "threads", "samples", "checkpoint_interval", "milestone_interval"}
+# Keys that do not change what a run learns: with a larger `samples`, the same run is resumed.
+NOT_LEARNING = PLACES | {
+    "publish",
+    "eval",
+    "threads",
+    "samples",
+    "checkpoint_interval",
+    "milestone_interval",
+}
 
 
 class RunBusy(ValueError):
     """Another process trains in this folder."""
 
 
-def fingerprint(config: BaseModel, exclude: set[str], data: str = "") -> str:
-    """Short digest of what a configuration says, without the fields in `exclude`, and of the `data` that it names."""
+def hash_config(config: BaseModel, exclude: set[str], data: str = "") -> str:
+    """Short digest of a configuration without the fields in `exclude`, and of the `data` it
+    names."""
     text = json.dumps(config.model_dump(mode="json", exclude=exclude), sort_keys=True) + data
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 @contextmanager
-def claimed(folder: Path, config: BaseModel) -> Iterator[None]:
-    """A run's folder, with its resolved configuration, for one process at a time. The kernel lets go of it if that dies."""
+def lock_run_folder(folder: Path, config: BaseModel) -> Iterator[None]:
+    """A run's folder with its resolved configuration, for one process at a time. The kernel
+    releases the lock if that process dies."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -46,28 +56,36 @@ def claimed(folder: Path, config: BaseModel) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RunBusy(f"{folder}: another process trains there, and the same run can't go on twice") from None
+            raise RunBusy(
+                f"{folder}: another process trains there, and the same run can't go on twice"
+            ) from None
         except OSError as error:
-            raise OSError(f"{folder / LOCK}: {error.strerror}; runs= needs a file system with locks") from error
-        write_whole(folder / "config.json", config.model_dump_json(indent=2))
+            raise OSError(
+                f"{folder / LOCK}: {error.strerror}; runs= needs a file system with locks"
+            ) from error
+        write_atomically(folder / "config.json", config.model_dump_json(indent=2))
         yield
 
 
-def write_whole(path: Path, text: str) -> None:
-    """A kill or a full disk leaves the old file or the new one."""
-    beside = path.with_suffix(".new")
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file atomically: a kill or a full disk leaves the old file or the new one."""
+    temporary = path.with_suffix(".new")
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise OSError(f"{path} not written: {error.strerror}; it is as it was") from error
 
 
-def logged(folder: Path) -> list[dict[str, float]]:
-    """The rows that a run's Log has written. ValueError names the file and the line that is none."""
+def read_log(folder: Path) -> list[dict[str, float]]:
+    """The rows that a run's Log has written. ValueError names the file and the line that is not
+    one."""
     path = folder / METRICS
-    return [_row(path, i, line) for i, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)]
+    return [
+        _row(path, i, line)
+        for i, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
+    ]
 
 
 def _row(path: Path, i: int, line: str) -> dict[str, float]:
@@ -76,41 +94,48 @@ def _row(path: Path, i: int, line: str) -> dict[str, float]:
         row = json.loads(line)
         row["iteration"]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        text = f"{path}, line {i}, is no row of a log; mend or remove it, the checkpoint beside it is as it was"
+        text = (
+            f"{path}, line {i}, is no row of a log; mend or remove it, "
+            "the checkpoint beside it is as it was"
+        )
         raise ValueError(text) from error
     return row
 
 
 class Log:
-    """metrics.jsonl is the truth; TensorBoard reads along. A resumed run cuts what it will write again."""
+    """metrics.jsonl, and the same numbers for TensorBoard. A resumed run first removes the rows
+    that it will write again."""
 
     def __init__(self, folder: Path, resume_at: int):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / METRICS
         rows = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
         if rows and not rows[-1].endswith("}"):
-            rows.pop()  # a kill cut it off
-        kept = [row for i, row in enumerate(rows, 1) if _row(path, i, row)["iteration"] <= resume_at]
-        write_whole(path, "".join(f"{row}\n" for row in kept))
-        self._path, self._file = path, path.open("a", buffering=1, encoding="utf-8")
+            rows.pop()  # incomplete after a kill
+        kept = [
+            row for i, row in enumerate(rows, 1) if _row(path, i, row)["iteration"] <= resume_at
+        ]
+        write_atomically(path, "".join(f"{row}\n" for row in kept))
+        self._path = path
+        self._file = path.open("a", buffering=1, encoding="utf-8")
         self._board = Board(folder / "tensorboard", resume_at + 1)
 
     def write(self, iteration: int, scalars: dict[str, float]) -> None:
         rounded = {k: x if isinstance(x, int) else float(f"{x:.6g}") for k, x in scalars.items()}
-        with _logging(self._path):
+        with _name_log_errors(self._path):
             self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
-        with _logging(self._board.path):
+        with _name_log_errors(self._board.path):
             self._board.write(iteration, rounded)
 
     def close(self) -> None:
-        """Of what can't be written `write` has said so, in better words than closing would."""
+        """Errors are ignored: `write` has raised them already, with a better message."""
         for each in (self._file, self._board):
             with suppress(OSError):
                 each.close()
 
 
 @contextmanager
-def _logging(path: Path) -> Iterator[None]:
+def _name_log_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What the settings of a run may be; more than one stage has a configuration made of them."""
+"""Types of settings, shared by the configurations of both stages."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pretrain.rl.learner import FASTEST, SLOWEST
+from pretrain.rl.learner import MAX_LR, MIN_LR
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
-Rate = Annotated[float, Field(ge=SLOWEST, le=FASTEST)]  # of a learner that is steered by its KL
+Rate = Annotated[float, Field(ge=MIN_LR, le=MAX_LR)]  # adapted by the KL divergence
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(gt=0)]
-Seconds = Annotated[float, Field(ge=1 / 30)]  # a control step at least
+Seconds = Annotated[float, Field(ge=1 / 30)]  # at least one control step
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Frozen(BaseModel):
-    """A group of settings: a key that does not exist is refused."""
+    """A group of settings; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,4 +1,5 @@
-"""A training run: everything that changes as it goes on, saved whole, and the way from one sample count to another."""
+"""A training run: all of its state, as a checkpoint has it, and the loop up to a number of
+samples."""
 
 from __future__ import annotations
 
@@ -11,13 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from torch import Generator, nn
+from torch import Generator
 
 from pretrain.rl import checkpoint
-from pretrain.rl.background import Background, one_thread
+from pretrain.rl.background import Background, use_one_thread
 from pretrain.rl.learner import Diverged, Scalars
-from pretrain.rl.loop import LoopConfig, Objective, iterate
-from pretrain.rl.nets import GaussianPolicy, Value
+from pretrain.rl.loop import LoopConfig, Nets, Objective, iterate
 from pretrain.rl.progress import Interrupt, Progress
 from pretrain.rl.rollout import Env, Noise
 from pretrain.rl.run_folder import Log
@@ -31,27 +31,17 @@ class Stateful(Protocol):
 
 
 class StatefulEnv(Env, Stateful, Protocol):
-    """An environment that can be saved and gone on with, bit for bit."""
+    """An environment that can be saved and restored bit for bit."""
 
 
-class Nets(Protocol):
-    """The networks of a run: what acts, what values, and whatever else is learned beside them."""
-
-    @property
-    def policy(self) -> GaussianPolicy: ...
-    @property
-    def value(self) -> Value: ...
-    def modules(self) -> dict[str, nn.Module]: ...
-
-
-class Turning(Protocol):
-    """What goes on turn by turn, and can be saved between two of them."""
+class Trainable(Protocol):
+    """A run of iterations that can be saved between two of them."""
 
     iteration: int
     samples: int
     seconds: float
 
-    def turn(self) -> Scalars: ...
+    def iterate(self) -> Scalars: ...
     def snapshot(self) -> dict[str, Any]: ...
 
 
@@ -61,7 +51,8 @@ E = TypeVar("E", bound=StatefulEnv)
 
 @dataclass
 class Training(Generic[N, E]):
-    """What a checkpoint holds. `memory` names further parts with a state, as a replay buffer."""
+    """Everything that a checkpoint holds. `memory` names further parts with a state, such as a
+    replay buffer."""
 
     nets: N
     env: E
@@ -79,7 +70,9 @@ class Training(Generic[N, E]):
         self.background.finish()
         return {
             "nets": {name: net.state_dict() for name, net in self.nets.modules().items()},
-            "optimizers": {learner.name: learner.optimizer.state_dict() for learner in self.objective.learners},
+            "optimizers": {
+                learner.name: learner.optimizer.state_dict() for learner in self.objective.learners
+            },
             "env": self.env.snapshot(),
             "memory": {name: part.snapshot() for name, part in self.memory.items()},
             "learned": self.background.learned,
@@ -99,99 +92,120 @@ class Training(Generic[N, E]):
         self.env.restore(tree["env"])
         for name, part in self.memory.items():
             part.restore(tree["memory"][name])
-        self.background.learned = tree.get("learned", {})  # runs of before had nothing in the background
+        self.background.learned = tree.get("learned", {})  # older checkpoints have none
         self.noise.value = tree["noise"]
         self.rng.set_state(tree["rng"])
-        self.iteration, self.samples, self.seconds = tree["iteration"], tree["samples"], tree["seconds"]
+        self.iteration = tree["iteration"]
+        self.samples = tree["samples"]
+        self.seconds = tree["seconds"]
 
     def resume(self, folder: Path, samples: int) -> bool:
-        """Go on from `folder`'s checkpoint, if there is one, to `samples`. ValueError if it is beyond them already."""
+        """Restore `folder`'s checkpoint, if there is one. ValueError if it is beyond `samples`."""
         file = folder / CHECKPOINT
         if file.exists():
-            restored(self, file)
+            restore_from(self, file)
         if self.samples >= samples + self.loop.horizon * self.env.num_envs:
-            beyond = f"has taken {self.samples:,} samples already"
             raise ValueError(
-                f"samples={samples}: {folder} {beyond}; ask for as many or more, or for a run of another name"
+                f"samples={samples}: {folder} has taken {self.samples:,} samples already; "
+                "ask for as many or more, or for a run of another name"
             )
         return file.exists()
 
-    def turn(self) -> Scalars:
-        """One turn of the loop, counted."""
-        scalars = iterate(
-            self.env,
-            self.nets.policy,
-            self.nets.value,
-            self.objective,
-            self.loop,
-            self.noise,
-            self.rng,
-            self.background,
-        )
+    def iterate(self) -> Scalars:
+        """One iteration, counted."""
+        scalars = iterate(self)
         self.iteration += 1
         self.samples += self.loop.horizon * self.env.num_envs
         return scalars
 
 
-def restored(part: Stateful, file: Path) -> None:
-    """`part` as its checkpoint has it. ValueError of a file that is none, or that is of something else."""
+@dataclass(frozen=True)
+class Monitor:
+    """How a run is shown, saved and followed."""
+
+    label: str
+    progress: dict[str, str]  # the note beside the progress bar: label -> logged name
+    checkpoint_interval: float  # s
+    # called after every iteration with its scalars; what it returns is logged, too
+    on_iteration: Callable[[Scalars], Scalars] = lambda scalars: {}
+
+
+def restore_from(part: Stateful, file: Path) -> None:
+    """Restore `part` from its checkpoint. ValueError for a file that is not one, or not of
+    `part`."""
     tree = checkpoint.load(file)
     try:
         part.restore(tree)
     except (KeyError, TypeError, RuntimeError) as error:
-        other = "its layers or worlds are not the ones of now: an older version of this program may have written it"
-        reason = other if isinstance(error, RuntimeError) else repr(error)  # torch's own words are a page of names
-        raise ValueError(f"{file} is no checkpoint of this run: {reason}; without it, the run begins anew") from None
+        other = (
+            "its layers or worlds are not the ones of now: "
+            "an older version of this program may have written it"
+        )
+        # torch's own message is a page of parameter names
+        reason = other if isinstance(error, RuntimeError) else repr(error)
+        text = f"{file} is no checkpoint of this run: {reason}; without it, the run begins anew"
+        raise ValueError(text) from None
 
 
-def go_on(
-    training: Turning,
-    samples: int,
-    folder: Path,
-    *,
-    label: str,
-    shown: dict[str, str],
-    checkpoint_interval: float,
-    after: Callable[[Scalars], Scalars] = lambda scalars: {},
-) -> bool:
-    """Turn after turn, up to `samples`. Returns whether it got there and nobody asked it to leave: Ctrl-C and SIGTERM save,
-    and are heard in the last turn as well.
+def train_until(training: Trainable, samples: int, folder: Path, monitor: Monitor) -> bool:
+    """Iterate up to `samples`. Returns whether it got there without an interruption: Ctrl-C and
+    SIGTERM save and stop, and count in the last iteration as well.
 
-    `after` is called once a turn with what it measured, and may add to the log. `shown` is the progress note:
-    label -> logged name. Diverged leaves the last checkpoint as it is.
+    Diverged leaves the last checkpoint as it is.
     """
-    log, progress = Log(folder, training.iteration), Progress(samples, training.samples, label)
+    log = Log(folder, training.iteration)
+    progress = Progress(samples, training.samples, monitor.label)
     gc.collect()
-    gc.freeze()  # no walk over what lives as long as the process, neither between turns nor, for seconds, on its way out
+    # Objects that live as long as the process are not walked again, neither between iterations nor,
+    # for seconds, at its end.
+    gc.freeze()
     saved = time.monotonic()
-    with closing(log), closing(progress), one_thread(), _last_words(training, folder), Interrupt() as interrupt:
-        while training.samples < samples and not interrupt.asked:
-            scalars = _turned(training, after)
-            log.write(training.iteration, {"samples": training.samples, "seconds": training.seconds, **scalars})
-            progress.update(training.samples, "  ".join(f"{name} {scalars[key]:.3g}" for name, key in shown.items()))
-            if time.monotonic() - saved > checkpoint_interval:
+    with (
+        closing(log),
+        closing(progress),
+        use_one_thread(),
+        _describe_divergence(training, folder),
+        Interrupt() as interrupt,
+    ):
+        while training.samples < samples and not interrupt.requested:
+            scalars = _iterate_once(training, monitor)
+            _report(training, scalars, log, progress, monitor)
+            if time.monotonic() - saved > monitor.checkpoint_interval:
                 checkpoint.save(folder / CHECKPOINT, training.snapshot())
                 saved = time.monotonic()
         checkpoint.save(folder / CHECKPOINT, training.snapshot())
-        return training.samples >= samples and not interrupt.asked
+        return training.samples >= samples and not interrupt.requested
 
 
 @contextmanager
-def _last_words(training: Turning, folder: Path) -> Iterator[None]:
-    """Diverged says after how many samples, and what is left."""
+def _describe_divergence(training: Trainable, folder: Path) -> Iterator[None]:
+    """Add to Diverged the number of samples, and what is left."""
     try:
         yield
     except Diverged as error:
         kept = folder / CHECKPOINT
-        whole = f"{kept} is as it was before" if kept.exists() else "it had saved nothing yet"
-        raise Diverged(f"{error} after {training.samples:,} samples: the run stops; {whole}") from None
+        remains = f"{kept} is as it was before" if kept.exists() else "it had saved nothing yet"
+        text = f"{error} after {training.samples:,} samples: the run stops; {remains}"
+        raise Diverged(text) from None
 
 
-def _turned(training: Turning, after: Callable[[Scalars], Scalars]) -> Scalars:
-    started, done = time.monotonic(), training.samples
-    scalars = training.turn()
-    for name in (key for key, skipped in scalars.items() if key.endswith("/skipped") and skipped):
-        print(f"after {done:,} samples: {name} {scalars[name]:.0f}, gradient not finite", file=sys.stderr)
-    scalars |= after(scalars)
-    training.seconds += time.monotonic() - started
+def _iterate_once(training: Trainable, monitor: Monitor) -> Scalars:
+    """The scalars of one iteration, timed; gradient steps that were skipped are named on stderr."""
+    start = time.monotonic()
+    samples = training.samples
+    scalars = training.iterate()
+    for name in [key for key, count in scalars.items() if key.endswith("/skipped") and count]:
+        text = f"after {samples:,} samples: {name} {scalars[name]:.0f}, gradient not finite"
+        print(text, file=sys.stderr)
+    scalars |= monitor.on_iteration(scalars)
+    training.seconds += time.monotonic() - start
     return scalars
+
+
+def _report(
+    training: Trainable, scalars: Scalars, log: Log, progress: Progress, monitor: Monitor
+) -> None:
+    counts = {"samples": training.samples, "seconds": training.seconds}
+    log.write(training.iteration, {**counts, **scalars})
+    notes = [f"{label} {scalars[key]:.3g}" for label, key in monitor.progress.items()]
+    progress.update(training.samples, "  ".join(notes))

@@ -1,4 +1,4 @@
-"""Backend: the seam between an engine and everything else. Seven verbs over CharacterState; tensors in, tensors out."""
+"""Backend: the interface of a physics engine, seven methods over CharacterState and tensors."""
 
 from __future__ import annotations
 
@@ -18,34 +18,37 @@ class Backend(Protocol):
     num_envs: int
 
     def state(self) -> CharacterState:
-        """Where the characters are now, (N, ...)."""
+        """The present states, (N, ...)."""
         ...
 
     def touching(self) -> Tensor:
-        """Which bodies met the ground in the last physics step, (N, B) bool."""
+        """Which bodies were on the ground in the last physics step, (N, B) bool."""
         ...
 
     def place(self, ids: Tensor, state: CharacterState) -> None:
-        """Put worlds `ids` (n,) into `state` (n, ...), velocities included; nothing pushes them then."""
+        """Put worlds `ids` (n,) into `state` (n, ...), velocities included; pushes on them end."""
         ...
 
     def advance(self, targets: Tensor) -> Tensor:
-        """One control step towards joint targets (N, J) rad. Returns the worlds whose state broke, (N,) bool."""
+        """One control step towards joint targets (N, J) rad. Returns the worlds whose state broke,
+        (N,) bool."""
         ...
 
     def push(self, ids: Tensor, body: str, wrench: Tensor) -> None:
-        """Force and torque (n, 6) N and N m, world, at `body`'s centre of mass from now on; zero ends it."""
+        """Force and torque (n, 6) N and N m, world, at `body`'s centre of mass from now on; zero
+        ends it."""
         ...
 
     def snapshot(self) -> dict[str, Tensor]:
-        """Everything `restore` needs to go on bit for bit."""
+        """Everything that `restore` needs to continue bit for bit."""
         ...
 
     def restore(self, snapshot: dict[str, Tensor]) -> None: ...
 
 
 def make_backend(engine: str, character: Character, num_envs: int, threads: int = 0) -> Backend:
-    """The engine called `engine`; KeyError lists what exists. `threads` 0 means all that the process may use."""
+    """The engine called `engine`; KeyError lists what exists. `threads` 0 means all that the
+    process may use."""
     if engine not in ENGINES:
         raise KeyError(f"no engine {engine!r}; there are: {', '.join(ENGINES)}")
     return ENGINES[engine](character, num_envs, threads or count_processors())

@@ -1,4 +1,4 @@
-"""CharacterEnv: a simulated character, episodes that start from motion clips and end in a fall or
+"""CharacterEnv: simulated characters, whose episodes start from motion clips and end in a fall or
 by time.
 
 It knows nothing of rewards, skills, tasks or training aids. `step` resets only worlds whose state
@@ -15,19 +15,26 @@ import torch
 from torch import Generator, Tensor
 
 from pretrain.characters.skeleton import Skeleton
-from pretrain.characters.state import CharacterState, unflat
+from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
-from pretrain.sim.falls import NOBODY, Falls, Protection, lying
+from pretrain.sim.falls import NO_PROTECTION, Falls, Protection, settle_on_ground
 from pretrain.sim.features import proprioception, style_frame
-from pretrain.sim.ground import Ground, ground_of
-from pretrain.sim.starts import Starts, clip_starts, looked_at, still_starts
+from pretrain.sim.ground import Ground, read_ground
+from pretrain.sim.start_states import (
+    StartStates,
+    make_start_states,
+    read_start_states,
+    repeat_start_states,
+)
 from pretrain.sim.stateful import TensorState
 
-REACH, LEAST_REACH = 2.0, 0.25  # of an action: spreads of the clips' joint angles, and rad, for hinges that hardly move
-# A PD joint with damping kd lags its target by kd / kp = 0.05 s; aiming that far ahead along the clip's own velocity
-# makes up for it (halving the tracking error of playing poses back, measured on a body with twice the damping).
+REACH = 2.0  # range of an action, in standard deviations of the clips' joint angles
+LEAST_REACH = 0.25  # rad, added to it for hinges that hardly move
+# A PD joint with damping kd lags its target by kd / kp = 0.05 s; aiming that far ahead along the
+# clip's own velocity makes up for it (halving the tracking error of playing poses back, measured on
+# a body with twice the damping).
 LEAD = 0.05  # s
 ALL = slice(None)
 
@@ -35,22 +42,22 @@ Rows = Tensor | slice  # which of N worlds
 
 
 def pd_target(states: CharacterState) -> Tensor:
-    """Joint targets (..., J) rad that bring a body to `states` (...), the lag of its joints made up
-    for."""
+    """Joint targets (..., J) rad that bring a body to `states` (...), with the lag of its joints
+    compensated."""
     return states.joint_pos + LEAD * states.joint_vel
 
 
 @dataclass(frozen=True)
 class ActionScale:
     """Joint target (rad) = offset + scale * action: the clips' mean pose, and a range that covers
-    what they do."""
+    their poses."""
 
     offset: Tensor  # (J,)
     scale: Tensor  # (J,)
 
     @staticmethod
-    def of(library: MotionLibrary) -> ActionScale:
-        poses = unflat(library.frames).joint_pos
+    def from_library(library: MotionLibrary) -> ActionScale:
+        poses = unflatten(library.frames).joint_pos
         return ActionScale(poses.mean(0), REACH * poses.std(0) + LEAST_REACH)
 
     def target(self, action: Tensor) -> Tensor:
@@ -62,19 +69,26 @@ class ActionScale:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one control step led to, (N,) bool each; a world that is none of these goes on."""
+    """The result of one control step, (N,) bool each; the episodes of all other worlds continue."""
 
     fell: Tensor
     timed_out: Tensor
-    broken: Tensor  # the state was no longer finite: it is in a clip's state again
+    broken: Tensor  # the state was no longer finite, and the world was reset
+
+
+@dataclass(frozen=True)
+class EpisodeConfig:
+    """`clip_weights` gives the weights (C,) of the clips in which episodes begin, at every reset;
+    None: the library's weights."""
+
+    window: int  # frames of a style window
+    length: int  # control steps
+    protection: Protection = NO_PROTECTION
+    clip_weights: Callable[[], Tensor] | None = None
 
 
 class CharacterEnv(TensorState):
-    """N characters, each with the last `window` style frames (W) it passed through.
-
-    An episode lasts `episode_length` control steps. `clip_weights` gives how often episodes begin
-    in each clip, (C,), at every reset; by default that is the library's weights.
-    """
+    """N characters, each with its last `window` states and style frames (W)."""
 
     state_fields = ("age", "clip", "clip_time", "began_lying", "states", "frames")
 
@@ -83,56 +97,62 @@ class CharacterEnv(TensorState):
         backend: Backend,
         skeleton: Skeleton,
         library: MotionLibrary,
+        episodes: EpisodeConfig,
         *,
-        window: int,
-        episode_length: int,
         rng: Generator,
-        clip_weights: Callable[[], Tensor] | None = None,
-        protection: Protection = NOBODY,
         ground: Ground | None = None,
     ):
         self.backend = backend
         self.skeleton = skeleton
         self.library = library
         self.num_envs = backend.num_envs
-        self.window = window
-        self.episode_length = episode_length
-        self._clip_weights = clip_weights or (lambda: library.weights)
+        self.window = episodes.window
+        self.episode_length = episodes.length
+        self._clip_weights = episodes.clip_weights or (lambda: library.weights)
         self._may_touch = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
         self._rng = rng
-        self.starts = clip_starts(library, skeleton, window)
-        self._lying = (
-            still_starts(lying(backend, skeleton, library, rng), skeleton, window) if protection.lying else None
+        self.starts = read_start_states(library, skeleton, episodes.window)
+        self._lying = self._settle() if episodes.protection.lying else None
+        self.falls = Falls(
+            ground or read_ground(library, skeleton), self.num_envs, episodes.protection
         )
-        self.falls = Falls(ground or ground_of(library, skeleton), self.num_envs, protection)
         self.age = torch.zeros(self.num_envs, dtype=torch.long)  # control steps since reset
         self.clip = torch.zeros(self.num_envs, dtype=torch.long)  # the clip where the episode began
         self.clip_time = torch.zeros(self.num_envs)  # s, the time in that clip where it began
-        self.began_lying = torch.zeros(self.num_envs, dtype=torch.bool)  # it began lying, not in a state of that clip
+        # the episode began lying, not in a state of that clip
+        self.began_lying = torch.zeros(self.num_envs, dtype=torch.bool)
         state = backend.state()
-        self.states = torch.zeros(self.num_envs, window, state.flat().shape[-1])  # the last W, oldest first
-        self.frames = torch.zeros(self.num_envs, window, style_frame(skeleton, state).shape[-1])
+        # the last W states and style frames, oldest first
+        self.states = torch.zeros(self.num_envs, self.window, state.flatten().shape[-1])
+        frame = style_frame(skeleton, state)
+        self.frames = torch.zeros(self.num_envs, self.window, frame.shape[-1])
         self.broken = 0  # worlds reset because their state was not finite
+
+    def _settle(self) -> StartStates:
+        lying = settle_on_ground(self.backend, self.skeleton, self.library, self._rng)
+        return repeat_start_states(lying, self.skeleton, self.window)
 
     def reset(self, ids: Tensor) -> None:
         """Start worlds `ids` (n,) in random states of random clips, a share of them lying
         (`Protection`)."""
         if len(ids):
-            clips = torch.multinomial(self._clip_weights(), len(ids), replacement=True, generator=self._rng)
+            clips = torch.multinomial(
+                self._clip_weights(), len(ids), replacement=True, generator=self._rng
+            )
             rows = self.starts.draw(clips, self._rng)
             self._begin(ids, clips, self.starts, rows)
-            self._lay(self.falls.draw(ids, self._rng))
+            self._begin_lying(self.falls.draw_lying(ids, self._rng))
 
     def begin(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
-        """Start worlds `ids` (n,) in clips (n,) at times (n,) s, with the frames that led there."""
+        """Start worlds `ids` (n,) in clips (n,) at times (n,) s, with the frames before."""
         window = self.library.windows(clips, times, self.window)
-        starts = looked_at(window, self.skeleton, times, torch.ones_like(ids), CONTROL_RATE)
+        starts = make_start_states(window, self.skeleton, times, torch.ones_like(ids), CONTROL_RATE)
         self._begin(ids, clips, starts, torch.arange(len(ids)))
 
-    def _begin(self, ids: Tensor, clips: Tensor, starts: Starts, rows: Tensor) -> None:
-        """In `rows` (n,) of `starts`, as in clips (n,)."""
+    def _begin(self, ids: Tensor, clips: Tensor, starts: StartStates, rows: Tensor) -> None:
+        """Start worlds `ids` (n,) in `rows` (n,) of `starts`, under clips (n,)."""
         states = starts.states.index_select(0, rows)
-        self.backend.place(ids, unflat(states[:, -1]))
+        self.backend.place(ids, unflatten(states[:, -1]))
         self.states[ids] = states
         self.frames[ids] = starts.frames.index_select(0, rows)
         self.age[ids] = 0
@@ -141,8 +161,8 @@ class CharacterEnv(TensorState):
         self.began_lying[ids] = False
         self.falls.begin(ids, clips)
 
-    def _lay(self, ids: Tensor) -> None:
-        """Worlds `ids` (n,) lie, as if about to begin one of the clips that rise."""
+    def _begin_lying(self, ids: Tensor) -> None:
+        """Start worlds `ids` (n,) lying, under one of the clips that rise."""
         if len(ids) and self._lying:
             rising = self.falls.ground.rising.nonzero()[:, 0]
             clips = rising[torch.randint(len(rising), ids.shape, generator=self._rng)]
@@ -150,21 +170,21 @@ class CharacterEnv(TensorState):
             self._begin(ids, clips, self._lying, rows)
             self.began_lying[ids] = True
 
-    def step(self, targets: Tensor, like: Tensor | None = None) -> Outcome:
+    def step(self, targets: Tensor, clips: Tensor | None = None) -> Outcome:
         """One control step of every world towards joint targets (N, J) rad.
 
-        What counts as a fall is up to the clips (N,) that the worlds are to move `like`.
+        The clips (N,) that the worlds follow decide what counts as a fall (`Falls.update`).
         """
         broken = self.backend.advance(targets)
-        if broken.any():  # put it into a sane state at once, so that nothing downstream meets a NaN
+        if broken.any():  # reset at once, so that no NaN gets into the features
             self.broken += int(broken.sum())
             self.reset(broken.nonzero()[:, 0])
         self.age += 1
         state = self.backend.state()
-        self.states = torch.cat([self.states[:, 1:], state.flat()[:, None]], 1)
+        self.states = torch.cat([self.states[:, 1:], state.flatten()[:, None]], 1)
         self.frames = torch.cat([self.frames[:, 1:], style_frame(self.skeleton, state)[:, None]], 1)
         touching = self.backend.touching() & (self.age > 1)[:, None]
-        fell = self.falls.see(touching, state.root_pos[:, 2], like)
+        fell = self.falls.update(touching, state.root_pos[:, 2], clips)
         timed_out = self.age >= self.episode_length
         return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
 
@@ -176,7 +196,7 @@ class CharacterEnv(TensorState):
         return (self.backend.touching() & ~self._may_touch).any(-1)
 
     def obs(self, ids: Rows = ALL) -> Tensor:
-        """Of worlds `ids` (n,), (n, 13 + 2 J)."""
+        """The observations of worlds `ids` (n,), (n, 13 + 2 J)."""
         return proprioception(self.backend.state()[ids])
 
     def windows(self, ids: Rows = ALL) -> Tensor:

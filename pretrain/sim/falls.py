@@ -1,8 +1,8 @@
-"""Who is down, who has fallen for good, and how a character comes to lie.
+"""Falls: which worlds are down, which have fallen for good, and how characters are laid down.
 
-A body on the ground that the clip of the moment keeps off it is a fall. In a protected episode it is one only if the
-character is not back where that clip is within `patience`, so that getting up can be learned. (As nv-tlabs/ASE trains
-recovery: some episodes begin lying, some are not ended by a fall.)
+A world is down while a body is on the ground that its clip keeps off it. In a protected episode
+that is a fall only if the character is not back within `patience`, so that getting up can be
+learned. (As nv-tlabs/ASE trains recovery: some episodes begin lying, some are not ended by a fall.)
 """
 
 from __future__ import annotations
@@ -20,90 +20,111 @@ from pretrain.sim.ground import LYING, Ground
 from pretrain.sim.stateful import TensorState
 
 LIMP = 60  # control steps of random targets after which a character lies
-TWITCH = 0.5  # rad, their spread
-RISEN = 0.9  # of the usual root height: who lay and is lower has not risen yet
+TWITCH = 0.5  # rad, standard deviation of those targets
+RISEN = 0.9  # share of the usual root height at which a character that was lying is up again
 
 
 @dataclass(frozen=True)
 class Protection:
-    """How patient to be, with how many. The default is with nobody: the first forbidden contact ends an episode."""
+    """How long a fallen character has to get up, and in how many episodes. By default in none: the
+    first forbidden contact ends an episode."""
 
     patience: int = 0  # control steps
     share: float = 0.0  # of episodes
-    lying: float = 0.0  # share of episodes that begin lying, which is to begin in a clip that rises
+    lying: float = 0.0  # share of episodes that begin lying, under a clip that rises
 
 
-NOBODY = Protection()
+NO_PROTECTION = Protection()
 
 
 class Falls(TensorState):
-    """The steps that each of N worlds has been down, and how many it may."""
+    """The control steps that each of N worlds has been down, and how many it may be.
 
-    state_fields = ("down", "patience", "lay")
+    `recovered` and `timed_out_on_ground` (N,) bool are of the last update: the worlds that were
+    lying and came up, and those that have been down for too long.
+    """
+
+    state_fields = ("down", "patience", "was_lying")
 
     def __init__(self, ground: Ground, num_envs: int, protection: Protection):
-        self.ground, self.protection = ground, protection
+        self.ground = ground
+        self.protection = protection
         self.down = torch.zeros(num_envs, dtype=torch.long)
         self.patience = torch.zeros(num_envs, dtype=torch.long)
-        self.lay = torch.zeros(num_envs, dtype=torch.bool)  # has been low on the ground since it is down
-        self.rose = self.stayed = self.lay  # of those, who came up in the last step, and who was down for too long
+        self.was_lying = torch.zeros(num_envs, dtype=torch.bool)  # low since it has been down
+        self.recovered = torch.zeros(num_envs, dtype=torch.bool)
+        self.timed_out_on_ground = torch.zeros(num_envs, dtype=torch.bool)
 
     def begin(self, ids: Tensor, clips: Tensor) -> None:
-        """Worlds `ids` (n,) begin in clips (n,), and have time to rise in those that rise."""
+        """Worlds `ids` (n,) begin in clips (n,); in those that rise they have time to get up."""
         rising = self.ground.rising[clips]
+        protected = rising | (self.protection.share == 1.0)
         self.down[ids] = rising.long()
-        self.lay[ids] = False
-        self.patience[ids] = torch.where(rising | (self.protection.share == 1.0), self.protection.patience, 0)
+        self.was_lying[ids] = False
+        self.patience[ids] = torch.where(protected, self.protection.patience, 0)
 
-    def draw(self, ids: Tensor, rng: Generator) -> Tensor:
-        """Which of `ids` (n,) are to begin lying, (m,). Others of them may be protected."""
-        of = self.protection
-        if of.share in (0.0, 1.0) and not of.lying:  # nobody, or everybody: nothing is left to chance
+    def draw_lying(self, ids: Tensor, rng: Generator) -> Tensor:
+        """Which of `ids` (n,) begin lying, (m,). Some of the others are protected."""
+        protection = self.protection
+        if protection.share in (0.0, 1.0) and not protection.lying:  # nothing is random then
             return ids[:0]
         chance = torch.rand(len(ids), generator=rng)
-        self.patience[ids[chance < of.lying + of.share]] = of.patience
-        return ids[chance < of.lying]
+        self.patience[ids[chance < protection.lying + protection.share]] = protection.patience
+        return ids[chance < protection.lying]
 
     def protect(self, ids: Tensor, before: Tensor, after: Tensor) -> None:
-        """Worlds `ids` (n,) go from moving like clips `before` (n,) to moving like `after` (n,): what may lie in one and
-        not in the other has time to get up, and has not fallen."""
+        """Worlds `ids` (n,) change from clips `before` (n,) to clips `after` (n,). Where a body may
+        be on the ground in the first and not in the second, the world is down, with time to get
+        up."""
         allowed = self.ground.allowed
         rises = ids[(allowed[before] & ~allowed[after]).any(-1)]
         self.patience[rises] = self.protection.patience
         self.down[rises] = self.down[rises].clamp_min(1)
 
-    def see(self, touching: Tensor, height: Tensor, like: Tensor | None) -> Tensor:
-        """Bodies on the ground (N, B), root heights (N,) and the clips that count (N,) -> who has fallen for good (N,).
+    def update(self, touching: Tensor, height: Tensor, clips: Tensor | None) -> Tensor:
+        """One step with bodies on the ground (N, B), root heights (N,) m and the clips (N,) that
+        the worlds follow. Returns which have fallen for good, (N,) bool.
 
-        Without a clip, what all clips put on the ground may be there: the feet.
+        Without clips only the bodies may touch the ground that do so in all clips: the feet.
         """
-        of = self.ground
-        allowed, lowest = (of.allowed.all(0), of.lowest.max()) if like is None else (of.allowed[like], of.lowest[like])
+        ground = self.ground
+        allowed = ground.allowed.all(0) if clips is None else ground.allowed[clips]
+        lowest = ground.lowest.max() if clips is None else ground.lowest[clips]
         forbidden = (touching & ~allowed).any(-1)
-        # who lay is up again only when it stands, also under a clip that passes through lower poses; but may crawl if asked
+        # After lying only standing counts, also under a clip that passes through lower poses; but
+        # under a clip that puts every body on the ground, being low is no fall.
         to_stand = ~allowed.all(-1)
-        enough = torch.where(self.lay & to_stand, RISEN * of.standing, lowest)
+        enough = torch.where(self.was_lying & to_stand, RISEN * ground.standing, lowest)
         low = (self.down > 0) & (height < enough)
         self.down = torch.where(forbidden | low, self.down + 1, 0)
         fallen = self.down > self.patience
-        self.rose, self.stayed = self.lay & (self.down == 0) & to_stand, self.lay & fallen
-        self.lay = (self.lay | (height < LYING * of.standing)) & (self.down > 0)
+        self.recovered = self.was_lying & (self.down == 0) & to_stand
+        self.timed_out_on_ground = self.was_lying & fallen
+        self.was_lying = (self.was_lying | (height < LYING * ground.standing)) & (self.down > 0)
         return fallen
 
 
-def lying(backend: Backend, skeleton: Skeleton, library: MotionLibrary, rng: Generator) -> CharacterState:
-    """Where every world's character comes to lie, from a clip's state and with random targets.
+def settle_on_ground(
+    backend: Backend, skeleton: Skeleton, library: MotionLibrary, rng: Generator
+) -> CharacterState:
+    """The states (N,) in which the characters of all worlds come to lie, from states of the clips
+    and under random targets.
 
-    A world that explodes, as from a clip that no body can follow, goes on from where another one is.
+    A world whose state breaks, as from a clip that no body can follow, continues from the state of
+    another one.
     """
-    everyone = torch.arange(backend.num_envs)
-    backend.place(everyone, library.at(*library.sample(backend.num_envs, rng)))
+    every = torch.arange(backend.num_envs)
+    backend.place(every, library.at(*library.sample(backend.num_envs, rng)))
     for _ in range(LIMP):
-        broken = backend.advance(TWITCH * torch.randn(backend.num_envs, skeleton.num_hinges, generator=rng))
+        noise = torch.randn(backend.num_envs, skeleton.num_hinges, generator=rng)
+        broken = backend.advance(TWITCH * noise)
         if broken.all():
-            raise ValueError("no character comes to lie: from none of its clips can the body be simulated")
+            raise ValueError(
+                "no character comes to lie: from none of its clips can the body be simulated"
+            )
         if broken.any():
             sane = (~broken).nonzero()[:, 0]
             ids = broken.nonzero()[:, 0]
-            backend.place(ids, backend.state()[sane[torch.randint(len(sane), ids.shape, generator=rng)]])
+            copied = sane[torch.randint(len(sane), ids.shape, generator=rng)]
+            backend.place(ids, backend.state()[copied])
     return backend.state()

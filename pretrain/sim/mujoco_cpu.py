@@ -1,4 +1,5 @@
-"""The default engine: `mujoco.batch.Batch` steps all worlds on a thread pool, bit-identical at any thread count."""
+"""The default engine: `mujoco.batch.Batch` steps all worlds on a thread pool, bit-identical at any
+thread count."""
 
 # MuJoCo's bindings ship no type stubs
 # pyright: reportAttributeAccessIssue=false
@@ -18,11 +19,11 @@ from pretrain.characters.state import CharacterState
 
 FLOOR = "floor"
 logger = logging.getLogger(__name__)
-# Otherwise the engine adds each warning to a file MUJOCO_LOG.TXT in the working folder, which may be anyone's or read-only.
+# Otherwise the engine writes each warning to a file MUJOCO_LOG.TXT in the working folder.
 mujoco.set_mju_user_warning(logger.warning)
-# What a world needs to go on bit for bit: the engine's integration state.
+# The engine's integration state: a world restored from it continues bit for bit.
 INTEGRATION = ("time", "qpos", "qvel", "qacc_warmstart", "ctrl", "xfrc_applied")
-FASTEST = 1e3  # rad/s or m/s; beyond it a world has exploded even where its numbers are finite
+MAX_SPEED = 1e3  # rad/s or m/s; beyond it a world has exploded even where its numbers are finite
 
 
 class MujocoBackend:
@@ -32,13 +33,14 @@ class MujocoBackend:
         self.num_envs = num_envs
         self.skeleton = character.skeleton
         model = compile_model(character)
-        # of 1/60 s, ours: the passive part of its damping keeps the body stable there, three times as fast as at 1/240 s
+        # 1/60 s with our character: the passive part of its damping keeps the body stable at that
+        # step, which is three times as fast as 1/240 s.
         self._substeps = round(character.control_dt / model.opt.timestep)
         self._batch = mujoco.batch.Batch(model, num_envs, threads)
         self._views = {name: self._batch.bind(name) for name in INTEGRATION}
         self._contacts = self._batch.bind("sensordata")
         self._batch.reset()
-        self._state: CharacterState | None = None  # what `state` answers, until something moves
+        self._state: CharacterState | None = None  # cached until something moves
 
     def state(self) -> CharacterState:
         if self._state is None:
@@ -65,10 +67,15 @@ class MujocoBackend:
     def place(self, ids: Tensor, state: CharacterState) -> None:
         if not len(ids):
             return
-        self._state, rows = None, ids.numpy()
-        turning = rotate(conjugate(state.root_rot), state.root_ang_vel)
-        self._views["qpos"][rows] = torch.cat([state.root_pos, state.root_rot, state.joint_pos], -1).numpy()
-        self._views["qvel"][rows] = torch.cat([state.root_vel, turning, state.joint_vel], -1).numpy()
+        self._state = None
+        rows = ids.numpy()
+        body_rate = rotate(conjugate(state.root_rot), state.root_ang_vel)
+        self._views["qpos"][rows] = torch.cat(
+            [state.root_pos, state.root_rot, state.joint_pos], -1
+        ).numpy()
+        self._views["qvel"][rows] = torch.cat(
+            [state.root_vel, body_rate, state.joint_vel], -1
+        ).numpy()
         for name in ("time", "qacc_warmstart", "xfrc_applied"):
             self._views[name][rows] = 0
         self._views["ctrl"][rows] = state.joint_pos.numpy()
@@ -78,8 +85,8 @@ class MujocoBackend:
         self._batch.step(nstep=self._substeps)
         self._state = None
         fastest = np.abs(self._views["qvel"]).max(-1)
-        # NaN compares false with everything: asking for "sane" finds it, asking for "too fast" would not
-        sane = (fastest < FASTEST) & np.isfinite(self._views["qpos"]).all(-1)
+        # Every comparison with NaN is false, so the test is for sane speeds and not for high ones.
+        sane = (fastest < MAX_SPEED) & np.isfinite(self._views["qpos"]).all(-1)
         return torch.from_numpy(~sane)
 
     def push(self, ids: Tensor, body: str, wrench: Tensor) -> None:
@@ -96,15 +103,20 @@ class MujocoBackend:
 
 
 def compile_model(character: Character) -> mujoco.MjModel:
-    """The character's MJCF with one ground-contact sensor per body, checked for the solver settings we rely on."""
+    """The character's MJCF with one ground-contact sensor per body, checked for the solver settings
+    we rely on."""
     spec = mujoco.MjSpec.from_string(character.mjcf)
     for body in character.skeleton.bodies:
         sensor = spec.add_sensor(name=f"{body}_on_floor", type=mujoco.mjtSensor.mjSENS_CONTACT)
-        sensor.objtype, sensor.objname = mujoco.mjtObj.mjOBJ_GEOM, FLOOR
-        sensor.reftype, sensor.refname = mujoco.mjtObj.mjOBJ_BODY, body
+        sensor.objtype = mujoco.mjtObj.mjOBJ_GEOM
+        sensor.objname = FLOOR
+        sensor.reftype = mujoco.mjtObj.mjOBJ_BODY
+        sensor.refname = body
         sensor.intprm = [1 << int(mujoco.mjtConDataField.mjCONDATA_FOUND), 0, 1]
-    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET  # a bad world is ours to count and reset
+    # CharacterEnv counts and resets broken worlds
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     model = spec.compile()
-    # MuJoCo 4.0.0's sparse Cholesky gives wrong accelerations; the dense one does not (fixed in 4.0.1)
+    # MuJoCo 4.0.0's sparse Cholesky gives wrong accelerations; the dense one does not (fixed in
+    # 4.0.1)
     assert not mujoco.mj_isSparse(model), "the character's MJCF must ask for jacobian='dense'"
     return model

@@ -5,49 +5,68 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.ase.clone import clone
-from pretrain.ase.latents import sphere
+from pretrain.ase.clone import CloneConfig, CloneData, clone
+from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.skill import warm_encoder
-from pretrain.ase.symmetry import symmetry
+from pretrain.ase.symmetry import make_symmetry
 from pretrain.rl.learner import Diverged
 from pretrain.sim.env import pd_target
 from pretrain.sim.features import proprioception
-from pretrain.sim.ground import ground_of
+from pretrain.sim.ground import read_ground
 
-SIZES = Sizes(latent_dim=8, policy=(128,), value=(128,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
+SIZES = Sizes(
+    latent_dim=8,
+    policy=(128,),
+    value=(128,),
+    disc=(64,),
+    enc=(64,),
+    action_std=0.1,
+    average_decay=0.9,
+)
 
 
-def test_a_warm_start_that_leaves_the_finite_numbers_says_whose_it_was(material, skeleton, rng):
+def test_a_warm_start_that_diverges_is_named(material, skeleton, rng):
     library = material.library
-    nets = make_nets(SIZES, library, material.demos, skeleton.num_hinges, symmetry(skeleton, library.images, 8, 3), rng)
+    both = make_symmetry(skeleton, library.images, 8, 3)
+    nets = make_nets(SIZES, library, material.demos, skeleton.num_hinges, symmetry=both, rng=rng)
     latents = nets.encoder.clip_latents.clone()
     with pytest.raises(Diverged, match="the encoder's warm start: its loss is nan"):
         warm_encoder(nets.encoder, material.demos, steps=5, lr=1e30, rng=rng)
     assert torch.equal(nets.encoder.clip_latents, latents)
-    ground = ground_of(library, skeleton)
+    data = CloneData(library, nets.action_scale, latents, read_ground(library, skeleton))
     with pytest.raises(Diverged, match=r"the policy's warm start: its loss is (nan|inf)"):
-        clone(nets.policy, library, nets.action_scale, latents, ground, steps=5, lr=1e30, batch=64, rng=rng)
+        clone(nets.policy, data, CloneConfig(steps=5, lr=1e30, batch=64), rng)
 
 
-def test_who_lies_aims_along_a_clip_that_rises_and_who_stands_along_its_own(every_clip, skeleton, rng):
-    library, ground = every_clip.library, ground_of(every_clip.library, skeleton)
-    both = symmetry(skeleton, library.images, 8, 3)
-    nets = make_nets(SIZES, library, every_clip.demos, skeleton.num_hinges, both, rng)
-    latents, scale = nets.encoder.clip_latents, nets.action_scale
+def test_lying_states_aim_along_a_clip_that_rises_and_standing_ones_along_their_own(
+    every_clip, skeleton, rng
+):
+    library = every_clip.library
+    both = make_symmetry(skeleton, library.images, 8, 3)
+    nets = make_nets(SIZES, library, every_clip.demos, skeleton.num_hinges, symmetry=both, rng=rng)
+    latents = nets.encoder.clip_latents
+    scale = nets.action_scale
 
     def error(name: str, until: float, z: torch.Tensor) -> float:
-        """Of the action under `z` (8,), root mean square over 32 moments of the clip's first `until` seconds."""
-        clips, times = torch.full((32,), library.names.index(name)), torch.linspace(0, until, 32)
+        """Of the action under `z` (8,), root mean square over 32 moments of the clip's first
+        `until` seconds."""
+        clips = torch.full((32,), library.names.index(name))
+        times = torch.linspace(0, until, 32)
         ahead = library.at(clips, times + 1 / 30)
         with torch.no_grad():
-            action = nets.policy({"obs": proprioception(library.at(clips, times)), "z": z.expand(32, -1)})
+            action = nets.policy(
+                {"obs": proprioception(library.at(clips, times)), "z": z.expand(32, -1)}
+            )
         return float((action - scale.action(pd_target(ahead))).square().mean().sqrt())
 
-    walk, getup = (latents[library.names.index(name)] for name in ("walk", "getup_facedown"))
-    asked = [("walk", 1.0, walk), *[("getup_facedown", 1.5, z) for z in (getup, walk, *sphere(4, 8, rng))]]
-    before = [error(*of) for of in asked]
-    clone(nets.policy, library, scale, latents, ground, steps=300, lr=1e-3, batch=512, rng=rng)
-    after = [error(*of) for of in asked]
+    walk = latents[library.names.index("walk")]
+    getup = latents[library.names.index("getup_facedown")]
+    anywhere = (getup, walk, *sample_on_sphere(4, 8, rng))
+    cases = [("walk", 1.0, walk), *[("getup_facedown", 1.5, z) for z in anywhere]]
+    before = [error(*case) for case in cases]
+    data = CloneData(library, scale, latents, read_ground(library, skeleton))
+    clone(nets.policy, data, CloneConfig(steps=300, lr=1e-3, batch=512), rng)
+    after = [error(*case) for case in cases]
     assert max(a / b for a, b in zip(after, before, strict=True)) < 0.5
     assert max(after) < 0.25

@@ -1,4 +1,5 @@
-"""Latents: where they lie, how long they last, and which clip each belongs to; and the plain ASE environment."""
+"""Latents: where they lie, how long they last, and which clip each belongs to; and the plain ASE
+environment."""
 
 from __future__ import annotations
 
@@ -7,50 +8,51 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.ase.latents import LatentSchedule, SkillEnv, nearest_to, sphere
+from pretrain.ase.latents import LatentSchedule, SkillEnv, draw_nearest_to, sample_on_sphere
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import ActionScale, CharacterEnv
-from pretrain.sim.falls import NOBODY, Protection
+from pretrain.sim.env import ActionScale, CharacterEnv, EpisodeConfig
+from pretrain.sim.falls import NO_PROTECTION, Protection
 
 
-def make(material, humanoid, *, longest: int = 3, protection: Protection = NOBODY) -> SkillEnv:
+def make(
+    material, humanoid, *, longest: int = 3, protection: Protection = NO_PROTECTION
+) -> SkillEnv:
     rng = torch.Generator().manual_seed(0)
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 256, 1),
         humanoid.skeleton,
         material.library,
-        window=3,
-        episode_length=300,
+        EpisodeConfig(window=3, length=300, protection=protection),
         rng=torch.Generator().manual_seed(1),
-        protection=protection,
     )
-    latents = sphere(len(material.library.names), 8, rng)
+    latents = sample_on_sphere(len(material.library.names), 8, rng)
     schedule = LatentSchedule(8, longest, longest, 0.5)
-    return SkillEnv(env, ActionScale.of(material.library), schedule, latents, rng=rng)
+    return SkillEnv(env, ActionScale.from_library(material.library), schedule, latents, rng=rng)
 
 
 def test_latents_are_unit_and_lifetimes_in_range(rng):
-    torch.testing.assert_close(sphere(100, 16, rng).norm(dim=-1), torch.ones(100))
-    lifetimes = LatentSchedule(16, 1, 150, 0.5).lifetimes(5000, rng)
+    torch.testing.assert_close(sample_on_sphere(100, 16, rng).norm(dim=-1), torch.ones(100))
+    lifetimes = LatentSchedule(16, 1, 150, 0.5).draw_lifetimes(5000, rng)
     assert lifetimes.min() == 1
     assert lifetimes.max() == 150
 
 
 def test_directions_drawn_near_a_clip_are_those_that_belong_to_it(rng):
-    latents = sphere(6, 8, rng)
+    latents = sample_on_sphere(6, 8, rng)
     clips = torch.arange(6).repeat(200)
-    z = nearest_to(clips, latents, rng)
+    z = draw_nearest_to(clips, latents, rng)
     torch.testing.assert_close(z.norm(dim=-1), torch.ones(1200))
     assert torch.equal((z @ latents.T).argmax(-1), clips)
-    anywhere = sphere(20_000, 8, rng)
+    anywhere = sample_on_sphere(20_000, 8, rng)
     belong = anywhere[(anywhere @ latents.T).argmax(-1) == 0]
-    torch.testing.assert_close(z[clips == 0].mean(0), belong.mean(0), atol=0.1, rtol=0)  # all of them, not the nearest
+    # all of them, not the nearest
+    torch.testing.assert_close(z[clips == 0].mean(0), belong.mean(0), atol=0.1, rtol=0)
 
 
 def test_where_hardly_any_direction_belongs_to_a_clip_its_own_latent_stands_in(rng):
     angles = torch.tensor([0.0, 0.001, -0.001])
     latents = torch.stack([angles.cos(), angles.sin()], -1)
-    z = nearest_to(torch.zeros(50, dtype=torch.long), latents, rng)
+    z = draw_nearest_to(torch.zeros(50, dtype=torch.long), latents, rng)
     assert (z == latents[0]).all(-1).sum() > 40
     assert ((z @ latents.T).argmax(-1) == 0).all()
 
@@ -62,11 +64,13 @@ def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(material, humano
     def own() -> torch.Tensor:
         return (skills.z == latents[skills.z_clip]).all(-1)
 
-    assert torch.equal(skills.z_clip[own()], env.clip[own()])  # an episode begins with the skill it begins in
+    # an episode begins with the skill it begins in
+    assert torch.equal(skills.z_clip[own()], env.clip[own()])
     for _ in range(4):
         before = skills.z_clip.clone()
         step = skills.step(torch.zeros(256, 28))
-        assert torch.equal(step.extras["z_clip"], before)  # of the latent that was acted under, not of the next
+        # of the latent that was acted under, not of the next
+        assert torch.equal(step.extras["z_clip"], before)
         assert 0.35 < own().float().mean() < 0.65
         assert torch.equal(skills.z_clip, (skills.z @ latents.T).argmax(-1))
     torch.testing.assert_close(skills.z.norm(dim=-1), torch.ones(256))
@@ -86,7 +90,8 @@ def test_where_an_episode_begins_all_latents_can_be_near_its_clip(material, huma
     assert (skills.z_clip != skills.env.clip).float().mean() > 0.3
     skills.schedule = replace(skills.schedule, near_prob=0.5)
     skills.reset(torch.arange(256))
-    assert 0.1 < (skills.z_clip != skills.env.clip).float().mean() < 0.35  # of half the latents half lie anywhere
+    # of half the latents half lie anywhere
+    assert 0.1 < (skills.z_clip != skills.env.clip).float().mean() < 0.35
 
 
 def test_a_reset_writes_into_nothing_that_a_step_has_said(material, humanoid):
@@ -107,8 +112,8 @@ def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoi
     for _ in range(20):
         step = skills.step(torch.zeros(256, 28))
         over = step.terminated | step.truncated
-        assert step.goes_on is not None
-        skills.reset((over & ~step.goes_on).nonzero()[:, 0])
+        assert step.continues is not None
+        skills.reset((over & ~step.continues).nonzero()[:, 0])
         now, of_some = skills.observe(), skills.observe(some)
         for name, seen in now.items():
             assert torch.equal(seen[~over], step.next_obs[name][~over]), name
@@ -118,7 +123,9 @@ def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoi
 
 
 @pytest.mark.parametrize("own_return", [False, True])
-def test_a_skills_return_ends_with_it_where_asked_and_the_episode_does_not(material, humanoid, own_return):
+def test_with_own_return_a_skills_return_ends_with_it_and_the_episode_does_not(
+    material, humanoid, own_return
+):
     skills = make(material, humanoid, longest=3)
     skills.schedule = replace(skills.schedule, own_return=own_return)
     for left in (2, 1, 0):
@@ -127,11 +134,11 @@ def test_a_skills_return_ends_with_it_where_asked_and_the_episode_does_not(mater
         over = torch.full((256,), left == 0)
         assert not (skills.z != z).any(-1)[~over].any()
         assert torch.equal(step.truncated, over & ~step.terminated & own_return)
-        assert step.goes_on is not None
-        assert torch.equal(step.goes_on, ~step.terminated)
+        assert step.continues is not None
+        assert torch.equal(step.continues, ~step.terminated)
         seen = z if own_return else skills.z  # what the next state is worth, and under which skill
         torch.testing.assert_close(step.next_obs["z"], seen, rtol=0, atol=0)
-        skills.reset((step.terminated & ~step.goes_on).nonzero()[:, 0])
+        skills.reset((step.terminated & ~step.continues).nonzero()[:, 0])
 
 
 def test_a_fall_counts_as_a_failure_also_where_it_is_not_the_end(every_clip, humanoid):
@@ -140,17 +147,18 @@ def test_a_fall_counts_as_a_failure_also_where_it_is_not_the_end(every_clip, hum
     for _ in range(60):
         step = skills.step(torch.zeros(256, 28))
         down = skills.env.falls.down
-        assert step.goes_on is not None
-        assert torch.equal(step.terminated & step.goes_on, down == 1)  # once a fall, and nobody is lost for good yet
+        assert step.continues is not None
+        # one failure per fall, and no world has fallen for good yet
+        assert torch.equal(step.terminated & step.continues, down == 1)
         failed |= step.terminated
     assert failed.sum() > 64
 
 
-def test_to_be_asked_to_stand_while_lying_is_no_fall(every_clip, humanoid):
+def test_a_change_to_a_standing_clip_while_lying_is_no_fall(every_clip, humanoid):
     skills = make(every_clip, humanoid, longest=300, protection=Protection(90, share=0.5))
     crawl = every_clip.library.names.index("crawl")
-    everyone = torch.arange(256)
-    skills.env.begin(everyone, torch.full((256,), crawl), torch.rand(256))
+    every = torch.arange(256)
+    skills.env.begin(every, torch.full((256,), crawl), torch.rand(256))
     skills.z_clip[:], skills.left[:] = crawl, 2
     steps = [skills.step(torch.zeros(256, 28)) for _ in range(3)]
     assert (skills.env.falls.down > 1).sum() > 32
@@ -175,15 +183,17 @@ def test_each_clip_can_have_a_share_of_near_latents_of_its_own(material, humanoi
     assert not (skills.z_clip == skills.env.clip)[~first].all()
 
 
-def test_a_snapshot_goes_on_in_the_same_bits(every_clip, humanoid):
-    first, second = (make(every_clip, humanoid, protection=Protection(90, share=0.3)) for _ in range(2))
+def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
+    first, second = (
+        make(every_clip, humanoid, protection=Protection(90, share=0.3)) for _ in range(2)
+    )
 
     def run(skills: SkillEnv) -> torch.Tensor:
         for _ in range(10):
             step = skills.step(torch.zeros(256, 28))
-            assert step.goes_on is not None
-            skills.reset((step.terminated & ~step.goes_on).nonzero()[:, 0])
-        return torch.cat([skills.env.state().flat(), skills.z], -1)
+            assert step.continues is not None
+            skills.reset((step.terminated & ~step.continues).nonzero()[:, 0])
+        return torch.cat([skills.env.state().flatten(), skills.z], -1)
 
     run(first)
     snapshot = first.snapshot()

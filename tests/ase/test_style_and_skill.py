@@ -1,24 +1,39 @@
-"""Discriminator, encoder and latents: what their losses pull towards, on data with a known answer."""
+"""Discriminator, encoder and latents: what their losses pull towards, on data with a known
+answer."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from pretrain.ase.latents import sphere
+from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.nets import Sizes, make_nets
-from pretrain.ase.skill import diverse_loss, embed_clips, encoder_loss, skill_reward, warm_encoder
-from pretrain.ase.style import demonstrations, remembered, style_loss, style_reward
+from pretrain.ase.skill import (
+    embed_clips,
+    encoder_loss,
+    skill_reward,
+    warm_encoder,
+    with_diversity_loss,
+)
+from pretrain.ase.style import make_reference_windows, make_replay, style_loss, style_reward
 from pretrain.ase.symmetry import Symmetry
 from pretrain.rl.ppo import clipped_surrogate
 from pretrain.rl.rollout import Rollout
 
-SIZES = Sizes(latent_dim=8, policy=(32,), value=(32,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
+SIZES = Sizes(
+    latent_dim=8,
+    policy=(32,),
+    value=(32,),
+    disc=(64,),
+    enc=(64,),
+    action_std=0.1,
+    average_decay=0.9,
+)
 
 
 @pytest.fixture
 def nets(material, rng):
-    return make_nets(SIZES, material.library, material.demos, 28, Symmetry(), rng)
+    return make_nets(SIZES, material.library, material.demos, 28, symmetry=Symmetry(), rng=rng)
 
 
 def rollout(**extras: torch.Tensor) -> Rollout:
@@ -37,7 +52,7 @@ def fit(loss, net, batch, rng, steps: int = 60) -> None:
 
 
 def test_demos_lie_wholly_inside_their_clips(material, skeleton):
-    demos = demonstrations(material.library, skeleton, 3, rate=30.0)
+    demos = make_reference_windows(material.library, skeleton, 3, rate=30.0)
     counts = torch.bincount(demos.clip)
     torch.testing.assert_close(counts, material.library.lengths - 2)
     torch.testing.assert_close(demos.counts, counts)
@@ -49,7 +64,7 @@ def drawn(material, n: int, rng: torch.Generator) -> tuple[torch.Tensor, torch.T
     return material.demos.sample(clips, rng), clips
 
 
-def test_samples_are_of_the_clips_that_were_asked_for(material, rng):
+def test_samples_are_of_the_given_clips(material, rng):
     windows, clips = drawn(material, 50, rng)
     for window, clip in zip(windows, clips, strict=True):
         assert (material.demos.windows[material.demos.clip == clip] == window).all(-1).any()
@@ -57,9 +72,14 @@ def test_samples_are_of_the_clips_that_were_asked_for(material, rng):
 
 def style(material, nets, grad_penalty: float = 5.0):
     """The style loss of `nets`, with an empty replay."""
-    replay = remembered(1000, material.demos)
+    replay = make_replay(1000, material.demos)
     return style_loss(
-        nets.discriminator, material.demos, replay, grad_penalty=grad_penalty, logit_reg=0.01, replay_share=0.5
+        nets.discriminator,
+        material.demos,
+        replay,
+        grad_penalty=grad_penalty,
+        logit_reg=0.01,
+        replay_share=0.5,
     )
 
 
@@ -69,17 +89,23 @@ def test_the_discriminator_learns_to_tell_clips_from_noise(material, nets, rng):
     fit(style(material, nets), nets.discriminator, {"window": agent, "z_clip": clips}, rng)
     reward = style_reward(nets.discriminator, 1.0)
     windows, own = drawn(material, 512, rng)
-    assert reward(rollout(window=windows, z_clip=own)).mean() > reward(rollout(window=agent, z_clip=clips)).mean() + 0.3
+    assert (
+        reward(rollout(window=windows, z_clip=own)).mean()
+        > reward(rollout(window=agent, z_clip=clips)).mean() + 0.3
+    )
 
 
 def test_the_discriminator_learns_to_tell_a_clip_from_another(material, nets, rng):
     windows, clips = drawn(material, 512, rng)
-    other = (clips + 2) % len(material.library.names)  # the motion of one, asked to look like another
+    # the motion of one, asked to look like another
+    other = (clips + 2) % len(material.library.names)
     fit(style(material, nets), nets.discriminator, {"window": windows, "z_clip": other}, rng, 150)
     reward = style_reward(nets.discriminator, 1.0)
-    wrong, right = (reward(rollout(window=windows, z_clip=asked)).mean() for asked in (other, clips))
+    wrong, right = (
+        reward(rollout(window=windows, z_clip=asked)).mean() for asked in (other, clips)
+    )
     assert right > wrong + 0.2
-    best = nets.discriminator.best(windows)
+    best = nets.discriminator.best_logit(windows)
     assert (best >= nets.discriminator(windows, clips) - 1e-6).all()
     assert best.shape == (512,)
 
@@ -90,7 +116,9 @@ def test_the_discriminator_sees_a_window_as_it_departs_from_its_clip(material, n
     means = torch.stack([part.mean(0) for part in seen.split(demos.counts.tolist())])
     assert means.abs().max() < 0.2  # but for what is clipped, every clip is centred
     walk, run = (material.library.names.index(name) for name in ("walk", "run"))
-    as_run = disc.norm(demos.windows[demos.clip == walk], torch.full((int(demos.counts[walk]),), run))
+    as_run = disc.norm(
+        demos.windows[demos.clip == walk], torch.full((int(demos.counts[walk]),), run)
+    )
     assert as_run.abs().mean() > 2 * seen[demos.clip == walk].abs().mean()
     assert as_run.abs().max() <= disc.BOUND
 
@@ -99,20 +127,29 @@ def test_the_gradient_penalty_counts_as_often_as_it_weighs(material, nets):
     windows, clips = drawn(material, 64, torch.Generator().manual_seed(1))
     batch = {"window": windows, "z_clip": clips}
     (with_it, metrics), (without, _) = (
-        style(material, nets, weight)(batch, torch.Generator().manual_seed(2)) for weight in (2.0, 0.0)
+        style(material, nets, weight)(batch, torch.Generator().manual_seed(2))
+        for weight in (2.0, 0.0)
     )
     torch.testing.assert_close(with_it - without, 2.0 * metrics["disc_grad_penalty"])
 
 
 def test_the_style_reward_is_bounded(nets):
     far = 1e6 * torch.ones(4, len(nets.discriminator.spread))
-    assert torch.isfinite(style_reward(nets.discriminator, 2.0)(rollout(window=far, z_clip=torch.arange(4)))).all()
+    assert torch.isfinite(
+        style_reward(nets.discriminator, 2.0)(rollout(window=far, z_clip=torch.arange(4)))
+    ).all()
 
 
 def test_the_encoder_learns_to_read_z_back(material, nets, rng):
-    windows, z = drawn(material, 64, rng)[0], sphere(64, 8, rng)
+    windows, z = drawn(material, 64, rng)[0], sample_on_sphere(64, 8, rng)
     before = skill_reward(nets.encoder)(rollout(window=windows, z=z)).mean()
-    fit(encoder_loss(nets.encoder, material.demos), nets.encoder, {"window": windows, "z": z}, rng, 200)
+    fit(
+        encoder_loss(nets.encoder, material.demos),
+        nets.encoder,
+        {"window": windows, "z": z},
+        rng,
+        200,
+    )
     after = skill_reward(nets.encoder)(rollout(window=windows, z=z)).mean()
     assert after > before + 0.3
 
@@ -130,18 +167,30 @@ def test_the_clips_stay_where_they_lie_whatever_the_character_does(material, net
     warm_encoder(nets.encoder, material.demos, 100, 1e-3, rng)
     placed = nets.encoder.clip_latents.clone()
     windows = drawn(material, 256, rng)[0]
-    one = sphere(1, 8, rng).expand(256, -1)  # whatever it does, it was asked for the same
-    fit(encoder_loss(nets.encoder, material.demos), nets.encoder, {"window": 3 * windows, "z": one}, rng, 150)
+    one = sample_on_sphere(1, 8, rng).expand(256, -1)  # whatever it does, it was asked for the same
+    fit(
+        encoder_loss(nets.encoder, material.demos),
+        nets.encoder,
+        {"window": 3 * windows, "z": one},
+        rng,
+        150,
+    )
     assert torch.equal(nets.encoder.clip_latents, placed)
     assert (embed_clips(nets.encoder, material.demos) * placed).sum(-1).min() > 0.9
 
 
 def test_diversity_pushes_actions_of_different_skills_apart(nets, rng):
     n = 64
-    obs, z = torch.randn(n, 69, generator=rng), sphere(n, 8, rng)
-    batch = {"obs": obs, "z": z, "action": torch.zeros(n, 28), "logp": torch.zeros(n), "advantage": torch.zeros(n)}
+    obs, z = torch.randn(n, 69, generator=rng), sample_on_sphere(n, 8, rng)
+    batch = {
+        "obs": obs,
+        "z": z,
+        "action": torch.zeros(n, 28),
+        "logp": torch.zeros(n),
+        "advantage": torch.zeros(n),
+    }
     surrogate = clipped_surrogate(nets.policy, 0.2, 100.0, 0.0)
-    loss = diverse_loss(nets.policy, surrogate, weight=1.0, target=1.0)
+    loss = with_diversity_loss(nets.policy, surrogate, weight=1.0, target=1.0)
 
     def spread() -> float:
         with torch.no_grad():

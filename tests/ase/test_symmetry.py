@@ -1,4 +1,5 @@
-"""What a reflected character's networks see and say, against clips that were reflected themselves."""
+"""What a reflected character's networks see and say, against clips that were reflected
+themselves."""
 
 from __future__ import annotations
 
@@ -10,13 +11,21 @@ from pretrain.ase.skill import embed_clips
 from pretrain.ase.symmetry import (
     Symmetry,
     hinge_mirror,
+    make_symmetry,
     proprioception_mirror,
     style_mirror,
-    symmetry,
 )
 from pretrain.sim.features import proprioception, style_frame
 
-SIZES = Sizes(latent_dim=8, policy=(32,), value=(32,), disc=(64,), enc=(64,), action_std=0.1, average_decay=0.9)
+SIZES = Sizes(
+    latent_dim=8,
+    policy=(32,),
+    value=(32,),
+    disc=(64,),
+    enc=(64,),
+    action_std=0.1,
+    average_decay=0.9,
+)
 
 
 @pytest.fixture
@@ -30,7 +39,9 @@ def sides(library):
 
 def test_features_of_a_mirrored_state_are_mirrored_features(sides, skeleton):
     one, other = sides
-    torch.testing.assert_close(hinge_mirror(skeleton)(one.joint_pos), other.joint_pos, atol=2e-3, rtol=0)
+    torch.testing.assert_close(
+        hinge_mirror(skeleton)(one.joint_pos), other.joint_pos, atol=2e-3, rtol=0
+    )
     seen = proprioception_mirror(skeleton)(proprioception(one))
     torch.testing.assert_close(seen, proprioception(other), atol=2e-2, rtol=1e-3)
     style = style_mirror(skeleton)(style_frame(skeleton, one))
@@ -39,17 +50,20 @@ def test_features_of_a_mirrored_state_are_mirrored_features(sides, skeleton):
 
 def test_every_network_treats_both_sides_alike(material, skeleton, rng):
     library, demos = material.library, material.demos
-    both = symmetry(skeleton, library.images, 8, 3)
+    both = make_symmetry(skeleton, library.images, 8, 3)
     assert both.policy
     assert both.encoder
-    nets = make_nets(SIZES, library, demos, skeleton.num_hinges, both, rng)
+    nets = make_nets(SIZES, library, demos, skeleton.num_hinges, symmetry=both, rng=rng)
     (seen, said), (window, z) = both.policy, both.encoder
     x = torch.randn(16, len(seen), generator=rng)
     torch.testing.assert_close(nets.policy.body(seen(x)), said(nets.policy.body(x)))
     torch.testing.assert_close(nets.value.body(seen(x)), nets.value.body(x))
     rows = torch.randint(len(demos.windows), (16,), generator=rng)
     torch.testing.assert_close(
-        nets.encoder(window(demos.windows[rows])), z(nets.encoder(demos.windows[rows])), atol=1e-3, rtol=0
+        nets.encoder(window(demos.windows[rows])),
+        z(nets.encoder(demos.windows[rows])),
+        atol=1e-3,
+        rtol=0,
     )
     clip = demos.clip[rows]
     torch.testing.assert_close(
@@ -63,11 +77,11 @@ def test_every_network_treats_both_sides_alike(material, skeleton, rng):
 
 
 def test_clips_without_their_images_are_learned_plainly(skeleton):
-    assert symmetry(skeleton, None, 8, 3) == Symmetry()
+    assert make_symmetry(skeleton, None, 8, 3) == Symmetry()
 
 
 def test_an_odd_latent_is_mirrored_too(skeleton):
-    found = symmetry(skeleton, (1, 0), 5, 3)
+    found = make_symmetry(skeleton, (1, 0), 5, 3)
     assert found.policy is not None
     assert found.encoder is not None
     seen, z = found.policy[0], found.encoder[1]

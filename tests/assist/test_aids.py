@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 import torch
 
-from pretrain.ase.latents import LatentSchedule, SkillEnv, sphere
+from pretrain.ase.latents import LatentSchedule, SkillEnv, sample_on_sphere
 from pretrain.ase.nets import Sizes, make_nets
-from pretrain.ase.style import Demos, demonstrations, window_normalizer
-from pretrain.ase.symmetry import symmetry
+from pretrain.ase.style import ReferenceWindows, make_reference_windows, window_normalizer
+from pretrain.ase.symmetry import make_symmetry
 from pretrain.assist.aids import PRIVILEGED_SCALARS, AssistedEnv, privileged_mirror
 from pretrain.assist.curriculum import Curriculum, NearLatents
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
 from pretrain.assist.tracking_termination import CHECK_EVERY, TrackingLimits, TrackingTermination
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import ActionScale, CharacterEnv, pd_target
-from pretrain.sim.falls import NOBODY, Protection
-from pretrain.sim.starts import clip_starts
+from pretrain.sim.env import ActionScale, CharacterEnv, EpisodeConfig, pd_target
+from pretrain.sim.falls import NO_PROTECTION, Protection
+from pretrain.sim.start_states import read_start_states
 
 GRACE = 3
 ANYWHERE = NearLatents(prob=0.0, steps=150, after=0.0)
@@ -27,19 +28,20 @@ ANYWHERE = NearLatents(prob=0.0, steps=150, after=0.0)
 
 @pytest.fixture
 def demos(material, skeleton):
-    return demonstrations(material.library, skeleton, 3, rate=30.0)
+    return make_reference_windows(material.library, skeleton, 3, rate=30.0)
 
 
-def make(
-    material,
-    humanoid,
-    demos: Demos,
-    *,
-    max_error: float = 1e9,
-    longest: int = 3,
-    protection: Protection = NOBODY,
-    near: NearLatents = ANYWHERE,
-) -> AssistedEnv:
+@dataclass(frozen=True)
+class Settings:
+    max_error: float = 1e9
+    longest: int = 3  # control steps of a latent
+    protection: Protection = NO_PROTECTION
+    near: NearLatents = ANYWHERE
+
+
+def make(material, humanoid, demos: ReferenceWindows, **settings: Any) -> AssistedEnv:
+    """An assisted environment of 256 worlds, with `Settings`."""
+    chosen = Settings(**settings)
     rng = torch.Generator().manual_seed(0)
     library = material.library
     curriculum = Curriculum(library.weights, episode_length=300)
@@ -47,23 +49,27 @@ def make(
         make_backend("mujoco", humanoid, 256, 1),
         humanoid.skeleton,
         library,
-        window=3,
-        episode_length=300,
+        EpisodeConfig(
+            window=3,
+            length=300,
+            protection=chosen.protection,
+            clip_weights=lambda: curriculum.weights,
+        ),
         rng=torch.Generator().manual_seed(1),
-        clip_weights=lambda: curriculum.weights,
-        protection=protection,
     )
     skills = SkillEnv(
         env,
-        ActionScale.of(library),
-        LatentSchedule(8, longest, longest, 0.5),
-        sphere(len(library.names), 8, rng),
+        ActionScale.from_library(library),
+        LatentSchedule(8, chosen.longest, chosen.longest, 0.5),
+        sample_on_sphere(len(library.names), 8, rng),
         rng=rng,
-        near_probs=lambda: curriculum.near_probs(near),
+        near_probs=lambda: curriculum.near_probs(chosen.near),
     )
-    limits = TrackingLimits(max_error, grace_period=GRACE, recovery_window=GRACE)
+    limits = TrackingLimits(chosen.max_error, grace_period=GRACE, recovery_window=GRACE)
     termination = TrackingTermination(demos, window_normalizer(demos).std, limits, 256)
-    return AssistedEnv(skills, curriculum, GetUpAssist(torch.zeros(len(library.names))), termination)
+    return AssistedEnv(
+        skills, curriculum, GetUpAssist(torch.zeros(len(library.names))), termination
+    )
 
 
 def begin(assisted: AssistedEnv, clips: torch.Tensor, times: torch.Tensor) -> None:
@@ -91,13 +97,19 @@ def test_latents_lie_near_a_clip_until_it_is_mastered(material, humanoid, demos)
     assert torch.equal(astray(), others)
 
 
-@pytest.mark.parametrize(("left", "least", "most"), [(0.0, 0.38, 0.55), (0.5, 0.15, 0.31), (1.0, 0.0, 0.0)])
-def test_a_share_of_latents_stays_near_a_clip_that_stays_up(material, humanoid, demos, left, least, most):
+@pytest.mark.parametrize(
+    ("left", "bounds"), [(0.0, (0.38, 0.55)), (0.5, (0.15, 0.31)), (1.0, (0.0, 0.0))]
+)
+def test_a_share_of_latents_stays_near_a_clip_that_stays_up(
+    material, humanoid, demos, left, bounds
+):
+    least, most = bounds
     assisted = make(material, humanoid, demos, near=NearLatents(prob=1.0, steps=150, after=left))
     assisted.curriculum.steps[:] = 1000
     assisted.curriculum.falls[:] = 5
     assisted.reset(torch.arange(256))
-    # half of the latents are a clip's own; of the others that lie anywhere, one in 14 is near by chance
+    # half of the latents are a clip's own; of the others that lie anywhere, one in 14 is near by
+    # chance
     assert least <= (assisted.skills.z_clip != assisted.env.clip).float().mean() <= most
 
 
@@ -113,7 +125,9 @@ def test_a_world_far_from_its_clip_ends_after_its_grace_period(material, humanoi
     assert torch.stack(last).any(0).all()
 
 
-def test_the_curriculum_records_falls_and_terminations_in_the_clip_where_an_episode_began(material, humanoid, demos):
+def test_the_curriculum_records_falls_and_terminations_in_the_clip_where_an_episode_began(
+    material, humanoid, demos
+):
     assisted = make(material, humanoid, demos, max_error=1e-3, longest=100)
     near = assisted.skills.z_clip == assisted.env.clip
     assisted.skills.left.fill_(CHECK_EVERY)  # all are checked in the next step
@@ -142,9 +156,13 @@ def test_a_new_skill_of_the_same_clip_gives_no_new_grace(material, humanoid, dem
     assert (assisted.termination.slack[same] < GRACE).all()
 
 
-def test_a_world_that_is_down_is_compared_with_a_clip_that_rises_and_not_terminated(every_clip, humanoid):
+def test_a_world_that_is_down_is_compared_with_a_clip_that_rises_and_not_terminated(
+    every_clip, humanoid
+):
     patient = Protection(90, share=0.0, lying=0.5)
-    assisted = make(every_clip, humanoid, every_clip.demos, max_error=1.3, longest=300, protection=patient)
+    assisted = make(
+        every_clip, humanoid, every_clip.demos, max_error=1.3, longest=300, protection=patient
+    )
     ground = assisted.env.falls.ground
     for _ in range(20):
         held = assisted.skills.z_clip.clone()
@@ -154,31 +172,37 @@ def test_a_world_that_is_down_is_compared_with_a_clip_that_rises_and_not_termina
         assert ground.rising[step.extras["z_clip"][since]].all()
         assert torch.equal(step.extras["z_clip"][~down], held[~down])
         done = step.terminated | step.truncated
-        assert step.goes_on is not None
-        over = done & ~step.goes_on
-        assert not (over & down & (assisted.env.falls.patience == 90) & (assisted.env.falls.down <= 90)).any()
+        assert step.continues is not None
+        over = done & ~step.continues
+        assert not (
+            over & down & (assisted.env.falls.patience == 90) & (assisted.env.falls.down <= 90)
+        ).any()
         assisted.reset(over.nonzero()[:, 0])
     assert down.sum() > 32
 
 
 def test_a_world_that_breaks_and_begins_anew_lying_is_compared_with_its_skill(every_clip, humanoid):
-    assisted = make(every_clip, humanoid, every_clip.demos, protection=Protection(90, share=0.0, lying=1.0))
+    assisted = make(
+        every_clip, humanoid, every_clip.demos, protection=Protection(90, share=0.0, lying=1.0)
+    )
     assisted.env.falls.ground.rising[-1] = True  # the clip that NONE would index
-    everyone, held = torch.arange(256), assisted.skills.z_clip.clone()
-    assisted.env.backend.place(everyone, assisted.env.state().map(lambda x: x * float("nan")))
+    every, held = torch.arange(256), assisted.skills.z_clip.clone()
+    assisted.env.backend.place(every, assisted.env.state().map(lambda x: x * float("nan")))
     step = assisted.step(torch.zeros(256, 28))
     assert (assisted.env.falls.down > 0).any()
     assert torch.equal(step.extras["z_clip"], held)
 
 
 def test_in_a_clip_that_lies_only_its_own_skill_is_recorded(every_clip, humanoid):
-    assisted = make(every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=0.5))
+    assisted = make(
+        every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=0.5)
+    )
     library, ground = every_clip.library, assisted.env.falls.ground
     crawl, walk = (library.names.index(name) for name in ("crawl", "walk"))
-    everyone = torch.arange(256)
+    every = torch.arange(256)
     begin(assisted, torch.full((256,), crawl), torch.rand(256))
     assisted.skills.z_clip[:] = torch.tensor([crawl, walk]).repeat(128)
-    assisted.env.falls.protect(everyone, torch.full((256,), crawl), assisted.skills.z_clip)
+    assisted.env.falls.protect(every, torch.full((256,), crawl), assisted.skills.z_clip)
     for _ in range(2):  # an episode that has just begun touches nothing yet
         assisted.step(torch.zeros(256, 28))
     assert not ground.upright[crawl]
@@ -189,7 +213,7 @@ def test_in_a_clip_that_lies_only_its_own_skill_is_recorded(every_clip, humanoid
 
 def test_phase_locked_standing_where_the_clip_turns_over_ends_an_episode(every_clip, humanoid):
     assisted = make(every_clip, humanoid, every_clip.demos, max_error=1.0, longest=300)
-    library, everyone = every_clip.library, torch.arange(256)
+    library, every = every_clip.library, torch.arange(256)
     roll, walk = (library.names.index(name) for name in ("roll", "walk"))
     begin(assisted, torch.full((256,), walk), torch.linspace(0, 1, 256))
     assisted.skills.z_clip[:] = roll
@@ -200,9 +224,10 @@ def test_phase_locked_standing_where_the_clip_turns_over_ends_an_episode(every_c
     for locked in ended:
         assisted.restore(state)
         assisted.termination.phase_locked = locked
-        for _ in range(40):  # after each step the character is put back into the walk: only its reference goes on
+        # after each step the character is put back into the walk: only its reference goes on
+        for _ in range(40):
             ended[locked] |= assisted.step(torch.zeros(256, 28)).terminated
-            assisted.env.begin(everyone, torch.full((256,), walk), torch.linspace(0, 1, 256))
+            assisted.env.begin(every, torch.full((256,), walk), torch.linspace(0, 1, 256))
     assert ended[True].float().mean() > 0.9
     assert ended[False].float().mean() < 0.1
 
@@ -217,15 +242,17 @@ def test_without_tracking_there_is_no_tracking_error(material, humanoid, demos):
 def test_extras_have_the_reference_action_and_the_assistance(every_clip, humanoid):
     assisted = make(every_clip, humanoid, every_clip.demos, longest=300)
     library, ground = every_clip.library, assisted.env.falls.ground
-    everyone = torch.arange(256)
-    clips = everyone % len(library.names)
+    every = torch.arange(256)
+    clips = every % len(library.names)
     begin(assisted, clips, torch.zeros(256))
     assisted.skills.z_clip[:] = clips
     assisted.curriculum.assist_strength = torch.linspace(0, 1, len(library.names))
     assisted.getup.strength = torch.full((len(library.names),), 0.25)
     seen = assisted.step(torch.zeros(256, 28)).extras
     standing = ~ground.rising[clips]
-    assert torch.equal(seen["assist_strength"][standing], assisted.curriculum.assist_strength[clips[standing]])
+    assert torch.equal(
+        seen["assist_strength"][standing], assisted.curriculum.assist_strength[clips[standing]]
+    )
     assert (seen["assist_strength"][~standing] == 0.25).all()
     ahead = pd_target(library.at(clips, torch.full((256,), 1 / 30)))
     aimed = assisted.skills.action_scale.target(seen["reference_action"])
@@ -233,8 +260,12 @@ def test_extras_have_the_reference_action_and_the_assistance(every_clip, humanoi
     assert (aimed - ahead.roll(7, 0))[standing].abs().mean() > 0.2
 
 
-def test_pose_error_is_the_reference_pose_less_the_characters_unless_it_is_down(every_clip, humanoid):
-    assisted = make(every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=1.0))
+def test_pose_error_is_the_reference_pose_less_the_characters_unless_it_is_down(
+    every_clip, humanoid
+):
+    assisted = make(
+        every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=1.0)
+    )
     assisted.skills.z_clip[:] = assisted.env.clip
     missed = assisted.step(torch.zeros(256, 28)).extras["pose_error"]
     env = assisted.env
@@ -243,12 +274,17 @@ def test_pose_error_is_the_reference_pose_less_the_characters_unless_it_is_down(
     assert not missed[down].any()
     there = env.library.at(assisted.tracker.clip, assisted.tracker.phase).joint_pos
     short = (there - env.state().joint_pos) / assisted.skills.action_scale.scale
-    torch.testing.assert_close(missed[~down], short[~down], atol=0.2, rtol=0)  # stored phases are 1/120 s apart
+    # stored phases are 1/120 s apart
+    torch.testing.assert_close(missed[~down], short[~down], atol=0.2, rtol=0)
     assert (missed * short)[~down].sum() > 0.9 * short[~down].square().sum()
 
 
-def test_the_privileged_observation_has_the_reference_and_the_time_that_is_left(every_clip, humanoid):
-    assisted = make(every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=1.0))
+def test_the_privileged_observation_has_the_reference_and_the_time_that_is_left(
+    every_clip, humanoid
+):
+    assisted = make(
+        every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=1.0)
+    )
     assisted.skills.z_clip[:] = assisted.env.clip
     assisted.skills.left[:] = 300
     assisted.termination.slack[:] = GRACE
@@ -256,7 +292,9 @@ def test_the_privileged_observation_has_the_reference_and_the_time_that_is_left(
     seen, falls, tracker = assisted.observe()["privileged"], assisted.env.falls, assisted.tracker
     lies = falls.down > 0
     slack, patience = assisted.termination.slack / GRACE, lies * (90 - falls.down) / 90
-    expected = torch.stack([tracker.tracking_error(assisted.env.windows()), slack, lies, patience], -1)
+    expected = torch.stack(
+        [tracker.tracking_error(assisted.env.windows()), slack, lies, patience], -1
+    )
     is_set = lies | (tracker.clip == assisted.skills.z_clip)
     assert is_set.float().mean() > 0.9
     assert lies.any()
@@ -288,8 +326,8 @@ def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoi
     for _ in range(20):
         step = assisted.step(torch.zeros(256, 28))
         over = step.terminated | step.truncated
-        assert step.goes_on is not None
-        assisted.reset((over & ~step.goes_on).nonzero()[:, 0])
+        assert step.continues is not None
+        assisted.reset((over & ~step.continues).nonzero()[:, 0])
         now, of_some = assisted.observe(), assisted.observe(some)
         for name, seen in now.items():
             assert torch.equal(seen[~over], step.next_obs[name][~over]), name
@@ -299,7 +337,9 @@ def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoi
 
 
 @pytest.mark.parametrize("own_return", [False, True])
-def test_a_skills_return_ends_with_it_where_asked_and_the_episode_does_not(material, humanoid, demos, own_return):
+def test_with_own_return_a_skills_return_ends_with_it_and_the_episode_does_not(
+    material, humanoid, demos, own_return
+):
     assisted = make(material, humanoid, demos, longest=3)
     assisted.skills.schedule = replace(assisted.skills.schedule, own_return=own_return)
     for left in (2, 1, 0):
@@ -308,33 +348,43 @@ def test_a_skills_return_ends_with_it_where_asked_and_the_episode_does_not(mater
         over = torch.full((256,), left == 0)
         assert not (assisted.skills.z != z).any(-1)[~over].any()
         assert torch.equal(step.truncated, over & ~step.terminated & own_return)
-        assert step.goes_on is not None
-        assert torch.equal(step.goes_on, ~step.terminated)
-        seen = z if own_return else assisted.skills.z  # what the next state is worth, and under which skill
+        assert step.continues is not None
+        assert torch.equal(step.continues, ~step.terminated)
+        # what the next state is worth, and under which skill
+        seen = z if own_return else assisted.skills.z
         torch.testing.assert_close(step.next_obs["z"], seen, rtol=0, atol=0)
-        assisted.reset((step.terminated & ~step.goes_on).nonzero()[:, 0])
+        assisted.reset((step.terminated & ~step.continues).nonzero()[:, 0])
 
 
-def test_the_privileged_observation_is_mirrored_with_the_character(material, library, skeleton, rng):
+def test_the_privileged_observation_is_mirrored_with_the_character(
+    material, library, skeleton, rng
+):
     clips = torch.arange(len(library.names))
     tracker = ReferenceTracker(
-        library, clip_starts(library, skeleton, 3), torch.zeros(len(clips), dtype=torch.bool), len(clips)
+        library,
+        read_start_states(library, skeleton, 3),
+        torch.zeros(len(clips), dtype=torch.bool),
+        len(clips),
     )
     tracker.start(clips, clips, 0.3 * library.durations)
     seen = torch.cat([tracker.reference_frame(), torch.ones(len(clips), PRIVILEGED_SCALARS)], -1)
     image = privileged_mirror(skeleton)
     torch.testing.assert_close(image(seen[0::2]), seen[1::2], atol=0.05, rtol=1e-2)
-    both = symmetry(skeleton, library.images, 8, 3, image)
+    both = make_symmetry(skeleton, library.images, 8, 3, image)
     assert both.value
-    sizes = Sizes(8, (32,), (32,), (64,), (64,), action_std=0.1, average_decay=0.9, privileged=len(image))
-    nets = make_nets(sizes, library, material.demos, skeleton.num_hinges, both, rng)
+    sizes = Sizes(
+        8, (32,), (32,), (64,), (64,), action_std=0.1, average_decay=0.9, privileged=len(image)
+    )
+    nets = make_nets(sizes, library, material.demos, skeleton.num_hinges, symmetry=both, rng=rng)
     assert set(nets.value.inputs.names) - set(nets.policy.inputs.names) == {"privileged"}
     x = torch.randn(16, len(both.value[0]), generator=rng)
     torch.testing.assert_close(nets.value.body(both.value[0](x)), nets.value.body(x))
 
 
 def test_an_episode_that_begins_lying_has_no_reference_until_the_next_step(every_clip, humanoid):
-    assisted = make(every_clip, humanoid, every_clip.demos, protection=Protection(90, share=0.0, lying=0.5))
+    assisted = make(
+        every_clip, humanoid, every_clip.demos, protection=Protection(90, share=0.0, lying=0.5)
+    )
     lies = assisted.env.began_lying
     assert 0.3 < lies.float().mean() < 0.7
     assert torch.equal(assisted.tracker.clip == NONE, lies)
@@ -344,8 +394,11 @@ def test_an_episode_that_begins_lying_has_no_reference_until_the_next_step(every
     assert not (assisted.tracker.clip == NONE).any()
 
 
-def test_the_aids_change_nothing_of_plain_ase_while_they_have_no_strength(material, humanoid, demos):
-    """No assistance, no error limit, no falls recorded yet: the same characters under the same latents."""
+def test_the_aids_change_nothing_of_plain_ase_while_they_have_no_strength(
+    material, humanoid, demos
+):
+    """No assistance, no error limit, no falls recorded yet: the same characters under the same
+    latents."""
     assisted, plain = (make(material, humanoid, demos) for _ in range(2))
     for _ in range(5):
         action = torch.full((256, 28), 0.1)
@@ -355,16 +408,19 @@ def test_the_aids_change_nothing_of_plain_ase_while_they_have_no_strength(materi
         assert torch.equal(one.terminated, other.terminated)
 
 
-def test_a_snapshot_goes_on_in_the_same_bits(every_clip, humanoid):
+def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
     patient = Protection(90, share=0.3, lying=0.2)
-    first, second = (make(every_clip, humanoid, every_clip.demos, max_error=1.3, protection=patient) for _ in range(2))
+    first, second = (
+        make(every_clip, humanoid, every_clip.demos, max_error=1.3, protection=patient)
+        for _ in range(2)
+    )
     first.curriculum.assist_strength[:] = 0.5
 
     def run(assisted: AssistedEnv) -> torch.Tensor:
         for _ in range(10):
             step = assisted.step(torch.zeros(256, 28))
-            assert step.goes_on is not None
-            assisted.reset(((step.terminated | step.truncated) & ~step.goes_on).nonzero()[:, 0])
+            assert step.continues is not None
+            assisted.reset(((step.terminated | step.truncated) & ~step.continues).nonzero()[:, 0])
             assisted.step_schedule()
         seen = assisted.observe()
         return torch.cat([seen["obs"], seen["z"], seen["privileged"]], -1)

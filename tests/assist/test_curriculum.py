@@ -9,7 +9,9 @@ from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
 
 def test_it_weakens_while_episodes_are_long_and_comes_back_when_they_are_not():
     rule = AssistSchedule(start=0.5, steps=100, rate=0.1)
-    strength = rule.next(torch.tensor([0.5, 0.5, 0.5, 1.0]), torch.tensor([150.0, 80.0, 30.0, 30.0]))
+    strength = rule.next(
+        torch.tensor([0.5, 0.5, 0.5, 1.0]), torch.tensor([150.0, 80.0, 30.0, 30.0])
+    )
     torch.testing.assert_close(strength, torch.tensor([0.45, 0.5, 0.55, 1.0]))
 
 
@@ -20,7 +22,12 @@ def test_once_gone_it_stays_gone():
 
 def begun(falls: list[int], focus: float = 3.0) -> Curriculum:
     """Two clips, 100 steps each, in which so many worlds fell."""
-    made = Curriculum(torch.tensor([0.5, 0.5]), episode_length=50, schedule=AssistSchedule(0.5, 30, 0.1), focus=focus)
+    made = Curriculum(
+        torch.tensor([0.5, 0.5]),
+        episode_length=50,
+        schedule=AssistSchedule(0.5, 30, 0.1),
+        focus=focus,
+    )
     for clip, count in enumerate(falls):
         made.record(torch.full((100,), clip), torch.arange(100) < count)
     return made
@@ -78,5 +85,7 @@ def test_latents_stay_near_a_clip_until_it_is_mastered():
 def test_only_assisted_clips_have_a_strength():
     schedule = AssistSchedule(start=0.5, steps=30, rate=0.1)
     some = torch.tensor([True, False])
-    curriculum = Curriculum(torch.tensor([0.5, 0.5]), episode_length=50, schedule=schedule, assisted=some)
+    curriculum = Curriculum(
+        torch.tensor([0.5, 0.5]), episode_length=50, schedule=schedule, assisted=some
+    )
     assert curriculum.assist_strength.tolist() == [0.5, 0.0]

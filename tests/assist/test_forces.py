@@ -21,14 +21,14 @@ from pretrain.assist.forces import (
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import ReferenceTracker
 from pretrain.characters.rotations import from_axis_angle, multiply, rotate
-from pretrain.characters.state import unflat
+from pretrain.characters.state import unflatten
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import CharacterEnv
+from pretrain.sim.env import CharacterEnv, EpisodeConfig
 
 
 def leaning(axis: str, angle: float):
     still = torch.zeros(1, 69)
-    return replace(unflat(still), root_rot=from_axis_angle(axis, torch.tensor([angle])))
+    return replace(unflatten(still), root_rot=from_axis_angle(axis, torch.tensor([angle])))
 
 
 def test_the_torque_turns_back_against_the_lean():
@@ -36,23 +36,31 @@ def test_the_torque_turns_back_against_the_lean():
         for angle in (0.1, -0.1):
             torque = upright_torque(leaning(axis, angle))[0]
             assert torch.sign(torque[index]) == -torch.sign(torch.tensor(angle))
-            torch.testing.assert_close(torque[index].abs(), torch.tensor(UPRIGHT_STIFFNESS * 0.1), rtol=0.01, atol=0)
+            torch.testing.assert_close(
+                torque[index].abs(), torch.tensor(UPRIGHT_STIFFNESS * 0.1), rtol=0.01, atol=0
+            )
 
 
 def test_standing_straight_is_left_alone_whatever_the_heading():
-    upright = replace(unflat(torch.zeros(3, 69)), root_rot=from_axis_angle("z", torch.tensor([0.0, 1.0, 3.0])))
+    upright = replace(
+        unflatten(torch.zeros(3, 69)), root_rot=from_axis_angle("z", torch.tensor([0.0, 1.0, 3.0]))
+    )
     torch.testing.assert_close(upright_torque(upright), torch.zeros(3, 3), atol=1e-3, rtol=0)
 
 
 def test_the_torque_brakes_tumbling_but_not_turning():
     spinning = replace(leaning("z", 0.0), root_ang_vel=torch.tensor([[1.0, 2.0, 3.0]]))
-    torch.testing.assert_close(upright_torque(spinning), torch.tensor([[-UPRIGHT_DAMPING, -2 * UPRIGHT_DAMPING, 0.0]]))
+    torch.testing.assert_close(
+        upright_torque(spinning), torch.tensor([[-UPRIGHT_DAMPING, -2 * UPRIGHT_DAMPING, 0.0]])
+    )
 
 
 def test_the_torque_does_not_depend_on_where_the_scene_faces():
     lean, yaw = leaning("x", 0.2), from_axis_angle("z", torch.tensor([1.3]))
     turned = replace(lean, root_rot=multiply(yaw, lean.root_rot))
-    torch.testing.assert_close(upright_torque(turned), rotate(yaw, upright_torque(lean)), atol=1e-3, rtol=0)
+    torch.testing.assert_close(
+        upright_torque(turned), rotate(yaw, upright_torque(lean)), atol=1e-3, rtol=0
+    )
 
 
 FORWARD = torch.tensor([[3.5, 0.0, 0.0]])
@@ -60,28 +68,37 @@ FORWARD = torch.tensor([[3.5, 0.0, 0.0]])
 
 def test_the_force_leads_to_the_velocity_and_no_further():
     still = leaning("z", 0.0)
-    assert forward_force(still, 0.1 * FORWARD)[0].tolist() == pytest.approx([0.35 * FORWARD_GAIN, 0, 0], rel=1e-4)
-    there = replace(still, root_vel=FORWARD + torch.tensor([[0.0, 0.0, 2.0]]))  # what is up or down is left alone
+    assert forward_force(still, 0.1 * FORWARD)[0].tolist() == pytest.approx(
+        [0.35 * FORWARD_GAIN, 0, 0], rel=1e-4
+    )
+    # what is up or down is left alone
+    there = replace(still, root_vel=FORWARD + torch.tensor([[0.0, 0.0, 2.0]]))
     assert not forward_force(there, FORWARD).any()
     assert forward_force(replace(still, root_vel=2 * FORWARD), FORWARD)[0, 0] < 0
 
 
 def test_the_force_is_bounded():
-    assert forward_force(leaning("z", 0.0), 100 * FORWARD).norm() == pytest.approx(MAX_FORWARD_FORCE)
+    assert forward_force(leaning("z", 0.0), 100 * FORWARD).norm() == pytest.approx(
+        MAX_FORWARD_FORCE
+    )
 
 
 def test_the_force_follows_the_heading():
     for yaw in (0.0, 1.3, 3.0):
         rot = from_axis_angle("z", torch.tensor([yaw]))
         led = forward_force(replace(leaning("z", 0.0), root_rot=rot), FORWARD)
-        torch.testing.assert_close(led / led.norm(), rotate(rot, torch.tensor([[1.0, 0.0, 0.0]])), atol=1e-4, rtol=0)
+        torch.testing.assert_close(
+            led / led.norm(), rotate(rot, torch.tensor([[1.0, 0.0, 0.0]])), atol=1e-4, rtol=0
+        )
 
 
 def test_mean_velocities_are_those_of_the_clips(library):
     velocity = dict(zip(library.names, mean_velocities(library), strict=True))
     assert velocity["run"][0] == pytest.approx(3.5, abs=0.2)
     assert velocity["walk"][0] == pytest.approx(1.0, abs=0.1)
-    assert velocity["turn_right0"][1] == pytest.approx(-float(velocity["turn_right0_mirror"][1]), abs=1e-4)
+    assert velocity["turn_right0"][1] == pytest.approx(
+        -float(velocity["turn_right0_mirror"][1]), abs=1e-4
+    )
 
 
 def make(humanoid, library, strength: float = 0.0) -> tuple[CharacterEnv, AssistForces]:
@@ -90,8 +107,7 @@ def make(humanoid, library, strength: float = 0.0) -> tuple[CharacterEnv, Assist
         make_backend("mujoco", humanoid, 32, 1),
         humanoid.skeleton,
         library,
-        window=3,
-        episode_length=300,
+        EpisodeConfig(window=3, length=300),
         rng=torch.Generator().manual_seed(0),
     )
     schedule = AssistSchedule(start=strength, steps=1.0, rate=1.0)
@@ -135,15 +151,17 @@ def test_a_body_is_driven_at_the_velocity_of_the_clip_that_it_is_to_follow(human
 
 def test_an_assistance_that_ends_leaves_no_force_behind(humanoid, library):
     (free, none), (assisted, forces) = make(humanoid, library), make(humanoid, library, 0.5)
-    everyone = torch.arange(32)
+    every = torch.arange(32)
     forces.apply(assisted.clip)
     assisted.step(pose(assisted))
     forces.curriculum.step_schedule()
     assert not forces.curriculum.assist_strength.any()
     for env in (free, assisted):
-        env.backend.place(everyone, free.library.at(torch.zeros(32, dtype=torch.long), torch.linspace(0, 1, 32)))
+        env.backend.place(
+            every, free.library.at(torch.zeros(32, dtype=torch.long), torch.linspace(0, 1, 32))
+        )
     targets = pose(free)
     for env, pushes in ((free, none), (assisted, forces)):
         pushes.apply(env.clip)
         env.step(targets)
-    assert torch.equal(free.state().flat(), assisted.state().flat())
+    assert torch.equal(free.state().flatten(), assisted.state().flatten())

@@ -1,4 +1,5 @@
-"""The get-up assistance: weaker as worlds recover by themselves; and it gets a body up that aims along the clip."""
+"""The get-up assistance: weaker as worlds recover by themselves; and it gets a body up that aims
+along the clip."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pretrain.assist.forces import AssistForces
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import CharacterEnv
+from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import Protection
 
 FIRST, SECOND = torch.tensor([0]), torch.tensor([1])
@@ -29,7 +30,8 @@ def test_it_weakens_while_falls_end_standing_and_grows_while_they_do_not():
 
 
 def test_each_clip_has_an_assistance_of_its_own():
-    """Two in three lie face down and rise: one strength for all would decay though none that lie face up come up."""
+    """Two in three lie face down and rise: one strength for all would decay though none that lie
+    face up come up."""
     getup = GetUpAssist(torch.full((2,), 0.5), rate=0.1)
     for _ in range(50):
         getup.record(FIRST.expand(20), YES.expand(20), NO.expand(20))
@@ -77,10 +79,8 @@ def lying_env(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, Assi
         make_backend("mujoco", humanoid, 16, 2),
         humanoid.skeleton,
         library,
-        window=3,
-        episode_length=300,
+        EpisodeConfig(window=3, length=300, protection=Protection(120, lying=1.0)),
         rng=torch.Generator().manual_seed(0),
-        protection=Protection(120, lying=1.0),
     )
     env.reset(torch.arange(16))
     tracker = ReferenceTracker(library, env.starts, env.falls.ground.rising, 16)
@@ -91,7 +91,8 @@ def lying_env(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, Assi
 
 
 def recovered(env: CharacterEnv, forces: AssistForces, every_clip) -> tuple[float, float]:
-    """The share that has stood within 3 s, aiming where the reference goes; and the fastest root, rad/s."""
+    """The share that has stood within 3 s, aiming where the reference goes; and the fastest root,
+    rad/s."""
     walk = torch.full((16,), every_clip.library.names.index("walk"))
     up, fastest, targets = torch.zeros(16, dtype=torch.bool), 0.0, env.state().joint_pos
     tracker = forces.tracker
@@ -99,9 +100,9 @@ def recovered(env: CharacterEnv, forces: AssistForces, every_clip) -> tuple[floa
         tracker.advance(walk, env.falls.down > 0, env.windows(), env.state())
         forces.apply(walk)
         env.step(targets, walk)
-        forces.getup.record(tracker.clip, env.falls.rose, env.falls.stayed)
+        forces.getup.record(tracker.clip, env.falls.recovered, env.falls.timed_out_on_ground)
         targets = every_clip.library.at(tracker.clip, tracker.phase + 0.07).joint_pos
-        up |= env.falls.rose
+        up |= env.falls.recovered
         fastest = max(fastest, float(env.state().root_ang_vel.norm(dim=-1).max()))
     return float(up.float().mean()), fastest
 
@@ -116,14 +117,18 @@ def test_an_assisted_body_gets_up_and_is_not_flung(every_clip, humanoid):
     assert alone < share - 0.4
 
 
-def test_the_reference_of_a_body_that_is_down_begins_where_a_clip_is_most_like_it(every_clip, humanoid):
+def test_the_reference_of_a_body_that_is_down_begins_where_a_clip_is_most_like_it(
+    every_clip, humanoid
+):
     env, forces = lying_env(every_clip, humanoid, 0.5)
-    library, tracker, everyone = every_clip.library, forces.tracker, torch.arange(16)
-    clips = torch.tensor([library.names.index("getup_facedown"), library.names.index("getup_faceup")]).repeat(8)
+    library, tracker, every = every_clip.library, forces.tracker, torch.arange(16)
+    clips = torch.tensor(
+        [library.names.index("getup_facedown"), library.names.index("getup_faceup")]
+    ).repeat(8)
     times = torch.linspace(0.5, 2.0, 16)
-    env.begin(everyone, clips, times)
+    env.begin(every, clips, times)
     walk = torch.full((16,), library.names.index("walk"))
-    tracker.start(everyone, walk, times)
+    tracker.start(every, walk, times)
     tracker.advance(walk, torch.ones(16, dtype=torch.bool), env.windows(), env.state())
     assert torch.equal(tracker.clip, clips)
     torch.testing.assert_close(tracker.phase, times, atol=0.05, rtol=0)

@@ -6,11 +6,11 @@ import torch
 
 from pretrain.assist.getup_reward import getup_reward
 from pretrain.rl.rollout import Rollout
-from pretrain.sim.ground import ground_of
+from pretrain.sim.ground import read_ground
 
 
 def test_height_pays_up_to_standing_upright_and_only_in_clips_that_rise(every_clip, skeleton):
-    ground = ground_of(every_clip.library, skeleton)
+    ground = read_ground(every_clip.library, skeleton)
     names = every_clip.library.names
     rising, walk = names.index("getup_faceup"), names.index("walk")
     height = ground.standing * torch.tensor([[0.0, 0.2, 1.0, 1.3, 0.2, 1.0, 1.0]])
@@ -18,5 +18,9 @@ def test_height_pays_up_to_standing_upright_and_only_in_clips_that_rise(every_cl
     obs = torch.zeros(1, 7, 7)
     obs[..., 0], obs[..., 6] = height, torch.tensor([1.0, 1.0, 1.0, 1.0, 1.0, 0.0, -1.0])
     nothing, flag = torch.zeros_like(height), torch.zeros_like(height, dtype=torch.bool)
-    rollout = Rollout({}, {"obs": obs}, nothing, nothing, nothing, flag, flag, flag, {"z_clip": clips})
-    torch.testing.assert_close(getup_reward(ground)(rollout), torch.tensor([[0.0, 0.2, 1.0, 1.0, 1.0, 0.5, 0.0]]))
+    rollout = Rollout(
+        {}, {"obs": obs}, nothing, nothing, nothing, flag, flag, flag, {"z_clip": clips}
+    )
+    torch.testing.assert_close(
+        getup_reward(ground)(rollout), torch.tensor([[0.0, 0.2, 1.0, 1.0, 1.0, 0.5, 0.0]])
+    )

@@ -20,7 +20,15 @@ from pretrain.rl.rollout import Rollout
 def test_all_is_paid_where_the_clip_is_and_less_with_distance():
     nothing, flag = torch.zeros(1, 3), torch.zeros(1, 3, dtype=torch.bool)
     rollout = Rollout(
-        {}, {}, nothing, nothing, nothing, flag, flag, flag, {"tracking_error": torch.tensor([[0.0, 0.5, 50.0]])}
+        {},
+        {},
+        nothing,
+        nothing,
+        nothing,
+        flag,
+        flag,
+        flag,
+        {"tracking_error": torch.tensor([[0.0, 0.5, 50.0]])},
     )
     assert imitation_reward(0.5)(rollout)[0].tolist() == pytest.approx([1.0, math.exp(-1), 0.0])
 
@@ -28,9 +36,14 @@ def test_all_is_paid_where_the_clip_is_and_less_with_distance():
 def test_aiming_elsewhere_costs_only_under_strong_assistance():
     aim = torch.ones(2, 3)
     mean = torch.zeros(2, 3, requires_grad=True)
-    batch = {"reference_action": aim, "assist_strength": torch.tensor([(1 + CLONING_OFF_BELOW) / 2, CLONING_OFF_BELOW])}
-    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}), 2.0)(mean, batch)
-    assert metrics["off_aim"].item() == pytest.approx(0.5 * 3 / 2)
+    batch = {
+        "reference_action": aim,
+        "assist_strength": torch.tensor([(1 + CLONING_OFF_BELOW) / 2, CLONING_OFF_BELOW]),
+    }
+    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}), 2.0)(
+        mean, batch
+    )
+    assert metrics["cloning_loss"].item() == pytest.approx(0.5 * 3 / 2)
     assert total.item() == pytest.approx(7 + 2 * 0.5 * 3 / 2)
     (slope,) = torch.autograd.grad(total, mean)
     assert (slope[0] < 0).all()  # descent moves it towards the aim
@@ -42,7 +55,9 @@ def test_a_joint_short_of_its_pose_is_to_aim_further_the_more_so_the_nearer_the_
     error = torch.tensor([[0.2, -0.1, 0.0], [0.2, -0.1, 0.0]])
     batch = {"pose_error": error, "tracking_error": torch.tensor([0.0, 0.5])}
     legs = torch.tensor([False, True, False])
-    total, metrics = with_pose_gradient(lambda mean, batch: (torch.tensor(7.0), {}), legs, 2.0, 0.5)(mean, batch)
+    total, metrics = with_pose_gradient(
+        lambda mean, batch: (torch.tensor(7.0), {}), legs, 2.0, 0.5
+    )(mean, batch)
     (slope,) = torch.autograd.grad(total, mean)
     steep = torch.tensor([1.0, math.exp(-1)])[:, None] * torch.tensor([1.0, LEG_SHARE, 1.0])
     torch.testing.assert_close(-slope, 2.0 / 2 * steep * error)

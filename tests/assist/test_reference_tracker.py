@@ -1,4 +1,5 @@
-"""The reference motion: its phase, where it takes place, and a pull towards it along clips that turn over."""
+"""The reference motion: its phase, where it takes place, and a pull towards it along clips that
+turn over."""
 
 from __future__ import annotations
 
@@ -10,35 +11,43 @@ from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import ReferenceTracker
 from pretrain.characters.rotations import conjugate, from_axis_angle, log, multiply, rotate
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import CharacterEnv
+from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.features import style_frame
-from pretrain.sim.ground import ground_of
-from pretrain.sim.starts import clip_starts
+from pretrain.sim.ground import read_ground
+from pretrain.sim.start_states import read_start_states
 
 FOLLOWED = ("kick", "cartwheel", "roll")
 
 
 def make(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, AssistForces, torch.Tensor]:
-    """Four worlds at the beginning of each clip that is FOLLOWED, their assistance, and the clips."""
+    """Four worlds at the beginning of each clip that is FOLLOWED, their assistance, and the
+    clips."""
     library = every_clip.library
     clips = torch.tensor([library.names.index(name) for name in FOLLOWED]).repeat_interleave(4)
-    everyone = torch.arange(len(clips))
+    every = torch.arange(len(clips))
     env = CharacterEnv(
         make_backend("mujoco", humanoid, len(clips), 1),
         humanoid.skeleton,
         library,
-        window=3,
-        episode_length=300,
+        EpisodeConfig(window=3, length=300),
         rng=torch.Generator().manual_seed(0),
     )
-    env.begin(everyone, clips, torch.zeros(len(clips)))
-    curriculum = Curriculum(library.weights, episode_length=300, schedule=AssistSchedule(strength, 1.0, 0.0))
+    env.begin(every, clips, torch.zeros(len(clips)))
+    curriculum = Curriculum(
+        library.weights, episode_length=300, schedule=AssistSchedule(strength, 1.0, 0.0)
+    )
     tracker = ReferenceTracker(library, env.starts, env.falls.ground.rising, len(clips))
-    tracker.start(everyone, clips, torch.zeros(len(clips)))
-    return env, AssistForces(env, curriculum, GetUpAssist(torch.zeros(len(library.names))), tracker), clips
+    tracker.start(every, clips, torch.zeros(len(clips)))
+    return (
+        env,
+        AssistForces(env, curriculum, GetUpAssist(torch.zeros(len(library.names))), tracker),
+        clips,
+    )
 
 
-def step(env: CharacterEnv, forces: AssistForces, targets: torch.Tensor, clips: torch.Tensor) -> None:
+def step(
+    env: CharacterEnv, forces: AssistForces, targets: torch.Tensor, clips: torch.Tensor
+) -> None:
     forces.tracker.advance(clips, env.falls.down > 0, env.windows(), env.state())
     forces.apply(clips)
     env.step(targets, clips)
@@ -57,7 +66,9 @@ def test_a_body_that_aims_along_a_clip_gets_over_with_a_pull_and_not_without(eve
         for _ in range(40):
             step(env, forces, every_clip.library.at(clips, time + 0.07).joint_pos, clips)
             time += 1 / 30
-            worst = torch.maximum(worst, off_course(env, every_clip.library.at(clips, time).root_rot))
+            worst = torch.maximum(
+                worst, off_course(env, every_clip.library.at(clips, time).root_rot)
+            )
         furthest[strength] = worst.view(len(FOLLOWED), -1).amax(1)
     assert (furthest[1.0] < 0.8).all()
     assert (furthest[0.0] > 1.2).all()
@@ -69,13 +80,18 @@ def elsewhere(there):
     state = there.map(torch.clone)
     state.root_pos[:] = rotate(turned, there.root_pos) + moved
     state.root_rot[:] = multiply(turned, there.root_rot)
-    state.root_vel[:], state.root_ang_vel[:] = rotate(turned, there.root_vel), rotate(turned, there.root_ang_vel)
+    state.root_vel[:], state.root_ang_vel[:] = (
+        rotate(turned, there.root_vel),
+        rotate(turned, there.root_ang_vel),
+    )
     return state, moved
 
 
 def one_world(every_clip, skeleton) -> ReferenceTracker:
     library = every_clip.library
-    return ReferenceTracker(library, clip_starts(library, skeleton, 3), ground_of(library, skeleton).rising, 1)
+    return ReferenceTracker(
+        library, read_start_states(library, skeleton, 3), read_ground(library, skeleton).rising, 1
+    )
 
 
 ONE, STANDS = torch.tensor([0]), torch.tensor([False])
@@ -108,16 +124,23 @@ def test_a_world_that_has_risen_is_to_stand_and_not_to_lie_down_again(every_clip
 def test_the_reference_frame_is_the_clips_at_the_phase(every_clip, skeleton):
     library = every_clip.library
     tracker = ReferenceTracker(
-        library, clip_starts(library, skeleton, 3), ground_of(library, skeleton).rising, len(library.names)
+        library,
+        read_start_states(library, skeleton, 3),
+        read_ground(library, skeleton).rising,
+        len(library.names),
     )
     clips = torch.arange(len(library.names))
     frames_seen = []
     for share in (0.2, 0.8):
         tracker.start(clips, clips, share * library.durations)
         frames_seen.append(tracker.reference_frame())
-    frames = [style_frame(skeleton, library.at(clips, share * library.durations)) for share in (0.2, 0.8)]
+    frames = [
+        style_frame(skeleton, library.at(clips, share * library.durations)) for share in (0.2, 0.8)
+    ]
     spread = tracker._scale[-frames[0].shape[-1] :]
-    torch.testing.assert_close(frames_seen[1] - frames_seen[0], (frames[1] - frames[0]) / spread, atol=0.3, rtol=0.1)
+    torch.testing.assert_close(
+        frames_seen[1] - frames_seen[0], (frames[1] - frames[0]) / spread, atol=0.3, rtol=0.1
+    )
 
 
 def test_a_clip_that_is_newly_followed_begins_at_its_most_alike_phase(every_clip, skeleton):
@@ -126,7 +149,9 @@ def test_a_clip_that_is_newly_followed_begins_at_its_most_alike_phase(every_clip
     tracker.start(ONE, walk, torch.zeros(1))
     time = torch.tensor([1.0])  # upside down
     window = library.windows(roll, time, 3)
-    tracker.advance(roll, STANDS, style_frame(skeleton, window).flatten(1), window.map(lambda x: x[:, -1]))
+    tracker.advance(
+        roll, STANDS, style_frame(skeleton, window).flatten(1), window.map(lambda x: x[:, -1])
+    )
     assert tracker.clip == roll
     torch.testing.assert_close(tracker.phase, time, atol=0.02, rtol=0)
     assert tracker.tracking_error(style_frame(skeleton, window).flatten(1)) < 0.3
@@ -141,7 +166,12 @@ def test_the_phase_keeps_to_a_slow_body_and_not_to_one_that_stands_still(every_c
         tracker.start(ONE, walk, torch.tensor([0.1]))
         for k in range(steps):
             window = library.windows(walk, torch.tensor([0.1 + k * pace / 30]), 3)
-            tracker.advance(walk, STANDS, style_frame(skeleton, window).flatten(1), window.map(lambda x: x[:, -1]))
+            tracker.advance(
+                walk,
+                STANDS,
+                style_frame(skeleton, window).flatten(1),
+                window.map(lambda x: x[:, -1]),
+            )
         late[pace] = tracker.phase.item() - (0.1 + steps * pace / 30)
     assert abs(late[1.0]) < 0.04
     assert abs(late[0.8]) < 0.06
@@ -152,9 +182,11 @@ def test_a_snapshot_goes_on(every_clip, humanoid):
     def run(env: CharacterEnv, forces: AssistForces, clips: torch.Tensor) -> torch.Tensor:
         for _ in range(50):
             step(env, forces, torch.zeros(len(clips), 28), clips)
-        return env.state().flat()
+        return env.state().flatten()
 
-    (first, pushes, clips), (second, others, _) = (make(every_clip, humanoid, 1.0) for _ in range(2))
+    (first, pushes, clips), (second, others, _) = (
+        make(every_clip, humanoid, 1.0) for _ in range(2)
+    )
     run(first, pushes, clips)
     second.restore(first.snapshot())
     others.tracker.restore(pushes.tracker.snapshot())

@@ -1,4 +1,5 @@
-"""Corrections at each phase are found, learned by the policy, and found again after an interruption."""
+"""Corrections at each phase are found, learned by the policy, and found again after an
+interruption."""
 
 from __future__ import annotations
 
@@ -7,54 +8,81 @@ from itertools import pairwise
 import pytest
 import torch
 
-from pretrain.assembly import build, warm_up
+from pretrain.assembly import build_training, warm_up
 from pretrain.assist.reference_tracker import ReferenceTracker
-from pretrain.assist.refinement import LEG_SHARE, NEAR, RATE, SELDOM, PhaseCorrectedPolicy, PhaseObservation, Refinement
+from pretrain.assist.refinement import (
+    LEG_SHARE,
+    MIN_COUNT,
+    NEAR,
+    RATE,
+    PhaseCorrectedPolicy,
+    PhaseObservation,
+    Refinement,
+)
 from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
 from pretrain.rl import checkpoint
-from pretrain.rl.nets import GaussianPolicy, Inputs, mlp, standard
-from pretrain.sim.starts import clip_starts
-from pretrain.train import refinement
-from pretrain.training_data import Material, load_material
+from pretrain.rl.nets import GaussianPolicy, Inputs, make_unit_normalizer, mlp
+from pretrain.sim.start_states import read_start_states
+from pretrain.train import make_refinement
+from pretrain.training_data import TrainingData, load_training_data
 
 ELBOW = "right_lower_arm"
 
 
 @pytest.fixture(scope="module")
-def walk(tmp_path_factory) -> tuple[PretrainConfig, Material]:
+def walk(tmp_path_factory) -> tuple[PretrainConfig, TrainingData]:
     """One walk, and full assistance all the way."""
     recipe = tmp_path_factory.mktemp("recipe") / "walk.yaml"
-    recipe.write_text('name: walk\nmirror: false\nmotions:\n  - {file: "pybullet:humanoid3d_walk.txt"}\n')
-    led = ("curriculum.assist_start=1", "imitation.reward_weight=1", "leash.timed_from=0", "latent.clip_latent_prob=1")
-    refined = ("refine.correct=20480", "refine.learn=5120", "ppo.action_std=0.02", "warm.clone_steps=400")
-    cfg = load_config(PretrainConfig, "pretrain.conf", ["preset=toy", f"motions={recipe}", *led, *refined])
-    return cfg, load_material(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    recipe.write_text(
+        'name: walk\nmirror: false\nmotions:\n  - {file: "pybullet:humanoid3d_walk.txt"}\n'
+    )
+    led = (
+        "curriculum.assist_start=1",
+        "imitation.reward_weight=1",
+        "tracking_termination.phase_locked_from=0",
+        "latent.clip_latent_prob=1",
+    )
+    refined = (
+        "refine.correct=20480",
+        "refine.learn=5120",
+        "ppo.action_std=0.02",
+        "warm.clone_steps=400",
+    )
+    cfg = load_config(
+        PretrainConfig, "pretrain.conf", ["preset=toy", f"motions={recipe}", *led, *refined]
+    )
+    return cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
 
 
-def begun(walk: tuple[PretrainConfig, Material], wrong: float = 0.0) -> tuple[Refinement, int]:
-    """A refinement of a policy that aims along the walk but for an elbow, which is `wrong` in units of actions; its hinge."""
+def begun(walk: tuple[PretrainConfig, TrainingData], wrong: float = 0.0) -> tuple[Refinement, int]:
+    """A refinement of a policy that aims along the walk but for an elbow, which is `wrong` in units
+    of actions; its hinge."""
     cfg, material = walk
-    training = build(cfg, material)
+    training = build_training(cfg, material)
     warm_up(cfg, material, training)
     elbow = next(j.start for j in material.character.skeleton.joints if j.body == ELBOW)
     aims = training.nets.policy.state_dict()
-    (last,) = (bias for name, bias in aims.items() if bias.shape == (28,) and name.startswith("body"))
+    (last,) = (
+        bias for name, bias in aims.items() if bias.shape == (28,) and name.startswith("body")
+    )
     last[elbow] += wrong
     training.nets.average.module.load_state_dict(aims)
-    return refinement(cfg, material, training), elbow
+    return make_refinement(cfg, material, training), elbow
 
 
 def corrected(legs: tuple[bool, ...]) -> PhaseCorrectedPolicy:
     policy = GaussianPolicy(
-        Inputs({"obs": standard(2)}), mlp([2, len(legs)], rng=torch.Generator().manual_seed(0)), 0.1
+        Inputs({"obs": make_unit_normalizer(2)}),
+        mlp([2, len(legs)], rng=torch.Generator().manual_seed(0)),
+        0.1,
     )
     return PhaseCorrectedPolicy(policy, 3, torch.tensor(legs))
 
 
 def test_a_phase_is_corrected_by_its_own_mean_error_and_legs_by_less():
     teacher = corrected((False, True))
-    phase_index = torch.tensor([0] * SELDOM * 2 + [1] * (SELDOM // 2))
+    phase_index = torch.tensor([0] * MIN_COUNT * 2 + [1] * (MIN_COUNT // 2))
     error = torch.where(phase_index == 0, 0.4, 0.2)[:, None].expand(-1, 2)
     teacher.learn(phase_index, torch.ones(len(phase_index)), error)
     expected = RATE * torch.tensor([[0.4, 0.4 * LEG_SHARE], [0.1, 0.1 * LEG_SHARE], [0.0, 0.0]])
@@ -66,22 +94,32 @@ def test_without_trust_a_world_neither_teaches_nor_is_corrected():
     teacher.learn(torch.zeros(20, dtype=torch.long), torch.zeros(20), torch.ones(20, 1))
     assert not teacher.corrections.any()
     teacher.corrections[:] = 0.5
-    obs = {"obs": torch.zeros(3, 2), "phase_index": torch.tensor([0, 1, 2]), "trust": torch.tensor([0.0, 0.5, 1.0])}
-    torch.testing.assert_close(teacher.mean(obs) - teacher.policy(obs), torch.tensor([[0.0], [0.25], [0.5]]))
+    obs = {
+        "obs": torch.zeros(3, 2),
+        "phase_index": torch.tensor([0, 1, 2]),
+        "trust": torch.tensor([0.0, 0.5, 1.0]),
+    }
+    torch.testing.assert_close(
+        teacher.mean(obs) - teacher.policy(obs), torch.tensor([[0.0], [0.25], [0.5]])
+    )
 
 
 def test_phases_of_all_clips_have_an_index_of_their_own(humanoid, every_clip):
     library = every_clip.library
     clips = torch.arange(len(library.names))
     rising = torch.zeros(len(clips), dtype=torch.bool)
-    tracker = ReferenceTracker(library, clip_starts(library, humanoid.skeleton, 3), rising, len(clips))
+    tracker = ReferenceTracker(
+        library, read_start_states(library, humanoid.skeleton, 3), rising, len(clips)
+    )
     tracker.start(clips, clips, torch.zeros(len(clips)))
     first = tracker.phase_index()
     tracker.start(clips, clips, library.durations)
     last = tracker.phase_index()
     assert first[0] == 0
     assert int(last[-1]) == tracker.num_phases - 1
-    assert all(int(after) == int(before) + 1 for before, after in zip(last[:-1], first[1:], strict=True))
+    assert all(
+        int(after) == int(before) + 1 for before, after in zip(last[:-1], first[1:], strict=True)
+    )
     assert torch.equal(last - first, library.lengths - 1)
 
 
@@ -89,15 +127,17 @@ def test_an_elbow_that_always_aims_wrong_is_put_right_and_the_policy_learns_it(w
     refining, elbow = begun(walk, wrong=0.6)
     others = [j for j in range(refining.noise.value.shape[1]) if j != elbow]
     while refining.samples < refining.correcting:
-        refining.turn()
+        refining.iterate()
     found = refining.teacher.corrections
     assert found[:, elbow].mean() == pytest.approx(-0.6, abs=0.25)
     assert found[:, elbow].mean().abs() > 2 * found[:, others].mean(0).abs().max()
     seen = PhaseObservation(refining.env).observe()
-    assert (seen["trust"] > 0).float().mean() > 0.5, f"an assisted world is within {NEAR} of its reference"
+    assert (seen["trust"] > 0).float().mean() > 0.5, (
+        f"an assisted world is within {NEAR} of its reference"
+    )
     losses = []
     while refining.samples < refining.correcting + refining.learning:
-        losses.append(refining.turn()["refine/loss"])
+        losses.append(refining.iterate()["refine/loss"])
     assert losses[-1] < losses[0]
     seen = PhaseObservation(refining.env).observe()
     trusted = seen["trust"] == 1
@@ -112,7 +152,7 @@ def test_the_rate_of_learning_settles(walk):
     refining.samples = refining.correcting
     rates = []
     while refining.samples < refining.correcting + refining.learning:
-        rates.append(refining.turn()["refine/lr"])
+        rates.append(refining.iterate()["refine/lr"])
     assert rates[0] == rates[len(rates) // 2]
     assert all(after <= before for before, after in pairwise(rates))
     assert rates[-1] < 0.5 * rates[0]
@@ -122,14 +162,14 @@ def test_the_rate_of_learning_settles(walk):
 def test_one_that_was_interrupted_ends_in_the_same_bits(walk, turns, tmp_path):
     whole, other = begun(walk)[0], begun(walk)[0]
     for _ in range(turns):
-        whole.turn()
+        whole.iterate()
     for _ in range(2):  # somewhere else
-        other.turn()
+        other.iterate()
     checkpoint.save(tmp_path / "saved.pt", whole.snapshot())
     other.restore(checkpoint.load(tmp_path / "saved.pt"))
     for refining in (whole, other):
         for _ in range(3):
-            refining.turn()
+            refining.iterate()
     assert torch.equal(other.teacher.corrections, whole.teacher.corrections)
     ended = whole.policy.state_dict()
     assert all(torch.equal(x, ended[name]) for name, x in other.policy.state_dict().items())

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.ase.style import Demos, demonstrations, window_normalizer
-from pretrain.assist.tracking_termination import MIN_CLIP_SPREAD, TrackingLimits, TrackingTermination
+from pretrain.ase.style import ReferenceWindows, make_reference_windows, window_normalizer
+from pretrain.assist.tracking_termination import (
+    MIN_CLIP_SPREAD,
+    TrackingLimits,
+    TrackingTermination,
+)
 
 GRACE = 3
 WORLDS = 8
@@ -17,11 +21,15 @@ CLIPS = torch.zeros(WORLDS, dtype=torch.long)
 
 @pytest.fixture
 def demos(material, skeleton):
-    return demonstrations(material.library, skeleton, 3, rate=30.0)
+    return make_reference_windows(material.library, skeleton, 3, rate=30.0)
 
 
-def make(demos: Demos, error: float = 1.0, max_clip_spread: float | None = None) -> TrackingTermination:
-    limits = TrackingLimits(error, grace_period=GRACE, recovery_window=GRACE, max_clip_spread=max_clip_spread)
+def make(
+    demos: ReferenceWindows, error: float = 1.0, max_clip_spread: float | None = None
+) -> TrackingTermination:
+    limits = TrackingLimits(
+        error, grace_period=GRACE, recovery_window=GRACE, max_clip_spread=max_clip_spread
+    )
     return TrackingTermination(demos, window_normalizer(demos).std, limits, WORLDS)
 
 
@@ -29,7 +37,9 @@ def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
     termination = make(demos)
     assert termination.distance(demos.windows, demos.clip).max() < 0.05
     one = demos.windows[:1]
-    assert termination.distance(one + termination.scale, demos.clip[:1]) == pytest.approx(1.0, abs=0.5)
+    assert termination.distance(one + termination.scale, demos.clip[:1]) == pytest.approx(
+        1.0, abs=0.5
+    )
     other = torch.full_like(demos.clip, material.library.names.index("run"))
     walking = demos.clip == material.library.names.index("walk")
     assert termination.distance(demos.windows, other)[walking].min() > 1.3  # a walk is no run
@@ -43,7 +53,9 @@ def test_phase_locked_the_mean_pose_of_a_lively_clip_has_an_error_of_one(every_c
     for clip, name in enumerate(every_clip.library.names):
         windows = demos.windows[demos.clip == clip] / termination.scale
         spread = float((windows - windows.mean(0)).square().mean().sqrt())
-        assert termination.max_errors[clip] == pytest.approx(1.2 * max(spread, MIN_CLIP_SPREAD), rel=1e-4), name
+        assert termination.max_errors[clip] == pytest.approx(
+            1.2 * max(spread, MIN_CLIP_SPREAD), rel=1e-4
+        ), name
 
 
 def test_the_limit_of_a_run_among_walks_can_be_bounded(material, demos):

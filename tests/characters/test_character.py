@@ -11,7 +11,7 @@ import pytest
 from pretrain.characters.character import load_character
 from pretrain.characters.kinematics import forward, lowest_point
 from pretrain.characters.skeleton import Skeleton
-from pretrain.characters.state import layout, unflat
+from pretrain.characters.state import layout, unflatten
 from pretrain.sim.mujoco_cpu import compile_model
 
 
@@ -36,8 +36,12 @@ def test_hips_turn_in_an_order_that_meets_no_gimbal_lock(skeleton):
 def test_joints_can_turn_as_fast_as_walking_and_running_asks(humanoid, library):
     """A drive at its limit turns a free joint at torque_limit / damping."""
     fastest = np.array(humanoid.torque_limit) / np.array(humanoid.damping)
-    asked = unflat(library.frames).joint_vel.abs().quantile(0.98, 0).numpy()
-    slow = {hinge: (f, a) for hinge, f, a in zip(humanoid.skeleton.hinges, fastest, asked, strict=True) if f < a}
+    asked = unflatten(library.frames).joint_vel.abs().quantile(0.98, 0).numpy()
+    slow = {
+        hinge: (f, a)
+        for hinge, f, a in zip(humanoid.skeleton.hinges, fastest, asked, strict=True)
+        if f < a
+    }
     assert not slow
 
 
@@ -54,16 +58,21 @@ def test_body_positions_are_the_engines(humanoid, skeleton):
 
 
 def test_lowest_point_is_where_the_engine_touches_the_floor(humanoid, skeleton):
-    """Drop a standing body by its lowest point's height: it touches; a millimetre higher it does not."""
+    """Drop a standing body by its lowest point's height: it touches; a millimetre higher it does
+    not."""
     model = compile_model(humanoid)
     data = mujoco.MjData(model)
     root_pos, root_rot, joint_pos = poses(skeleton, 10)
-    state = unflat(np.concatenate([root_pos, root_rot, np.zeros((10, 6)), joint_pos, 0 * joint_pos], -1))
+    state = unflatten(
+        np.concatenate([root_pos, root_rot, np.zeros((10, 6)), joint_pos, 0 * joint_pos], -1)
+    )
     low = lowest_point(skeleton, state)
     floor = model.geom("floor").id
     for i in range(10):
         for gap, touches in ((-1e-3, True), (1e-3, False)):
-            data.qpos[:] = np.concatenate([root_pos[i] - [0, 0, low[i] - gap], root_rot[i], joint_pos[i]])
+            data.qpos[:] = np.concatenate(
+                [root_pos[i] - [0, 0, low[i] - gap], root_rot[i], joint_pos[i]]
+            )
             mujoco.mj_forward(model, data)
             ground = [c for c in data.contact if floor in c.geom]
             assert bool(ground) is touches
@@ -89,8 +98,8 @@ def test_skeleton_survives_json(skeleton):
 def test_layout_tiles_the_flat_state(skeleton):
     parts = layout(skeleton.num_hinges)
     vector = np.arange(69.0)
-    state = unflat(vector)
-    np.testing.assert_array_equal(state.flat(), vector)
+    state = unflatten(vector)
+    np.testing.assert_array_equal(state.flatten(), vector)
     assert [part.name for part in parts][:2] == ["root_pos", "root_rot"]
     assert parts[-1].stop == 69
 
@@ -102,4 +111,6 @@ def test_unknown_character_lists_what_exists():
 
 def test_legs_are_what_lies_between_the_root_and_the_feet(skeleton):
     legs = {name for name, leg in zip(skeleton.hinges, skeleton.legs, strict=True) if leg}
-    assert legs == {name for name in skeleton.hinges if any(part in name for part in ("hip", "knee", "ankle"))}
+    assert legs == {
+        name for name in skeleton.hinges if any(part in name for part in ("hip", "knee", "ankle"))
+    }

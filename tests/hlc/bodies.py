@@ -14,7 +14,7 @@ from pretrain.motion.recipe import load_dataset
 from pretrain.publishing.lineage import describe_clips
 from pretrain.publishing.manifest_character import to_manifest
 from pretrain.publishing.start_states import write_starts
-from pretrain.sim.ground import ground_of
+from pretrain.sim.ground import read_ground
 from skills_store.store import Store
 from tests import tiny
 
@@ -28,7 +28,7 @@ def publish_skills(store: Store, seed: int = 0, policy: bytes | None = None, mot
     body = load_character("humanoid")
     dataset = load_dataset(motions, body.skeleton)
     clips = pack(dataset.clips, dataset.weights)
-    starts = write_starts(clips, ground_of(clips, body.skeleton).upright, most=10_000)
+    starts = write_starts(clips, read_ground(clips, body.skeleton).upright, most=10_000)
     assert starts is not None
     lineage = drawn.lineage.model_copy(update={"clips": describe_clips(dataset)})
     changed = drawn.model_copy(update={"character": to_manifest(body), "lineage": lineage, "starts": starts[0]})

@@ -17,7 +17,7 @@ from tests.hlc.puppet import PuppetEngine, puppet_policy
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
+def use_one_thread() -> Iterator[None]:
     """Tensors this small gain nothing from more, and lose much to a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)

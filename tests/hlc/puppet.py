@@ -1,6 +1,6 @@
 """A body on strings: its joints are at once where they are sent, its root rolls over the ground, and it never falls.
 
-With skills that steer it plainly (a number forward, one to turn, three for the right arm), what a controller can learn
+With skills that steer it to_dense (a number forward, one to turn, three for the right arm), what a controller can learn
 does not depend on how well a library was pretrained, and costs no physics.
 """
 
@@ -14,8 +14,8 @@ from onnx import helper
 from torch import Tensor
 
 from pretrain.characters.character import Character
-from pretrain.characters.rotations import facing, from_axis_angle, multiply
-from pretrain.characters.state import CharacterState, unflat
+from pretrain.characters.rotations import from_axis_angle, heading_direction, multiply
+from pretrain.characters.state import CharacterState, unflatten
 from tests import tiny
 
 # What each joint target is sent to by a unit step along one axis of z, rad. The neck's targets stand for speeds.
@@ -43,7 +43,7 @@ class PuppetEngine:
         skeleton = character.skeleton
         self.num_envs, self._hinges, self._bodies = num_envs, skeleton.hinges, len(skeleton.bodies)
         self._lower, self._upper = torch.tensor(skeleton.lower), torch.tensor(skeleton.upper)
-        self._state = unflat(torch.zeros(num_envs, 13 + 2 * skeleton.num_hinges)).map(torch.clone)
+        self._state = unflatten(torch.zeros(num_envs, 13 + 2 * skeleton.num_hinges)).map(torch.clone)
         self._state.root_rot[:, 0] = 1.0
 
     def state(self) -> CharacterState:
@@ -54,7 +54,7 @@ class PuppetEngine:
 
     def place(self, ids: Tensor, state: CharacterState) -> None:
         """Upright, at rest, looking where `state` looks."""
-        ahead = facing(state.root_rot)
+        ahead = heading_direction(state.root_rot)
         self._state.root_pos[ids] = state.root_pos
         self._state.root_pos[ids, 2] = HEIGHT
         self._state.root_rot[ids] = from_axis_angle("z", torch.atan2(ahead[:, 1], ahead[:, 0]))
@@ -63,7 +63,7 @@ class PuppetEngine:
 
     def advance(self, targets: Tensor) -> Tensor:
         speed, rate = (targets[:, self._hinges.index(joint)] for joint in ("neck_y", "neck_z"))
-        ahead = facing(self._state.root_rot)
+        ahead = heading_direction(self._state.root_rot)
         self._state.root_vel[:, :2] = speed[:, None] * ahead
         self._state.root_pos[:] += DT * self._state.root_vel
         self._state.root_ang_vel[:, 2] = rate

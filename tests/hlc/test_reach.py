@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hlc.parent import Parent
 from hlc.tasks.reach import Reach, hand_position, near, target_in_heading
-from pretrain.characters.rotations import facing, from_axis_angle, into_heading
+from pretrain.characters.rotations import from_axis_angle, heading_direction, to_heading_frame
 from tests.hlc.bodies import clip_states
 
 
@@ -41,7 +41,7 @@ def test_hand_is_where_the_body_has_it(parent: Parent) -> None:
 def test_targets_lie_in_the_box_around_the_heading(parent: Parent) -> None:
     task, state = Reach(distance_max=0.5, height_min=0.8, height_max=1.1), clip_states(parent, 2000)
     target = task.draw(state, torch.Generator().manual_seed(0))
-    seen = into_heading(facing(state.root_rot), target - state.root_pos)
+    seen = to_heading_frame(heading_direction(state.root_rot), target - state.root_pos)
     for axis in (0, 1):
         assert -0.5 <= seen[:, axis].min() < -0.48
         assert 0.48 < seen[:, axis].max() <= 0.5

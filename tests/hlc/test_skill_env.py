@@ -15,7 +15,7 @@ from hlc.skill_env import SkillEnv, on_sphere, style_reward
 from hlc.tasks.reach import Reach
 from hlc.train import build
 from pretrain.characters.state import CharacterState
-from pretrain.sim.env import CharacterEnv
+from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from skills_store.store import Store
 from tests.hlc.bodies import clip_states, publish_skills
 
@@ -70,8 +70,7 @@ def scripted(parent: Parent) -> Scripted:
             StillEngine(parent, 4, falls, breaks or {}),
             parent.character.skeleton,
             parent.clips,
-            window=parent.skills.window_length,
-            episode_length=episode_length,
+            EpisodeConfig(window=parent.skills.window_length, length=episode_length),
             rng=rng,
         )
         goals = Goals(Reach(), 4, STEPS, rng)
@@ -133,7 +132,7 @@ def test_only_the_direction_of_an_action_counts(toy: HlcConfig, parent: Parent) 
     for scale in (1.0, 8.0):
         env = build(toy, parent).env
         env.step(scale * action)
-        ends.append(env.env.state().flat())
+        ends.append(env.env.state().flatten())
     assert torch.equal(*ends)
 
 

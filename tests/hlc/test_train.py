@@ -131,8 +131,8 @@ def test_published_bytes_decide_what_the_network_does(published: Controller, str
     state = clip_states(strings, 50, seed=3)
     goal = cfg.chosen_task().draw(state, torch.Generator().manual_seed(0))
     with torch.no_grad():
-        expected = ControllerGraph(training.nets.policy, cfg.chosen_task())(state.flat(), goal).numpy()
-    found = published.decide(state.flat().numpy(), goal.numpy())
+        expected = ControllerGraph(training.nets.policy, cfg.chosen_task())(state.flatten(), goal).numpy()
+    found = published.decide(state.flatten().numpy(), goal.numpy())
     np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1, atol=1e-5)
     parity = published.version.manifest.graphs["controller"].parity

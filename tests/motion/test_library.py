@@ -13,7 +13,7 @@ from pretrain.motion.clip import CONTROL_RATE, ClipError
 from pretrain.motion.fetch import fetched
 from pretrain.motion.library import pack
 from pretrain.motion.recipe import Dataset, load_dataset, load_recipe
-from pretrain.training_data import load_material
+from pretrain.training_data import load_training_data
 from skills_store import places
 
 
@@ -21,14 +21,14 @@ def test_reading_at_a_frame_is_that_frame(library):
     clip = torch.tensor([2, 4])
     state = library.at(clip, torch.tensor([3.0, 5.0]) / CONTROL_RATE)
     expected = library.frames[library.starts[clip] + torch.tensor([3, 5])]
-    torch.testing.assert_close(state.flat(), expected, atol=1e-4, rtol=0)
+    torch.testing.assert_close(state.flatten(), expected, atol=1e-4, rtol=0)
 
 
 def test_reading_between_frames_stays_between_and_unit(library, rng):
     ids, times = library.sample(500, rng)
     state = library.at(ids, times)
     torch.testing.assert_close(state.root_rot.norm(dim=-1), torch.ones(500))
-    assert torch.isfinite(state.flat()).all()
+    assert torch.isfinite(state.flatten()).all()
 
 
 def test_windows_never_cross_a_seam(library):
@@ -193,7 +193,7 @@ def test_what_nothing_can_be_learned_from_is_said_before_training(tmp_path, name
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(f"name: mine\nmirror: false\nmotions: [{{file: {name}.txt}}]\n")
     with pytest.raises(ValueError, match=said):
-        load_material("humanoid", str(recipe), 3)
+        load_training_data("humanoid", str(recipe), 3)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Metadata of a published graph: what it says is what its manifest says, and it computes the same."""
+"""Metadata of a published graph: what it says is what its manifest says, and it computes the
+same."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def test_each_graph_names_body_layout_and_contract() -> None:
     for file in ("policy.onnx", "encoder.onnx"):
         facts = read_metadata(described[file])
         assert facts["joint_names"].split(",") == list(tiny.JOINTS)
-        assert [float(x) for x in facts["joint_damping"].split(",")] == [12.0] * joints  # of the drive and passive
+        # of the drive and passive
+        assert [float(x) for x in facts["joint_damping"].split(",")] == [12.0] * joints
         assert [float(x) for x in facts["default_joint_pos"].split(",")] == [0.1] * joints
         assert facts["contract_digest"] == compute_contract_digest(manifest)
     layout = read_metadata(described["policy.onnx"])["state_layout"].split(",")
@@ -39,7 +41,9 @@ def test_metadata_changes_no_answer() -> None:
         "z": rng.standard_normal((3, tiny.LATENT), np.float32),
     }
     answers = [
-        ort.InferenceSession(files["policy.onnx"], providers=["CPUExecutionProvider"]).run(None, feed)[0]
+        ort.InferenceSession(files["policy.onnx"], providers=["CPUExecutionProvider"]).run(
+            None, feed
+        )[0]
         for files in (tiny.skills_files(), with_metadata(manifest, tiny.skills_files()))
     ]
     np.testing.assert_array_equal(answers[0], answers[1])

@@ -1,4 +1,5 @@
-"""Start states of a version: what is published is what the clips have, and is read back as it was."""
+"""Start states of a version: what is published is what the clips have, and is read back as it
+was."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pretrain.motion.library import MotionLibrary, pack
 from pretrain.motion.recipe import Dataset, load_dataset
 from pretrain.publishing.lineage import describe_clips
 from pretrain.publishing.start_states import EXCERPT, read_starts, upright_excerpts, write_starts
-from pretrain.sim.ground import ground_of
+from pretrain.sim.ground import read_ground
 from skills_store.admission.start_states import check_starts
 from skills_store.manifest import Manifest
 from skills_store.store import BUNDLED, Store
@@ -30,10 +31,12 @@ def library(dataset: Dataset) -> MotionLibrary:
 
 @pytest.fixture(scope="module")
 def upright(library: MotionLibrary) -> Tensor:
-    return ground_of(library, load_character("humanoid").skeleton).upright
+    return read_ground(library, load_character("humanoid").skeleton).upright
 
 
-def describe(dataset: Dataset, library: MotionLibrary, upright: Tensor, most: int) -> tuple[Manifest, bytes]:
+def describe(
+    dataset: Dataset, library: MotionLibrary, upright: Tensor, most: int
+) -> tuple[Manifest, bytes]:
     starts = write_starts(library, upright, most)
     assert starts is not None
     drawn = tiny.skills_manifest()
@@ -41,7 +44,9 @@ def describe(dataset: Dataset, library: MotionLibrary, upright: Tensor, most: in
     return drawn.model_copy(update={"starts": starts[0], "lineage": lineage}), starts[1]
 
 
-def test_clips_that_fit_are_read_back_as_they_were(dataset: Dataset, library: MotionLibrary, upright: Tensor) -> None:
+def test_clips_that_fit_are_read_back_as_they_were(
+    dataset: Dataset, library: MotionLibrary, upright: Tensor
+) -> None:
     manifest, data = describe(dataset, library, upright, most=len(library.frames))
     read = read_starts(manifest, data)
     assert torch.equal(read.frames, library.frames)
@@ -76,7 +81,10 @@ def test_a_library_without_start_states_says_so(library: MotionLibrary, upright:
     [
         (lambda data: data[:-4], "need"),
         (lambda data: data[:-4] + b"\0\0\xc0\x7f", "not finite"),
-        (lambda data: data[:12] + b"\0\0\0\0" * 4 + data[28:], "no unit quaternions, the first in row 0"),
+        (
+            lambda data: data[:12] + b"\0\0\0\0" * 4 + data[28:],
+            "no unit quaternions, the first in row 0",
+        ),
     ],
 )
 def test_start_states_that_are_no_states_are_not_admitted(

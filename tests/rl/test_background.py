@@ -1,4 +1,4 @@
-"""What is done beside the loop is what would be done in it."""
+"""Work in the background gives the results that it would give in the loop."""
 
 from __future__ import annotations
 
@@ -25,32 +25,35 @@ def fitting(name: str, rng: torch.Generator, wrong: float = 0.0) -> tuple[nn.Lin
     return net, Learner(name, ("x",), loss, torch.optim.Adam(net.parameters(), 1e-2), 3, 32)
 
 
-def test_learners_beside_the_loop_learn_what_they_learn_in_it():
-    def learnt(background: Background | None) -> tuple[Scalars, list[torch.Tensor]]:
+def test_learners_learn_in_the_background_what_they_learn_in_the_loop():
+    def learn(background: Background | None) -> tuple[Scalars, list[torch.Tensor]]:
         rng = torch.Generator().manual_seed(0)
-        (one, first), (other, second) = fitting("one", rng), fitting("other", rng)
+        one, first = fitting("one", rng)
+        other, second = fitting("other", rng)
         batch = {"x": torch.randn(256, 3, generator=rng)}
         if background is None:
-            seeded = [(first, torch.Generator().manual_seed(5)), (second, torch.Generator().manual_seed(6))]
-            scalars = {key: x for learner, own in seeded for key, x in learner.fit(batch, own).items()}
+            scalars = first.fit(batch, torch.Generator().manual_seed(5))
+            scalars |= second.fit(batch, torch.Generator().manual_seed(6))
         else:
             background.begin([first, second], batch, [5, 6])
             scalars = background.report()
-            assert background.report() == {}, "what is reported once is not reported again"
+            assert background.report() == {}, "metrics are reported once"
         return scalars, [p.detach() for net in (one, other) for p in net.parameters()]
 
-    (alone, expected), (together, found) = learnt(None), learnt(Background())
+    alone, expected = learn(None)
+    together, found = learn(Background())
     assert alone == together
     assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
 
 
-def test_who_waits_for_answers_takes_those_upon_itself_that_nobody_has_begun():
-    begun, quick_is_done = threading.Event(), threading.Event()
+def test_the_waiting_thread_runs_the_calls_that_have_not_begun():
+    begun = threading.Event()
+    quick_is_done = threading.Event()
     found: dict[str, str] = {}
 
     def slow() -> int:
         begun.set()
-        assert quick_is_done.wait(30), "nobody else has done it"
+        assert quick_is_done.wait(30), "no other thread has run it"
         found["slow"] = threading.current_thread().name
         return 1
 
@@ -60,31 +63,32 @@ def test_who_waits_for_answers_takes_those_upon_itself_that_nobody_has_begun():
         return 2
 
     background = Background()
-    asked = [background.ask(slow), background.ask(quick)]
+    pending = [background.submit(slow), background.submit(quick)]
     assert begun.wait(30)
-    assert background.answers(asked) == [1, 2]
+    assert background.results(pending) == [1, 2]
     assert found["quick"] == threading.current_thread().name != found["slow"]
 
 
-def test_who_asks_is_answered_by_what_has_learned(rng):
-    background, (net, learner) = Background(), fitting("one", rng)
+def test_a_submitted_call_reads_the_fitted_network(rng):
+    background = Background()
+    net, learner = fitting("one", rng)
     batch = {"x": torch.randn(20_000, 3, generator=rng)}
     before = net.weight.detach().clone()
     background.begin([learner], batch, [0])
-    asked = [background.ask(lambda: net.weight.detach().clone()) for _ in range(3)]
-    answers = background.answers(asked)
-    assert all(torch.equal(answer, net.weight) for answer in answers)
+    pending = [background.submit(lambda: net.weight.detach().clone()) for _ in range(3)]
+    weights = background.results(pending)
+    assert all(torch.equal(weight, net.weight) for weight in weights)
     assert not torch.equal(before, net.weight)
 
 
-def test_a_question_that_fails_fails_where_its_answer_is_waited_for():
+def test_a_call_that_fails_raises_where_its_result_is_read():
     def impossible() -> torch.Tensor:
         raise ValueError("no such reward")
 
     background = Background()
-    asked = background.ask(impossible)
+    pending = background.submit(impossible)
     with pytest.raises(ValueError, match="no such reward"):
-        background.answers([asked])
+        background.results([pending])
 
 
 def test_what_is_learned_before_a_report_is_kept_for_it(rng):
@@ -95,7 +99,7 @@ def test_what_is_learned_before_a_report_is_kept_for_it(rng):
     assert background.report()["one/loss"] > 0
 
 
-def test_what_goes_wrong_beside_the_loop_is_raised_where_it_is_waited_for(rng):
+def test_a_divergence_in_the_background_is_raised_by_finish(rng):
     background = Background()
     background.begin([fitting("bad", rng, wrong=torch.nan)[1]], {"x": torch.ones(64, 3)}, [0])
     with pytest.raises(Diverged, match="bad: 6 of its 6 gradient steps were not finite"):

@@ -10,7 +10,7 @@ import torch
 from pretrain.cli import ConfigError, load_config
 from pretrain.config import PretrainConfig
 from pretrain.rl import checkpoint
-from pretrain.rl.run_folder import Log, logged
+from pretrain.rl.run_folder import Log, read_log
 
 
 def test_a_flipped_byte_is_no_checkpoint(tmp_path):
@@ -28,7 +28,7 @@ def test_a_row_that_is_none_is_named_with_its_line(tmp_path):
     path = tmp_path / "metrics.jsonl"
     for row in ('{"iteration": 2, garb}', "{}"):
         path.write_text(f'{{"iteration": 1}}\n{row}\n')
-        for read in (lambda: logged(tmp_path), lambda: Log(tmp_path, 2)):
+        for read in (lambda: read_log(tmp_path), lambda: Log(tmp_path, 2)):
             with pytest.raises(ValueError, match=r"metrics\.jsonl, line 2"):
                 read()
 

@@ -15,7 +15,9 @@ def poisoned(share: float) -> tuple[nn.Linear, Learner]:
     net, rows = nn.Linear(1, 1), iter(range(100))
 
     def loss(batch: Batch, rng: torch.Generator):
-        return net(batch["x"]).mean() * torch.tensor(float("nan") if next(rows) % 10 < 10 * share else 1.0), {}
+        return net(batch["x"]).mean() * torch.tensor(
+            float("nan") if next(rows) % 10 < 10 * share else 1.0
+        ), {}
 
     return net, Learner("bad", ("x",), loss, torch.optim.Adam(net.parameters()), 2, 2)
 

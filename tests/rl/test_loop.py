@@ -1,12 +1,12 @@
-"""The loop learns, in a world small enough to know the answer; and its parts keep their promises."""
+"""The loop learns, in a world small enough to know the answer."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 import pytest
@@ -14,19 +14,19 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from pretrain.rl import checkpoint
-from pretrain.rl.background import Background
 from pretrain.rl.learner import Diverged, Learner
-from pretrain.rl.loop import LoopConfig, Objective, iterate, valued
-from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp, standard
+from pretrain.rl.loop import LoopConfig, Objective, bootstrap_values
+from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, make_unit_normalizer, mlp
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
-from pretrain.rl.rollout import Batch, Noise, Step, collect
+from pretrain.rl.rollout import Batch, Noise, Rollout, Step, collect
 from pretrain.rl.run_folder import Log
-from pretrain.rl.training import Training, go_on
+from pretrain.rl.training import Monitor, Training, train_until
 from tests.skills_store.full import files_of_at_most
 
 
 class Track:
-    """N points on a line, pushed by the action; the nearer to 0 the better. Leaving [-3, 3] is a fall."""
+    """N points on a line, pushed by the action; the reward is highest at 0. Leaving [-3, 3] is a
+    fall."""
 
     num_envs = 64
 
@@ -48,13 +48,17 @@ class Track:
         self.age += 1
         fell = self.x.abs().squeeze(-1) > 3
         reward = torch.exp(-self.x.square().squeeze(-1))
-        return Step(self.observe(), reward, fell, ~fell & (self.age >= 40), {"seen": self.x.clone()})
+        return Step(
+            self.observe(), reward, fell, ~fell & (self.age >= 40), {"seen": self.x.clone()}
+        )
 
 
 def parts(seed: int = 0) -> tuple[GaussianPolicy, Value, Objective, torch.Generator]:
     rng = torch.Generator().manual_seed(seed)
-    policy = GaussianPolicy(Inputs({"obs": standard(1)}), mlp([1, 32, 1], last_scale=0.1, rng=rng), 0.3)
-    value = Value(Inputs({"obs": standard(1)}), mlp([1, 32, 1], rng=rng))
+    policy = GaussianPolicy(
+        Inputs({"obs": make_unit_normalizer(1)}), mlp([1, 32, 1], last_scale=0.1, rng=rng), 0.3
+    )
+    value = Value(Inputs({"obs": make_unit_normalizer(1)}), mlp([1, 32, 1], rng=rng))
     objective = Objective(
         {},
         Learner(
@@ -65,19 +69,57 @@ def parts(seed: int = 0) -> tuple[GaussianPolicy, Value, Objective, torch.Genera
             4,
             256,
         ),
-        Learner("value", ("obs", *FOR_VALUE), value_loss(value), torch.optim.Adam(value.parameters(), 3e-3), 4, 256),
+        Learner(
+            "value",
+            ("obs", *FOR_VALUE),
+            value_loss(value),
+            torch.optim.Adam(value.parameters(), 3e-3),
+            4,
+            256,
+        ),
     )
     return policy, value, objective, rng
 
 
-def test_it_learns_to_stay_near_zero():
+@dataclass(frozen=True)
+class TrackNets:
+    policy: GaussianPolicy
+    value: Value
+
+    def modules(self) -> dict[str, torch.nn.Module]:
+        return {}
+
+
+class SavedTrack(Track):
+    """Its state is not part of these tests."""
+
+    def snapshot(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, tree: dict[str, Any], /) -> None:
+        pass
+
+
+SHORT = LoopConfig(8, 0.9, 0.9)
+
+
+def make_training(
+    change: Callable[[Objective], Objective] = lambda objective: objective,
+    cfg: LoopConfig = SHORT,
+) -> Training[TrackNets, SavedTrack]:
     policy, value, objective, rng = parts()
-    env, noise = Track(), Noise(0.0, torch.zeros(64, 1))
-    cfg = LoopConfig(16, 0.95, 0.95, env_reward_weight=1.0)
-    background = Background()
-    earned = [iterate(env, policy, value, objective, cfg, noise, rng, background)["reward/env"] for _ in range(30)]
-    assert earned[0] < 0.6
-    assert earned[-1] > 0.8
+    noise = Noise(0.0, torch.zeros(64, 1))
+    return Training(TrackNets(policy, value), SavedTrack(), change(objective), cfg, noise, rng)
+
+
+MONITOR = Monitor("x", {}, checkpoint_interval=1e9)
+
+
+def test_it_learns_to_stay_near_zero():
+    training = make_training(cfg=LoopConfig(16, 0.95, 0.95, env_reward_weight=1.0))
+    rewards = [training.iterate()["reward/env"] for _ in range(30)]
+    assert rewards[0] < 0.6
+    assert rewards[-1] > 0.8
 
 
 def test_the_next_observation_is_the_true_one_also_where_an_episode_ends():
@@ -87,23 +129,27 @@ def test_the_next_observation_is_the_true_one_also_where_an_episode_ends():
     assert ended.any()
     torch.testing.assert_close(rollout.next_obs["obs"], rollout.extras["seen"])
     going_on = ~ended[:-1]
-    torch.testing.assert_close(rollout.obs["obs"][1:][going_on], rollout.next_obs["obs"][:-1][going_on])
+    torch.testing.assert_close(
+        rollout.obs["obs"][1:][going_on], rollout.next_obs["obs"][:-1][going_on]
+    )
 
 
-def test_values_of_where_steps_led_are_those_of_the_true_next_observations():
+def test_bootstrap_values_are_those_of_the_true_next_observations():
     policy, value, _, rng = parts()
     rollout = collect(Track(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
     assert rollout.truncated.any()
     assert rollout.terminated.any()
-    there = valued(rollout, value.unscaled(rollout.obs), value)
+    there = bootstrap_values(rollout, value.predict(rollout.obs), value)
     counts = ~rollout.terminated
-    torch.testing.assert_close(there[counts], value.unscaled(rollout.next_obs)[counts])
+    torch.testing.assert_close(there[counts], value.predict(rollout.next_obs)[counts])
 
 
-def test_a_world_that_failed_and_goes_on_is_not_reset():
+def test_a_world_that_failed_and_continues_is_not_reset():
     class Patient(Track):
         def step(self, action: torch.Tensor) -> Step:
-            return replace(super().step(action), goes_on=torch.ones(self.num_envs, dtype=torch.bool))
+            return replace(
+                super().step(action), continues=torch.ones(self.num_envs, dtype=torch.bool)
+            )
 
     policy, *_, rng = parts()
     rollout = collect(Patient(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
@@ -113,67 +159,61 @@ def test_a_world_that_failed_and_goes_on_is_not_reset():
 
 
 def test_reward_terms_are_weighted_added_and_logged_by_name():
-    policy, value, objective, rng = parts()
     terms = {
         "two": (0.5, lambda r: torch.full_like(r.reward, 2.0)),
         "ten": (0.1, lambda r: torch.full_like(r.reward, 10)),
     }
-    with_terms = Objective(terms, objective.policy, objective.value)
-    cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0, torch.zeros(64, 1))
-    scalars = iterate(Track(), policy, value, with_terms, cfg, noise, rng, Background())
+    training = make_training(lambda objective: replace(objective, rewards=terms))
+    scalars = training.iterate()
     assert scalars["reward/two"] == 2.0
     assert scalars["reward/ten"] == 10.0
 
 
-def test_a_run_that_diverges_says_after_how_much_and_leaves_the_last_checkpoint(tmp_path):
-    policy, value, objective, rng = parts()
-    nan = lambda rollout: torch.full_like(rollout.reward, float("nan"))  # noqa: E731
-    spoiled = replace(objective, rewards={"bad": (1.0, nan)})
-    cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0.0, torch.zeros(64, 1))
-    training: Any = Training(SimpleNamespace(policy=policy, value=value), Track(), spoiled, cfg, noise, rng)  # pyright: ignore
-    how: Any = {"label": "x", "shown": {}, "checkpoint_interval": 1e9}
+def test_a_run_that_diverges_gives_its_samples_and_leaves_the_last_checkpoint(tmp_path):
+    def nan(rollout: Rollout) -> torch.Tensor:
+        return torch.full_like(rollout.reward, float("nan"))
+
+    training = make_training(lambda objective: replace(objective, rewards={"bad": (1.0, nan)}))
     with pytest.raises(Diverged, match="after 0 samples: the run stops; it had saved nothing yet"):
-        go_on(training, 1024, tmp_path, **how)
+        train_until(training, 1024, tmp_path, MONITOR)
     (tmp_path / "checkpoint.pt").write_bytes(b"good")
     with pytest.raises(Diverged, match=r"checkpoint\.pt is as it was before"):
-        go_on(training, 1024, tmp_path, **how)
+        train_until(training, 1024, tmp_path, MONITOR)
     assert (tmp_path / "checkpoint.pt").read_bytes() == b"good"
 
 
-def test_a_learner_that_diverges_in_the_last_turn_leaves_the_last_checkpoint(tmp_path):
-    policy, value, objective, rng = parts()
+def test_a_learner_that_diverges_in_the_last_iteration_leaves_the_last_checkpoint(tmp_path):
+    def spoil(objective: Objective) -> Objective:
+        def loss(batch: Batch, rng: torch.Generator):
+            total, metrics = objective.value.loss(batch, rng)
+            return total * torch.nan, metrics
 
-    def nowhere(batch: Batch, rng: torch.Generator):
-        return value(batch).mean() * torch.nan, {}
+        return replace(objective, value=replace(objective.value, loss=loss))
 
-    lost = replace(objective, value=replace(objective.value, loss=nowhere))
-    cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0.0, torch.zeros(64, 1))
-    nets: Any = SimpleNamespace(policy=policy, value=value)
-    training: Any = Training(nets, Track(), lost, cfg, noise, rng)  # pyright: ignore
+    training = make_training(spoil)
     (tmp_path / "checkpoint.pt").write_bytes(b"good")
     with pytest.raises(
         Diverged,
-        match=r"value: 8 of its 8 gradient steps were not finite after 512 samples: the run stops; .*as it was before",
+        match=r"value: 8 of its 8 gradient steps were not finite after 512 samples: the run stops; "
+        r".*as it was before",
     ):
-        go_on(training, 512, tmp_path, label="x", shown={}, checkpoint_interval=1e9)
+        train_until(training, 512, tmp_path, MONITOR)
     assert (tmp_path / "checkpoint.pt").read_bytes() == b"good"
 
 
 def test_a_learner_that_skips_a_step_is_named_on_stderr(tmp_path, capsys):
-    policy, value, objective, rng = parts()
-    whole, turns = objective.value.loss, iter(range(100))
+    steps = iter(range(100))
 
-    def once_nowhere(batch: Batch, rng: torch.Generator):
-        loss, metrics = whole(batch, rng)
-        return loss * (torch.nan if next(turns) == 9 else 1.0), metrics  # in the second turn, of 8 steps
+    def spoil_once(objective: Objective) -> Objective:
+        def loss(batch: Batch, rng: torch.Generator):
+            total, metrics = objective.value.loss(batch, rng)
+            # in the second iteration, of 8 steps
+            return total * (torch.nan if next(steps) == 9 else 1.0), metrics
 
-    value_learner = replace(objective.value, loss=once_nowhere)
-    cfg, noise = LoopConfig(8, 0.9, 0.9), Noise(0.0, torch.zeros(64, 1))
-    nets: Any = SimpleNamespace(policy=policy, value=value, modules=dict)
-    env: Any = Track()
-    env.snapshot = dict  # its state is no part of this
-    training: Any = Training(nets, env, replace(objective, value=value_learner), cfg, noise, rng)
-    assert go_on(training, 3 * 512, tmp_path, label="x", shown={}, checkpoint_interval=1e9)
+        return replace(objective, value=replace(objective.value, loss=loss))
+
+    training = make_training(spoil_once)
+    assert train_until(training, 3 * 512, tmp_path, MONITOR)
     assert capsys.readouterr().err == "after 1,024 samples: value/skipped 1, gradient not finite\n"
 
 
@@ -187,7 +227,7 @@ def test_colored_noise_keeps_its_spread_and_its_memory(rng):
 
 def test_running_normaliser_has_the_statistics_of_all_it_saw(rng):
     data = 3 + 2 * torch.randn(500, 4, generator=rng)
-    norm = standard(4)
+    norm = make_unit_normalizer(4)
     for chunk in data.split(70):
         norm.update(chunk)
     torch.testing.assert_close(norm.mean, data.mean(0), atol=1e-4, rtol=0)
@@ -217,7 +257,9 @@ def test_a_failed_write_leaves_the_last_checkpoint(tmp_path, monkeypatch):
 def test_a_disk_that_fills_up_in_the_middle_leaves_nothing_behind(tmp_path, monkeypatch):
     def full(tree: object, file: IO[bytes]) -> None:
         file.write(b"half of it")
-        raise RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 472320 vs 472212")
+        raise RuntimeError(
+            "[enforce fail at inline_container.cc:672] . unexpected pos 472320 vs 472212"
+        )
 
     monkeypatch.setattr("torch.save", full)
     with pytest.raises(OSError, match="the disk may be full"):
@@ -247,15 +289,26 @@ def test_a_resumed_log_has_no_row_twice(tmp_path):
 
 
 @pytest.mark.parametrize(("most", "unwritten"), [(20, r"metrics\.jsonl"), (100, r"events\.out\S*")])
-def test_whichever_file_of_a_log_the_disk_has_no_room_for_is_named(tmp_path, capfd, most, unwritten):
-    said = rf"log not written to .*{unwritten}: File too large; the last checkpoint beside it is as it was"
-    with files_of_at_most(most), closing(Log(tmp_path, 0)) as log, pytest.raises(OSError, match=said):
+def test_whichever_file_of_a_log_the_disk_has_no_room_for_is_named(
+    tmp_path, capfd, most, unwritten
+):
+    said = (
+        rf"log not written to .*{unwritten}: File too large; "
+        "the last checkpoint beside it is as it was"
+    )
+    with (
+        files_of_at_most(most),
+        closing(Log(tmp_path, 0)) as log,
+        pytest.raises(OSError, match=said),
+    ):
         log.write(1, {"x": 1.0})
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("later", [60, -3600])
-def test_tensorboard_reads_what_a_resumed_log_says_whatever_the_clock_says(tmp_path, monkeypatch, later):
+def test_tensorboard_reads_what_a_resumed_log_says_whatever_the_clock_says(
+    tmp_path, monkeypatch, later
+):
     now = time.time_ns()
     for resume_at, written in ((0, {1: 1.0, 2: 2.0, 3: 3.0}), (1, {2: 20.0, 3: 30.0})):
         started = now + resume_at * later * 10**9
@@ -264,4 +317,8 @@ def test_tensorboard_reads_what_a_resumed_log_says_whatever_the_clock_says(tmp_p
             for i, x in written.items():
                 log.write(i, {"x": x})
     events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    assert [(event.step, event.value) for event in events.Scalars("x")] == [(1, 1.0), (2, 20.0), (3, 30.0)]
+    assert [(event.step, event.value) for event in events.Scalars("x")] == [
+        (1, 1.0),
+        (2, 20.0),
+        (3, 30.0),
+    ]

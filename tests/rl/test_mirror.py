@@ -7,12 +7,26 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.rl.mirror import Axes, Mirror, beside, halves, unmoved
+from pretrain.rl.mirror import (
+    Mirror,
+    SymmetryBasis,
+    concatenate_mirrors,
+    make_half_swap,
+    make_identity_mirror,
+)
 
 FLIP = Mirror(torch.arange(3), torch.tensor([1.0, -1.0, 1.0]))
 SWAP = Mirror(torch.tensor([1, 0, 2]), torch.tensor([1.0, 1.0, -1.0]))
 CROSS = Mirror(torch.tensor([1, 0]), torch.tensor([-1.0, -1.0]))
-ALL = [FLIP, SWAP, CROSS, halves(6), unmoved(4), beside(FLIP, CROSS, SWAP), SWAP.repeated((2, 1, 0))]
+ALL = [
+    FLIP,
+    SWAP,
+    CROSS,
+    make_half_swap(6),
+    make_identity_mirror(4),
+    concatenate_mirrors(FLIP, CROSS, SWAP),
+    SWAP.repeat_blocks((2, 1, 0)),
+]
 
 
 @pytest.mark.parametrize("mirror", ALL)
@@ -22,12 +36,12 @@ def test_a_reflection_undoes_itself(mirror, rng):
 
 
 def test_blocks_trade_places():
-    assert SWAP.repeated((1, 0))(torch.arange(6.0)).tolist() == [4, 3, -5, 1, 0, -2]
+    assert SWAP.repeat_blocks((1, 0))(torch.arange(6.0)).tolist() == [4, 3, -5, 1, 0, -2]
 
 
 @pytest.mark.parametrize("mirror", ALL)
 def test_of_a_reflection_even_parts_stay_and_odd_ones_turn_around(mirror, rng):
-    axes, x = Axes.of(mirror), torch.randn(2, 5, len(mirror), generator=rng)
+    axes, x = SymmetryBasis.from_mirror(mirror), torch.randn(2, 5, len(mirror), generator=rng)
     even, odd = axes.split(x)
     image_even, image_odd = axes.split(mirror(x))
     assert even.shape[-1] + odd.shape[-1] == len(mirror)
@@ -38,11 +52,12 @@ def test_of_a_reflection_even_parts_stay_and_odd_ones_turn_around(mirror, rng):
 
 def test_the_way_back_is_the_adjoint_of_the_way_there(rng):
     """And so is the way back of that."""
-    axes = Axes.of(beside(FLIP, CROSS, SWAP))
+    axes = SymmetryBasis.from_mirror(concatenate_mirrors(FLIP, CROSS, SWAP))
     axes = replace(axes, scale=axes.scale.double())
     x = torch.randn(2, 8, generator=rng, dtype=torch.double, requires_grad=True)
     even, odd = (
-        torch.randn(2, n, generator=rng, dtype=torch.double, requires_grad=True) for n in (axes.num_even, axes.num_odd)
+        torch.randn(2, n, generator=rng, dtype=torch.double, requires_grad=True)
+        for n in (axes.num_even, axes.num_odd)
     )
     for check in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
         assert check(axes.split, (x,))

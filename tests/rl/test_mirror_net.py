@@ -9,13 +9,19 @@ import pytest
 import torch
 from torch import nn
 
-from pretrain.rl.mirror import Axes, Mirror, beside, halves, unmoved
-from pretrain.rl.mirror_net import MirrorNet, fold, plainly
+from pretrain.rl.mirror import (
+    Mirror,
+    SymmetryBasis,
+    concatenate_mirrors,
+    make_half_swap,
+    make_identity_mirror,
+)
+from pretrain.rl.mirror_net import MirrorNet, apply_relu, to_dense
 from pretrain.rl.nets import mlp
 
 FLIP = Mirror(torch.arange(3), torch.tensor([1.0, -1.0, 1.0]))
 SWAP = Mirror(torch.tensor([1, 0, 2]), torch.tensor([1.0, 1.0, -1.0]))
-BOTH = beside(FLIP, SWAP)
+BOTH = concatenate_mirrors(FLIP, SWAP)
 
 
 def test_a_net_commutes_with_its_reflections_and_learns_to_still(rng):
@@ -31,61 +37,79 @@ def test_a_net_commutes_with_its_reflections_and_learns_to_still(rng):
     torch.testing.assert_close(net(BOTH(x)), SWAP(net(x)))
 
 
-def test_a_fold_is_a_relu_between_halves(rng):
+def test_apply_relu_is_a_relu_in_the_eigenbasis(rng):
     x = torch.randn(5, 8, generator=rng)
-    axes = Axes.of(halves(8))
-    torch.testing.assert_close(fold(*axes.split(x)), axes.split(2 * x.relu()))
+    axes = SymmetryBasis.from_mirror(make_half_swap(8))
+    torch.testing.assert_close(apply_relu(*axes.split(x)), axes.split(2 * x.relu()))
 
 
-def test_a_fold_s_gradient_is_that_of_the_relu_and_so_is_its_gradient_s(rng):
-    parts = [torch.randn(5, 4, generator=rng, dtype=torch.double, requires_grad=True) for _ in range(2)]
-    assert torch.autograd.gradcheck(fold, parts)
-    assert torch.autograd.gradgradcheck(fold, parts)
+def test_the_first_and_second_gradients_of_apply_relu_are_those_of_the_relu(rng):
+    parts = [
+        torch.randn(5, 4, generator=rng, dtype=torch.double, requires_grad=True) for _ in range(2)
+    ]
+    assert torch.autograd.gradcheck(apply_relu, parts)
+    assert torch.autograd.gradgradcheck(apply_relu, parts)
 
 
 def test_it_starts_as_wide_as_a_plain_one(rng):
     x = torch.randn(512, 66, generator=rng)
     plain = mlp([66, 256, 256, 128], rng=rng)
-    mirrored = mirror_net([66, 256, 256, 128], BOTH.repeated(range(11)), halves(128), rng)
-    for ours, theirs in zip(linears(mirrored.plain()), linears(plain), strict=True):
-        assert float(ours.weight.detach().std()) == pytest.approx(float(theirs.weight.detach().std()), rel=0.05)
+    mirrored = mirror_net(
+        [66, 256, 256, 128], BOTH.repeat_blocks(range(11)), make_half_swap(128), rng
+    )
+    for ours, theirs in zip(linears(mirrored.to_dense()), linears(plain), strict=True):
+        assert float(ours.weight.detach().std()) == pytest.approx(
+            float(theirs.weight.detach().std()), rel=0.05
+        )
     with torch.no_grad():
         assert float(mirrored(x).std()) == pytest.approx(float(plain(x).std()), rel=0.1)
 
 
 def test_a_step_of_adam_moves_the_plain_layers_weights_by_root_two_of_its_rate(rng):
     net, x = (
-        mirror_net([66, 256, 256, 128], BOTH.repeated(range(11)), halves(128), rng),
+        mirror_net([66, 256, 256, 128], BOTH.repeat_blocks(range(11)), make_half_swap(128), rng),
         torch.randn(64, 66, generator=rng),
     )
     before = [layer.weight.detach() for layer in net]
     net(x).square().sum().backward()
     torch.optim.Adam(net.parameters(), 1e-3).step()
     for layer, old in zip(net, before, strict=True):
-        assert float((layer.weight.detach() - old).square().mean().sqrt()) == pytest.approx(1e-3 * 2**0.5, rel=0.05)
+        assert float((layer.weight.detach() - old).square().mean().sqrt()) == pytest.approx(
+            1e-3 * 2**0.5, rel=0.05
+        )
 
 
-@pytest.mark.parametrize("out", [SWAP, halves(4), unmoved(1)])
+@pytest.mark.parametrize("out", [SWAP, make_half_swap(4), make_identity_mirror(1)])
 def test_plain_nets_inside_it_compute_the_same(out, rng):
     net, x = mirror_net([6, 16, 8, len(out)], BOTH, out, rng), torch.randn(9, 6, generator=rng)
     with torch.no_grad():
         for layer in net:
             layer.bias.normal_(generator=rng)
-    plain = plainly(nn.ModuleDict({"body": net}))["body"]
-    assert [type(layer) for layer in plain.children()] == [nn.Linear, nn.ReLU, nn.Linear, nn.ReLU, nn.Linear]
+    plain = to_dense(nn.ModuleDict({"body": net}))["body"]
+    assert [type(layer) for layer in plain.children()] == [
+        nn.Linear,
+        nn.ReLU,
+        nn.Linear,
+        nn.ReLU,
+        nn.Linear,
+    ]
     torch.testing.assert_close(plain(x), net(x))
 
 
 def test_a_penalty_on_its_slopes_pulls_as_on_a_plain_one_s(rng):
-    """The discriminator's goes through its layers twice. Weights that move alike are pulled alike."""
-    net, x = mirror_net([6, 16, 8, 1], BOTH, unmoved(1), rng), torch.randn(9, 6, generator=rng)
+    """The discriminator's goes through its layers twice. Weights that move alike are pulled
+    alike."""
+    net, x = (
+        mirror_net([6, 16, 8, 1], BOTH, make_identity_mirror(1), rng),
+        torch.randn(9, 6, generator=rng),
+    )
 
     def penalty(body: nn.Module) -> torch.Tensor:
         at = x.clone().requires_grad_()
         (slope,) = torch.autograd.grad(body(at).sum(), at, create_graph=True)
         return slope.square().sum()
 
-    plain, moves = net.plain(), deepcopy(net)
+    plain, moves = net.to_dense(), deepcopy(net)
     blocks = [block for layer in net for block in (layer.even, layer.odd)]
     ours = torch.autograd.grad(penalty(net), blocks)
     theirs = torch.autograd.grad(penalty(plain), [layer.weight for layer in linears(plain)])
@@ -93,7 +117,7 @@ def test_a_penalty_on_its_slopes_pulls_as_on_a_plain_one_s(rng):
         for parameter in moves.parameters():
             parameter.normal_(generator=rng)
     along = [block.detach() for layer in moves for block in (layer.even, layer.odd)]
-    along_plain = [layer.weight.detach() for layer in linears(moves.plain())]
+    along_plain = [layer.weight.detach() for layer in linears(moves.to_dense())]
     torch.testing.assert_close(dot(ours, along), dot(theirs, along_plain))
 
 

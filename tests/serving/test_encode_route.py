@@ -80,7 +80,7 @@ def upload(service, data: bytes, name: str = "stand.txt", **fields):
 
 def test_an_uploaded_clip_is_its_own_states_encoded(uploading, skeleton):
     data = json.dumps(standing_clip()).encode()
-    states = read_clip(data, "stand.txt", skeleton).states().flat().astype(np.float32)
+    states = read_clip(data, "stand.txt", skeleton).states().flatten().astype(np.float32)
     answer = upload(uploading, data, skill="humanoid@latest")
     assert answer.status_code == 200, answer.text
     assert len(answer.json()["z"]) == len(states) - WINDOW + 1

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import CharacterEnv
+from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.features import style_frame
 
 
@@ -15,15 +15,13 @@ def env(humanoid, library) -> CharacterEnv:
     return make(humanoid, library)
 
 
-def make(humanoid, library, worlds: int = 32, episode_length: int = 300, **more) -> CharacterEnv:
+def make(humanoid, library, worlds: int = 32, length: int = 300, **more) -> CharacterEnv:
     made = CharacterEnv(
         make_backend("mujoco", humanoid, worlds, 1),
         humanoid.skeleton,
         library,
-        window=3,
-        episode_length=episode_length,
+        EpisodeConfig(window=3, length=length, **more),
         rng=torch.Generator().manual_seed(0),
-        **more,
     )
     made.reset(torch.arange(worlds))
     return made
@@ -34,19 +32,21 @@ def pose(env: CharacterEnv) -> torch.Tensor:
 
 
 def test_an_episode_starts_with_the_frames_that_led_to_it(env, skeleton):
-    torch.testing.assert_close(env.states[:, -1], env.state().flat(), atol=1e-5, rtol=0)
-    torch.testing.assert_close(env.frames[:, -1], style_frame(skeleton, env.state()), atol=1e-4, rtol=0)
+    torch.testing.assert_close(env.states[:, -1], env.state().flatten(), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        env.frames[:, -1], style_frame(skeleton, env.state()), atol=1e-4, rtol=0
+    )
 
 
 def test_the_window_moves_on_with_each_step(env):
     before = env.states.clone()
     env.step(pose(env))
     assert torch.equal(env.states[:, :-1], before[:, 1:])
-    assert torch.equal(env.states[:, -1], env.state().flat())
+    assert torch.equal(env.states[:, -1], env.state().flatten())
 
 
 def test_a_limp_body_falls_and_time_runs_out_otherwise(humanoid, library):
-    env = make(humanoid, library, episode_length=20)
+    env = make(humanoid, library, length=20)
     fell = torch.zeros(32, dtype=torch.bool)
     for _ in range(20):
         outcome = env.step(pose(env))
@@ -72,7 +72,7 @@ def test_a_broken_world_is_counted_reset_and_alone(env):
     outcome = env.step(torch.zeros(32, 28))
     assert outcome.broken.nonzero()[:, 0].tolist() == [5]
     assert env.broken == 1
-    assert torch.isfinite(env.state().flat()).all()
+    assert torch.isfinite(env.state().flatten()).all()
     assert torch.isfinite(env.windows()).all()
 
 
@@ -114,4 +114,4 @@ def test_it_records_where_a_broken_world_has_begun_anew(env, library):
     env.backend.place(torch.tensor([5]), bad)
     env.step(torch.zeros(32, 28))
     there = library.at(env.clip[5:6], env.clip_time[5:6])
-    torch.testing.assert_close(env.states[5:6, -2], there.flat(), atol=1e-4, rtol=0)
+    torch.testing.assert_close(env.states[5:6, -2], there.flatten(), atol=1e-4, rtol=0)

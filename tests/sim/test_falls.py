@@ -1,4 +1,4 @@
-"""Who is down, who has fallen for good, and who is given time."""
+"""Which worlds are down, have fallen for good, and have time to get up."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 
 from pretrain.motion.library import pack
 from pretrain.sim.backend import make_backend
-from pretrain.sim.env import CharacterEnv
-from pretrain.sim.falls import Falls, Protection, lying
+from pretrain.sim.env import CharacterEnv, EpisodeConfig
+from pretrain.sim.falls import Falls, Protection, settle_on_ground
 from pretrain.sim.ground import Ground
 
 FOOT, HAND = 0, 1
@@ -34,11 +34,13 @@ def walking(patience: int, share: float = 1.0) -> Falls:
     return falls
 
 
-def see(falls: Falls, touching: torch.Tensor, height: torch.Tensor, clip: int | None = WALK) -> bool:
-    return bool(falls.see(touching, height, None if clip is None else torch.tensor([clip])))
+def see(
+    falls: Falls, touching: torch.Tensor, height: torch.Tensor, clip: int | None = WALK
+) -> bool:
+    return bool(falls.update(touching, height, None if clip is None else torch.tensor([clip])))
 
 
-def test_nobody_is_given_time_unless_it_is_said():
+def test_by_default_no_world_has_time_to_get_up():
     assert see(walking(patience=90, share=0.0), ON_HANDS, LOW)
     assert see(Falls(GROUND, 1, Protection()), ON_HANDS, LOW, clip=None)
 
@@ -50,29 +52,29 @@ def test_what_a_clip_puts_on_the_ground_is_no_fall():
     assert see(falls, ON_HANDS, LOW, WALK)
 
 
-def test_who_lies_longer_than_patience_has_fallen():
+def test_a_world_that_lies_longer_than_its_patience_has_fallen():
     falls = walking(patience=3)
     assert [see(falls, ON_HANDS, LOW) for _ in range(5)] == [False, False, False, True, True]
 
 
-def test_who_lets_go_of_the_ground_is_down_until_it_is_up():
+def test_a_world_that_leaves_the_ground_is_down_until_it_is_up():
     falls = walking(patience=3)
     said = [see(falls, touching, LOW) for touching in (ON_HANDS, STANDING, STANDING, STANDING)]
     assert said == [False, False, False, True]
 
 
-def test_who_comes_up_from_lying_is_told_from_who_has_stumbled():
+def test_coming_up_from_lying_is_distinguished_from_stumbling():
     for height, lay in ((TALL, False), (LOW, True)):
         falls = walking(patience=9)
         see(falls, ON_HANDS, height)
-        assert falls.lay.item() == lay
+        assert falls.was_lying.item() == lay
         see(falls, STANDING, TALL)
-        assert (falls.rose.item(), falls.lay.item()) == (lay, False)
+        assert (falls.recovered.item(), falls.was_lying.item()) == (lay, False)
         see(falls, STANDING, TALL)
-        assert not falls.rose
+        assert not falls.recovered
 
 
-def test_who_lay_is_up_when_it_stands_whatever_the_clip_passes_through():
+def test_after_lying_a_world_is_up_when_it_stands_whatever_the_clip_passes_through():
     cartwheel = replace(GROUND, lowest=torch.tensor([0.4, 0.2, 0.7]))
     for first, up in ((LOW, False), (TALL, True)):  # lay, or stumbled
         falls = Falls(cartwheel, 1, Protection(9, 1.0))
@@ -82,26 +84,26 @@ def test_who_lay_is_up_when_it_stands_whatever_the_clip_passes_through():
         assert (falls.down == 0).item() == up
         see(falls, STANDING, TALL)
         assert not falls.down
-        assert falls.rose.item() != up  # who stumbled has not risen
+        assert falls.recovered.item() != up  # after a stumble a world has not recovered
 
 
-def test_who_lies_and_is_asked_to_crawl_has_not_risen():
+def test_a_lying_world_under_a_crawling_clip_has_not_recovered():
     falls = walking(patience=9)
     see(falls, ON_HANDS, LOW)
     see(falls, ON_HANDS, LOW, CRAWL)
-    assert (falls.rose.item(), falls.lay.item(), falls.down.item()) == (False, False, 0)
+    assert (falls.recovered.item(), falls.was_lying.item(), falls.down.item()) == (False, False, 0)
 
 
-def test_who_lies_for_too_long_has_stayed():
+def test_a_world_that_lies_for_too_long_has_timed_out_on_the_ground():
     falls = walking(patience=2)
     for _ in range(2):
         see(falls, ON_HANDS, LOW)
-        assert not falls.stayed
+        assert not falls.timed_out_on_ground
     see(falls, ON_HANDS, LOW)
-    assert falls.stayed
+    assert falls.timed_out_on_ground
 
 
-def test_who_has_stood_has_all_its_time_again():
+def test_a_world_that_has_stood_has_all_its_time_again():
     falls = walking(patience=3)
     for _ in range(3):
         assert not any(see(falls, ON_HANDS, LOW) for _ in range(3))
@@ -121,7 +123,7 @@ def test_going_from_the_ground_to_the_feet_takes_time_and_the_other_way_none():
     assert falls.down.tolist() == [2]
 
 
-def test_who_begins_in_a_clip_that_rises_is_down_and_has_time_to_be_up():
+def test_a_world_that_begins_in_a_clip_that_rises_is_down_and_has_time_to_get_up():
     falls = Falls(GROUND, 1, Protection(3))
     falls.begin(torch.tensor([0]), torch.tensor([GETUP]))
     assert falls.down.tolist() == [1]
@@ -136,10 +138,8 @@ def make(every_clip, humanoid, protection: Protection) -> CharacterEnv:
         make_backend("mujoco", humanoid, 64, 1),
         humanoid.skeleton,
         every_clip.library,
-        window=3,
-        episode_length=300,
+        EpisodeConfig(window=3, length=300, protection=protection),
         rng=torch.Generator().manual_seed(0),
-        protection=protection,
     )
     env.reset(torch.arange(64))
     return env
@@ -151,18 +151,18 @@ def test_an_episode_may_begin_lying_and_has_patience(every_clip, humanoid):
     assert (height < 0.6 * env.falls.ground.standing).float().mean() > 0.9
     assert height.unique().numel() > 32  # not one pose for all
     assert env.falls.ground.rising[env.clip].all()
-    torch.testing.assert_close(env.states[:, 0], env.state().flat(), atol=1e-5, rtol=0)
+    torch.testing.assert_close(env.states[:, 0], env.state().flatten(), atol=1e-5, rtol=0)
     walk = torch.full((64,), every_clip.library.names.index("walk"))
     fell = torch.stack([env.step(torch.zeros(64, 28), walk).fell for _ in range(95)])
     assert not fell[:85].any()  # one may need some steps to come to the ground
-    assert fell[-1].float().mean() > 0.9  # zero targets lift nobody
+    assert fell[-1].float().mean() > 0.9  # zero targets do not get a character up
 
 
 def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, rng):
     env = make(every_clip, humanoid, Protection(90, share=0.25, lying=0.25))
-    everyone = torch.arange(64).repeat(50)
-    lying = env.falls.draw(everyone, rng)
-    assert len(lying) / len(everyone) == pytest.approx(0.25, abs=0.03)
+    every = torch.arange(64).repeat(50)
+    lying = env.falls.draw_lying(every, rng)
+    assert len(lying) / len(every) == pytest.approx(0.25, abs=0.03)
     began_lying, protected = [], []
     for _ in range(50):
         env.reset(torch.arange(64))
@@ -180,14 +180,16 @@ def test_episodes_are_protected_where_none_begins_lying(every_clip, humanoid):
     assert set(env.falls.patience.tolist()) == {0, 90}
 
 
-def test_a_snapshot_goes_on_with_who_is_down(every_clip, humanoid):
+def test_a_snapshot_has_which_worlds_are_down(every_clip, humanoid):
     def run(env: CharacterEnv, steps: int) -> torch.Tensor:
         for _ in range(steps):
             done = env.step(torch.zeros(64, 28), env.clip).fell
             env.reset(done.nonzero()[:, 0])
         return torch.stack([env.falls.down, env.falls.patience])
 
-    first, second = (make(every_clip, humanoid, Protection(20, share=0.3, lying=0.3)) for _ in range(2))
+    first, second = (
+        make(every_clip, humanoid, Protection(20, share=0.3, lying=0.3)) for _ in range(2)
+    )
     run(first, 30)
     snapshot = first.snapshot()
     ahead = run(first, 30)
@@ -196,7 +198,7 @@ def test_a_snapshot_goes_on_with_who_is_down(every_clip, humanoid):
     assert torch.equal(run(second, 30), ahead)
 
 
-def test_a_clip_that_no_body_can_follow_lays_nobody_to_where_nothing_is_finite(material, humanoid, rng):
+def test_settling_from_an_infeasible_clip_ends_in_finite_states(material, humanoid, rng):
     walk = material.dataset.clips[0]
     along = np.arange(len(walk))[:, None] * np.array([20 / 30, 0, 0])
     jumping = replace(walk, name="fast", root_pos=walk.root_pos + along * 60)
@@ -204,6 +206,6 @@ def test_a_clip_that_no_body_can_follow_lays_nobody_to_where_nothing_is_finite(m
     backend = make_backend("mujoco", humanoid, 64, 1)
     backend.place(torch.arange(64), library.at(torch.ones(64, dtype=torch.long), torch.zeros(64)))
     assert backend.advance(torch.zeros(64, 28)).all()
-    lies = lying(backend, humanoid.skeleton, library, rng)
-    assert torch.isfinite(lies.flat()).all()
+    lies = settle_on_ground(backend, humanoid.skeleton, library, rng)
+    assert torch.isfinite(lies.flatten()).all()
     assert lies.root_pos[:, 2].median() < 0.5

@@ -30,16 +30,24 @@ def test_features_are_invariant_to_heading_and_place(library, skeleton, rng, yaw
     state = library.at(*library.sample(64, rng))
     other = moved(state, yaw, (3.0, -8.0))
     torch.testing.assert_close(proprioception(other), proprioception(state), atol=2e-5, rtol=1e-5)
-    torch.testing.assert_close(style_frame(skeleton, other), style_frame(skeleton, state), atol=2e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        style_frame(skeleton, other), style_frame(skeleton, state), atol=2e-5, rtol=1e-5
+    )
 
 
 def test_features_tell_poses_velocities_and_lean_apart(library, skeleton, rng):
     state = library.at(*library.sample(8, rng))
     lean = torch.tensor([0.98, 0.0, 0.199, 0.0]).expand(8, 4)
-    for change in ({"joint_pos": state.joint_pos + 0.1}, {"root_vel": state.root_vel + 1}, {"root_rot": lean}):
+    for change in (
+        {"joint_pos": state.joint_pos + 0.1},
+        {"root_vel": state.root_vel + 1},
+        {"root_rot": lean},
+    ):
         other = replace(state, **change)
         assert (proprioception(other) - proprioception(state)).abs().amax(-1).min() > 0.05
-        assert (style_frame(skeleton, other) - style_frame(skeleton, state)).abs().amax(-1).min() > 0.05
+        assert (style_frame(skeleton, other) - style_frame(skeleton, state)).abs().amax(
+            -1
+        ).min() > 0.05
 
 
 def test_a_batch_is_its_rows(library, skeleton, rng):

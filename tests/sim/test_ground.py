@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from pretrain.motion.library import MotionLibrary
-from pretrain.sim.ground import Ground, ground_of
+from pretrain.sim.ground import Ground, read_ground
 
 
 def bodies(ground: Ground, skeleton, library: MotionLibrary, clip: str) -> set[str]:
@@ -18,18 +18,18 @@ def named(mask: torch.Tensor, library: MotionLibrary) -> set[str]:
 
 
 def test_walking_and_running_put_nothing_but_the_feet_on_the_ground(library, skeleton):
-    ground = ground_of(library, skeleton)
+    ground = read_ground(library, skeleton)
     for clip in library.names:
         assert bodies(ground, skeleton, library, clip) == set(skeleton.feet)
     assert ground.upright.all()
     assert ground.steady.all()
-    leaning = named(~ground_of(library, skeleton, steady_above=0.95).steady, library)
+    leaning = named(~read_ground(library, skeleton, steady_above=0.95).steady, library)
     assert set(leaning) == {"run", "run_mirror"}
     assert not ground.rising.any()
 
 
 def test_other_clips_put_down_what_they_are_known_for(every_clip, skeleton):
-    library, ground = every_clip.library, ground_of(every_clip.library, skeleton)
+    library, ground = every_clip.library, read_ground(every_clip.library, skeleton)
     hands = {"left_hand", "right_hand"}
     assert bodies(ground, skeleton, library, "cartwheel") == hands | set(skeleton.feet)
     for clip in ("crawl", "roll"):
@@ -39,7 +39,7 @@ def test_other_clips_put_down_what_they_are_known_for(every_clip, skeleton):
 
 
 def test_two_clips_rise_and_those_that_lean_far_are_not_upright(every_clip, skeleton):
-    library, ground = every_clip.library, ground_of(every_clip.library, skeleton)
+    library, ground = every_clip.library, read_ground(every_clip.library, skeleton)
     rising = {"getup_facedown", "getup_faceup"}
     assert named(ground.rising, library) == rising | {f"{clip}_mirror" for clip in rising}
     assert {"crawl", "roll", "backflip", "cartwheel", *rising} <= named(~ground.upright, library)
@@ -49,7 +49,7 @@ def test_two_clips_rise_and_those_that_lean_far_are_not_upright(every_clip, skel
 
 def test_only_walks_and_runs_move_on_steadily(every_clip, skeleton):
     library = every_clip.library
-    steady = named(ground_of(library, skeleton).steady, library)
+    steady = named(read_ground(library, skeleton).steady, library)
     assert {name.removesuffix("_mirror") for name in steady} == {
         "walk",
         "run",
@@ -60,10 +60,12 @@ def test_only_walks_and_runs_move_on_steadily(every_clip, skeleton):
 
 
 def test_a_mirrored_clip_may_lie_as_its_original_on_the_other_side(every_clip, skeleton):
-    library, ground = every_clip.library, ground_of(every_clip.library, skeleton)
+    library, ground = every_clip.library, read_ground(every_clip.library, skeleton)
     other = list(skeleton.mirrored_bodies)
     for index, name in enumerate(library.names):
         if name.endswith("_mirror"):
             original = library.names.index(name.removesuffix("_mirror"))
             assert torch.equal(ground.allowed[index], ground.allowed[original][other])
-            torch.testing.assert_close(ground.lowest[index], ground.lowest[original], atol=1e-4, rtol=0)
+            torch.testing.assert_close(
+                ground.lowest[index], ground.lowest[original], atol=1e-4, rtol=0
+            )

@@ -1,4 +1,5 @@
-"""The default engine behind the Backend protocol: determinism, round trips, and worlds that break."""
+"""The default engine behind the Backend protocol: determinism, round trips, and worlds that
+break."""
 
 from __future__ import annotations
 
@@ -25,16 +26,19 @@ def test_what_is_placed_is_read_back(humanoid, library, rng):
     backend = make_backend("mujoco", humanoid, WORLDS)
     state = library.at(*library.sample(WORLDS, rng))
     backend.place(torch.arange(WORLDS), state)
-    torch.testing.assert_close(backend.state().flat(), state.flat(), atol=1e-5, rtol=0)
+    torch.testing.assert_close(backend.state().flatten(), state.flatten(), atol=1e-5, rtol=0)
 
 
 def test_no_world_explodes_under_random_targets(humanoid, library):
-    """Drives at their limits all the time: only passive damping is left to hold the body together."""
+    """Drives at their limits all the time: only passive damping is left to hold the body
+    together."""
     backend, _ = standing(humanoid, library)
     lower, upper = torch.tensor(humanoid.skeleton.lower), torch.tensor(humanoid.skeleton.upper)
     rng = torch.Generator().manual_seed(0)
     for _ in range(150):
-        broken = backend.advance(lower + (upper - lower) * torch.rand(WORLDS, len(lower), generator=rng))
+        broken = backend.advance(
+            lower + (upper - lower) * torch.rand(WORLDS, len(lower), generator=rng)
+        )
         assert not broken.any()
         assert backend.state().joint_vel.abs().max() < 60  # rad/s
 
@@ -44,9 +48,9 @@ def test_a_control_step_lasts_as_long_as_the_body_says(humanoid, library):
     fast, _ = standing(replace(humanoid, control_dt=humanoid.control_dt / 2), library)
     slow.advance(targets)
     fast.advance(targets)
-    assert not torch.equal(slow.state().flat(), fast.state().flat())
+    assert not torch.equal(slow.state().flatten(), fast.state().flatten())
     fast.advance(targets)
-    assert torch.equal(slow.state().flat(), fast.state().flat())
+    assert torch.equal(slow.state().flatten(), fast.state().flatten())
 
 
 @pytest.mark.parametrize("threads", [2, 3])
@@ -56,7 +60,7 @@ def test_any_thread_count_gives_the_same_bits(humanoid, library, threads):
     for _ in range(40):
         one.advance(targets)
         many.advance(targets)
-    assert torch.equal(one.state().flat(), many.state().flat())
+    assert torch.equal(one.state().flatten(), many.state().flatten())
 
 
 def test_a_restored_snapshot_goes_on_bit_for_bit(humanoid, library):
@@ -69,11 +73,11 @@ def test_a_restored_snapshot_goes_on_bit_for_bit(humanoid, library):
         backend.restore(snapshot)
         for _ in range(10):
             backend.advance(targets)
-        runs.append(backend.state().flat())
+        runs.append(backend.state().flatten())
     assert torch.equal(*runs)
 
 
-def test_a_broken_world_is_told_and_no_other_notices(humanoid, library):
+def test_a_broken_world_is_reported_and_changes_no_other(humanoid, library):
     healthy, targets = standing(humanoid, library)
     hurt, _ = standing(humanoid, library)
     bad = hurt.state()[3:4]
@@ -83,13 +87,15 @@ def test_a_broken_world_is_told_and_no_other_notices(humanoid, library):
         broken = hurt.advance(targets)
     assert broken.nonzero()[:, 0].tolist() == [3]
     others = [i for i in range(WORLDS) if i != 3]
-    assert torch.equal(healthy.state().flat()[others], hurt.state().flat()[others])
+    assert torch.equal(healthy.state().flatten()[others], hurt.state().flatten()[others])
 
 
 def test_joints_reach_for_their_targets(humanoid, library):
     """Hold a pose: after half a second the joints are nearer to it than to a pose 0.3 rad away."""
     backend, _ = standing(humanoid, library)
-    backend.place(torch.arange(WORLDS), library.at(torch.zeros(WORLDS, dtype=torch.long), torch.zeros(WORLDS)))
+    backend.place(
+        torch.arange(WORLDS), library.at(torch.zeros(WORLDS, dtype=torch.long), torch.zeros(WORLDS))
+    )
     elbow = humanoid.skeleton.hinges.index("right_elbow")
     targets = backend.state().joint_pos.clone()
     targets[:, elbow] += 0.5
@@ -139,7 +145,9 @@ def test_unknown_engine_lists_what_exists(humanoid):
         make_backend("bullet", humanoid, 1)
 
 
-def test_a_warning_of_the_engine_is_logged_and_writes_no_file(tmp_path, monkeypatch, humanoid, caplog):
+def test_a_warning_of_the_engine_is_logged_and_writes_no_file(
+    tmp_path, monkeypatch, humanoid, caplog
+):
     monkeypatch.chdir(tmp_path)
     backend = make_backend("mujoco", humanoid, 1, 1)
     backend._views["qvel"][:] = np.inf

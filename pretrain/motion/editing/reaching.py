@@ -55,7 +55,7 @@ def _bend(clip: MotionClip, target: Target, share: np.ndarray) -> MotionClip:
     weight is in place.
     """
     lean, sink = _lower_by(clip, target)
-    facing = rotations.facing(clip.root_rot)
+    facing = rotations.heading_direction(clip.root_rot)
     left = np.stack([-facing[:, 1], facing[:, 0], np.zeros(len(clip))], -1)
     half = (0.25 * lean * share)[:, None]  # half of the lean is the pelvis', half the chest's
     pitch = np.concatenate([np.cos(half), np.sin(half) * left], -1)
@@ -93,7 +93,7 @@ def _move_hand(clip: MotionClip, bent: MotionClip, which: tuple[str, Target], sh
     """
     side, target = which
     skeleton = clip.skeleton
-    facing = rotations.facing(clip.root_rot)[0]
+    facing = rotations.heading_direction(clip.root_rot)[0]
     ahead = np.array([facing[0], facing[1], 0.0])
     left = np.array([-facing[1], facing[0], 0.0])
     sign = 1.0 if side == "left" else -1.0

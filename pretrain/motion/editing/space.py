@@ -50,13 +50,13 @@ def stride(clip: MotionClip, factor: float) -> MotionClip:
 
     A run stays a run, whose flight falls as before; a joint of a shorter step bends less.
     """
-    facing = rotations.facing(clip.root_rot)
+    facing = rotations.heading_direction(clip.root_rot)
     ankles, soles = foot_poses(clip)
     path = clip.root_pos.copy()
     path[:, :2] = path[0, :2] + factor * (path[:, :2] - path[0, :2])
     for foot, ankle in ankles.items():
-        local = rotations.into_heading(facing, ankle - clip.root_pos) * np.array([factor, 1.0, 1.0])
-        ankles[foot] = path + rotations.out_of_heading(facing, local)
+        local = rotations.to_heading_frame(facing, ankle - clip.root_pos) * np.array([factor, 1.0, 1.0])
+        ankles[foot] = path + rotations.from_heading_frame(facing, local)
     return with_feet(replace(clip, root_pos=path), ankles, soles)
 
 
@@ -88,8 +88,8 @@ def sway(clip: MotionClip, size: float) -> MotionClip:
     waves = [np.sin(2 * np.pi * times / period + phase) for period, phase in ((6.7, 0.0), (4.1, 1.0), (2.9, 2.5))]
     ahead = size * fade * (0.6 * waves[0] + 0.3 * waves[1] + 0.2 * waves[2])
     aside = size * fade * (0.5 * waves[1] - 0.4 * waves[0])
-    facing = rotations.facing(clip.root_rot)
-    moved = rotations.out_of_heading(facing, np.stack([ahead, aside, 0 * ahead], -1))
+    facing = rotations.heading_direction(clip.root_rot)
+    moved = rotations.from_heading_frame(facing, np.stack([ahead, aside, 0 * ahead], -1))
     ankles, soles = foot_poses(clip)
     joint_rot = dict(clip.joint_rot)
     breath = rotations.from_axis_angle("y", 0.012 * fade * waves[2])

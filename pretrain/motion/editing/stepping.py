@@ -105,7 +105,7 @@ def _stepped(clip: MotionClip, stand: MotionClip, feet: Footsteps) -> MotionClip
     ankles = {}
     soles = {}
     for i, foot in enumerate(skeleton.feet):
-        facing = rotations.facing(turns[:, skeleton.bodies.index(foot)])
+        facing = rotations.heading_direction(turns[:, skeleton.bodies.index(foot)])
         out = np.arctan2(facing[:, 1], facing[:, 0])
         level = rotations.from_axis_angle("z", feet.yaw[:, i] + out)
         soles[foot] = rotations.multiply(level, rotations.from_axis_angle("y", feet.pitch[:, i]))

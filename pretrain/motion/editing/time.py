@@ -59,7 +59,7 @@ def hold(clip: MotionClip, at: float, seconds: float) -> MotionClip:
 
 def homed(clip: MotionClip) -> MotionClip:
     """Moved and turned on the ground so that its first frame stands at the origin and faces x."""
-    facing = rotations.facing(clip.root_rot[0])
+    facing = rotations.heading_direction(clip.root_rot[0])
     clip = replace(clip, root_pos=clip.root_pos - clip.root_pos[0] * np.array([1.0, 1.0, 0.0]))
     return turned(clip, -float(np.arctan2(facing[1], facing[0])))
 
@@ -82,7 +82,7 @@ def splice(first: MotionClip, second: MotionClip, blend: float) -> MotionClip:
     if not 2 <= width < min(len(first), len(second)):
         raise ClipError(f"{first.name}: no fade of {blend:g} s between clips of {len(first)} and {len(second)} frames")
     start = len(first) - width
-    facing = rotations.facing(first.root_rot[start])
+    facing = rotations.heading_direction(first.root_rot[start])
     second = follow(second, first.root_pos[start, :2], facing)
     tail = frames(first, np.arange(start, len(first)))
     head = frames(second, np.arange(width))
@@ -154,8 +154,8 @@ def shape_of(clip: MotionClip) -> np.ndarray:
     tenth of their m/s.
     """
     positions, _ = world_poses(clip)
-    facing = rotations.facing(clip.root_rot)[:, None]
-    bodies = rotations.into_heading(facing, positions - clip.root_pos[:, None])
+    facing = rotations.heading_direction(clip.root_rot)[:, None]
+    bodies = rotations.to_heading_frame(facing, positions - clip.root_pos[:, None])
     velocities = np.gradient(bodies, 1 / clip.fps, axis=0)
     return np.concatenate([bodies, 0.1 * velocities], -1).reshape(len(clip), -1)
 

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import torch
 
-from pretrain.characters.state import unflat
+from pretrain.characters.state import unflatten
 from pretrain.sim.features import style_frame
-from pretrain.sim.starts import RATE, clip_starts, still_starts
+from pretrain.sim.start_states import RATE, read_start_states, repeat_start_states
 
 
 def test_every_moment_of_every_clip_is_as_the_library_reads_it(library, skeleton):
-    starts = clip_starts(library, skeleton, 3)
+    starts = read_start_states(library, skeleton, 3)
     walk = library.names.index("walk")
     before = int(starts.counts[:walk].sum())
     times = torch.arange(int(starts.counts[walk])) / RATE
     windows = library.windows(torch.full_like(times, walk, dtype=torch.long), times, 3)
     rows = slice(before, before + len(times))
-    torch.testing.assert_close(starts.states[rows], windows.flat(), atol=1e-4, rtol=0)
-    torch.testing.assert_close(starts.frames[rows], style_frame(skeleton, windows), atol=1e-5, rtol=0)
+    torch.testing.assert_close(starts.states[rows], windows.flatten(), atol=1e-4, rtol=0)
+    torch.testing.assert_close(
+        starts.frames[rows], style_frame(skeleton, windows), atol=1e-5, rtol=0
+    )
     assert len(times) == int(library.durations[walk] * RATE + 1e-3) + 1
     assert starts.counts.sum() == len(starts.states) == len(starts.frames)
 
 
-def test_a_draw_is_of_the_clip_asked_for_and_reaches_all_of_it(library, skeleton, rng):
-    starts = clip_starts(library, skeleton, 3)
+def test_a_draw_is_of_the_given_clip_and_reaches_all_of_it(library, skeleton, rng):
+    starts = read_start_states(library, skeleton, 3)
     last = torch.cumsum(starts.counts, 0)
     clips = torch.arange(len(starts.counts)).repeat_interleave(4000)
     rows = starts.draw(clips, rng)
@@ -31,10 +33,12 @@ def test_a_draw_is_of_the_clip_asked_for_and_reaches_all_of_it(library, skeleton
     assert rows.unique().numel() > 0.99 * len(starts.states)
 
 
-def test_who_lies_has_lain_still(library, skeleton):
-    lying = unflat(library.frames[:5])
-    starts = still_starts(lying, skeleton, 3)
+def test_repeated_start_states_have_not_moved(library, skeleton):
+    lying = unflatten(library.frames[:5])
+    starts = repeat_start_states(lying, skeleton, 3)
     assert starts.counts.tolist() == [5]
     for i in range(3):
-        assert torch.equal(starts.states[:, i], lying.flat())
-        torch.testing.assert_close(starts.frames[:, i], style_frame(skeleton, lying), atol=1e-5, rtol=0)
+        assert torch.equal(starts.states[:, i], lying.flatten())
+        torch.testing.assert_close(
+            starts.frames[:, i], style_frame(skeleton, lying), atol=1e-5, rtol=0
+        )
