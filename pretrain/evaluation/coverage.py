@@ -1,0 +1,35 @@
+"""Coverage: the share of each clip's windows that any rollout passed near to, at least once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from pretrain.evaluation.clip_windows import ClipWindows
+from pretrain.sim.blocks import row_blocks
+
+
+class Coverage:
+    """Nearest distance that any rollout has come to each window of each clip."""
+
+    def __init__(self, targets: Sequence[ClipWindows], scale: Tensor):
+        self.targets = targets
+        self.scale = scale
+        self._all = torch.cat([target.windows for target in targets])
+        self._nearest = torch.full((len(self._all),), torch.inf)
+
+    def update(self, windows: Tensor) -> None:
+        """Style windows (n, W * F) that rollouts went through."""
+        if len(windows):
+            passed = windows / self.scale
+            blocks = row_blocks(self._all, len(passed))
+            nearest = torch.cat([torch.cdist(block, passed).amin(1) for block in blocks])
+            self._nearest = torch.minimum(self._nearest, nearest)
+
+    def per_clip(self) -> dict[str, float]:
+        """Share of each clip's windows that a rollout passed within tau of."""
+        parts = self._nearest.split([len(target.windows) for target in self.targets])
+        pairs = zip(self.targets, parts, strict=True)
+        return {clip.name: float((near <= clip.tau).float().mean()) for clip, near in pairs}
