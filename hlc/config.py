@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field, create_model, field_validator
 
 from hlc.tasks import TASKS
-from hlc.tasks.reach import Reach
 from hlc.tasks.task import Task
 from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Rate, Seconds, Seed, Share
 from skills_store import places
@@ -50,7 +49,12 @@ class EvalConfig(Frozen):
 
 
 class HlcConfig(Frozen):
-    task: str = Field(default="reach", description="Name in hlc/tasks; also the name of the published controller")
+    """The keys that all tasks share. `CONFIG_MODEL` has those of each task besides, under the task's name."""
+
+    task: str = Field(
+        default="reach",
+        description=f"One of {', '.join(TASKS)}; also the name of the published controller",
+    )
     skill: str = Field(default="humanoid@latest", description="Reference of the skill library in the store")
     engine: str = Field(default="mujoco", description="Name in pretrain/sim/backend.py")
     threads: Annotated[int, Field(ge=0)] = Field(default=0, description="0: all that the process may use")
@@ -75,7 +79,6 @@ class HlcConfig(Frozen):
     publish: bool = Field(default=True, description="Publish to the store at the end")
     ppo: PPOConfig = PPOConfig()
     eval: EvalConfig = EvalConfig()
-    reach: Reach = Reach()
 
     @field_validator("task")
     @classmethod
@@ -87,3 +90,12 @@ class HlcConfig(Frozen):
     def chosen_task(self) -> Task:
         """The task called `task`, with its parameters."""
         return getattr(self, self.task)
+
+
+def make_config_model() -> type[HlcConfig]:
+    """HlcConfig with a group of keys for each task of the registry: `reach.height_max=1.8`."""
+    groups = {name: (task, task()) for name, task in TASKS.items()}
+    return create_model("HlcConfig", __base__=HlcConfig, **groups)  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+CONFIG_MODEL = make_config_model()

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from hlc.config import HlcConfig
+from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide, Episodes, RandomSkills, distance_curve, episodes, final_distances, returns, survival
 from pretrain.cli import flag, options, program, whole
@@ -123,7 +123,7 @@ def _metres(x: float | None) -> str:
 
 def trained_config(manifest: Manifest) -> HlcConfig:
     """The configuration that a controller was trained with."""
-    return HlcConfig.model_validate({key: value for key, value in manifest.lineage.config.items() if key != PARENT})
+    return CONFIG_MODEL.model_validate({key: value for key, value in manifest.lineage.config.items() if key != PARENT})
 
 
 def main(arguments: list[str]) -> int:

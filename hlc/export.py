@@ -15,7 +15,7 @@ from hlc.parent import Parent
 from hlc.skill_env import on_sphere
 from hlc.tasks.task import Task, goal_width
 from pretrain.characters.state import unflat
-from pretrain.publishing.lineage import lineage
+from pretrain.publishing.lineage import make_lineage
 from pretrain.publishing.onnx_graph import described, export, prove
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.run_folder import PLACES
@@ -86,6 +86,6 @@ def build_manifest(cfg: HlcConfig, parent: Parent, graph: m.Graph, card: dict[st
         latent=m.Latent(dim=skills.latent.dim),
         task=m.Task(name=cfg.task, llc_steps=cfg.llc_steps, parent=bound),
         card=card,
-        lineage=lineage(config, cfg.seed, parent.dataset),
+        lineage=make_lineage(config, cfg.seed, skills.lineage.clips),
         licence=skills.licence,
     )

@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from pretrain.characters.character import Character
-from pretrain.motion.library import MotionLibrary, pack
-from pretrain.motion.recipe import Dataset, load_dataset
+from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.library import MotionLibrary
 from pretrain.publishing.manifest_character import from_manifest
+from pretrain.publishing.start_states import read_starts, upright_excerpts
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
-from pretrain.sim.ground import ground_of
 from skills_store.library import SkillLibrary
 from skills_store.store import Store
 from skills_store.version import Version
+
+SAME_RATE = 1e-6  # that two rates may differ by, relatively
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,8 @@ class Parent:
 
     skills: SkillLibrary
     character: Character
-    dataset: Dataset
-    clips: MotionLibrary
+    clips: MotionLibrary  # the excerpts that the version carries
+    upright: Tensor  # (C,) bool, of those: of a clip that stays upright
 
     @property
     def version(self) -> Version:
@@ -34,11 +37,10 @@ class Parent:
     def simulation(
         self, num_envs: int, episode_length: int, *, engine: str, threads: int, rng: torch.Generator
     ) -> CharacterEnv:
-        """`num_envs` worlds whose episodes, of `episode_length` control steps, start from the library's own clips.
+        """`num_envs` worlds whose episodes, of `episode_length` control steps, begin in the version's start states.
 
-        Only from those that stay upright: any other lies, or ends in a fall, before its controller has decided anything.
+        Only in those of clips that stay upright: any other lies, or ends in a fall, before its controller has decided.
         """
-        upright = ground_of(self.clips, self.character.skeleton).upright
         return CharacterEnv(
             make_backend(engine, self.character, num_envs, threads),
             self.character.skeleton,
@@ -46,18 +48,22 @@ class Parent:
             window=self.skills.window_length,
             episode_length=episode_length,
             rng=rng,
-            clip_weights=lambda: self.clips.weights * upright,
+            clip_weights=lambda: self.clips.weights * self.upright,
         )
 
 
 def open_parent(store: Store, ref: str) -> Parent:
-    """The library that `ref` means now. Body and clips are those that its manifest names."""
+    """The library that `ref` means now, with the body and the start states that its version carries.
+
+    Raises StoreError, and ValueError where the version has no start states or another control rate.
+    """
     skills = SkillLibrary.open(store, ref, intra_op_num_threads=torch.get_num_threads())
     manifest = skills.version.manifest
+    if manifest.starts is None:
+        raise ValueError(f"{skills.version.ref} was published without start states, from which episodes begin")
     character = from_manifest(manifest.character)
-    if "motions" not in manifest.lineage.config:
-        raise ValueError(
-            f"{skills.version.ref} does not say which motions it was trained on: its config has no 'motions'"
-        )
-    dataset = load_dataset(manifest.lineage.config["motions"], character.skeleton)
-    return Parent(skills, character, dataset, pack(dataset.clips, dataset.weights))
+    if abs(character.control_dt * CONTROL_RATE - 1) > SAME_RATE:
+        expected = f"expected {1 / CONTROL_RATE:g}: episodes are simulated at {CONTROL_RATE:g} Hz"
+        raise ValueError(f"{skills.version.ref}: control_dt is {character.control_dt:g} s, {expected}")
+    clips = read_starts(manifest, store.read(skills.version, manifest.starts.file))
+    return Parent(skills, character, clips, upright_excerpts(manifest))

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from hlc.config import HlcConfig
+from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.evaluate import table, task_card, whole_decisions
 from hlc.export import FILE, build_manifest, export_policy
 from hlc.goals import Goals
@@ -20,6 +20,7 @@ from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
 from pretrain.cli import command, describe_config, program
+from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.loop import LoopConfig, Objective
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
@@ -124,7 +125,8 @@ def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, folder
     }
     print(table(card), flush=True)
     manifest = build_manifest(cfg, parent, exported.graph, card)
-    return receipt.publish(folder, store, manifest, {FILE: exported.data}, training.samples)
+    files = with_metadata(manifest, {FILE: exported.data})
+    return receipt.publish(folder, store, manifest, files, training.samples)
 
 
 def run(cfg: HlcConfig) -> int:
@@ -160,8 +162,8 @@ def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, b
 
 
 def main(arguments: list[str]) -> int:
-    return command(run, HlcConfig, "hlc.conf", arguments)
+    return command(run, CONFIG_MODEL, "hlc.conf", arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(program(main, lambda: describe_config(HlcConfig, "hlc.conf", __doc__)))
+    sys.exit(program(main, lambda: describe_config(CONFIG_MODEL, "hlc.conf", __doc__)))

@@ -21,6 +21,7 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from skills_store.errors import StoreError
 
@@ -67,8 +68,13 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        wrong = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {e['input']!r}" for e in error.errors())
-        raise ConfigError("; ".join(wrong)) from None
+        raise ConfigError("; ".join(map(describe_error, error.errors()))) from None
+
+
+def describe_error(error: ErrorDetails) -> str:
+    """The key, what was expected, and the value."""
+    key = ".".join(map(str, error["loc"]))
+    return f"{key}: {error['msg'].removeprefix('Value error, ')}, got {error['input']!r}"
 
 
 def command(run: Callable[[Config], int], kind: type[Config], module: str, arguments: Sequence[str]) -> int:

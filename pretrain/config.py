@@ -269,6 +269,10 @@ class PretrainConfig(Frozen):
         default="", description="Skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py"
     )
     publish: bool = Field(default=True, description="Publish to the store at the end")
+    start_frames: Annotated[int, Field(ge=0)] = Field(
+        default=3000,
+        description="Most frames of the clips that are published as start states for controllers; 0: none",
+    )
     latent: LatentConfig = LatentConfig()
     ppo: PPOConfig = PPOConfig()
     disc: DiscConfig = DiscConfig()

@@ -27,8 +27,9 @@ from pretrain.evaluation.rollout import Act, random_skill_rollout
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.skill_card import facts_of_run, skill_card
 from pretrain.evaluation.table import table
+from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.publishing.int8 import in_int8
-from pretrain.publishing.lineage import lineage
+from pretrain.publishing.lineage import describe_clips, make_lineage
 from pretrain.training_data import Material, control_steps, material_of
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
@@ -128,20 +129,20 @@ def described(version: Version, material: Material, made: Quantised, card: Card,
     policy = old.graphs["policy"].model_copy(update={"parity": made.parity})
     rounding = {"before": made.before, "after": made.after, "lost": made.lost}
     how = {"of": version.pinned, "weights": "int8", "inputs": "uint8", "rows": made.rows, "seed": seed}
+    config = {**old.lineage.config, "quantised": how}
     new = {
         "graphs": {**old.graphs, "policy": policy},
         "card": {**card, **facts_of_run(old.card), "quantised": rounding},
-        "lineage": lineage({**old.lineage.config, "quantised": how}, old.lineage.seed, material.dataset),
+        "lineage": make_lineage(config, old.lineage.seed, describe_clips(material.dataset)),
         "files": {},
     }
     return old.model_copy(update=new)
 
 
-def files(store: Store, version: Version, made: Quantised) -> dict[str, bytes]:
-    graphs = version.manifest.graphs
-    return {each.file: store.read(version, each.file) for each in graphs.values()} | {
-        graphs["policy"].file: made.policy
-    }
+def read_files(store: Store, version: Version, policy: bytes) -> dict[str, bytes]:
+    """The files of `version`, with `policy` in place of its own."""
+    kept = {file: store.read(version, file) for file in version.manifest.files}
+    return {**kept, version.manifest.graphs["policy"].file: policy}
 
 
 def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
@@ -158,7 +159,9 @@ def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
         accept(version.ref, made)
     card = skill_card(made.skills, material, under)
     print(table({f"{version.ref} in int8": {**card, **facts_of_run(version.manifest.card)}}), flush=True)
-    return store.publish(described(version, material, made, card, under.seed), files(store, version, made))
+    manifest = described(version, material, made, card, under.seed)
+    files = with_metadata(manifest, read_files(store, version, made.policy))
+    return store.publish(manifest, files)
 
 
 def main(arguments: list[str]) -> int:

@@ -19,7 +19,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
-from serving.api import docs_page, open_inference, routes, session_route
+from serving.api import docs_page, open_inference, routes
 from serving.api.openapi import document
 from serving.models.service import Service, make_service
 from serving.server.drain import drain_on_sigterm
@@ -53,7 +53,7 @@ def make_gateway(settings: Settings) -> Gateway:
     api.router.lifespan_context = lambda _: _open(gateway)
     api.state.gateway = gateway
     api.state.service = service
-    for router in (routes.router, open_inference.router, session_route.router, docs_page.router):
+    for router in (routes.router, open_inference.router, docs_page.router):
         api.include_router(router)
     api.add_exception_handler(Refusal, _refused)
     api.add_exception_handler(HTTPException, _http)

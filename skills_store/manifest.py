@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 OWN_OBSERVATIONS = "repertoire"
 NAME_PATTERN = r"^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$"
 DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
@@ -115,6 +117,10 @@ class Action(Frozen):
 
     offset: tuple[float, ...]
     scale: tuple[float, ...]
+    std: tuple[float, ...] | None = Field(
+        default=None,
+        description="rad; of the policy's Gaussian noise on each joint target at the end of training",
+    )
 
 
 class Latent(Frozen):
@@ -133,6 +139,25 @@ class Clip(Frozen):
     source: str
     licence: str
     weight: float
+    mirror_of: str | None = Field(default=None, description="The clip whose mirror image it is")
+
+
+class Excerpt(Frozen):
+    """Consecutive frames of a training clip, one control step apart."""
+
+    clip: str
+    frames: int = Field(ge=2)
+    upright: bool = Field(description="The root stays upright throughout the clip")
+
+
+class Starts(Frozen):
+    """States where episodes may begin, so that a controller can be trained without the clips.
+
+    `file` holds the frames of all excerpts, one after the other, as float32, little-endian, in rows of the policy's `state`.
+    """
+
+    file: str
+    excerpts: tuple[Excerpt, ...] = Field(min_length=1)
 
 
 class Lineage(Frozen):
@@ -175,11 +200,9 @@ class Manifest(Frozen):
 
     `observations` says whose the graphs take. In ours, `state` is raw and a window is W states; a peer's `state`
     and `window` are features that its client computes, each with slices of its own.
-
-    Schema 2 is the one that is written; schema 1 is read as what it would be in 2, under the digest of its own bytes.
     """
 
-    schema_version: Literal[2] = SCHEMA_VERSION
+    schema_version: Literal[3] = SCHEMA_VERSION
     kind: Literal["skills", "controller"]
     observations: Literal["repertoire", "ase", "mimickit"] = OWN_OBSERVATIONS
     name: Name
@@ -187,22 +210,12 @@ class Manifest(Frozen):
     graphs: dict[str, Graph]
     latent: Latent
     action: Action | None = None
+    starts: Starts | None = None
     task: Task | None = None
     card: dict[str, Any] = Field(default={}, description="The skill card: what it was measured by")
     lineage: Lineage
     licence: str
     files: dict[str, Blob] = Field(default={}, description="By name; written by the store when it is published")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_schema_1(cls, data: Any) -> Any:
-        """It had no `observations`, and at first no `damping`: all of kd was passive then."""
-        if not isinstance(data, dict) or data.get("schema_version") != 1:
-            return data
-        body = data.get("character")
-        if isinstance(body, dict) and "damping" not in body and isinstance(kd := body.get("kd"), list):
-            body = body | {"kd": [0.0] * len(kd), "damping": kd}
-        return data | {"schema_version": SCHEMA_VERSION, "character": body}
 
     @model_validator(mode="after")
     def _kind_has_its_graphs(self) -> Manifest:
@@ -215,3 +228,15 @@ class Manifest(Frozen):
 
 
 Graph.model_rebuild()
+
+
+def contract_digest(manifest: Manifest) -> str:
+    """sha256 of what a client of the graphs relies on: body, tensors, latent and action; not weights, card or lineage."""
+    graphs = {
+        name: graph.model_dump(mode="json", include={"opset", "inputs", "outputs"})
+        for name, graph in manifest.graphs.items()
+    }
+    relied_on = manifest.model_dump(mode="json", include={"kind", "observations", "character", "action"})
+    document = {**relied_on, "graphs": graphs, "latent_dim": manifest.latent.dim}
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

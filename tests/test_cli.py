@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hlc.config import HlcConfig
+from hlc.config import CONFIG_MODEL
 from pretrain.cli import ConfigError, command, describe_config, expand_sweep, load_config, near, options, parted
 from pretrain.config import PretrainConfig
 from pretrain.motion.recipe import load_recipe
@@ -52,7 +52,7 @@ def test_a_key_of_text_takes_any_text(key: str, text: str) -> None:
 @settings(max_examples=20, deadline=None)  # Hydra takes a quarter of a second
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_key_of_text_takes_every_text(text: str) -> None:
-    assert load_config(HlcConfig, "hlc.conf", [f"skill={text}"]).skill == text
+    assert load_config(CONFIG_MODEL, "hlc.conf", [f"skill={text}"]).skill == text
 
 
 @pytest.mark.parametrize("name", ["20240601", "nan", "true", "null", "1e5", "0x10", "inf", "3-4_5"])
@@ -70,7 +70,7 @@ def test_other_values_are_in_hydras_grammar() -> None:
     found = pretrain("preset=toy", "ppo.hidden=[64,32]", "leash.timed_from=null", "publish=false", "enc={lr: 1e-3}")
     assert (found.name, found.ppo.hidden, found.leash.timed_from, found.publish) == ("toy", (64, 32), None, False)
     assert (found.enc.lr, found.enc.rows) == (1e-3, 512)
-    assert load_config(HlcConfig, "hlc.conf", ["task=reach"]).task == "reach"  # a key of text that chooses a file
+    assert load_config(CONFIG_MODEL, "hlc.conf", ["task=reach"]).task == "reach"  # a key of text that chooses a file
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_runs_are_where_the_places_say(tmp_path: Path, monkeypatch: pytest.Monke
     mine = tmp_path / "${mine}, [é]=1"
     monkeypatch.setenv("REPERTOIRE_RUNS", str(mine))
     assert places.runs() == mine
-    assert pretrain().runs == load_config(HlcConfig, "hlc.conf", []).runs == str(mine)
+    assert pretrain().runs == load_config(CONFIG_MODEL, "hlc.conf", []).runs == str(mine)
 
 
 def test_a_folder_that_cannot_be_made_names_the_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,7 +175,7 @@ def test_every_program_describes_itself(program):
     assert len(run.stdout.splitlines()) > 5
 
 
-@pytest.mark.parametrize(("kind", "module"), [(PretrainConfig, "pretrain.conf"), (HlcConfig, "hlc.conf")])
+@pytest.mark.parametrize(("kind", "module"), [(PretrainConfig, "pretrain.conf"), (CONFIG_MODEL, "hlc.conf")])
 def test_the_help_describes_every_key(kind, module):
     lines = describe_config(kind, module, "usage").splitlines()
     keys = {line.strip().partition("=")[0]: line for line in lines[lines.index("keys:") + 1 :]}

@@ -22,6 +22,7 @@ import torch
 
 from pretrain.ase.latents import SkillEnv
 from pretrain.assembly import SkillTraining, adapt, build, near_probs, warm_up
+from pretrain.assist.aids import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
 from pretrain.characters.state import unflat
 from pretrain.cli import load_config

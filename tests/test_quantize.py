@@ -11,7 +11,7 @@ import pytest
 from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.skill_card import facts_of_run
 from pretrain.publishing.int8 import in_int8
-from pretrain.quantize import Quantised, accept, described, files, main, quantised
+from pretrain.quantize import Quantised, accept, described, main, quantised, read_files
 from skills_store.admission import gate
 from skills_store.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
@@ -66,7 +66,9 @@ def made(material) -> Quantised:
 
 def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, material, tmp_path):
     original, bundled, store = Store(BUNDLED).resolve("humanoid@1"), Store(BUNDLED), Store(tmp_path)
-    version = store.publish(described(original, material, made, {"survival": 0.9}, 1), files(bundled, original, made))
+    version = store.publish(
+        described(original, material, made, {"survival": 0.9}, 1), read_files(bundled, original, made.policy)
+    )
     manifest, before = version.manifest, original.manifest
     rounding = manifest.card["quantised"]
     assert manifest.card == {"survival": 0.9, **facts_of_run(before.card), "quantised": rounding}

@@ -95,7 +95,7 @@ def bundled(installation: Installation) -> str:
 
 DEFAULTS = """
 import json, sys
-from hlc.config import HlcConfig
+from hlc.config import CONFIG_MODEL
 from pretrain.config import PretrainConfig
 from serving.settings import Settings
 from skills_store import places
@@ -103,7 +103,7 @@ from skills_store.opening import cache_of
 from skills_store.store import default_root
 
 found = {name: str(getattr(places, name)()) for name in ("store", "runs", "cards", "keys", "clips", "peers", "buckets")}
-found |= {"default": str(default_root()), "pretrain": PretrainConfig().runs, "hlc": HlcConfig().runs}
+found |= {"default": str(default_root()), "pretrain": PretrainConfig().runs, "hlc": CONFIG_MODEL().runs}
 found |= {"bucket": str(cache_of("s3://a/b").parent), "code": places.__file__, "served": str(Settings().store)}
 print(json.dumps(found))
 """

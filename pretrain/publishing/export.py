@@ -17,11 +17,14 @@ from pretrain.ase.style import Discriminator
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import layout, unflat
 from pretrain.config import PretrainConfig
-from pretrain.publishing.lineage import lineage
+from pretrain.publishing.graph_metadata import with_metadata
+from pretrain.publishing.lineage import describe_clips, make_lineage
 from pretrain.publishing.manifest_character import to_manifest
 from pretrain.publishing.onnx_graph import described, export, prove
+from pretrain.publishing.start_states import write_starts
 from pretrain.rl.run_folder import PLACES
 from pretrain.sim.features import proprioception, style_frame
+from pretrain.sim.ground import ground_of
 from pretrain.training_data import Material
 from skills_store import manifest as m
 
@@ -108,21 +111,52 @@ def _extremes(recorded: Tensor, rng: torch.Generator) -> Tensor:
     return torch.cat([wild, rest])
 
 
+def build_version(
+    cfg: PretrainConfig,
+    material: Material,
+    nets: SkillNets,
+    exported: Exported,
+    card: dict[str, Any],
+    action_std: float,
+) -> tuple[m.Manifest, dict[str, bytes]]:
+    """The manifest of a published library and its files: graphs that name their contract, and start states.
+
+    `action_std` is that of the policy's noise at the end of training, before the action scale.
+    """
+    upright = ground_of(material.library, material.character.skeleton).upright
+    starts = write_starts(material.library, upright, cfg.start_frames)
+    manifest = build_manifest(cfg, material, nets, exported, card, action_std)
+    files = with_metadata(manifest, exported.files)
+    if starts is None:
+        return manifest, files
+    return manifest.model_copy(update={"starts": starts[0]}), {**files, starts[0].file: starts[1]}
+
+
 def build_manifest(
-    cfg: PretrainConfig, material: Material, nets: SkillNets, exported: Exported, card: dict[str, Any]
+    cfg: PretrainConfig,
+    material: Material,
+    nets: SkillNets,
+    exported: Exported,
+    card: dict[str, Any],
+    action_std: float,
 ) -> m.Manifest:
-    """Everything that a published library says of itself."""
+    """Everything that a published library says of itself, but its start states."""
     latents = embed_clips(nets.encoder, material.demos)
     names = material.library.names
+    scale = nets.action_scale
     return m.Manifest(
         kind="skills",
         name=cfg.name,
         character=to_manifest(material.character),
         graphs=exported.graphs,
         latent=m.Latent(dim=cfg.latent.latent_dim, clips={n: _plain(z) for n, z in zip(names, latents, strict=True)}),
-        action=m.Action(offset=_plain(nets.action_scale.offset), scale=_plain(nets.action_scale.scale)),
+        action=m.Action(
+            offset=_plain(scale.offset),
+            scale=_plain(scale.scale),
+            std=_plain(scale.scale * action_std),
+        ),
         card=card,
-        lineage=lineage(cfg.model_dump(mode="json", exclude=PLACES), cfg.seed, material.dataset),
+        lineage=make_lineage(cfg.model_dump(mode="json", exclude=PLACES), cfg.seed, describe_clips(material.dataset)),
         licence=" AND ".join(sorted({_term(clip.licence) for clip in material.dataset.clips})),
     )
 

@@ -16,15 +16,27 @@ from skills_store.processors import count_processors
 PACKAGES = ("torch", "mujoco", "numpy", "onnx", "onnxruntime")
 
 
-def lineage(config: dict[str, Any], seed: int, dataset: Dataset) -> Lineage:
-    clips = (
-        Clip(name=clip.name, digest=clip.digest, source=clip.source, licence=clip.licence, weight=weight)
+def describe_clips(dataset: Dataset) -> tuple[Clip, ...]:
+    """What a manifest says of each clip, in the order of the dataset."""
+    return tuple(
+        Clip(
+            name=clip.name,
+            digest=clip.digest,
+            source=clip.source,
+            licence=clip.licence,
+            weight=weight,
+            mirror_of=clip.mirror_of or None,
+        )
         for clip, weight in zip(dataset.clips, dataset.weights, strict=True)
     )
+
+
+def make_lineage(config: dict[str, Any], seed: int, clips: tuple[Clip, ...]) -> Lineage:
+    """The lineage of a version that is made now, on this machine, by this code."""
     # installed from a wheel, the code may stand in another project's checkout, whose commit says nothing of it
     commit = _git("rev-parse", "HEAD") if places.checkout() else None
     return Lineage(
-        clips=tuple(clips),
+        clips=clips,
         config=config,
         seed=seed,
         git_commit=commit,

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import torch
 
-from pretrain.assembly import SkillTraining
+from pretrain.assembly import SkillTraining, exploration
 from pretrain.config import PretrainConfig
 from pretrain.evaluation.card import write_card
 from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.learning_curves import learning
 from pretrain.evaluation.skill_card import skill_card
 from pretrain.evaluation.table import table
-from pretrain.publishing.export import build_manifest, export_nets
+from pretrain.publishing.export import build_version, export_nets
 from pretrain.rl.run_folder import logged
 from pretrain.training_data import Material
 from skills_store import receipt
@@ -44,10 +44,12 @@ def draft(cfg: PretrainConfig, material: Material, training: SkillTraining, scra
         "cores": cfg.threads or torch.get_num_threads(),
         "accelerator": None,
     }
-    manifest = build_manifest(cfg, material, training.nets, exported, {"cost": cost})
-    version, threads = scratch.publish(manifest, exported.files), torch.get_num_threads()
+    action_std = exploration(cfg.ppo, training.samples)
+    manifest, files = build_version(cfg, material, training.nets, exported, {"cost": cost}, action_std)
+    version = scratch.publish(manifest, files)
+    threads = torch.get_num_threads()
     skills = SkillLibrary.open(scratch, version, intra_op_num_threads=threads, trust=Trust())  # nobody signs a draft
-    return Draft(manifest, exported.files, skills)
+    return Draft(manifest, files, skills)
 
 
 def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, folder: Path, store: Store) -> Version:

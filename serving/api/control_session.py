@@ -66,8 +66,8 @@ class Session:
     course: list[np.ndarray] = field(default_factory=list)  # z of the steps to come, last first
     steps: int = 0
 
-    def opened(self) -> dict[str, Any]:
-        """What was chosen, as the client is told."""
+    def describe(self) -> dict[str, Any]:
+        """The reply to the first message: which version was chosen, and the widths it takes."""
         found = {"skill": self.skill.stamp, "state_dim": self.skill.forms["state"].width}
         if self.controller is None:
             return found
@@ -84,7 +84,7 @@ class Session:
         if turn is not None:
             self.course = turn
         if state is None:
-            return self.opened()
+            return self.describe()
         z = await self._z(state)
         targets = await self.skill.policy.submit(state, z[None])
         if self.seed is not None:
@@ -145,7 +145,7 @@ class Session:
         return f"{state} float32 (state), or {state + other[1].width} (state, {other[0]})"
 
 
-async def opened(service: Service, fields: object) -> Session:
+async def open_session(service: Service, fields: object) -> Session:
     """Raises Refusal."""
     asked = validated(Opening, fields)
     strict = bool(asked.strict)

@@ -1,87 +1,99 @@
-"""WS /session: the messages of a session, as text and as binary. What they mean is `session.py`'s business."""
+"""WS /session as plain ASGI: receives messages, text and binary, and sends the replies of `control_session`."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
 
-from serving.api.control_session import FLOAT32, Session, Step, opened
+from serving.api.control_session import FLOAT32, Session, Step, open_session
 from serving.models.service import Service
 from serving.wire import json
 from serving.wire.problems import Refusal, invalid
 from serving.wire.schemas import validated
 
 log = logging.getLogger("repertoire.serving")
-router = APIRouter()
+PATH = "/session"
 BROKEN = 1011
 SUBPROTOCOL = "bearer"
 
 
-@router.websocket("/session")
-async def session(socket: WebSocket) -> None:
-    """One character's control loop; see `serving/api/control_session.py` for the messages."""
-    service: Service = socket.app.state.service
-    by_subprotocol = SUBPROTOCOL in socket.scope["subprotocols"]
-    await socket.accept(SUBPROTOCOL if by_subprotocol else None)
+@dataclass(frozen=True)
+class Socket:
+    """The messages of one accepted connection."""
+
+    receive: Receive
+    send: Send
+
+    async def read(self) -> str | bytes:
+        """Raises WebSocketDisconnect when the client has left."""
+        message = await self.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1000))
+        text = message.get("text")
+        return message.get("bytes") or b"" if text is None else text
+
+    async def write(self, data: str | bytes) -> None:
+        kind = "text" if isinstance(data, str) else "bytes"
+        await self.send({"type": "websocket.send", kind: data})
+
+
+async def serve_session(service: Service, scope: Scope, receive: Receive, send: Send, key: str) -> None:
+    """One character's control loop, from the handshake to the end; each step counts against the rate of `key`."""
+    message = await receive()
+    if message["type"] != "websocket.connect":
+        return
+    by_subprotocol = SUBPROTOCOL in scope["subprotocols"]
+    subprotocol = SUBPROTOCOL if by_subprotocol else None
+    await send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": []})
     service.metrics.sessions.inc()
+    socket = Socket(receive, send)
     try:
-        found = await _open(socket, service)
-        await _loop(socket, found, lambda: service.guard.spend(socket.scope["key"]))
-    except WebSocketDisconnect:
+        session = await _open(socket, service)
+        while True:
+            message = await socket.read()
+            await socket.write(await _answer(session, service.guard.spend, key, message))
+    except (WebSocketDisconnect, OSError):  # OSError: a reply to a client that has left, as ASGI has it
         pass
     except Exception as error:
         log.error("a session failed", exc_info=error)
-        await socket.close(BROKEN)
+        await send({"type": "websocket.close", "code": BROKEN, "reason": ""})
     finally:
         service.metrics.sessions.dec()
 
 
-async def _open(socket: WebSocket, service: Service) -> Session:
+async def _open(socket: Socket, service: Service) -> Session:
     while True:
-        message = await _received(socket)
+        message = await socket.read()
         try:
-            if message.get("text") is None:
+            if isinstance(message, bytes):
                 raise invalid("not_a_frame", "the first message says what to perform, as JSON text", None, "text")
-            found = await opened(service, json.decode(message["text"].encode(), {}))
+            session = await open_session(service, json.decode(message.encode(), {}))
         except Refusal as refusal:
-            await socket.send_text(refusal.problem.model_dump_json())
+            await socket.write(refusal.problem.model_dump_json())
             continue
-        await socket.send_text(_text(found.opened()))
-        return found
+        await socket.write(_encode(session.describe()))
+        return session
 
 
-async def _loop(socket: WebSocket, session: Session, spend: Callable[[], None]) -> None:
-    while True:
-        message = await _received(socket)
-        given = message.get("text")
-        answer = await _answer(session, spend, message.get("bytes") or b"" if given is None else given)
-        await (socket.send_text(answer) if isinstance(answer, str) else socket.send_bytes(answer))
-
-
-async def _answer(session: Session, spend: Callable[[], None], given: str | bytes) -> str | bytes:
+async def _answer(session: Session, spend: Callable[[str], None], key: str, message: str | bytes) -> str | bytes:
     """Text for text, bytes for bytes; a Problem is text."""
     try:
-        spend()  # a step counts as a request does
-        if isinstance(given, str):
-            return _text(await session.step(validated(Step, json.decode(given.encode(), {}))))
-        targets = (await session.step(session.read(given)))["targets"]
-        return np.ascontiguousarray(targets, FLOAT32).tobytes()
+        spend(key)
+        if isinstance(message, bytes):
+            reply = await session.step(session.read(message))
+            return np.ascontiguousarray(reply["targets"], FLOAT32).tobytes()
+        return _encode(await session.step(validated(Step, json.decode(message.encode(), {}))))
     except Refusal as refusal:
         await asyncio.sleep(refusal.hold)
         return refusal.problem.model_dump_json()
 
 
-async def _received(socket: WebSocket) -> dict[str, Any]:
-    message = await socket.receive()
-    if message["type"] == "websocket.disconnect":
-        raise WebSocketDisconnect(message.get("code", 1000))
-    return dict(message)
-
-
-def _text(fields: dict[str, Any]) -> str:
+def _encode(fields: dict[str, Any]) -> str:
     return json.encode(fields)[0].decode()

@@ -56,15 +56,11 @@ class ServedSkill:
 
     @cached_property
     def sigma(self) -> np.ndarray | None:
-        """(J,) rad: how far noise moved each target when training ended; None where the version does not say."""
-        config, action = self.manifest.lineage.config, self.manifest.action
-        ppo = config.get("ppo", {})
-        if action is None or "action_std" not in ppo:
+        """(J,) rad: the std of the policy's noise when training ended; None where the version does not say."""
+        action = self.manifest.action
+        if action is None or action.std is None:
             return None
-        first, samples, over = ppo["action_std"], config.get("samples"), ppo.get("action_std_samples")
-        last = ppo.get("action_std_final", first)
-        narrowed = min(samples / over, 1.0) if samples and over else 1.0  # by the rule of pretrain.assembly.exploration
-        return np.array(action.scale, np.float32) * np.float32(first * (last / first) ** narrowed)
+        return np.array(action.std, np.float32)
 
 
 @dataclass(frozen=True)

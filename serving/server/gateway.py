@@ -22,6 +22,7 @@ from starlette.websockets import WebSocket
 from serving.access.guard import Guard, wait_before_refusal
 from serving.access.origins import Origins, admitted_hosts
 from serving.access.root_path import RootPath
+from serving.api import session_route
 from serving.api.fast_routes import FastRoute, find_fast_route
 from serving.models.metrics import Metrics
 from serving.models.service import Service
@@ -159,11 +160,14 @@ class Gateway:
         try:
             self._origins.check_host(headers)
             self._origins.check_origin(headers)
-            scope["key"] = self._guard.admit(path, with_key_of_subprotocol(headers, scope["subprotocols"]))
+            key = self._guard.admit(path, with_key_of_subprotocol(headers, scope["subprotocols"]))
         except Refusal as refusal:
             response = refusal.reply().response()
             return await WebSocket(scope, receive, send).send_denial_response(response)
-        await self.api(scope, receive, send)
+        if path == session_route.PATH:
+            await session_route.serve_session(self.service, scope, receive, send, key)
+        else:
+            await self.api(scope, receive, send)  # closes it: there is no such route
 
     def _make_request_id(self, headers: Mapping[bytes, bytes]) -> bytes:
         """The client's own id, or one of this process."""

@@ -11,6 +11,7 @@ from pydantic_core import PydanticSerializationError
 
 from skills_store import reference
 from skills_store.admission import contract
+from skills_store.admission.start_states import check_starts
 from skills_store.errors import GateRefused, StoreError
 from skills_store.manifest import Graph, Manifest
 
@@ -23,6 +24,7 @@ def admit(manifest: Manifest, files: Mapping[str, bytes], parent: Manifest | Non
     reasons = [f"graph file {file} is missing" for file in graphs if file not in files]
     reasons += [f"{file} belongs to no graph" for file in files if file.endswith(".onnx") and file not in graphs]
     reasons += contract.breaches(manifest, parent)
+    reasons += [] if reasons else check_starts(manifest, files)
     if reasons:
         raise GateRefused(manifest.name, reasons)
     gate = _gate()

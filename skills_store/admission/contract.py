@@ -61,6 +61,8 @@ def _body(manifest: Manifest) -> Iterator[str]:
     lengths = {f"character.{key}": len(getattr(manifest.character, key)) for key in DRIVES}
     if manifest.action:
         lengths |= {"action.offset": len(manifest.action.offset), "action.scale": len(manifest.action.scale)}
+        if manifest.action.std is not None:
+            lengths["action.std"] = len(manifest.action.std)
     if policy := manifest.graphs.get("policy"):
         lengths["policy.targets"] = policy.outputs[0].width
     for key in DRIVES:

@@ -9,21 +9,30 @@ from hlc.parent import Parent, open_parent
 from pretrain.characters.character import load_character
 from pretrain.characters.rotations import from_axis_angle, multiply, rotate
 from pretrain.characters.state import CharacterState
+from pretrain.motion.library import pack
+from pretrain.motion.recipe import load_dataset
+from pretrain.publishing.lineage import describe_clips
 from pretrain.publishing.manifest_character import to_manifest
+from pretrain.publishing.start_states import write_starts
+from pretrain.sim.ground import ground_of
 from skills_store.store import Store
 from tests import tiny
 
 
-def publish_skills(store: Store, seed: int = 0, policy: bytes | None = None) -> Parent:
-    """Random weights for the real humanoid, published as if trained on the locomotion clips, and opened.
+def publish_skills(store: Store, seed: int = 0, policy: bytes | None = None, motions: str = "locomotion") -> Parent:
+    """Random weights for the real humanoid, published as if trained on the clips of recipe `motions`, and opened.
 
     `policy` takes the place of the random one.
     """
     drawn = tiny.skills_manifest()
-    lineage = drawn.lineage.model_copy(update={"config": {"motions": "locomotion"}})
-    body = to_manifest(load_character("humanoid"))
-    changed = drawn.model_copy(update={"character": body, "lineage": lineage})
-    files = tiny.skills_files(seed) | ({"policy.onnx": policy} if policy else {})
+    body = load_character("humanoid")
+    dataset = load_dataset(motions, body.skeleton)
+    clips = pack(dataset.clips, dataset.weights)
+    starts = write_starts(clips, ground_of(clips, body.skeleton).upright, most=10_000)
+    assert starts is not None
+    lineage = drawn.lineage.model_copy(update={"clips": describe_clips(dataset)})
+    changed = drawn.model_copy(update={"character": to_manifest(body), "lineage": lineage, "starts": starts[0]})
+    files = tiny.skills_files(seed) | {starts[0].file: starts[1]} | ({"policy.onnx": policy} if policy else {})
     return open_parent(store, store.publish(changed, files).pinned)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hlc.config import HlcConfig, PPOConfig
+from hlc.config import CONFIG_MODEL, HlcConfig, PPOConfig
 from hlc.parent import Parent
 from pretrain.sim.backend import ENGINES
 from skills_store.store import Store
@@ -47,7 +47,7 @@ def strings(store: Store, parent: Parent) -> Iterator[Parent]:
 def toy(store: Store, parent: Parent, tmp_path: Path) -> HlcConfig:
     """Two iterations of eight decisions in four worlds."""
     ppo = PPOConfig(horizon=4, epochs=2, minibatch=8, hidden=(16,))
-    return HlcConfig(
+    return CONFIG_MODEL(
         skill=parent.version.pinned,
         num_envs=4,
         samples=32,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hlc.config import HlcConfig
+from hlc.config import CONFIG_MODEL
 from hlc.evaluate import main as evaluate
 from hlc.parent import Parent
 from hlc.tasks import TASKS
@@ -16,22 +16,22 @@ from skills_store.store import Store
 
 def test_every_task_can_be_chosen_by_name() -> None:
     for name, kind in TASKS.items():
-        cfg = load_config(HlcConfig, "hlc.conf", [f"task={name}"])
+        cfg = load_config(CONFIG_MODEL, "hlc.conf", [f"task={name}"])
         assert cfg.task == name
         task: Task = cfg.chosen_task()
         assert isinstance(task, kind)
 
 
 def test_keys_and_presets_reach_the_configuration() -> None:
-    cfg = load_config(HlcConfig, "hlc.conf", ["task=reach", "preset=toy", "ppo.lr=1e-3", "reach.height_max=1.8"])
+    cfg = load_config(CONFIG_MODEL, "hlc.conf", ["task=reach", "preset=toy", "ppo.lr=1e-3", "reach.height_max=1.8"])
     assert (cfg.num_envs, cfg.ppo.horizon, cfg.ppo.lr, cfg.reach.height_max) == (32, 4, 1e-3, 1.8)
-    assert load_config(HlcConfig, "hlc.conf", []) == HlcConfig()
+    assert load_config(CONFIG_MODEL, "hlc.conf", []) == CONFIG_MODEL()
 
 
 @pytest.mark.parametrize(
     ("argument", "listed"),
     [
-        ("task=fly", "Available options in 'task': reach"),
+        ("task=fly", "no task 'fly'; there are: reach"),
         ("preset=huge", "Available options in 'preset': full toy"),
         ("learning_rate=1", "ppo.*"),
         ("lr=1", "ppo.lr"),
@@ -54,7 +54,7 @@ def test_what_does_not_exist_is_answered_by_what_does(
 
 def test_a_task_that_python_code_asks_for_is_checked_too() -> None:
     with pytest.raises(ValueError, match="no task 'fly'; there are: reach"):
-        HlcConfig(task="fly")
+        CONFIG_MODEL(task="fly")
 
 
 def test_evaluation_lists_its_keys_and_what_the_store_has(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from hlc.config import EvalConfig, HlcConfig
+from hlc.config import CONFIG_MODEL, EvalConfig
 from hlc.evaluate import task_card
 from hlc.parent import Parent
 from hlc.rollouts import Episodes, RandomSkills, distance_curve, final_distances, returns, survival
@@ -44,7 +44,7 @@ def test_random_skills_are_unit_and_held_as_long_as_asked() -> None:
 
 def test_players_are_compared_on_the_same_seeds(parent: Parent) -> None:
     """A player that is the better baseline in disguise measures exactly what the baseline does."""
-    cfg = HlcConfig(threads=1, episode_length=2.0, eval=EvalConfig(episodes=8))
+    cfg = CONFIG_MODEL(threads=1, episode_length=2.0, eval=EvalConfig(episodes=8))
     disguise = RandomSkills(8, parent.skills.latent_dim, 1, 1, torch.Generator().manual_seed(cfg.eval.seed + 2))
     card = task_card(disguise, parent, cfg)
     assert card["detail"]["random"]["redrawn"] == card["detail"]["controller"]

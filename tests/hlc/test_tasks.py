@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hlc.config import HlcConfig
+from hlc.config import CONFIG_MODEL
 from hlc.goals import Goals
 from hlc.parent import Parent
 from hlc.tasks import TASKS
@@ -15,7 +15,7 @@ from tests.hlc.bodies import clip_states, moved
 
 @pytest.fixture(params=TASKS)
 def task(request: pytest.FixtureRequest) -> Task:
-    return HlcConfig(task=request.param).chosen_task()
+    return CONFIG_MODEL(task=request.param).chosen_task()
 
 
 def test_shapes_are_declared_and_numbers_finite(task: Task, parent: Parent) -> None:

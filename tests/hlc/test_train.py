@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from hlc.config import EvalConfig, HlcConfig, PPOConfig
+from hlc.config import CONFIG_MODEL, EvalConfig, HlcConfig, PPOConfig
 from hlc.evaluate import main as evaluate
 from hlc.evaluate import trained_config
 from hlc.export import ControllerGraph
@@ -83,7 +83,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def published(store: Store, strings: Parent, runs: Path) -> Controller:
     """`python -m hlc.train`, but for the command line."""
-    cfg = HlcConfig(
+    cfg = CONFIG_MODEL(
         skill=strings.version.pinned,
         engine="puppet",
         num_envs=64,

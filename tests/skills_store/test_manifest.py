@@ -9,17 +9,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from skills_store.manifest import Manifest
+from skills_store.manifest import Manifest, contract_digest
 from skills_store.store import BUNDLED, Store
 from tests import tiny
 
 SCHEMA = Path(__file__).parents[2] / "docs/manifest.schema.json"
-
-
-def of_schema_1(**character: Any) -> dict[str, Any]:
-    plain = tiny.skills_manifest().model_dump(mode="json")
-    del plain["observations"]
-    return plain | {"schema_version": 1, "character": plain["character"] | character}
 
 
 def test_the_documented_schema_is_the_one_in_use() -> None:
@@ -27,20 +21,7 @@ def test_the_documented_schema_is_the_one_in_use() -> None:
     assert json.loads(SCHEMA.read_text()) == Manifest.model_json_schema()
 
 
-def test_a_manifest_of_schema_1_with_damping_is_read_as_it_is() -> None:
-    assert Manifest.model_validate(of_schema_1()) == tiny.skills_manifest()
-
-
-def test_without_damping_all_of_its_kd_was_passive() -> None:
-    """Torque was clip(kp (target - q), +-limit) - kd q' before there was a `damping`, and still is."""
-    earlier = of_schema_1(kd=[7.0] * len(tiny.JOINTS))
-    del earlier["character"]["damping"]
-    body = Manifest.model_validate(earlier).character
-    assert set(body.kd) == {0.0}
-    assert set(body.damping) == {7.0}
-
-
-def test_without_damping_in_schema_2_it_is_refused() -> None:
+def test_a_body_without_damping_is_refused() -> None:
     plain = tiny.skills_manifest().model_dump(mode="json")
     del plain["character"]["damping"]
     with pytest.raises(ValidationError, match="damping"):
@@ -62,3 +43,11 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, list):
         return [text for each in value for text in _texts(each)]
     return [value] if isinstance(value, str) else []
+
+
+def test_the_contract_changes_with_what_a_client_relies_on_and_not_with_the_rest() -> None:
+    manifest = tiny.skills_manifest()
+    digest = contract_digest(manifest)
+    assert contract_digest(manifest.model_copy(update={"card": {"survival": 1.0}, "name": "other"})) == digest
+    stiffer = manifest.character.model_copy(update={"kp": tuple(2 * kp for kp in manifest.character.kp)})
+    assert contract_digest(manifest.model_copy(update={"character": stiffer})) != digest

@@ -77,7 +77,7 @@ def test_a_marker_that_says_nothing_is_refused(tmp_path: Path, content: str) -> 
 
 def test_a_manifest_of_a_later_schema_names_it_and_hides_no_other(store: Store) -> None:
     latest = store.resolve("humanoid@2")
-    plain = latest.manifest.model_dump(mode="json") | {"schema_version": 3, "mood": "swift"}
+    plain = latest.manifest.model_dump(mode="json") | {"schema_version": 4, "mood": "swift"}
     data = json.dumps(plain).encode()
     record = store.root / "skills/humanoid/v/00000002.json"
     record.chmod(0o644)
@@ -85,10 +85,10 @@ def test_a_manifest_of_a_later_schema_names_it_and_hides_no_other(store: Store) 
         json.dumps(json.loads(record.read_bytes()) | {"manifest": describe(data).model_dump()}),
     )
     (store.root / "blobs/sha256" / describe(data).digest.removeprefix("sha256:")).write_bytes(data)
-    with pytest.raises(UnsupportedSchema, match="its manifest is of schema 3; this program knows 1 to 2"):
+    with pytest.raises(UnsupportedSchema, match="its manifest is of schema 4; this program knows 3"):
         store.resolve("humanoid@2")
     assert store.resolve("humanoid@1").number == 1
-    with pytest.raises(StoreError, match="of schema 3"):
+    with pytest.raises(StoreError, match="of schema 4"):
         store.gc(grace=0)  # it may refer to anything
 
 

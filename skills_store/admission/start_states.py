@@ -1,0 +1,48 @@
+"""Admission of the start states of a version: as many rows as its manifest says, of finite numbers and unit rotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from skills_store.manifest import Manifest
+
+FLOAT32 = np.dtype("<f4")
+ROTATION = "root_rot"
+TOLERANCE = 1e-3  # of a quaternion's norm
+
+
+def check_starts(manifest: Manifest, files: Mapping[str, bytes]) -> Iterator[str]:
+    """Every reason against them, in words; none where the manifest names no start states."""
+    starts = manifest.starts
+    if starts is None:
+        return
+    if starts.file not in files:
+        yield f"start states {starts.file} are missing"
+        return
+    if "policy" not in manifest.graphs:
+        yield f"start states {starts.file} without a policy, whose state they are rows of"
+        return
+    state = manifest.graphs["policy"].input("state")
+    rows = sum(excerpt.frames for excerpt in starts.excerpts)
+    expected = rows * state.width * FLOAT32.itemsize
+    data = files[starts.file]
+    if len(data) != expected:
+        yield f"{starts.file} has {len(data)} bytes; {rows} states of {state.width} numbers need {expected}"
+        return
+    states = np.frombuffer(data, FLOAT32).reshape(rows, state.width)
+    if not np.isfinite(states).all():
+        yield f"{starts.file} has numbers that are not finite, the first in row {first_row(~np.isfinite(states))}"
+        return
+    for part in state.slices:
+        if part.name == ROTATION:
+            norms = np.linalg.norm(states[:, part.start : part.stop], axis=1)
+            far = np.abs(norms - 1) > TOLERANCE
+            if far.any():
+                yield f"{starts.file} has rotations that are no unit quaternions, the first in row {first_row(far[:, None])}"
+
+
+def first_row(wrong: np.ndarray) -> int:
+    """The first row of (N, S) bool with a true."""
+    return int(np.flatnonzero(wrong.any(axis=1))[0])
