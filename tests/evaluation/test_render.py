@@ -1,74 +1,130 @@
-"""Pictures of skills: everyone is in them, and a machine that can't draw says so."""
+"""Film strips: every frame is there, bars tell how it goes, and a machine that can't draw says so."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
-from pretrain.characters.state import unflat
-from pretrain.render import APART, ELEVATION, HEIGHT, MARGIN, VIEW, WIDTH, apart, main, side_view
+from pretrain.evaluation.film_strip import (
+    BAR,
+    DOWN,
+    HEIGHT,
+    ON_CLIP,
+    PER_ROW,
+    TITLE,
+    UP,
+    WIDTH,
+    FilmStrip,
+    Strip,
+    stack,
+)
+from pretrain.render import hold_clips, main, random_minute
 from skills_store.store import BUNDLED
+from tests.evaluation import playback
 
 
-def seen(camera, points: np.ndarray) -> np.ndarray:
-    """Where the camera shows points (P, 3): (P, 2), 1 at the right and the upper edge. From MuJoCo's definitions, along y."""
-    e = np.radians(camera.elevation)
-    axes = np.array(
-        [[1, 0, 0], [0, -np.sin(e), np.cos(e)], [0, np.cos(e), np.sin(e)]]
-    )  # right, up, ahead
-    right, up, ahead = axes @ (points - camera.lookat).T
-    slope = np.tan(np.radians(VIEW / 2))
-    return (
-        np.stack([right / (slope * WIDTH / HEIGHT), up / slope], -1)
-        / (ahead + camera.distance)[:, None]
-    )
+@pytest.fixture(scope="module")
+def data():
+    return playback.material()
+
+
+def test_a_played_clip_is_green_throughout(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    strips = hold_clips(playback.setup_of(playback.obedient(data), data), ["walk", "lie"])
+    assert [strip.title for strip in strips] == [
+        f"{clip}: on clip 100% of 10 s, 0 falls" for clip in ("walk", "lie")
+    ]
+    assert {color for strip in strips for color in strip.colors} == {ON_CLIP}
+    assert {len(strip.qpos) for strip in strips} == {300}
+
+
+def test_falls_are_red_and_counted(data, monkeypatch):
+    playback.playback(monkeypatch, data, falls=True)
+    setup = playback.setup_of(playback.obedient(data), data)
+    (strip,) = hold_clips(setup, ["walk"])
+    assert strip.title.endswith("5 falls")
+    assert 60 < sum(color == DOWN for color in strip.colors) < 90
+    minute = random_minute(setup)
+    assert len(minute.colors) == 1800
+    assert set(minute.colors) == {UP, DOWN}
+
+
+def test_an_unknown_clip_is_refused_and_the_others_named(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    setup = playback.setup_of(playback.obedient(data), data)
+    with pytest.raises(ValueError, match=r"no clip 'jump'; there are: stand, walk"):
+        hold_clips(setup, ["jump"])
+
+
+class StubRenderer:
+    """Paints every frame in one color: how MuJoCo draws is settled at its first import."""
+
+    def update_scene(self, data, camera) -> None:
+        self.height = float(data.qpos[2])
+
+    def render(self) -> np.ndarray:
+        return np.full((HEIGHT, WIDTH, 3), round(100 * self.height), np.uint8)
+
+    def close(self) -> None:
+        pass
+
+
+def test_rows_are_filled_with_frames_and_more_rows_follow(humanoid, monkeypatch):
+    monkeypatch.setattr("pretrain.evaluation.film_strip.open_renderer", lambda _: StubRenderer())
+    pose = torch.zeros(7 + 28)
+    pose[2] = 0.9
+    pose[3] = 1.0
+    short = Strip("short", pose.expand(40, -1), 2, [UP] * 40)
+    long = Strip("long", pose.expand(60, -1), 2, [DOWN] * 60)
+    picture = np.asarray(FilmStrip(humanoid).draw([short, long]))
+    row = TITLE + HEIGHT + BAR
+    assert picture.shape == (3 * row, PER_ROW * WIDTH, 3)
+    assert (picture[TITLE : TITLE + HEIGHT] == 90).all()
+    bar = picture[TITLE + HEIGHT + BAR // 2]
+    assert (bar == (0xB0, 0xB0, 0xB0)).all()
+    last = picture[3 * row - BAR // 2 - 1]
+    half = PER_ROW * WIDTH // 2
+    assert (last[: half - 1] == (0xD0, 0x30, 0x20)).all()
+    assert (last[half + 1 :] == 255).all()  # half a row is left
+
+
+def test_pictures_are_stacked():
+    rows = [Image.new("RGB", (10, height), color) for height, color in ((2, "red"), (3, "blue"))]
+    whole = np.asarray(stack(rows))
+    assert whole.shape == (5, 10, 3)
+    assert (whole[:2] == (255, 0, 0)).all()
+    assert (whole[2:] == (0, 0, 255)).all()
 
 
 @pytest.mark.parametrize(
-    "spread", [(0.3, 0.3, 1.0), (12.0, 0.5, 1.0), (1.0, 6.0, 1.0), (9.0, 9.0, 2.5)]
+    ("argument", "said"),
+    [
+        ("out=walk.jpg", "out=walk.jpg: name a .png"),
+        ("random=yes", "random=yes is neither true nor false"),
+    ],
 )
-def test_a_camera_shows_everyone_however_deep_their_path_is_and_from_no_farther_than_it_must(
-    spread,
-):
-    points = np.random.default_rng(0).uniform(size=(200, 3)) * spread
-    camera = side_view(points)
-    assert (camera.azimuth, camera.elevation) == (90, ELEVATION)
-    around = (
-        points[:, None] + MARGIN * np.array([[1, 0, 0], [-1, 0, 0], [0, 0, 0.98], [0, 0, -0.98]])
-    ).reshape(-1, 3)
-    assert np.abs(seen(camera, around)).max() == pytest.approx(1, abs=0.03)
-
-
-@pytest.mark.parametrize(
-    ("pace", "shown"), [(0.1, APART), (-0.1, -APART), (1.5, 1.5), (0.0, APART)]
-)
-def test_who_stays_in_place_is_drawn_side_by_side_and_who_travels_where_it_was(pace, shown):
-    still = unflat(torch.zeros(1, 69))
-    states = [replace(still, root_pos=torch.tensor([[pace * i, 2.0, 0.9]])) for i in range(10)]
-    places = torch.cat([state.root_pos for state in apart(states)])
-    assert places[:, 0].diff().numpy() == pytest.approx(shown)
-    assert (places[:, 1:] == torch.tensor([2.0, 0.9])).all()
-
-
-def test_a_picture_of_another_kind_is_refused_before_anything_is_drawn(capsys):
-    assert main(["out=walk.jpg"]) == 2
-    assert capsys.readouterr().err == "out=walk.jpg: name a .png\n"
+def test_a_wrong_argument_is_refused_before_anything_is_drawn(argument, said, capsys):
+    assert main([argument]) == 2
+    assert capsys.readouterr().err == f"{said}\n"
 
 
 @pytest.mark.parametrize("gl", ["disabled", "osmesa", "glfw"])
 def test_a_machine_that_cannot_draw_says_so_in_a_line(gl, tmp_path):
     asked = ["skill=humanoid@1", f"store={BUNDLED}", "clips=walk", f"out={tmp_path}/walk.png"]
-    environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"} | {
-        "MUJOCO_GL": gl
-    }
-    command = [sys.executable, "-m", "pretrain.render", *asked]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    kept = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
+    run = subprocess.run(
+        [sys.executable, "-m", "pretrain.render", *asked],
+        env=kept | {"MUJOCO_GL": gl},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if not run.returncode:
         pytest.skip(f"MUJOCO_GL={gl} draws here")
     *_, said = run.stderr.splitlines()
