@@ -40,6 +40,14 @@ class FallCounter:
         self._watched = self._watched & (down <= PATIENCE) & ~broken
         return began
 
+    def split(self, counts: list[int]) -> list[FallCounter]:
+        """Of the first worlds, the next, and so on."""
+        parts = [FallCounter(count) for count in counts]
+        for name in ("falls", "steps", "_watched"):
+            for part, values in zip(parts, getattr(self, name).split(counts), strict=True):
+                setattr(part, name, values)
+        return parts
+
     def per_minute(self, worlds: Tensor | slice = slice(None)) -> Interval:
         """Falls a minute over `worlds`; `exposure` is in minutes."""
         steps = self.steps[worlds]

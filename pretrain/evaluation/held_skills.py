@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Generator, Tensor
 
 from pretrain.ase.latents import sphere
@@ -30,27 +31,53 @@ class HeldSkills:
 
 def own_skills(setup: Setup, rng: Generator) -> HeldSkills:
     """The own z of every clip that is no mirror image, begun anywhere in that clip."""
-    clips = setup.originals
-    repeats = setup.conditions.repeats
-    start = clips.repeat_interleave(repeats)
-    return _hold(setup, setup.own_z[clips], clips, start, rng)
+    return _hold(setup, _own(setup), rng)[0]
 
 
-def random_skills(setup: Setup, count: int, repeats: int, rng: Generator) -> HeldSkills:
-    """`count` random z, each begun anywhere in `repeats` clips drawn by weight."""
+def own_and_random_skills(
+    setup: Setup, count: int, repeats: int, rng: Generator
+) -> tuple[HeldSkills, HeldSkills]:
+    """`own_skills`, and `count` random z, each begun anywhere in `repeats` clips drawn by weight.
+
+    All worlds are of one batch.
+    """
     z = sphere(count, setup.skills.latent_dim, rng)
     start, _ = setup.library.sample(count * repeats, rng)
-    return _hold(setup, z, setup.nearest_clip(z), start, rng)
+    drawn = _Request(z, setup.nearest_clip(z), start)
+    own, other = _hold(setup, _own(setup), rng, drawn)
+    return own, other
 
 
-def _hold(setup: Setup, z: Tensor, clips: Tensor, start: Tensor, rng: Generator) -> HeldSkills:
-    repeats = len(start) // len(z)
+@dataclass(frozen=True)
+class _Request:
+    z: Tensor  # (K, D)
+    clips: Tensor  # (K,) whose own z is nearest
+    start: Tensor  # (K * R,) clips that the worlds begin in
+
+    @property
+    def repeats(self) -> int:
+        return len(self.start) // len(self.z)
+
+
+def _own(setup: Setup) -> _Request:
+    clips = setup.originals
+    start = clips.repeat_interleave(setup.conditions.repeats)
+    return _Request(setup.own_z[clips], clips, start)
+
+
+def _hold(setup: Setup, first: _Request, rng: Generator, *others: _Request) -> list[HeldSkills]:
+    requests = [first, *others]
+    start = torch.cat([request.start for request in requests])
     env = setup.make_env(len(start), setup.conditions.seconds, rng)
     start_anywhere(env, start, rng)
-    each_z = z.repeat_interleave(repeats, 0)
-    each_clip = clips.repeat_interleave(repeats)
-    recording = record(setup.skills.act, env, each_z, each_clip, env.episode_length)
-    return HeldSkills(z, clips, repeats, recording)
+    z = torch.cat([each.z.repeat_interleave(each.repeats, 0) for each in requests])
+    clips = torch.cat([each.clips.repeat_interleave(each.repeats) for each in requests])
+    recording = record(setup.skills.act, env, z, clips, env.episode_length)
+    parts = recording.split([len(request.start) for request in requests])
+    return [
+        HeldSkills(request.z, request.clips, request.repeats, part)
+        for request, part in zip(requests, parts, strict=True)
+    ]
 
 
 def time_on_clip(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:

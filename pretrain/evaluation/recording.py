@@ -33,6 +33,17 @@ class Recording:
         parts = self.frames[since:, worlds].unfold(0, length, 1)  # (T - since, n, F, W)
         return parts.transpose(-1, -2).flatten(-2)
 
+    def split(self, counts: list[int]) -> list[Recording]:
+        """Of the first worlds, the next, and so on."""
+        parts = zip(
+            self.frames.split(counts, 1),
+            self.velocity.split(counts, 1),
+            self.down.split(counts, 1),
+            self.falls.split(counts),
+            strict=True,
+        )
+        return [Recording(*part) for part in parts]
+
 
 def record(act: Act, env: CharacterEnv, z: Tensor, clips: Tensor, steps: int) -> Recording:
     """Hold z (N, D) for `steps` from where the worlds are; `clips` (N,) say what a fall is."""

@@ -26,6 +26,7 @@ BODIES = {  # of the published body: factors of friction, and of mass and inerti
     "mass_80_percent": {"mass": 0.8},
     "mass_120_percent": {"mass": 1.2},
 }
+TRIAL_SECONDS = 5.0
 PUSHES = (100, 200, 500)  # N, level, at the torso
 PUSHED_BODY = "torso"
 BEFORE_PUSH = control_steps(1.0)
@@ -61,7 +62,7 @@ class Trial:
         return self.setup.own_z[self.clips]
 
     def start(self, rng: Generator, character: Character | None = None) -> CharacterEnv:
-        env = self.setup.make_env(len(self.clips), self.setup.conditions.seconds, rng, character)
+        env = self.setup.make_env(len(self.clips), TRIAL_SECONDS, rng, character)
         start_anywhere(env, self.clips, rng)
         return env
 
@@ -69,7 +70,7 @@ class Trial:
 def robustness(setup: Setup, rng: Generator) -> dict[str, Interval]:
     """Under the own z of the clips that stay on their feet, from anywhere in them, n = worlds.
 
-    Of `BODIES` and latency: share of 10 s before the first fall. Of pushes: share that has not
+    Of `BODIES` and latency: share of 5 s before the first fall. Of pushes: share that has not
     fallen 3 s after. `gets_up`: share that stands within 3 s of lying. n = 0 if no clip stays on
     its feet.
     """

@@ -18,7 +18,12 @@ from pretrain.evaluation.discriminant import distinguishable_skills
 from pretrain.evaluation.episodes import BURN_IN, Episodes, by_start_clip, random_skill_episodes
 from pretrain.evaluation.fidelity import fidelity
 from pretrain.evaluation.headline import headline
-from pretrain.evaluation.held_skills import HeldSkills, own_skills, pose_error, random_skills
+from pretrain.evaluation.held_skills import (
+    HeldSkills,
+    own_and_random_skills,
+    own_skills,
+    pose_error,
+)
 from pretrain.evaluation.information import information_bound
 from pretrain.evaluation.intervals import interval, mean, share_interval
 from pretrain.evaluation.jerk import clip_jerk
@@ -38,10 +43,9 @@ def skill_card(skills: SkillLibrary, material: Material, conditions: Conditions)
     """All measures of `skills` on the clips of `material`, as plain JSON."""
     setup = Setup(skills, material, conditions)
     rng = torch.Generator().manual_seed(conditions.seed)
-    own = own_skills(setup, rng)
+    own, drawn = own_and_random_skills(setup, conditions.latents, REPEATS, rng)
     switches = _switches(setup, rng)
     episodes = random_skill_episodes(setup, rng)
-    drawn = random_skills(setup, conditions.latents, REPEATS, rng)
     parts = [
         headline(setup, own, switches, episodes),
         _information(setup, episodes, drawn),

@@ -12,7 +12,7 @@ NOTHING = "-"
 LABEL = 40  # letters
 COLUMN = 22
 ROBUSTNESS = {
-    "undisturbed": "survives 10 s under own z, share",
+    "undisturbed": "survives 5 s under own z, share",
     "friction_50_percent": "  friction x 0.5",
     "friction_150_percent": "  friction x 1.5",
     "mass_80_percent": "  mass - 20 %",
@@ -44,7 +44,8 @@ def table(cards: dict[str, Card]) -> str:
 
 
 def _line(row: Row, cards: Sequence[Card]) -> str:
-    return f"{row.label:<{LABEL}}" + "".join(f"{row.text(card):>{COLUMN}}" for card in cards)
+    line = f"{row.label:<{LABEL}}" + "".join(f"{row.text(card):>{COLUMN}}" for card in cards)
+    return line.rstrip()
 
 
 def _rows(cards: Sequence[Card]) -> list[Row]:

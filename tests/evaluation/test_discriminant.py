@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pretrain.evaluation.discriminant import distinguishable_skills, leave_one_out
-from pretrain.evaluation.held_skills import random_skills
+from pretrain.evaluation.held_skills import own_and_random_skills
 from tests.evaluation import playback
 
 SKILLS = 16
@@ -47,7 +47,7 @@ def test_a_policy_that_ignores_z_has_one_skill(monkeypatch, seed):
     data = playback.material()
     playback.playback(monkeypatch, data)
     setup = playback.setup_of(playback.deaf(data, "walk"), data, seconds=4.0)
-    held = random_skills(setup, SKILLS, REPEATS, torch.Generator().manual_seed(seed))
+    _, held = own_and_random_skills(setup, SKILLS, REPEATS, torch.Generator().manual_seed(seed))
     found = distinguishable_skills(setup, held)
     assert found["mean"] == pytest.approx(1, abs=0.2)
     assert found["n"] == SKILLS
@@ -58,6 +58,6 @@ def test_a_library_that_plays_clips_has_no_more_skills_than_clips(monkeypatch):
     data = playback.material()
     playback.playback(monkeypatch, data)
     setup = playback.setup_of(playback.obedient(data), data, seconds=4.0)
-    held = random_skills(setup, 40, 2 * REPEATS, torch.Generator().manual_seed(0))
+    _, held = own_and_random_skills(setup, 40, 2 * REPEATS, torch.Generator().manual_seed(0))
     found = distinguishable_skills(setup, held)
     assert 3 < found["mean"] < len(data.library.names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.evaluation.held_skills import own_skills, random_skills
+from pretrain.evaluation.held_skills import own_and_random_skills
 from pretrain.evaluation.steering import SMOOTHING, response_times, steering
 from pretrain.evaluation.switching import switch_rollouts
 from tests.evaluation import playback
@@ -19,9 +19,8 @@ def data():
 def measure(skills, data):
     setup = playback.setup_of(skills, data)
     rng = torch.Generator().manual_seed(0)
-    own = own_skills(setup, rng)
+    own, drawn = own_and_random_skills(setup, 4, 2, rng)
     switches = switch_rollouts(setup, rng)
-    drawn = random_skills(setup, 4, 2, rng)
     times = response_times(setup, own, switches)
     return *steering(setup, own, drawn, switches), switches, times
 
