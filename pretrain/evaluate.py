@@ -37,6 +37,7 @@ from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.library import SkillLibrary
 from skills_store.opening import open_store
+from skills_store.store import Store
 from skills_store.version import Version
 
 CONDITIONS = {"motions": "", "episodes": str(COMMON.episodes), "seed": str(COMMON.seed)}
@@ -84,6 +85,10 @@ def parse(arguments: list[str]) -> Request:
         out="" if quick else asked["out"],
         unusual=tuple(unusual),
     )
+
+
+def open_library(store: Store, ref: str) -> SkillLibrary:
+    return SkillLibrary.open(store, ref, intra_op_num_threads=torch.get_num_threads())
 
 
 def measure(request: Request, skills: SkillLibrary) -> Card:
@@ -139,8 +144,7 @@ def main(arguments: list[str]) -> int:
     try:
         request = parse(arguments)
         store = open_store(request.store)
-        threads = torch.get_num_threads()
-        libraries = [SkillLibrary.open(store, ref, intra_op_num_threads=threads) for ref in request.refs]
+        libraries = [open_library(store, ref) for ref in request.refs]
         if request.out:
             Path(request.out).mkdir(parents=True, exist_ok=True)  # here, not after minutes
         found = [(skills.version, measure(request, skills)) for skills in libraries]

@@ -66,7 +66,8 @@ def hold_clips(setup: Setup, clips: Sequence[str]) -> list[Strip]:
         falls.update(env.falls.down, outcome.broken)
         poses.append(_qpos(env.state()))
         windows = env.windows() / setup.scale
-        near.append([bool(targets[clip].within(windows[i : i + 1])) for i, clip in enumerate(clips)])
+        each = zip(clips, windows.split(1), strict=True)
+        near.append([bool(targets[clip].within(window)) for clip, window in each])
         down.append(env.falls.down > 0)
     strips = []
     for i, clip in enumerate(clips):

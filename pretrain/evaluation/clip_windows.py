@@ -25,7 +25,7 @@ class ClipWindows:
     tau: float
 
     def within(self, windows: Tensor) -> Tensor:
-        """Which of `windows` (n, W * F), over their scale, are within tau of the clip, (n,) bool."""
+        """Which of `windows` (n, W * F), over their scale, are within tau of it, (n,) bool."""
         return torch.cdist(windows, self.windows).amin(1) <= self.tau
 
 

@@ -27,7 +27,8 @@ def frechet(a: Tensor, b: Tensor) -> float:
     |mu_a - mu_b|^2 + tr(A + B - 2 (A^1/2 B A^1/2)^1/2). (Dowson and Landau 1982; the FID of Heusel
     et al. 2017.)
     """
-    a, b = a.double(), b.double()
+    a = a.double()
+    b = b.double()
     offset = (a.mean(0) - b.mean(0)).square().sum()
     cov_a = a.T.cov()
     cov_b = b.T.cov()

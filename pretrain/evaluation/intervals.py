@@ -1,4 +1,4 @@
-"""Means with their 95 % intervals, as plain JSON. A card holds no NaN: of nothing, the mean is None."""
+"""Means with their 95 % intervals, as plain JSON; of nothing the mean is None, never NaN."""
 
 from __future__ import annotations
 

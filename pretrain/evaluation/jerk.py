@@ -11,7 +11,7 @@ from pretrain.motion.library import MotionLibrary
 
 
 def jerk(joint_pos: Tensor, rate: float) -> Tensor:
-    """Mean absolute third derivative of joint angles (T, ..., J) rad at `rate` Hz: (...) rad/s^3."""
+    """Mean absolute third derivative of angles (T, ..., J) rad at `rate` Hz: (...) rad/s^3."""
     third = joint_pos[3:] - 3 * joint_pos[2:-1] + 3 * joint_pos[1:-2] - joint_pos[:-3]
     return (third * rate**3).abs().mean(-1).mean(0)
 

@@ -1,4 +1,4 @@
-"""Film strips: every frame is there, bars tell how it goes, and a machine that can't draw says so."""
+"""Film strips: frames, bars that tell how it goes, and a machine that cannot draw says so."""
 
 from __future__ import annotations
 
