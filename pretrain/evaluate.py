@@ -101,9 +101,13 @@ def measure(request: Request, skills: SkillLibrary) -> Card:
 def draw_skills(page: Path, store: str, version: Version, card: Card) -> str:
     """Add pictures of each clip's own z and of random skills to `page`, if this machine can draw.
 
-    -> what to tell the user.
+    Clips that the library has not learned from are left out. -> what to tell the user.
     """
-    clips = ",".join(card["time_on_clip"]["per_clip"])
+    known = version.manifest.latent.clips
+    shown = [clip for clip in card["time_on_clip"]["per_clip"] if clip in known]
+    if not shown:
+        return f"; no picture of the skills: {version.ref} learned from none of the clips"
+    clips = ",".join(shown)
     picture = page.parent / "skills.png"
     # in a process of its own: how MuJoCo draws is settled before its first import
     command = [sys.executable, "-m", "pretrain.render", f"skill={version.pinned}", f"clips={clips}"]

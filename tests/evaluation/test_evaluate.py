@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 
 from pretrain.evaluate import main
+from pretrain.evaluation.film_strip import BAR, HEIGHT, PER_ROW, TITLE, WIDTH
 from skills_store.store import BUNDLED
 
 
@@ -115,13 +116,14 @@ def test_a_card_is_a_page_with_the_table_and_every_picture_that_it_shows(side_by
         assert f"wrote {side_by_side.page(ref)}" in side_by_side.err
 
 
-def test_every_clip_and_a_minute_of_random_skills_are_drawn(side_by_side):
+def test_the_clips_it_has_learned_from_and_a_minute_of_random_skills_are_drawn(side_by_side):
     if "no rendering here" in side_by_side.err:
         pytest.skip(side_by_side.err)
-    for ref in side_by_side.refs:
+    for ref, clips in (("humanoid@1", 1), ("humanoid-all@1", 2)):
         folder = side_by_side.page(ref).parent
         assert "![skills](skills.png)" in side_by_side.page(ref).read_text()
         with Image.open(folder / "skills.png") as picture:
+            assert picture.size == (PER_ROW * WIDTH, (clips + 3) * (TITLE + HEIGHT + BAR))
             assert len(picture.convert("RGB").getcolors(1 << 20) or ()) > 50
 
 
