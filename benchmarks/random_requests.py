@@ -22,7 +22,7 @@ import httpx
 import numpy as np
 import ormsgpack
 
-from serving.models.resting_pose import resting, some_z, state_at_rest
+from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
 from skills_store.manifest import Graph, Manifest, Slice, Tensor
 from skills_store.store import Store
 
@@ -287,7 +287,7 @@ class Generator:
         return self._named(manifest.graphs["policy"].input("state"), count, state_at_rest(manifest))
 
     def _z(self, manifest: Manifest, count: int | None) -> Any:
-        rows = np.repeat(some_z(manifest), count or 1, axis=0)
+        rows = np.repeat(example_latent(manifest), count or 1, axis=0)
         rows = rows + self.noise.normal(size=rows.shape) * self.rng.choice((0.0, 0.1, 10.0))
         return (rows[0] if count is None else rows).tolist()
 
@@ -304,7 +304,7 @@ class Generator:
         width = int(tensor.shape[-1])
         still = row if row is not None else np.zeros((1, width))
         if row is None and tensor.slices and len(tensor.shape) == 2:
-            still = resting(tensor)
+            still = make_resting_row(tensor)
         noise = self.noise.normal(size=(count, width)) * self.rng.choice((0.0, 0.1, 1.0, 1e6, 1e38))
         for part in filter(_is_rotation, tensor.slices):
             noise[:, part.start : part.stop] = 0

@@ -29,7 +29,7 @@ from serving.app import make_gateway
 from serving.server.connection_limits import LimitedProtocol
 from serving.server.gateway import Gateway
 from serving.settings import Settings
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 
 BODIES = 8
@@ -219,7 +219,7 @@ def make_config(gateway: Gateway) -> uvicorn.Config:
 
 def make_world(folder: Path) -> World:
     """The libraries that come with the project under keys of each kind, and /act bodies with their targets."""
-    made = {name: keys.made(name, scopes) for name, scopes in SCOPES.items()}
+    made = {name: keys.make_key(name, scopes) for name, scopes in SCOPES.items()}
     file = folder / "keys.json"
     keys.write(file, [key for _, key in made.values()])
     tokens = {name: token for name, (token, _) in made.items()}

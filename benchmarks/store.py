@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from skills_store.admission import canonical
+from skills_store.admission import encode_canonical
 from skills_store.disk import records
 from skills_store.disk.blobs import describe
 from skills_store.disk.records import Record
-from skills_store.library import SkillLibrary
 from skills_store.manifest import Graph, Manifest, Tensor
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 
 SIZE = 8_000_000  # bytes of a library, all graphs together
@@ -42,7 +42,7 @@ MARGIN = 60.0  # ms that a publish may take over two bare copies
 IMPORT = """
 import sys, time
 started = time.perf_counter()
-import skills_store.library
+import skills_store.runtime.library
 print(time.perf_counter() - started)
 assert not {"torch", "onnx", "mujoco"} & set(sys.modules)
 """
@@ -146,12 +146,12 @@ def fill(store: Store, count: int) -> None:
     before = None
     for number in range(1, count + 1):
         lineage = manifest.lineage.model_copy(update={"seed": number})
-        data, _ = canonical(manifest.model_copy(update={"lineage": lineage}))
+        data, _ = encode_canonical(manifest.model_copy(update={"lineage": lineage}))
         blob, now = describe(data), datetime.now(UTC)
         (blobs / blob.digest.removeprefix("sha256:")).write_bytes(data)
         record = Record(name="humanoid", number=number, manifest=blob, created=now, prev=before)
         line = record.model_dump_json().encode()
-        records.path(versions, number).write_bytes(line)
+        records.record_path(versions, number).write_bytes(line)
         before = describe(line).digest
 
 

@@ -25,9 +25,9 @@ from pretrain.cli import flag, options, program, whole
 from pretrain.evaluation.intervals import interval
 from pretrain.motion.clip import CONTROL_RATE
 from skills_store.errors import StoreError, WrongKind
-from skills_store.library import Controller
 from skills_store.manifest import Manifest
-from skills_store.opening import open_store
+from skills_store.open import open_store
+from skills_store.runtime.library import Controller
 
 PARENT = "parent"  # where a controller's lineage keeps the configuration of its skill library
 

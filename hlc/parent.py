@@ -14,7 +14,7 @@ from pretrain.publishing.manifest_character import from_manifest
 from pretrain.publishing.start_states import read_starts, upright_excerpts
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from skills_store.version import Version
 

@@ -13,8 +13,8 @@ from hlc.goals import Goals
 from hlc.skill_env import on_sphere
 from hlc.tasks.task import Task
 from pretrain.sim.env import CharacterEnv
-from skills_store.library import SkillLibrary
-from skills_store.session import Array
+from skills_store.runtime.library import SkillLibrary
+from skills_store.runtime.onnx_session import Array
 
 Decide = Callable[[Array, Array], Array]  # state (E, S), goal (E, G) -> z (E, D), once per decision
 

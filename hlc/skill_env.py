@@ -14,7 +14,7 @@ from hlc.nets import observation
 from hlc.tasks.task import Task
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import CharacterEnv
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 
 
 class SkillEnv:

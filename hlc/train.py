@@ -27,9 +27,9 @@ from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_los
 from pretrain.rl.rollout import Noise, Rollout
 from pretrain.rl.run_folder import NOT_LEARNING, claimed, fingerprint
 from pretrain.rl.training import Training, go_on
-from skills_store import receipt
-from skills_store.opening import open_store
-from skills_store.session import load_net
+from skills_store import publish_receipt
+from skills_store.open import open_store
+from skills_store.runtime.onnx_session import load_net
 from skills_store.store import Store
 from skills_store.version import Version
 
@@ -126,7 +126,7 @@ def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, folder
     print(table(card), flush=True)
     manifest = build_manifest(cfg, parent, exported.graph, card)
     files = with_metadata(manifest, {FILE: exported.data})
-    return receipt.publish(folder, store, manifest, files, training.samples)
+    return publish_receipt.publish(folder, store, manifest, files, training.samples)
 
 
 def run(cfg: HlcConfig) -> int:
@@ -152,7 +152,7 @@ def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, b
         return 130
     if not cfg.publish:
         return 0
-    if version := receipt.noted(folder, store, training.samples):
+    if version := publish_receipt.find_published(folder, store, training.samples):
         print(f"{version.ref} ({version.digest[:19]}) is this run's already; samples=N with a larger N goes on from it")
         return 0
     version = publish(cfg, parent, training, folder, store)

@@ -35,8 +35,8 @@ from pretrain.evaluation.skill_card import clips_of, evaluate, quick_card
 from pretrain.evaluation.table import table
 from skills_store import places
 from skills_store.errors import StoreError
-from skills_store.library import SkillLibrary
-from skills_store.opening import open_store
+from skills_store.open import open_store
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from skills_store.version import Version
 

@@ -32,10 +32,10 @@ from pretrain.publishing.int8 import in_int8
 from pretrain.publishing.lineage import describe_clips, make_lineage
 from pretrain.training_data import Material, control_steps, material_of
 from skills_store.errors import StoreError
-from skills_store.library import SkillLibrary
 from skills_store.manifest import Manifest, Parity
-from skills_store.opening import open_store
-from skills_store.session import Array, load_net
+from skills_store.open import open_store
+from skills_store.runtime.library import SkillLibrary
+from skills_store.runtime.onnx_session import Array, load_net
 from skills_store.store import Store
 from skills_store.version import Version
 

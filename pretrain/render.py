@@ -40,8 +40,8 @@ from pretrain.evaluation.skill_card import clips_of
 from pretrain.training_data import control_steps
 from skills_store import places
 from skills_store.errors import StoreError
-from skills_store.library import SkillLibrary
-from skills_store.opening import open_store
+from skills_store.open import open_store
+from skills_store.runtime.library import SkillLibrary
 
 HELD_SECONDS = 10.0
 RANDOM_SECONDS = 60.0

@@ -25,8 +25,8 @@ from pretrain.rl.rollout import Noise
 from pretrain.rl.run_folder import NOT_LEARNING, claimed, fingerprint
 from pretrain.rl.training import CHECKPOINT, go_on, restored
 from pretrain.training_data import Material, load_material
-from skills_store import receipt
-from skills_store.opening import open_store
+from skills_store import publish_receipt
+from skills_store.open import open_store
 from skills_store.store import Store
 
 
@@ -148,7 +148,7 @@ def follow_through(cfg: PretrainConfig, material: Material, folder: Path, store:
         return 130
     if store is None:
         return 0
-    if version := receipt.noted(folder, store, training.samples):
+    if version := publish_receipt.find_published(folder, store, training.samples):
         print(f"{version.ref} ({version.digest[:19]}) is this run's already; samples=N with a larger N goes on from it")
         return 0
     version = publish(cfg, material, training, folder, store)

@@ -26,11 +26,10 @@ from serving.server.gateway import Gateway
 from serving.server.listening import listen, make_url
 from serving.server.logs import configure
 from serving.server.supervisor import Supervisor
-from serving.server.tracing import configured
+from serving.server.tracing import configure_tracer
 from serving.settings import Settings
 from skills_store.errors import StoreError
-from skills_store.opening import open_store
-from skills_store.store import BUNDLED
+from skills_store.open import open_store
 
 log = logging.getLogger("repertoire.serving")
 Sockets = list[socket.socket]
@@ -62,7 +61,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 def make_worker_app() -> ASGIApp:
     """The app of one worker process."""
-    return enclose(make_worker_gateway(), configured())
+    return enclose(make_worker_gateway(), configure_tracer())
 
 
 def make_worker_gateway() -> Gateway:
@@ -83,7 +82,7 @@ def serve_in_this_process(gateway: Gateway, settings: Settings, sockets: Sockets
     """Until SIGTERM or SIGINT. On SIGHUP a new application takes over the sockets, once the old one has drained."""
     now: Serving | None = Serving(gateway, sockets)
     while now is not None:
-        server = uvicorn.Server(make_config(enclose(now.gateway, configured()), settings))
+        server = uvicorn.Server(make_config(enclose(now.gateway, configure_tracer()), settings))
         successors: list[Serving] = []
         signal.signal(signal.SIGHUP, partial(reload, server, now, successors))
         server.run(sockets=now.sockets)
@@ -180,8 +179,6 @@ def _skills(settings: Settings) -> str:
         names = open_store(settings.store).names()
     except (StoreError, OSError) as error:
         return f"nothing: {error}"
-    if settings.store == BUNDLED and not os.environ.get("REPERTOIRE_STORE"):
-        return f"what comes with the project, {', '.join(names)}; what you publish, once it is started again"
     return ", ".join(names) or f"nothing yet: {settings.store} has no skills (make pretrain publishes one)"
 
 

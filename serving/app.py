@@ -24,7 +24,7 @@ from serving.api.openapi import document
 from serving.models.service import Service, make_service
 from serving.server.drain import drain_on_sigterm
 from serving.server.gateway import Gateway, make_problem_reply
-from serving.server.tracing import Traced, configured
+from serving.server.tracing import TracingMiddleware, configure_tracer
 from serving.settings import Settings
 from serving.wire.problems import Code, Refusal, invalid
 
@@ -36,7 +36,7 @@ HTTP_CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
 def create_app(settings: Settings | None = None, tracer: Tracer | None = None) -> ASGIApp:
     """The service over one store, by default the environment's: `uvicorn --factory serving.app:create_app`."""
     gateway = make_gateway(settings or Settings())
-    return enclose(gateway, tracer or configured())
+    return enclose(gateway, tracer or configure_tracer())
 
 
 def make_gateway(settings: Settings) -> Gateway:
@@ -55,12 +55,12 @@ def make_gateway(settings: Settings) -> Gateway:
     api.state.service = service
     for router in (routes.router, open_inference.router, docs_page.router):
         api.include_router(router)
-    api.add_exception_handler(Refusal, _refused)
-    api.add_exception_handler(HTTPException, _http)
-    api.add_exception_handler(RequestValidationError, _unvalidated)
-    api.add_exception_handler(ClientDisconnect, _disconnected)
-    api.add_exception_handler(Exception, _failed)
-    api.openapi = lambda: _document(api)  # not cached: the examples follow the skill that is served
+    api.add_exception_handler(Refusal, reply_to_refusal)
+    api.add_exception_handler(HTTPException, reply_to_http_error)
+    api.add_exception_handler(RequestValidationError, reply_to_invalid_path)
+    api.add_exception_handler(ClientDisconnect, reply_to_disconnect)
+    api.add_exception_handler(Exception, reply_to_defect)
+    api.openapi = lambda: make_document(api)  # not cached: the examples follow the skill that is served
     return gateway
 
 
@@ -68,7 +68,7 @@ def enclose(gateway: Gateway, tracer: Tracer | None) -> ASGIApp:
     """The gateway within what the settings and the environment ask for besides."""
     app: ASGIApp = gateway
     if tracer is not None:
-        app = Traced(app, tracer)
+        app = TracingMiddleware(app, tracer)
     origins = gateway.service.settings.allowed_origins
     if origins:
         exposed = ["x-request-id", "x-skill-digest", "x-tensors", "x-fields", "retry-after"]
@@ -90,7 +90,7 @@ async def _open(gateway: Gateway) -> AsyncIterator[None]:
     sys.setswitchinterval(SWITCH_INTERVAL)
     drain_on_sigterm(gateway, service.settings.drain)
     watching = asyncio.create_task(service.watch())
-    watching.add_done_callback(_ended)
+    watching.add_done_callback(log_end_of_watch)
     try:
         yield
     finally:
@@ -99,22 +99,22 @@ async def _open(gateway: Gateway) -> AsyncIterator[None]:
         service.metrics.close()
 
 
-def _ended(watching: asyncio.Task[None]) -> None:
+def log_end_of_watch(watching: asyncio.Task[None]) -> None:
     if not watching.cancelled():
         log.critical("the store is watched no more", exc_info=watching.exception())
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
+def make_document(app: FastAPI) -> dict[str, Any]:
     service: Service = app.state.service
     return document(app, service.skills.now(service.settings.skill), service.controllers.recent())
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def reply_to_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
     return error.reply(request.state.path).response()
 
 
-async def _http(request: Request, error: Exception) -> Response:
+async def reply_to_http_error(request: Request, error: Exception) -> Response:
     """What the framework refuses by itself: no such route, no such method."""
     assert isinstance(error, HTTPException)
     code = HTTP_CODES.get(error.status_code, "http_error")
@@ -124,17 +124,17 @@ async def _http(request: Request, error: Exception) -> Response:
     return response
 
 
-async def _disconnected(_: Request, __: Exception) -> Response:
+async def reply_to_disconnect(_: Request, __: Exception) -> Response:
     """The client left before its body was here; uvicorn drops this reply."""
     return Response(status_code=400)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+async def reply_to_defect(request: Request, error: Exception) -> Response:
     """A defect. Starlette raises it again, and the gateway logs it with the request's id."""
     return make_problem_reply(error, request.state.path, request.state.request_id).response()
 
 
-async def _unvalidated(_: Request, error: Exception) -> Response:
+async def reply_to_invalid_path(_: Request, error: Exception) -> Response:
     """A path parameter that the framework itself cannot read."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]

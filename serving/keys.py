@@ -1,4 +1,4 @@
-"""The key file of the service, from the command line. A key is printed once, when it is made.
+"""The key file of the service, from the command line. A key is printed once, when it is make_key.
 
 python -m serving.keys add game act --rate 2000      prints the key: game.<43 letters>
 python -m serving.keys ls | rm game
@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from serving.access.keys import SCOPES, made, read, write
+from serving.access.keys import SCOPES, make_key, read, write
 from skills_store import places
 from skills_store.errors import StoreError
 
@@ -46,7 +46,7 @@ def _done(asked: argparse.Namespace) -> str:
     if asked.command == "add":
         if asked.name in keys:
             raise ValueError(f"there is a key {asked.name!r} already; rm it first, or take another name")
-        token, keys[asked.name] = made(asked.name, asked.scopes, asked.rate)
+        token, keys[asked.name] = make_key(asked.name, asked.scopes, asked.rate)
         write(asked.file, keys.values())
         return f"{token}\n"
     if asked.name not in keys:

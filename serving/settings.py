@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -12,28 +11,17 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from serving.access.origins import normalize_origin
 from serving.access.root_path import PREFIX
-from skills_store.errors import StoreError
 from skills_store.processors import count_processors
-from skills_store.session import Device
-from skills_store.store import BUNDLED, Store, default_root
+from skills_store.runtime.onnx_session import Device
+from skills_store.store import default_root
 
 Names = Annotated[tuple[str, ...], NoDecode]  # in the environment, separated by commas
-
-
-def stocked_root() -> Path:
-    """The folder that everything else uses; while nothing is published there, the one that comes with the project."""
-    root = default_root()
-    try:
-        empty = not root.exists() or not Store(root).names()
-    except (StoreError, OSError):
-        empty = False  # what is wrong with it, the service says
-    return BUNDLED if empty and not os.environ.get("REPERTOIRE_STORE") else root
 
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="REPERTOIRE_", env_ignore_empty=True, frozen=True)
 
-    store: str | Path = Field(default_factory=stocked_root, description="Skill store: a folder, or s3://...")
+    store: str | Path = Field(default_factory=default_root, description="Skill store: a folder, or s3://...")
     skill: str = Field(
         default="humanoid@latest",
         description="Library that answers requests which name none; its presence is readiness",

@@ -1,8 +1,8 @@
-"""`python -m skills_store`: look at a store, move its aliases, tidy it, copy versions and vouch for them.
+"""`python -m skills_store`: list, copy, sign and delete versions, and move aliases.
 
-Publishing is the business of exporters.
-Exit status: 0 done, 1 `verify` found faults or no signature, 2 refused, 130 interrupted. Why is one line on stderr, or with
---json one object there: {"code": ..., "message": ...}.
+Exporters publish; this program does not. Exit status: 0 done, 1 `verify` found faults or no
+signature, 2 refused, 130 interrupted. Why is one line on stderr, or with --json one object there:
+{"code": ..., "message": ...}.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import NoReturn
 
+from skills_store.catalog.text import escape
 from skills_store.errors import InvalidArgument, StoreError
-from skills_store.text import plain
 
 INTERRUPTED = 128 + 2  # as shells tell it
 
@@ -29,27 +29,29 @@ class Parser(argparse.ArgumentParser):
         raise InvalidArgument(f"{message}; see `{self.prog} --help`")
 
 
-def parser() -> Parser:
-    # Here and not above: they take their time, and an interrupt meanwhile is answered like any other.
-    from skills_store.commands import arguments, browse, exchange, upkeep, vouch
+def make_parser() -> Parser:
+    # Here and not above: these imports take time, and an interrupt meanwhile is answered like any
+    # other.
+    from skills_store.commands import arguments
+    from skills_store.commands.registry import COMMANDS, load_command
 
-    # The common options are understood before and after the command; SUPPRESS keeps the latter from undoing the former.
+    # The common options are understood before and after the command; SUPPRESS keeps the latter from
+    # undoing the former.
     common = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument(
         "--store",
-        type=arguments.place,
+        type=arguments.parse_store,
         metavar="STORE",
         help="folder or s3://...; default: $REPERTOIRE_STORE, or the one of skills_store/places.py",
     )
     common.add_argument("--json", action="store_true", help="for programs")
     top = Parser(prog="skills", description="Published skills and controllers.", parents=[common])
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    def command(name: str, text: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=text, description=text, parents=[common])
-
-    for group in (browse, upkeep, exchange, vouch):
-        group.describe(command)
+    for name, (_, text) in COMMANDS.items():
+        command = load_command(name)
+        parser = commands.add_parser(name, help=text, description=text, parents=[common])
+        command.add_arguments(parser)
+        parser.set_defaults(run=command.run)
     return top
 
 
@@ -57,22 +59,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     as_json = "--json" in argv  # what cannot be parsed is refused in the same form
     try:
-        return _answered(argv)
+        return _run(argv)
     except BrokenPipeError:  # `skills ls | head`
-        _give_up_output()
+        _discard_output()
         return 0
     except StoreError as error:
-        _tell(error.code, str(error), as_json)
+        _print_error(error.code, str(error), as_json)
     except OSError as error:
-        _tell("os_error", str(error), as_json)
+        _print_error("os_error", str(error), as_json)
     except KeyboardInterrupt:
-        _tell("interrupted", "interrupted", as_json)
+        _print_error("interrupted", "interrupted", as_json)
         return INTERRUPTED
     return 2
 
 
 def program() -> int:
-    """`main` in a process of its own, which ends before there are cycles worth looking for: a fifth off a long `ls`."""
+    """`main` in a process of its own, which ends before there are cycles worth looking for: a fifth
+    off a long `ls`.
+    """
     gc.disable()
     if sys.stderr is None:  # 2>&-: else what is meant for it would be printed among the results
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -81,27 +85,32 @@ def program() -> int:
     return main()
 
 
-def _answered(argv: Sequence[str]) -> int:
+def _run(argv: Sequence[str]) -> int:
     if sys.stdout is None:
-        raise StoreError("standard output is closed; nothing was done, for its result could not be told")
+        raise StoreError(
+            "standard output is closed; nothing was done, since its result could not be shown"
+        )
     try:
-        args = parser().parse_args(argv)
+        args = make_parser().parse_args(argv)
     finally:
         sys.stdout.flush()  # --help leaves from here, maybe into a closed pipe
     args.json = getattr(args, "json", False)
 
-    from skills_store.opening import open_store
+    from skills_store.open import open_store
 
     status = args.run(open_store(getattr(args, "store", None)), args)
     sys.stdout.flush()
     return status
 
 
-def _tell(code: str, message: str, as_json: bool) -> None:
-    print(json.dumps({"code": code, "message": message}) if as_json else f"skills: {plain(message)}", file=sys.stderr)
+def _print_error(code: str, message: str, as_json: bool) -> None:
+    print(
+        json.dumps({"code": code, "message": message}) if as_json else f"skills: {escape(message)}",
+        file=sys.stderr,
+    )
 
 
-def _give_up_output() -> None:
+def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,9 +1,9 @@
-"""What a published version says of itself. Pydantic at the edge: an unknown field, shape or unit is refused here."""
+"""What a published version says of itself. Pydantic at the edge: an unknown field, shape or unit is
+refused here.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -18,13 +18,15 @@ Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Digest = Annotated[str, Field(pattern=DIGEST_PATTERN)]
 
 
-class Frozen(BaseModel):
+class FrozenModel(BaseModel):
     # A NaN must stay one until the store refuses it; pydantic would write null in its place.
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
 
 
-class Slice(Frozen):
-    """A named part of a tensor's last axis, `[start, stop)`, with its unit and the frame it is given in."""
+class Slice(FrozenModel):
+    """A named part of a tensor's last axis, `[start, stop)`, with its unit and the frame it is
+    given in.
+    """
 
     name: str
     start: int = Field(ge=0)
@@ -33,7 +35,7 @@ class Slice(Frozen):
     frame: str
 
 
-class Tensor(Frozen):
+class Tensor(FrozenModel):
     """A graph's input or output. A string in `shape` is a free axis: `["B", 69]`."""
 
     name: str
@@ -48,29 +50,37 @@ class Tensor(Frozen):
         return self.shape[-1]
 
     @model_validator(mode="after")
-    def _slices_tile_the_last_axis(self) -> Tensor:
+    def _check_slices(self) -> Tensor:
         edges = [0, *(s.stop for s in self.slices)]
         starts = [s.start for s in self.slices]
         if self.slices and (starts != edges[:-1] or edges[-1] != self.shape[-1]):
             raise ValueError(
-                f"slices of {self.name!r} must tile its last axis of {self.shape[-1]}, got {starts} to {edges[1:]}"
+                f"slices of {self.name!r} must tile its last axis of {self.shape[-1]}, "
+                f"got {starts} to {edges[1:]}"
             )
         return self
 
 
-def latent_tensor(dim: int) -> Tensor:
+def make_latent_tensor(dim: int) -> Tensor:
     """z (B, D), on the unit sphere of a space of the library's own."""
-    return Tensor(name="z", shape=("B", dim), slices=(Slice(name="z", start=0, stop=dim, unit="1", frame="latent"),))
+    return Tensor(
+        name="z",
+        shape=("B", dim),
+        slices=(Slice(name="z", start=0, stop=dim, unit="1", frame="latent"),),
+    )
 
 
-def target_tensor(joints: Sequence[str]) -> Tensor:
+def make_target_tensor(joints: Sequence[str]) -> Tensor:
     """Joint position targets (B, J), a slice a joint."""
-    each = tuple(Slice(name=name, start=i, stop=i + 1, unit="rad", frame="joint") for i, name in enumerate(joints))
+    each = tuple(
+        Slice(name=name, start=i, stop=i + 1, unit="rad", frame="joint")
+        for i, name in enumerate(joints)
+    )
     return Tensor(name="targets", shape=("B", len(joints)), slices=each)
 
 
-class Graph(Frozen):
-    """One ONNX file: features and normalisers are inside it."""
+class Graph(FrozenModel):
+    """One ONNX file: features and normalizers are inside it."""
 
     file: str
     opset: int
@@ -82,10 +92,11 @@ class Graph(Frozen):
         return next(t for t in self.inputs if t.name == name)
 
 
-class Parity(Frozen):
-    """How far the graph was from the network it was made of, over `rows` rows at each of `batch_sizes`.
+class Parity(FrozenModel):
+    """How far the graph was from the network it was made of, over `rows` rows at each of
+    `batch_sizes`.
 
-    No further than 1e-5, unless it is quantised: that it is, the gate sees.
+    No further than 1e-5, unless it is quantized: that it is, the gate sees.
     """
 
     max_abs_error: float = Field(ge=0)
@@ -93,7 +104,7 @@ class Parity(Frozen):
     batch_sizes: tuple[int, ...] = Field(min_length=1)
 
 
-class Character(Frozen):
+class Character(FrozenModel):
     """The body: everything a simulator needs to apply the joint targets as they were trained.
 
     Torque at a joint = clip(kp (target - q) - kd q', +-torque_limit) - damping q'.
@@ -105,25 +116,27 @@ class Character(Frozen):
     )
     joints: tuple[str, ...]
     kp: tuple[float, ...] = Field(description="N m / rad")
-    kd: tuple[float, ...] = Field(description="N m s / rad, of the drive: it counts towards the limit")
+    kd: tuple[float, ...] = Field(
+        description="N m s / rad, of the drive: it counts towards the limit"
+    )
     damping: tuple[float, ...] = Field(description="N m s / rad, passive: it does not count")
     torque_limit: tuple[float, ...] = Field(description="N m")
     control_dt: float = Field(gt=0, description="s")
     mjcf: str = Field(description="The XML text itself, so that a client can build the very body")
 
 
-class Action(Frozen):
+class Action(FrozenModel):
     """Joint target in rad = offset + scale * (network output); already applied inside the graph."""
 
     offset: tuple[float, ...]
     scale: tuple[float, ...]
     std: tuple[float, ...] | None = Field(
         default=None,
-        description="rad; of the policy's Gaussian noise on each joint target at the end of training",
+        description="rad; of the policy's noise on each joint target at the end of training",
     )
 
 
-class Latent(Frozen):
+class Latent(FrozenModel):
     """z lives on the unit hypersphere. `clips` names the embedding of each training clip."""
 
     dim: int = Field(gt=0)
@@ -131,8 +144,10 @@ class Latent(Frozen):
     clips: dict[str, tuple[float, ...]] = {}
 
 
-class Clip(Frozen):
-    """A motion that it was trained on, and how often it was drawn. The library's own licence follows from its clips'."""
+class Clip(FrozenModel):
+    """A motion that it was trained on, and how often it was drawn. The library's own licence
+    follows from its clips'.
+    """
 
     name: str
     digest: Digest
@@ -142,7 +157,7 @@ class Clip(Frozen):
     mirror_of: str | None = Field(default=None, description="The clip whose mirror image it is")
 
 
-class Excerpt(Frozen):
+class Excerpt(FrozenModel):
     """Consecutive frames of a training clip, one control step apart."""
 
     clip: str
@@ -150,18 +165,21 @@ class Excerpt(Frozen):
     upright: bool = Field(description="The root stays upright throughout the clip")
 
 
-class Starts(Frozen):
+class Starts(FrozenModel):
     """States where episodes may begin, so that a controller can be trained without the clips.
 
-    `file` holds the frames of all excerpts, one after the other, as float32, little-endian, in rows of the policy's `state`.
+    `file` holds the frames of all excerpts, one after the other, as float32, little-endian, in rows
+    of the policy's `state`.
     """
 
     file: str
     excerpts: tuple[Excerpt, ...] = Field(min_length=1)
 
 
-class Lineage(Frozen):
-    """Where it comes from: clips, configuration, code, packages, machine. `config` is the whole of what the run was told."""
+class Lineage(FrozenModel):
+    """Where it comes from: clips, configuration, code, packages, machine. `config` is the whole of
+    what the run was told.
+    """
 
     clips: tuple[Clip, ...] = ()
     config: dict[str, Any]
@@ -172,7 +190,7 @@ class Lineage(Frozen):
     hardware: str = ""
 
 
-class Parent(Frozen):
+class Parent(FrozenModel):
     """The skill version that a controller was trained on, and is bound to."""
 
     name: Name
@@ -180,7 +198,7 @@ class Parent(Frozen):
     digest: Digest
 
 
-class Task(Frozen):
+class Task(FrozenModel):
     """A controller's decision: every `llc_steps` control steps, z = omega(state, goal)."""
 
     name: str
@@ -188,18 +206,19 @@ class Task(Frozen):
     parent: Parent
 
 
-class Blob(Frozen):
+class Blob(FrozenModel):
     """Bytes, named by what they are."""
 
     digest: Digest
     size: int = Field(ge=0)
 
 
-class Manifest(Frozen):
-    """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller" (graph controller).
+class Manifest(FrozenModel):
+    """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller"
+    (graph controller).
 
-    `observations` says whose the graphs take. In ours, `state` is raw and a window is W states; a peer's `state`
-    and `window` are features that its client computes, each with slices of its own.
+    `observations` says whose the graphs take. In ours, `state` is raw and a window is W states; a
+    peer's `state` and `window` are features that its client computes, each with slices of its own.
     """
 
     schema_version: Literal[3] = SCHEMA_VERSION
@@ -215,28 +234,20 @@ class Manifest(Frozen):
     card: dict[str, Any] = Field(default={}, description="The skill card: what it was measured by")
     lineage: Lineage
     licence: str
-    files: dict[str, Blob] = Field(default={}, description="By name; written by the store when it is published")
+    files: dict[str, Blob] = Field(
+        default={}, description="By name; written by the store when it is published"
+    )
 
     @model_validator(mode="after")
-    def _kind_has_its_graphs(self) -> Manifest:
+    def _check_graphs(self) -> Manifest:
         needed = {"skills": {"policy", "encoder"}, "controller": {"controller"}}[self.kind]
         if missing := needed - set(self.graphs):
-            raise ValueError(f"a manifest of kind {self.kind!r} lacks graphs: {', '.join(sorted(missing))}")
+            raise ValueError(
+                f"a manifest of kind {self.kind!r} lacks graphs: {', '.join(sorted(missing))}"
+            )
         if self.kind == "controller" and self.task is None:
             raise ValueError("a controller's manifest needs `task`")
         return self
 
 
 Graph.model_rebuild()
-
-
-def contract_digest(manifest: Manifest) -> str:
-    """sha256 of what a client of the graphs relies on: body, tensors, latent and action; not weights, card or lineage."""
-    graphs = {
-        name: graph.model_dump(mode="json", include={"opset", "inputs", "outputs"})
-        for name, graph in manifest.graphs.items()
-    }
-    relied_on = manifest.model_dump(mode="json", include={"kind", "observations", "character", "action"})
-    document = {**relied_on, "graphs": graphs, "latent_dim": manifest.latent.dim}
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"

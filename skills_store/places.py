@@ -2,6 +2,7 @@
 
     what                    variable           in a source checkout   installed from a wheel
     store                   REPERTOIRE_STORE   skills_store/data      DATA/store
+    bundled libraries       REPERTOIRE_BUNDLED skills_store/bundled   with the packages (on or off)
     training runs           REPERTOIRE_RUNS    runs                   DATA/runs
     skill cards, pictures   REPERTOIRE_CARDS   cards                  DATA/cards
     keys of the service     REPERTOIRE_KEYS    keys.json              DATA/keys.json
@@ -9,8 +10,8 @@
     servers to compare with REPERTOIRE_CACHE   .cache/peers           CACHE/peers
     caches of buckets       REPERTOIRE_CACHE   CACHE                  CACHE
 
-DATA and CACHE are the user's folders as the system has them; on Linux ~/.local/share/repertoire and ~/.cache/repertoire.
-REPERTOIRE_CACHE takes the place of CACHE and of .cache.
+DATA and CACHE are the user's folders as the system has them; on Linux ~/.local/share/repertoire and
+~/.cache/repertoire. REPERTOIRE_CACHE takes the place of CACHE and of .cache.
 """
 
 from __future__ import annotations
@@ -21,71 +22,87 @@ from pathlib import Path
 
 import platformdirs
 
-from skills_store.errors import NoHome
+from skills_store.errors import InvalidArgument, NoHomeFolder
 
 APP = "repertoire"
+BUNDLED = Path(__file__).parent / "bundled"  # read it, never publish there
 ROOT = Path(__file__).parents[1]  # the folder that the packages stand in
 
 
 def store() -> Path:
-    return _data("REPERTOIRE_STORE", "skills_store/data", "store")
+    return _data_path("REPERTOIRE_STORE", "skills_store/data", "store")
+
+
+def bundled() -> Path | None:
+    """The libraries that come with the project, or None where REPERTOIRE_BUNDLED hides them."""
+    value = os.environ.get("REPERTOIRE_BUNDLED") or "on"
+    if value not in ("on", "off"):
+        raise InvalidArgument(f"REPERTOIRE_BUNDLED is {value!r}; it can be on or off")
+    return BUNDLED if value == "on" else None
 
 
 def runs() -> Path:
-    return _data("REPERTOIRE_RUNS", "runs", "runs")
+    return _data_path("REPERTOIRE_RUNS", "runs", "runs")
 
 
 def cards() -> Path:
-    return _data("REPERTOIRE_CARDS", "cards", "cards")
+    return _data_path("REPERTOIRE_CARDS", "cards", "cards")
 
 
 def keys() -> Path:
-    return _data("REPERTOIRE_KEYS", "keys.json", "keys.json")
+    return _data_path("REPERTOIRE_KEYS", "keys.json", "keys.json")
 
 
 def clips() -> Path:
-    return _cache() / "motions"
+    return _cache_path() / "motions"
 
 
 def peers() -> Path:
-    return _cache() / "peers"
+    return _cache_path() / "peers"
 
 
 def buckets() -> Path:
     """The user's own cache in a checkout, too: every checkout shares it."""
-    return _named("REPERTOIRE_CACHE") or _users("REPERTOIRE_CACHE", platformdirs.user_cache_path)
+    return _read_variable("REPERTOIRE_CACHE") or _user_folder(
+        "REPERTOIRE_CACHE", platformdirs.user_cache_path
+    )
 
 
 def checkout() -> Path | None:
     """The source checkout that this code stands in; None where it was installed from a wheel."""
     project = ROOT / "pyproject.toml"
-    if not project.is_file() or f'name = "{APP}"' not in project.read_text(encoding="utf-8").splitlines():
+    if (
+        not project.is_file()
+        or f'name = "{APP}"' not in project.read_text(encoding="utf-8").splitlines()
+    ):
         return None
     return ROOT
 
 
-def _data(variable: str, in_checkout: str, installed: str) -> Path:
-    if named := _named(variable):
+def _data_path(variable: str, in_checkout: str, installed: str) -> Path:
+    if named := _read_variable(variable):
         return named
     if (root := checkout()) is not None:
         return root / in_checkout
-    return _users(variable, platformdirs.user_data_path) / installed
+    return _user_folder(variable, platformdirs.user_data_path) / installed
 
 
-def _cache() -> Path:
+def _cache_path() -> Path:
     root = checkout()
-    return buckets() if root is None or _named("REPERTOIRE_CACHE") else root / ".cache"
+    return buckets() if root is None or _read_variable("REPERTOIRE_CACHE") else root / ".cache"
 
 
-def _named(variable: str) -> Path | None:
-    """The folder that an environment variable names; an empty variable is as one that is not set."""
+def _read_variable(variable: str) -> Path | None:
+    """The folder that an environment variable names; an empty variable counts as unset."""
     text = os.environ.get(variable)
     return Path(text) if text else None
 
 
-def _users(variable: str, folder: Callable[..., Path]) -> Path:
-    """Our part of the user's `folder`. NoHome where the system knows no home folder, as of a container's bare number."""
+def _user_folder(variable: str, folder: Callable[..., Path]) -> Path:
+    """Our part of the user's `folder`. NoHomeFolder where the system knows no home folder, as of a
+    container's bare number.
+    """
     try:
         return folder(APP, appauthor=False)
     except RuntimeError as error:
-        raise NoHome(variable) from error
+        raise NoHomeFolder(variable) from error

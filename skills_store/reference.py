@@ -1,4 +1,5 @@
-"""How people and services name a version: `name`, `name@latest`, `name@7`, `name@prod`, `name@sha256:<hex>`.
+"""How people and services name a version: `name`, `name@latest`, `name@7`, `name@prod`,
+`name@sha256:<hex>`.
 
 Pure text: says whether a reference is well formed, never whether it exists.
 """
@@ -65,7 +66,9 @@ def check_alias(alias: str) -> str:
     if not _matches(NAME_PATTERN, alias):
         raise InvalidName("alias", alias, NAME_RULE)
     if alias == LATEST:
-        raise InvalidName("alias", alias, "latest is always the highest version, and cannot be moved")
+        raise InvalidName(
+            "alias", alias, "latest is always the highest version, and cannot be moved"
+        )
     if alias.isdigit():
         raise InvalidName("alias", alias, "digits alone are a version number")
     return alias

@@ -1,4 +1,6 @@
-"""`repertoire COMMAND ...`: every program of the project under one name. `repertoire COMMAND --help` describes one."""
+"""`repertoire COMMAND ...`: every program of the project under one name. `repertoire COMMAND
+--help` describes one.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,22 @@ WIDTH = max(map(len, COMMANDS))
 def main() -> int:
     command = sys.argv[1] if len(sys.argv) > 1 else "--help"
     if command in ("-h", "--help"):
-        print(__doc__, *(f"  {name:<{WIDTH}}  {text}" for name, (_, text) in COMMANDS.items()), sep="\n")
+        print(
+            __doc__,
+            *(f"  {name:<{WIDTH}}  {text}" for name, (_, text) in COMMANDS.items()),
+            sep="\n",
+        )
         return 0
     if command not in COMMANDS:
-        print(f"repertoire: no command {command!r}; there are: {', '.join(COMMANDS)}", file=sys.stderr)
+        print(
+            f"repertoire: no command {command!r}; there are: {', '.join(COMMANDS)}", file=sys.stderr
+        )
         return 2
     module = COMMANDS[command][0]
     if find_spec(module.partition(".")[0]) is None:
-        print(f"repertoire: {command} needs the package {module.partition('.')[0]!r}", file=sys.stderr)
+        print(
+            f"repertoire: {command} needs the package {module.partition('.')[0]!r}", file=sys.stderr
+        )
         return 2
     sys.argv = [f"repertoire {command}", *sys.argv[2:]]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -1,4 +1,6 @@
-"""What a store answers with: a published version, whole or in one row, or the fault that keeps one from being served."""
+"""What a store answers with: a published version, whole or in one row, or the fault that keeps one
+from being served.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,14 @@ from skills_store.manifest import Manifest
 
 @dataclass(frozen=True)
 class Version:
-    """One immutable publication. The digest is the manifest's, and through it that of every file."""
+    """One immutable publication. The digest is the manifest's, and so covers every file."""
 
     name: str
     number: int
     digest: str
     created: datetime
-    manifest: Manifest = field(compare=False, repr=False)  # the digest says as much, and is hashable
+    # The digest says as much, and is hashable.
+    manifest: Manifest = field(compare=False, repr=False)
 
     @property
     def ref(self) -> str:
@@ -65,7 +68,7 @@ class Survey:
     faults: tuple[Fault, ...]
 
 
-def summarise(version: Version) -> Summary:
+def summarize(version: Version) -> Summary:
     manifest = version.manifest
     return Summary(
         name=version.name,
@@ -80,5 +83,5 @@ def summarise(version: Version) -> Summary:
     )
 
 
-def fault(ref: str, error: StoreError) -> Fault:
+def make_fault(ref: str, error: StoreError) -> Fault:
     return Fault(ref, error.code, str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 
 import hypothesis
 import pytest
@@ -13,8 +14,11 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.library import MotionLibrary
 from pretrain.training_data import Material, load_material
 
-# Tests leave nothing in the tree: no database of examples.
-hypothesis.settings.register_profile("without_database", database=None)
+# A store under test has what the test publishes, in this process and in those that it starts.
+os.environ["REPERTOIRE_BUNDLED"] = "off"
+
+# Tests leave nothing in the tree: no database of examples. A slow machine is no failure: no deadline.
+hypothesis.settings.register_profile("without_database", database=None, deadline=None)
 hypothesis.settings.load_profile("without_database")
 
 

@@ -37,7 +37,7 @@ from pretrain.train import main, train, train_and_refine
 from pretrain.training_data import load_material
 from serving.client import Client
 from skills_store import places
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from tests.server import running_service
 

@@ -13,7 +13,7 @@ from pretrain.evaluation.skill_card import facts_of_run
 from pretrain.publishing.int8 import in_int8
 from pretrain.quantize import Quantised, accept, described, main, quantised, read_files
 from skills_store.admission import gate
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 from tests import tiny
 

@@ -99,12 +99,12 @@ from hlc.config import CONFIG_MODEL
 from pretrain.config import PretrainConfig
 from serving.settings import Settings
 from skills_store import places
-from skills_store.opening import cache_of
+from skills_store.open import cache_folder
 from skills_store.store import default_root
 
 found = {name: str(getattr(places, name)()) for name in ("store", "runs", "cards", "keys", "clips", "peers", "buckets")}
 found |= {"default": str(default_root()), "pretrain": PretrainConfig().runs, "hlc": CONFIG_MODEL().runs}
-found |= {"bucket": str(cache_of("s3://a/b").parent), "code": places.__file__, "served": str(Settings().store)}
+found |= {"bucket": str(cache_folder("s3://a/b").parent), "code": places.__file__, "served": str(Settings().store)}
 print(json.dumps(found))
 """
 
@@ -130,8 +130,17 @@ def test_every_default_is_in_the_users_folders(installation: Installation) -> No
         "buckets": str(cache),
         "bucket": str(cache),
         "code": f"{installation.packages}/skills_store/places.py",
-        "served": bundled(installation),
+        "served": f"{data}/store",
     }
+
+
+def test_the_bundled_libraries_are_found_without_a_store(installation: Installation) -> None:
+    before = installation.files()
+    done = installation.run("skills_store", "ls", "--json")
+    assert done.returncode == 0, done.stderr
+    versions = {(row["ref"], row["source"]) for row in json.loads(done.stdout)["versions"]}
+    assert ("humanoid@2", "bundled") in versions
+    assert installation.files() == before
 
 
 def test_training_starts_and_commands_run_in_a_folder_that_one_may_not_write(installation: Installation) -> None:

@@ -18,7 +18,7 @@ from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import NOBODY, Protection
 from pretrain.sim.ground import Ground, ground_of
 from pretrain.training_data import Material, control_steps
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 
 PATIENCE = control_steps(3.0)  # steps within which a fallen character has to be up again
 

@@ -33,7 +33,7 @@ from pretrain.evaluation.steering import steering
 from pretrain.evaluation.switching import Switches, switch_rollouts
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.training_data import Material, control_steps, material_of, other_material
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 
 REPEATS = 8  # worlds under each random z that is held
 PER_RUN = ("cost", "learning")  # what no evaluation can measure again

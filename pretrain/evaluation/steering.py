@@ -12,7 +12,7 @@ from torch.nn.functional import avg_pool1d
 
 from pretrain.characters.state import unflat
 from pretrain.evaluation.held_skills import HeldSkills
-from pretrain.evaluation.intervals import Interval, interval
+from pretrain.evaluation.intervals import Interval, interval, share_interval
 from pretrain.evaluation.rollout import level_velocity
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.switching import Switches
@@ -107,7 +107,7 @@ def steering(
     times = torch.empty(0) if switches is None else response_times(setup, own, switches)
     timed = times[~times.isnan()]
     response = interval(timed[timed.isfinite()])
-    arrived = interval(timed.isfinite().float())
+    arrived = share_interval(timed.isfinite().float())
     card = {
         **shown,
         "stands": bool((shares >= 0.5).any()),

@@ -83,9 +83,9 @@ def export_nets(nets: SkillNets, skeleton: Skeleton, recorded: Tensor, seed: int
         for p in layout(skeleton.num_hinges)
     )
     state = m.Tensor(name="state", shape=("B", width), slices=slices)
-    latent = m.latent_tensor(latent_dim)
+    latent = m.make_latent_tensor(latent_dim)
     window = m.Tensor(name="window", shape=("B", recorded.shape[1], width), slices=slices)
-    targets = m.target_tensor(skeleton.hinges)
+    targets = m.make_target_tensor(skeleton.hinges)
     likeness = m.Tensor(name="style", shape=("B",))
     plans: dict[str, tuple[nn.Module, dict[str, Tensor], tuple[m.Tensor, ...], m.Tensor]] = {
         "policy": (PolicyGraph(nets), {"state": states, "z": z}, (state, latent), targets),

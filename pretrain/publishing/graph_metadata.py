@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 
 import onnx
 
-from skills_store.manifest import Manifest, Tensor, contract_digest
+from skills_store.contract_digest import compute_contract_digest
+from skills_store.manifest import Manifest, Tensor
 
 
 def with_metadata(manifest: Manifest, files: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -32,7 +33,7 @@ def describe_body(manifest: Manifest) -> dict[str, str]:
         "joint_damping": write_numbers(kd + damping for kd, damping in zip(body.kd, body.damping, strict=True)),
         "torque_limit": write_numbers(body.torque_limit),
         "control_dt": f"{body.control_dt:.9g}",
-        "contract_digest": contract_digest(manifest),
+        "contract_digest": compute_contract_digest(manifest),
     }
     if manifest.action is not None:
         facts["default_joint_pos"] = write_numbers(manifest.action.offset)

@@ -18,11 +18,11 @@ from pretrain.evaluation.table import table
 from pretrain.publishing.export import build_version, export_nets
 from pretrain.rl.run_folder import logged
 from pretrain.training_data import Material
-from skills_store import receipt
-from skills_store.library import SkillLibrary
+from skills_store import publish_receipt
 from skills_store.manifest import Manifest
+from skills_store.runtime.library import SkillLibrary
+from skills_store.signatures.trust_policy import TrustPolicy
 from skills_store.store import Store
-from skills_store.trust.policy import Trust
 from skills_store.version import Version
 
 
@@ -48,7 +48,8 @@ def draft(cfg: PretrainConfig, material: Material, training: SkillTraining, scra
     manifest, files = build_version(cfg, material, training.nets, exported, {"cost": cost}, action_std)
     version = scratch.publish(manifest, files)
     threads = torch.get_num_threads()
-    skills = SkillLibrary.open(scratch, version, intra_op_num_threads=threads, trust=Trust())  # nobody signs a draft
+    # A draft is not signed.
+    skills = SkillLibrary.open(scratch, version, intra_op_num_threads=threads, trust=TrustPolicy())
     return Draft(manifest, files, skills)
 
 
@@ -62,7 +63,7 @@ def publish(cfg: PretrainConfig, material: Material, training: SkillTraining, fo
     card = {**skill_card(made.skills, material, under), **made.manifest.card, "learning": curves}
     print(table({cfg.name: card}), flush=True)
     manifest = made.manifest.model_copy(update={"card": card})
-    version = receipt.publish(folder, store, manifest, made.files, training.samples)
+    version = publish_receipt.publish(folder, store, manifest, made.files, training.samples)
     text, latents = table({version.ref: card}), made.manifest.latent.clips
     try:
         page = write_card(folder / "card", version.ref, text, card, latents)

@@ -73,7 +73,7 @@ class Guard:
         if path in OPEN:
             return ANYONE
         key = self._key(headers) if self._file is not None else None
-        scope = needed(path)
+        scope = required_scope(path)
         if key is not None and scope is not None and scope not in key.scopes:
             message = f"the key {key.name!r} has not the scope {scope!r}, but {', '.join(key.scopes)}"
             raise Refusal(403, "not_permitted", message, "authorization", f"a key with the scope {scope!r}")
@@ -113,7 +113,7 @@ class Guard:
             self._stamp = stamp
 
 
-def needed(path: str) -> keys.Scope | None:
+def required_scope(path: str) -> keys.Scope | None:
     """The scope that a path asks for; None: any key will do. A path that does not exist needs a key, too."""
     if path == "/metrics":
         return "admin"

@@ -54,7 +54,7 @@ def match(token: str, keys: Mapping[str, Key]) -> Key | None:
     return key if same else None
 
 
-def made(name: str, scopes: Iterable[Scope], rate: float | None = None) -> tuple[str, Key]:
+def make_key(name: str, scopes: Iterable[Scope], rate: float | None = None) -> tuple[str, Key]:
     """A new key, and what is kept of it."""
     secret = secrets.token_urlsafe(32)
     return f"{name}.{secret}", Key(

@@ -25,18 +25,18 @@ class Origins:
 
     def check_host(self, headers: Mapping[bytes, bytes]) -> None:
         """Raises Refusal. A request without `Host` is from no browser."""
-        given = headers.get(b"host")
-        if self.hosts is None or given is None or host_name(given) in self.hosts:
+        value = headers.get(b"host")
+        if self.hosts is None or value is None or host_name(value) in self.hosts:
             return
         expected = f"one of: {', '.join(sorted(self.hosts))}; REPERTOIRE_ALLOWED_HOSTS adds names"
         raise Refusal(403, "not_permitted", "this host name is not served here", "host", expected)
 
     def check_origin(self, headers: Mapping[bytes, bytes]) -> None:
         """Raises Refusal for a page of another origin; a request without `Origin` is from no page."""
-        given = headers.get(b"origin")
-        if given is None or EVERY in self.origins:
+        value = headers.get(b"origin")
+        if value is None or EVERY in self.origins:
             return
-        origin = given.decode("latin-1").lower()
+        origin = value.decode("latin-1").lower()
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if origin in self.origins or (host and origin in {f"http://{host}", f"https://{host}"}):
             return

@@ -32,11 +32,11 @@ class RootPath:
         return below
 
     def _find_prefix(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
-        given = headers.get(b"x-forwarded-prefix")
-        if given is None:
+        value = headers.get(b"x-forwarded-prefix")
+        if value is None:
             return self.root_path
         client = scope.get("client")
         if client is None or client[0] not in self.trusted_proxies:
             return self.root_path
-        prefix = given.decode("latin-1").rstrip("/")
+        prefix = value.decode("latin-1").rstrip("/")
         return prefix if PREFIX.fullmatch(prefix) else self.root_path

@@ -6,41 +6,43 @@ from typing import Any
 
 import numpy as np
 
-from serving.api.interpolate import latent
+from serving.api.interpolate import read_latent
 from serving.models.service import Service
 from serving.models.skills import ServedSkill
 from serving.wire import rows
 from serving.wire.problems import invalid
-from serving.wire.schemas import ActRequest, DecideRequest, validated
+from serving.wire.schemas import ActRequest, DecideRequest, validate
 
 
 async def act(service: Service, fields: object) -> dict[str, Any]:
     """Joint targets for a state and a skill z; a batch for a batch."""
-    asked = validated(ActRequest, fields)
-    skill = await service.skill(asked.skill)
-    state = rows.read(asked.state, skill.forms["state"])
-    named = isinstance(asked.z, str)
-    z = rows.Rows(latent(asked.z, "z", skill)[None], True) if named else rows.read(asked.z, skill.forms["z"])
-    on_sphere, moved = rows.directions(rows.broadcast(z, state, ("z", "state")), "z", strict=bool(asked.strict))
+    request = validate(ActRequest, fields)
+    skill = await service.skill(request.skill)
+    state = rows.read(request.state, skill.forms["state"])
+    named = isinstance(request.z, str)
+    z = rows.Rows(read_latent(request.z, "z", skill)[None], True) if named else rows.read(request.z, skill.forms["z"])
+    on_sphere, moved = rows.project_to_sphere(
+        rows.broadcast(z, state, ("z", "state")), "z", strict=bool(request.strict)
+    )
     targets = await skill.policy.submit(state.array, on_sphere)
-    if asked.seed is not None:
-        targets = sampled(skill, targets, asked.seed)
-    return {"targets": in_kind(targets, state.one), "z_normalised": moved, "skill": skill.stamp}
+    if request.seed is not None:
+        targets = add_noise(skill, targets, request.seed)
+    return {"targets": match_rank(targets, state.one), "z_normalised": moved, "skill": skill.stamp}
 
 
 async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
     """The controller's z for a state and a goal, and the joint targets that its own skill library gives for it."""
-    asked = validated(DecideRequest, fields)
+    request = validate(DecideRequest, fields)
     served = await service.controller(name)
-    state = rows.read(asked.state, served.forms["state"])
-    goal = rows.broadcast(rows.read(asked.goal, served.forms["goal"]), state, ("goal", "state"))
+    state = rows.read(request.state, served.forms["state"])
+    goal = rows.broadcast(rows.read(request.goal, served.forms["goal"]), state, ("goal", "state"))
     z = await served.chooses.submit(state.array, goal.array)
     targets = await served.skill.policy.submit(state.array, z)
-    answer = {"z": in_kind(z, state.one), "targets": in_kind(targets, state.one)}
+    answer = {"z": match_rank(z, state.one), "targets": match_rank(targets, state.one)}
     return {**answer, "controller": served.stamp, "skill": served.skill.stamp}
 
 
-def sampled(skill: ServedSkill, targets: np.ndarray, seed: int) -> np.ndarray:
+def add_noise(skill: ServedSkill, targets: np.ndarray, seed: int) -> np.ndarray:
     """The policy's own Gaussian around its mean action, as it was trained. The same seed gives the same noise."""
     if skill.sigma is None:
         message = f"{skill.version.ref} does not say how wide its policy's noise is"
@@ -49,6 +51,6 @@ def sampled(skill: ServedSkill, targets: np.ndarray, seed: int) -> np.ndarray:
     return targets + skill.sigma * noise
 
 
-def in_kind(array: np.ndarray, one: bool) -> np.ndarray:
+def match_rank(array: np.ndarray, one: bool) -> np.ndarray:
     """A row for a row, a batch for a batch."""
     return np.ascontiguousarray(array[0] if one else array)

@@ -20,14 +20,14 @@ import numpy as np
 from pydantic import Field
 
 from serving.api import sphere
-from serving.api.act import sampled
-from serving.api.interpolate import latent, refuse_opposite
+from serving.api.act import add_noise
+from serving.api.interpolate import read_latent, refuse_opposite
 from serving.models.service import Service
 from serving.models.skills import ServedController, ServedSkill
 from serving.wire import rows
 from serving.wire.problems import invalid
 from serving.wire.rows import Form
-from serving.wire.schemas import Wire, validated
+from serving.wire.schemas import Wire, validate
 
 FLOAT32 = np.dtype("<f4")
 
@@ -63,7 +63,7 @@ class Session:
     seed: int | None
     z: np.ndarray | None = None  # (D,) what is performed now
     goal: np.ndarray | None = None  # (1, G)
-    course: list[np.ndarray] = field(default_factory=list)  # z of the steps to come, last first
+    path: list[np.ndarray] = field(default_factory=list)  # z of the steps to come, last first
     steps: int = 0
 
     def describe(self) -> dict[str, Any]:
@@ -73,22 +73,22 @@ class Session:
             return found
         return found | {"controller": self.controller.stamp, "goal_dim": self._goal.width, "hold": self.hold}
 
-    async def step(self, asked: Step) -> dict[str, Any]:
+    async def step(self, message: Step) -> dict[str, Any]:
         """One control step. What the message changes counts from this step on, and not at all where it is refused."""
-        state = self._one(asked.state, self.skill.forms["state"]) if asked.state is not None else None
-        goal = self._one(asked.goal, self._goal) if asked.goal is not None else self.goal
-        turn = self._turn(asked)
+        state = self._read_row(message.state, self.skill.forms["state"]) if message.state is not None else None
+        goal = self._read_row(message.goal, self._goal) if message.goal is not None else self.goal
+        path = self._plan(message)
         if state is not None and self.controller is not None and goal is None:
             raise invalid("missing_field", "this session has no goal yet", "goal", self._goal.expected)
         self.goal = goal
-        if turn is not None:
-            self.course = turn
+        if path is not None:
+            self.path = path
         if state is None:
             return self.describe()
         z = await self._z(state)
         targets = await self.skill.policy.submit(state, z[None])
         if self.seed is not None:
-            targets = sampled(self.skill, targets, self.seed + self.steps)
+            targets = add_noise(self.skill, targets, self.seed + self.steps)
         self.z, self.steps = z, self.steps + 1
         return {"targets": targets[0], "z": z}
 
@@ -108,7 +108,7 @@ class Session:
 
     async def _z(self, state: np.ndarray) -> np.ndarray:
         if self.controller is None:
-            z = self.course.pop() if self.course else self.z
+            z = self.path.pop() if self.path else self.z
             assert z is not None  # a skill's session is opened with one
             return z
         if self.z is None or self.steps % self.hold == 0:
@@ -116,18 +116,18 @@ class Session:
             return (await self.controller.chooses.submit(state, self.goal))[0]
         return self.z
 
-    def _turn(self, asked: Step) -> list[np.ndarray] | None:
-        if asked.z is None:
+    def _plan(self, message: Step) -> list[np.ndarray] | None:
+        if message.z is None:
             return None
         if self.controller is not None:
             raise invalid("unknown_field", "this session's z is chosen by its controller", "z", "a goal")
-        new = latent(asked.z, "z", self.skill, self.strict)
-        if self.z is None or not asked.blend:
+        new = read_latent(message.z, "z", self.skill, self.strict)
+        if self.z is None or not message.blend:
             return [new]
         refuse_opposite(self.z, new, "z")
-        return list(sphere.path(np.array([self.z, new]), asked.blend + 1)[:0:-1])
+        return list(sphere.path(np.array([self.z, new]), message.blend + 1)[:0:-1])
 
-    def _one(self, value: object, form: Form) -> np.ndarray:
+    def _read_row(self, value: object, form: Form) -> np.ndarray:
         found = rows.read(value, form)
         if not found.one:
             raise invalid("wrong_shape", f"{form.field} is a batch; a session is one character", form.field, "one row")
@@ -147,21 +147,21 @@ class Session:
 
 async def open_session(service: Service, fields: object) -> Session:
     """Raises Refusal."""
-    asked = validated(Opening, fields)
-    strict = bool(asked.strict)
-    if asked.controller is not None:
-        if asked.skill is not None or asked.z is not None:
-            name = "skill" if asked.skill is not None else "z"
+    opening = validate(Opening, fields)
+    strict = bool(opening.strict)
+    if opening.controller is not None:
+        if opening.skill is not None or opening.z is not None:
+            name = "skill" if opening.skill is not None else "z"
             raise invalid("unknown_field", f"a controller has its own {name}", name, f"controller without {name}")
-        controller = await service.controller(asked.controller)
-        held = asked.hold or controller.controller.llc_steps
-        return Session(controller.skill, controller, held, strict, asked.seed)
-    skill = await service.skill(asked.skill)
-    if asked.z is None:
+        controller = await service.controller(opening.controller)
+        held = opening.hold or controller.controller.llc_steps
+        return Session(controller.skill, controller, held, strict, opening.seed)
+    skill = await service.skill(opening.skill)
+    if opening.z is None:
         raise invalid("missing_field", "z is missing", "z", "[D] or a clip's name")
-    if asked.hold is not None:
+    if opening.hold is not None:
         raise invalid("unknown_field", "hold is of controllers: a skill's z stays until another is given", "hold")
-    session = Session(skill, None, 1, strict, asked.seed)
-    session.course = [latent(asked.z, "z", skill, strict)]
-    session.z = session.course[0]
+    session = Session(skill, None, 1, strict, opening.seed)
+    session.path = [read_latent(opening.z, "z", skill, strict)]
+    session.z = session.path[0]
     return session

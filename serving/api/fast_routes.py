@@ -29,24 +29,24 @@ class FastRoute:
 async def answer_act(service: Service, _: str, headers: Headers, body: bytes) -> Reply:
     """Joint targets for a state and a skill z. Raises Refusal."""
     started = perf_counter()
-    encoding = wire.of(headers)
-    found = await act.act(service, encoding.decode(body, headers))
-    return encode_reply(encoding, found, started)
+    encoding = wire.choose_encoding(headers)
+    answer = await act.act(service, encoding.decode(body, headers))
+    return encode_reply(encoding, answer, started)
 
 
 async def answer_decide(service: Service, controller: str, headers: Headers, body: bytes) -> Reply:
     """The controller's z for a state and a goal, and its joint targets. Raises Refusal."""
     started = perf_counter()
-    encoding = wire.of(headers)
-    found = await act.decide(service, controller, encoding.decode(body, headers))
-    return encode_reply(encoding, found, started)
+    encoding = wire.choose_encoding(headers)
+    answer = await act.decide(service, controller, encoding.decode(body, headers))
+    return encode_reply(encoding, answer, started)
 
 
-def encode_reply(encoding: wire.Encoding, found: dict[str, Any], started: float) -> Reply:
-    data, described = encoding.encode(found)
+def encode_reply(encoding: wire.Encoding, answer: dict[str, Any], started: float) -> Reply:
+    data, described = encoding.encode(answer)
     milliseconds = (perf_counter() - started) * 1000
     timing = (b"server-timing", b"app;dur=%.3f" % milliseconds)
-    digest = (b"x-skill-digest", str(found["skill"]["digest"]).encode())
+    digest = (b"x-skill-digest", str(answer["skill"]["digest"]).encode())
     return Reply(200, data, (*described, digest, timing))
 
 

@@ -14,25 +14,27 @@ from serving.models.skills import ServedSkill
 from serving.wire import rows
 from serving.wire.problems import Refusal, invalid, quoted
 from serving.wire.rows import Form
-from serving.wire.schemas import InterpolateRequest, validated
+from serving.wire.schemas import InterpolateRequest, validate
 
 MOST_POINTS = 64
 
 
 async def interpolate_path(service: Service, fields: object) -> dict[str, Any]:
     """`steps` points on the sphere, through every z of `path`."""
-    asked = validated(InterpolateRequest, fields)
-    skill = await service.skill(asked.skill)
-    points = asked.path if isinstance(asked.path, Sequence | np.ndarray) and not isinstance(asked.path, str) else ()
+    request = validate(InterpolateRequest, fields)
+    skill = await service.skill(request.skill)
+    points = (
+        request.path if isinstance(request.path, Sequence | np.ndarray) and not isinstance(request.path, str) else ()
+    )
     if not 2 <= len(points) <= MOST_POINTS:
         raise invalid("wrong_shape", "path is not a list of two or more z", "path", f"2 to {MOST_POINTS} z or names")
-    where = [latent(point, f"path[{i}]", skill) for i, point in enumerate(points)]
+    where = [read_latent(point, f"path[{i}]", skill) for i, point in enumerate(points)]
     for i, (a, b) in enumerate(itertools.pairwise(where)):
         refuse_opposite(a, b, f"path[{i + 1}]")
-    return {"z": sphere.path(np.array(where), asked.steps), "skill": skill.stamp}
+    return {"z": sphere.path(np.array(where), request.steps), "skill": skill.stamp}
 
 
-def latent(value: object, field: str, skill: ServedSkill, strict: bool = False) -> np.ndarray:
+def read_latent(value: object, field: str, skill: ServedSkill, strict: bool = False) -> np.ndarray:
     """One z, (D,), on the sphere: a row of numbers, or the name of a training clip."""
     if isinstance(value, str):
         clips = skill.manifest.latent.clips
@@ -44,7 +46,7 @@ def latent(value: object, field: str, skill: ServedSkill, strict: bool = False) 
     found = rows.read(value, form)
     if not found.one:
         raise invalid("wrong_shape", f"{field} is a batch, not one z", field, f"[{form.width}] or a clip's name")
-    return rows.directions(found, field, strict)[0][0]
+    return rows.project_to_sphere(found, field, strict)[0][0]
 
 
 def refuse_opposite(a: np.ndarray, b: np.ndarray, field: str) -> None:

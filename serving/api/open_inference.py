@@ -14,7 +14,7 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from serving.models.batcher import checked
+from serving.models.batcher import require_finite
 from serving.models.service import Service
 from serving.models.skills import ServedController, ServedSkill
 from serving.wire import oip, rows
@@ -171,13 +171,15 @@ def _skill(service: Service, model: str, graph: str, served: ServedSkill) -> Mod
     async def policy(given: dict[str, np.ndarray]) -> np.ndarray:
         state, z = _rows(given["state"], served.forms["state"]), _rows(given["z"], served.forms["z"])
         z = rows.broadcast(z, state, ("z", "state"))
-        return await served.policy.submit(state.array, rows.directions(z, "z", strict=False)[0])
+        return await served.policy.submit(state.array, rows.project_to_sphere(z, "z", strict=False)[0])
 
-    async def of_windows(given: dict[str, np.ndarray]) -> np.ndarray:
+    async def run_windows(given: dict[str, np.ndarray]) -> np.ndarray:
         windows = _windows(given["window"], graphs[graph], service.settings.max_rows)
-        return checked(await service.engine.long(library.encode if graph == "encoder" else library.style, windows))
+        return require_finite(
+            await service.engine.long(library.encode if graph == "encoder" else library.style, windows)
+        )
 
-    return Model(model, served.version, graphs[graph], policy if graph == "policy" else of_windows)
+    return Model(model, served.version, graphs[graph], policy if graph == "policy" else run_windows)
 
 
 def _controller(model: str, graph: str, served: ServedController) -> Model:

@@ -12,7 +12,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from serving.models.resting_pose import resting, some_z, state_at_rest
+from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
 from serving.models.skills import ServedController, ServedSkill
 from serving.wire.schemas import ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest
 from skills_store.manifest import Tensor
@@ -35,21 +35,21 @@ def body_of(**models: type[BaseModel]) -> dict[str, Any]:
 
 def document(app: FastAPI, skill: ServedSkill | None, controller: ServedController | None) -> dict[str, Any]:
     """With examples for the two, as far as they are open."""
-    found = get_openapi(title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes)
+    schema = get_openapi(title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes)
     _, schemas = models_json_schema([(model, "validation") for model in BODIES], ref_template=REF)
-    found["components"]["schemas"] |= schemas["$defs"]
-    found["servers"] = [{"url": "."}]  # relative to this document, wherever a proxy publishes it
+    schema["components"]["schemas"] |= schemas["$defs"]
+    schema["servers"] = [{"url": "."}]  # relative to this document, wherever a proxy publishes it
     if skill is not None:
-        _give_examples(found, "/act", act_examples(skill))
-        _give_examples(found, "/encode", encode_examples(skill))
-        _give_examples(found, "/interpolate", interpolate_examples(skill))
+        _give_examples(schema, "/act", act_examples(skill))
+        _give_examples(schema, "/encode", encode_examples(skill))
+        _give_examples(schema, "/interpolate", interpolate_examples(skill))
     if controller is not None:
-        _give_examples(found, "/controllers/{name}/act", decide_examples(controller))
-    return found
+        _give_examples(schema, "/controllers/{name}/act", decide_examples(controller))
+    return schema
 
 
 def act_examples(skill: ServedSkill) -> dict[str, Any]:
-    row, z = state_at_rest(skill.manifest)[0].tolist(), some_z(skill.manifest)[0].tolist()
+    row, z = state_at_rest(skill.manifest)[0].tolist(), example_latent(skill.manifest)[0].tolist()
     return {
         "one row": {"state": row, "z": z},
         "a batch of two": {"state": [row, row], "z": [z, z]},
@@ -62,13 +62,13 @@ def encode_examples(skill: ServedSkill) -> dict[str, Any]:
 
 
 def interpolate_examples(skill: ServedSkill) -> dict[str, Any]:
-    z = some_z(skill.manifest)[0].tolist()
+    z = example_latent(skill.manifest)[0].tolist()
     return {"a quarter turn": {"path": [z, [z[-1], *z[:-1]]], "steps": 5}}
 
 
 def decide_examples(controller: ServedController) -> dict[str, Any]:
     state = state_at_rest(controller.skill.manifest)[0].tolist()
-    goal = resting(controller.forms["goal"].tensor)[0].tolist()
+    goal = make_resting_row(controller.forms["goal"].tensor)[0].tolist()
     return {"one row": {"state": state, "goal": goal}, "a batch of two": {"state": [state] * 2, "goal": [goal] * 2}}
 
 
@@ -76,6 +76,6 @@ def parts_of(row: list[float], tensor: Tensor) -> dict[str, list[float]] | list[
     return {part.name: row[part.start : part.stop] for part in tensor.slices} or row
 
 
-def _give_examples(found: dict[str, Any], path: str, values: dict[str, Any]) -> None:
-    content = found["paths"][path]["post"]["requestBody"]["content"]["application/json"]
+def _give_examples(schema: dict[str, Any], path: str, values: dict[str, Any]) -> None:
+    content = schema["paths"][path]["post"]["requestBody"]["content"]["application/json"]
     content["examples"] = {name: {"value": value} for name, value in values.items()}

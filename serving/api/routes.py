@@ -14,8 +14,8 @@ from serving.api.fast_routes import answer_act, answer_decide
 from serving.api.interpolate import interpolate_path
 from serving.api.nearest import nearest
 from serving.api.openapi import body_of
-from serving.api.uploads import parse_upload, states_of
-from serving.models.batcher import checked
+from serving.api.uploads import parse_upload, read_states
+from serving.models.batcher import require_finite
 from serving.models.service import Service
 from serving.models.skills import ServedSkill, controller_detail, skill_detail
 from serving.wire import rows
@@ -39,7 +39,7 @@ from serving.wire.schemas import (
     ServedVersion,
     SkillDetail,
     SkillListing,
-    validated,
+    validate,
 )
 
 router = APIRouter(responses=PROBLEMS)
@@ -77,15 +77,16 @@ async def decide(request: Request, name: str) -> Response:
 async def encode(request: Request) -> Response:
     """z of every window of a clip, and of the whole; of JSON frames, or of a motion file as multipart/form-data."""
     service, headers = _service(request), dict(request.headers.raw)
-    encoding, limit = wire.of(headers), service.settings.max_frames
+    encoding, limit = wire.choose_encoding(headers), service.settings.max_frames
     if headers.get(b"content-type", b"").lower().startswith(b"multipart/form-data"):
         data, filename, ref = await parse_upload(request, service.settings.max_body)
         skill, field = await service.skill(ref), "file"
-        frames = await service.engine.long(states_of, data, filename, skill.manifest.character, limit)
+        frames = await service.engine.long(read_states, data, filename, skill.manifest.character, limit)
     else:
-        asked, field = validated(EncodeRequest, encoding.decode(await request.body(), headers)), "frames"
-        skill = await service.skill(asked.skill)
-        frames = rows.read_frames(asked.frames, skill.forms["frames"])
+        fields = validate(EncodeRequest, encoding.decode(await request.body(), headers))
+        field = "frames"
+        skill = await service.skill(fields.skill)
+        frames = rows.read_frames(fields.frames, skill.forms["frames"])
     found, described = encoding.encode(await service.engine.long(_embedded, skill, frames, field))
     return Reply(200, found, described).response()
 
@@ -96,7 +97,7 @@ def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, A
         raise invalid("clip_too_short", message, field, f"at least {skill.window} frames")
     with np.errstate(all="ignore"):  # what overflows is refused by `checked`
         found = skill.library.embed(frames)
-    z, pooled = checked(found.windows), checked(found.pooled)
+    z, pooled = require_finite(found.windows), require_finite(found.pooled)
     near = nearest(pooled, skill.manifest.latent)
     return {"z": z, "pooled": pooled, "window": skill.window, "nearest": near, "skill": skill.stamp}
 
@@ -131,7 +132,7 @@ async def list_latents(request: Request, ref: str) -> LatentListing:
 async def interpolate(request: Request) -> Response:
     """A path along the sphere through two or more z, each written out or named by its training clip."""
     headers = dict(request.headers.raw)
-    encoding = wire.of(headers)
+    encoding = wire.choose_encoding(headers)
     found = await interpolate_path(_service(request), encoding.decode(await request.body(), headers))
     data, described = encoding.encode(found)
     return Reply(200, data, described).response()

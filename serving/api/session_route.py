@@ -16,7 +16,7 @@ from serving.api.control_session import FLOAT32, Session, Step, open_session
 from serving.models.service import Service
 from serving.wire import json
 from serving.wire.problems import Refusal, invalid
-from serving.wire.schemas import validated
+from serving.wire.schemas import validate
 
 log = logging.getLogger("repertoire.serving")
 PATH = "/session"
@@ -89,7 +89,7 @@ async def _answer(session: Session, spend: Callable[[str], None], key: str, mess
         if isinstance(message, bytes):
             reply = await session.step(session.read(message))
             return np.ascontiguousarray(reply["targets"], FLOAT32).tobytes()
-        return _encode(await session.step(validated(Step, json.decode(message.encode(), {}))))
+        return _encode(await session.step(validate(Step, json.decode(message.encode(), {}))))
     except Refusal as refusal:
         await asyncio.sleep(refusal.hold)
         return refusal.problem.model_dump_json()

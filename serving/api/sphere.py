@@ -32,9 +32,9 @@ def path(points: Array, steps: int) -> Array:
     """(K, D) unit rows -> (steps, D), from the first to the last, evenly spaced by angle along the way."""
     angles = [angle(a, b) for a, b in itertools.pairwise(points)]
     ends = np.cumsum([0.0, *angles])
-    found = []
+    points_between = []
     for at in np.linspace(0, ends[-1], steps):
         k = min(int(np.searchsorted(ends, at, side="right")) - 1, len(angles) - 1)
         share = (at - ends[k]) / angles[k] if angles[k] > 0 else 1.0
-        found.append(between(points[k], points[k + 1], min(1.0, share)))
-    return np.array(found, np.float32)
+        points_between.append(between(points[k], points[k + 1], min(1.0, share)))
+    return np.array(points_between, np.float32)

@@ -39,7 +39,7 @@ async def parse_upload(request: Request, max_body: int) -> tuple[bytes, str, str
         raise invalid("bad_upload", f"the form cannot be read: {quoted(error.detail)}", None, FORM) from None
 
 
-def states_of(data: bytes, filename: str, character: Character, max_frames: int) -> np.ndarray:
+def read_states(data: bytes, filename: str, character: Character, max_frames: int) -> np.ndarray:
     """(T, S) float32, one control step apart."""
     # Only the last part of the name: it tells the format and is repeated in messages, and opens nothing.
     name = PurePosixPath(filename.replace("\\", "/")).name or "clip"

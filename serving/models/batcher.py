@@ -26,7 +26,7 @@ RETRY_AFTER = 1  # s
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingRequest:
     inputs: tuple[Array, ...]
     rows: int
     outcome: asyncio.Future[Array]
@@ -34,7 +34,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunRecord:
     """What one run was, for whoever counts."""
 
     requests: int
@@ -48,14 +48,14 @@ class Batcher:
     for a request that is more than a full batch, they are made on `threads`."""
 
     def __init__(
-        self, run: Run, threads: Executor, inline: bool, max_waiting: int, observe: Callable[[Ran], None]
+        self, run: Run, threads: Executor, inline: bool, max_waiting: int, observe: Callable[[RunRecord], None]
     ) -> None:
         self._run = run
         self._threads = threads
         self._inline = inline
         self._max_waiting = max_waiting
         self._observe = observe
-        self._waiting: deque[Waiting] = deque()
+        self._waiting: deque[PendingRequest] = deque()
         self._busy = False  # a flush is due, or a run of the queue is under way
         self._company = 1  # requests of the last run
         self._looked = 0  # requests that waited when the last turn was given to others
@@ -64,19 +64,19 @@ class Batcher:
     def submit(self, *inputs: Array) -> asyncio.Future[Array]:
         """The rows of `run(*inputs)`. Refused with 503 while too many wait already."""
         loop = asyncio.get_running_loop()
-        asked = Waiting(inputs, len(inputs[0]), loop.create_future(), perf_counter())
-        if self.rows and self.rows + asked.rows > self._max_waiting:
+        request = PendingRequest(inputs, len(inputs[0]), loop.create_future(), perf_counter())
+        if self.rows and self.rows + request.rows > self._max_waiting:
             message = f"{self.rows} rows are waiting to be run; at most {self._max_waiting} may"
             raise Refusal(503, "overloaded", message, None, "the same, later", retry_after=RETRY_AFTER)
-        self.rows += asked.rows
-        if asked.rows > MAX_ROWS:
-            self._on_a_thread([asked])
+        self.rows += request.rows
+        if request.rows > MAX_ROWS:
+            self._on_a_thread([request])
         else:
-            self._waiting.append(asked)
+            self._waiting.append(request)
             if not self._busy:
                 self._busy = True
                 loop.call_soon(self._flush)
-        return asked.outcome
+        return request.outcome
 
     def _flush(self) -> None:
         if self._more_may_come():
@@ -88,7 +88,7 @@ class Batcher:
             return
         self._company = len(batch)
         if self._inline:
-            self._settle(batch, *self._ran(batch))
+            self._settle(batch, *self._run_each(batch))
             asyncio.get_running_loop().call_soon(self._flush)
         else:
             self._on_a_thread(batch, self._flush)
@@ -100,7 +100,7 @@ class Batcher:
         self._looked = 0
         return False
 
-    def _next(self) -> list[Waiting]:
+    def _next(self) -> list[PendingRequest]:
         """As many as fit one run, oldest first."""
         batch, rows = [], 0
         while self._waiting and rows + self._waiting[0].rows <= MAX_ROWS:
@@ -108,50 +108,50 @@ class Batcher:
             rows += batch[-1].rows
         return batch
 
-    def _on_a_thread(self, batch: list[Waiting], then: Callable[[], None] | None = None) -> None:
-        def done(ran: asyncio.Future[tuple[list[Array | Exception], float]]) -> None:
-            self._settle(batch, *ran.result())
+    def _on_a_thread(self, batch: list[PendingRequest], then: Callable[[], None] | None = None) -> None:
+        def done(record: asyncio.Future[tuple[list[Array | Exception], float]]) -> None:
+            self._settle(batch, *record.result())
             if then:
                 then()
 
-        asyncio.get_running_loop().run_in_executor(self._threads, self._ran, batch).add_done_callback(done)
+        asyncio.get_running_loop().run_in_executor(self._threads, self._run_each, batch).add_done_callback(done)
 
-    def _ran(self, batch: list[Waiting]) -> tuple[list[Array | Exception], float]:
+    def _run_each(self, batch: list[PendingRequest]) -> tuple[list[Array | Exception], float]:
         """One outcome each. Where the common run fails, each is run alone, and answers for itself."""
         started = perf_counter()
         try:
-            outcomes: list[Array | Exception] = list(_together(self._run, batch))
+            outcomes: list[Array | Exception] = list(run_together(self._run, batch))
         except Exception as error:
-            outcomes = [error] if len(batch) == 1 else [self._ran([asked])[0][0] for asked in batch]
+            outcomes = [error] if len(batch) == 1 else [self._run_each([request])[0][0] for request in batch]
         return outcomes, perf_counter() - started
 
-    def _settle(self, batch: list[Waiting], outcomes: list[Array | Exception], seconds: float) -> None:
-        rows = sum(asked.rows for asked in batch)
+    def _settle(self, batch: list[PendingRequest], outcomes: list[Array | Exception], seconds: float) -> None:
+        rows = sum(request.rows for request in batch)
         self.rows -= rows
-        ran = Ran(len(batch), rows, perf_counter() - batch[0].since - seconds, seconds)
-        for asked, outcome in zip(batch, outcomes, strict=True):
-            if asked.outcome.done():  # its client left meanwhile
+        record = RunRecord(len(batch), rows, perf_counter() - batch[0].since - seconds, seconds)
+        for request, outcome in zip(batch, outcomes, strict=True):
+            if request.outcome.done():  # its client left meanwhile
                 continue
             if isinstance(outcome, Exception):
-                asked.outcome.set_exception(outcome)
+                request.outcome.set_exception(outcome)
             else:
-                asked.outcome.set_result(outcome)
-        asyncio.get_running_loop().call_soon(self._observe, ran)  # counted once these replies are on their way
+                request.outcome.set_result(outcome)
+        asyncio.get_running_loop().call_soon(self._observe, record)  # counted once these replies are on their way
 
 
-def _together(run: Run, batch: list[Waiting]) -> list[Array]:
+def run_together(run: Run, batch: list[PendingRequest]) -> list[Array]:
     if len(batch) == 1:
-        return [checked(run(*batch[0].inputs))]
-    columns = zip(*(asked.inputs for asked in batch), strict=True)
-    output = checked(run(*(np.concatenate(column) for column in columns)))
+        return [require_finite(run(*batch[0].inputs))]
+    columns = zip(*(request.inputs for request in batch), strict=True)
+    output = require_finite(run(*(np.concatenate(column) for column in columns)))
     parts, start = [], 0
-    for asked in batch:
-        parts.append(output[start : start + asked.rows])
-        start += asked.rows
+    for request in batch:
+        parts.append(output[start : start + request.rows])
+        start += request.rows
     return parts
 
 
-def checked(output: Array) -> Array:
+def require_finite(output: Array) -> Array:
     """Finite numbers can be so far out that a graph overflows; no client is to steer a body by what comes of it."""
     if not all_finite(output):
         raise invalid("not_finite", "the skill's answer overflows: some input is far out of any character's reach")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from serving.models.batcher import Ran
+from serving.models.batcher import RunRecord
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's own variable; set before this module is imported
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.033, 0.05, 0.1, 0.2, 0.5, 1, 5)
@@ -20,18 +20,18 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = own = CollectorRegistry()
         self.requests = Counter("repertoire_requests", "Requests answered", ["route", "status"], registry=own)
-        said = "From the request read to the reply made"
-        self.seconds = Histogram("repertoire_request_seconds", said, ["route"], registry=own, buckets=SECONDS)
-        said = "Rows in one run of a graph"
-        self.rows = Histogram("repertoire_batch_rows", said, ["skill"], registry=own, buckets=ROWS)
-        said = "How long the first request of a run waited for it"
-        self.waited = Histogram("repertoire_queue_seconds", said, ["skill"], registry=own, buckets=SHORT)
-        said = "How long one run of a graph took"
-        self.runs = Histogram("repertoire_run_seconds", said, ["skill"], registry=own, buckets=SHORT)
-        said = "References that came to mean another version (moved), or could not (failed)"
-        self.swaps = Counter("repertoire_swaps", said, ["outcome"], registry=own)
-        said = "Open WebSocket sessions"
-        self.sessions = Gauge("repertoire_sessions", said, registry=own, multiprocess_mode="livesum")
+        help_text = "From the request read to the reply made"
+        self.seconds = Histogram("repertoire_request_seconds", help_text, ["route"], registry=own, buckets=SECONDS)
+        help_text = "Rows in one run of a graph"
+        self.rows = Histogram("repertoire_batch_rows", help_text, ["skill"], registry=own, buckets=ROWS)
+        help_text = "How long the first request of a run waited for it"
+        self.waited = Histogram("repertoire_queue_seconds", help_text, ["skill"], registry=own, buckets=SHORT)
+        help_text = "How long one run of a graph took"
+        self.runs = Histogram("repertoire_run_seconds", help_text, ["skill"], registry=own, buckets=SHORT)
+        help_text = "References that came to mean another version (moved), or could not (failed)"
+        self.swaps = Counter("repertoire_swaps", help_text, ["outcome"], registry=own)
+        help_text = "Open WebSocket sessions"
+        self.sessions = Gauge("repertoire_sessions", help_text, registry=own, multiprocess_mode="livesum")
 
         # `labels` looks its series up under a lock: a tenth of what a request costs here.
         self._series = lru_cache(512)(
@@ -41,18 +41,18 @@ class Metrics:
             lambda ref: (self.rows.labels(ref), self.waited.labels(ref), self.runs.labels(ref)),
         )
 
-    def answered(self, route: str, status: int, seconds: float) -> None:
+    def count_request(self, route: str, status: int, seconds: float) -> None:
         requests, durations = self._series(route, status)
         requests.inc()
         durations.observe(seconds)
 
-    def ran(self, ref: str, ran: Ran) -> None:
+    def count_run(self, ref: str, ran: RunRecord) -> None:
         rows, waited, runs = self._runs(ref)
         rows.observe(ran.rows)
         waited.observe(ran.waited)
         runs.observe(ran.seconds)
 
-    def swapped(self, outcome: str) -> None:
+    def count_swap(self, outcome: str) -> None:
         self.swaps.labels(outcome).inc()
 
     def text(self) -> bytes:

@@ -13,16 +13,16 @@ def state_at_rest(manifest: Manifest) -> np.ndarray:  # (1, S)
     """Upright, in the pose that the action is an offset to (the mean of the clips), where it is known."""
     action = manifest.action
     known = {"joint_pos": [round(x, 4) for x in action.offset]} if action else {}
-    return resting(manifest.graphs["policy"].input("state"), known)
+    return make_resting_row(manifest.graphs["policy"].input("state"), known)
 
 
-def some_z(manifest: Manifest) -> np.ndarray:  # (1, D)
+def example_latent(manifest: Manifest) -> np.ndarray:  # (1, D)
     """A training clip's own z; on the sphere in any case."""
     clips = manifest.latent.clips.values()
     return np.array([next((list(z) for z in clips), [1.0] + [0.0] * (manifest.latent.dim - 1))], np.float32)
 
 
-def resting(tensor: Tensor, known: dict[str, list[float]] | None = None) -> np.ndarray:  # (1, width)
+def make_resting_row(tensor: Tensor, known: dict[str, list[float]] | None = None) -> np.ndarray:  # (1, width)
     """Zeros, but for what is known and for rotations, which zero is none of."""
     row, known = [0.0] * tensor.width, STANDING | (known or {})
     for part in tensor.slices:

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from serving.models.batcher import MAX_ROWS, Batcher, Ran, Run
+from serving.models.batcher import MAX_ROWS, Batcher, Run, RunRecord
 from skills_store.errors import UnusableGraph
-from skills_store.session import Device
+from skills_store.runtime.onnx_session import Device
 
 T = TypeVar("T")
 INLINE = 0.005  # s: a run of a full batch that takes no longer may hold up the event loop
@@ -25,7 +25,7 @@ class Engine:
     threads: ThreadPoolExecutor  # for what is too long for the event loop
     max_waiting: int  # rows, per graph
     device: Device
-    observe: Callable[[str, Ran], None]  # (the version's reference, what was run)
+    observe: Callable[[str, RunRecord], None]  # (the version's reference, what was run)
 
     async def long(self, work: Callable[..., T], *given: Any) -> T:
         """`work(*given)` on a thread: a clip takes as long as thousands of actions."""

@@ -18,7 +18,7 @@ from serving.settings import Settings
 from serving.wire.problems import Refusal, from_store, invalid
 from serving.wire.schemas import Summary
 from skills_store.errors import StoreError, WrongKind
-from skills_store.opening import open_store
+from skills_store.open import open_store
 from skills_store.store import Store
 from skills_store.version import Version
 
@@ -73,7 +73,7 @@ def make_service(settings: Settings) -> Service:
     """Raises StoreError, OSError or ValueError where store or key file cannot be read."""
     store, metrics = open_store(settings.store), Metrics()
     threads = ThreadPoolExecutor(settings.threads, "graph")
-    engine = Engine(threads, settings.max_waiting, settings.device, metrics.ran)
+    engine = Engine(threads, settings.max_waiting, settings.device, metrics.count_run)
 
     async def open_skill(version: Version) -> ServedSkill:
         return await run_sync(ServedSkill.open, store, version, engine, settings.max_rows, settings.max_frames)
@@ -85,8 +85,8 @@ def make_service(settings: Settings) -> Service:
         skill = await skills.take(parent.pinned)  # one session for all controllers of a skill, and for /act
         return await run_sync(ServedController.open, store, version, skill, engine, settings.max_rows)
 
-    skills = Catalog(store, open_skill, settings.max_memory, metrics.swapped, pinned=settings.skill)
-    controllers = Catalog(store, open_controller, settings.max_memory, metrics.swapped)
+    skills = Catalog(store, open_skill, settings.max_memory, metrics.count_swap, pinned=settings.skill)
+    controllers = Catalog(store, open_controller, settings.max_memory, metrics.count_swap)
     guard = Guard(settings.keys, settings.rate, share=1 / settings.workers)
     return Service(settings, store, engine, metrics, guard, skills, controllers)
 

@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from serving.models.batcher import Batcher
-from serving.models.resting_pose import resting, some_z, state_at_rest
+from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
 from serving.models.runtime import Engine
 from serving.wire.rows import Form
 from serving.wire.schemas import ControllerDetail, ServedVersion, SkillDetail, Summary
 from skills_store.errors import StoreError
-from skills_store.library import Controller, SkillLibrary
 from skills_store.manifest import Manifest
+from skills_store.runtime.library import Controller, SkillLibrary
 from skills_store.store import Store
 from skills_store.version import Version
 
@@ -34,7 +34,7 @@ class ServedSkill:
         inputs = {tensor.name: tensor for tensor in library.policy.graph.inputs}
         forms = {name: Form(name, inputs[name], max_rows) for name in ("state", "z")}
         forms["frames"] = Form("frames", inputs["state"], max_frames)
-        state, z = state_at_rest(version.manifest), some_z(version.manifest)
+        state, z = state_at_rest(version.manifest), example_latent(version.manifest)
         library.encode(np.repeat(state[:, None], library.window_length, axis=1))
         return ServedSkill(library, stamp(version), forms, engine.batcher(version.ref, library.act, state, z))
 
@@ -76,7 +76,7 @@ class ServedController:
         controller = Controller.open(store, version, library=skill.library, device=engine.device)
         inputs = {tensor.name: tensor for tensor in controller.net.graph.inputs}
         forms = {name: Form(name, inputs[name], max_rows) for name in ("state", "goal")}
-        row, goal = state_at_rest(skill.manifest), resting(inputs["goal"])
+        row, goal = state_at_rest(skill.manifest), make_resting_row(inputs["goal"])
         chooses = engine.batcher(version.ref, controller.decide, row, goal)
         return ServedController(controller, stamp(version), forms, chooses, skill)
 

@@ -1,8 +1,9 @@
-"""uvicorn's HTTP protocol with two limits that no ASGI application can set, for it learns of a request from its head.
+"""uvicorn's HTTP protocol with limits that no ASGI application can set, for it learns of a request from its head.
 
-A request that arrives too slowly ends the connection. A connection beyond the limit is marked, so that the application
-refuses its requests. When the process ends, an idle connection is closed a moment later than uvicorn would: a request
-that is on its way there is answered. Nothing is answered here.
+A request that arrives too slowly, and a head that does not end within twice `MAX_HEAD` bytes, end the connection. A head
+beyond `MAX_HEAD`, and each request on a connection beyond the limit, are marked, so that the application refuses them. When
+the process ends, an idle connection is closed a moment later than uvicorn would: a request that is on its way there is
+answered. Nothing is answered here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 CLOSING_DELAY = 1.0  # s
-OVER_LIMIT = "over_limit"  # in the scope's `state`
+MAX_HEAD = 32_768  # bytes of the names and values of a request's headers
+REFUSED = "refused"  # in the scope's `state`: one of the two reasons below
+OVER_LIMIT = "over_limit"
+HEAD_TOO_LARGE = "head_too_large"
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -22,6 +26,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._request_timeout = request_timeout  # s
         self._max_connections = max_connections
         self._deadline: asyncio.TimerHandle | None = None
+        self._head_size = 0  # bytes of the present request's head
+        self._in_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -30,17 +36,37 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._head_size = 0
+        self._in_head = True
         if self._over_limit:
-            self.scope.setdefault("state", {})[OVER_LIMIT] = True
+            self.scope.setdefault("state", {})[REFUSED] = OVER_LIMIT
         if self._deadline is None:  # not the first request of the connection
             self._deadline = self.loop.call_later(self._request_timeout, self.transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        begun = self._head_size
+        super().data_received(data)
+        if self._in_head and self._head_size >= begun:  # of one head that is not complete
+            self._head_size = max(self._head_size, begun + len(data))
+            if self._head_size > 2 * MAX_HEAD:
+                self.transport.close()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._head_size += len(name) + len(value)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        if self._head_size > MAX_HEAD:
+            self.scope.setdefault("state", {})[REFUSED] = HEAD_TOO_LARGE
+        super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         self._cancel_deadline()
         super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        if self._over_limit:  # the mark is lost with the upgrade
+        if REFUSED in self.scope.get("state", {}):  # the mark is lost with the upgrade
             self.transport.close()
         else:
             super().handle_websocket_upgrade()

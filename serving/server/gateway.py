@@ -26,7 +26,7 @@ from serving.api import session_route
 from serving.api.fast_routes import FastRoute, find_fast_route
 from serving.models.metrics import Metrics
 from serving.models.service import Service
-from serving.server.connection_limits import OVER_LIMIT
+from serving.server.connection_limits import HEAD_TOO_LARGE, MAX_HEAD, OVER_LIMIT, REFUSED
 from serving.server.request_body import BodyReader
 from serving.wire.problems import Refusal
 from serving.wire.reply import Reply
@@ -35,7 +35,7 @@ log = logging.getLogger("repertoire.serving")
 access_log = logging.getLogger("repertoire.access")
 CLIENT_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 CLOSE = (b"connection", b"close")
-TOO_LARGE = 413
+TOO_LARGE = (413, 431)
 
 
 class Gateway:
@@ -111,7 +111,7 @@ class Gateway:
 
     async def _send(self, reply: Reply, request_id: bytes, send: Send) -> None:
         headers = [*reply.headers, (b"content-length", b"%d" % len(reply.body)), (b"x-request-id", request_id)]
-        if self.draining or reply.status == TOO_LARGE:
+        if self.draining or reply.status in TOO_LARGE:
             headers.append(CLOSE)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
@@ -132,7 +132,7 @@ class Gateway:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                closing = self.draining or status == TOO_LARGE
+                closing = self.draining or status in TOO_LARGE
                 added = [(b"x-request-id", request_id), CLOSE] if closing else [(b"x-request-id", request_id)]
                 message["headers"] = [*message.get("headers", ()), *added]
             await send(message)
@@ -177,7 +177,7 @@ class Gateway:
         return b"%s-%x" % (self._id_prefix, next(self._ids))
 
     def _record(self, route: str, status: int, seconds: float, request_id: bytes, key_name: str) -> None:
-        self._metrics.answered(route, status, seconds)
+        self._metrics.count_request(route, status, seconds)
         if self._log_access:
             fields = {
                 "request_id": request_id.decode(),
@@ -190,8 +190,11 @@ class Gateway:
 
 
 def check_connections(scope: Scope) -> None:
-    """Raises Refusal for a request on a connection beyond the limit."""
-    if OVER_LIMIT in scope.get("state", {}):
+    """Raises Refusal for a request that the connection has marked."""
+    reason = scope.get("state", {}).get(REFUSED)
+    if reason == HEAD_TOO_LARGE:
+        raise Refusal(431, "head_too_large", "the headers are too large", None, f"at most {MAX_HEAD} bytes")
+    if reason == OVER_LIMIT:
         message = "this process has as many open connections as it takes"
         raise Refusal(503, "overloaded", message, None, "the same, later", retry_after=1)
 

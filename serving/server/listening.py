@@ -23,8 +23,8 @@ def listen(host: str, port: int) -> list[socket.socket]:
 
 def resolve(host: str) -> list[tuple[socket.AddressFamily, str]]:
     """The addresses of a name, IPv4 first, each once. Raises OSError."""
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    addresses = {(family, str(address[0])) for family, _, _, _, address in found}
+    entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    addresses = {(family, str(address[0])) for family, _, _, _, address in entries}
     return sorted(addresses, key=lambda pair: (pair[0] != socket.AF_INET, pair[1]))
 
 

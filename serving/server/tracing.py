@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
-def configured() -> Tracer | None:
+def configure_tracer() -> Tracer | None:
     """The tracer of the environment; None without an endpoint. Raises ImportError where the SDK is not installed."""
     if ENDPOINT not in os.environ:
         return None
@@ -29,7 +29,7 @@ def configured() -> Tracer | None:
     return provider.get_tracer("repertoire.serving")
 
 
-class Traced:
+class TracingMiddleware:
     """A span around each request, a child of the client's own where it sent one. Plain ASGI, around the gateway."""
 
     def __init__(self, app: ASGIApp, tracer: Tracer) -> None:

@@ -28,7 +28,7 @@ ENCODINGS = {
 }
 
 
-def of(headers: Mapping[bytes, bytes]) -> Encoding:
+def choose_encoding(headers: Mapping[bytes, bytes]) -> Encoding:
     """By Content-Type; anything unknown is read as JSON, for `curl -d` says urlencoded."""
     kind = headers.get(b"content-type", b"")
     return ENCODINGS.get(kind) or ENCODINGS.get(kind.partition(b";")[0].strip().lower(), JSON)

@@ -26,13 +26,13 @@ def decompress(body: bytes, encoding: bytes, limit: int) -> bytes:
             raise _too_large(limit)
         return body
     if coding in (b"gzip", b"x-gzip"):
-        return _inflated(body, GZIP, limit)
+        return _inflate(body, GZIP, limit)
     if coding == b"deflate":
-        return _inflated(body, ZLIB if _is_zlib(body) else RAW, limit)
+        return _inflate(body, ZLIB if _is_zlib(body) else RAW, limit)
     raise _unknown(encoding).with_header(b"accept-encoding", ACCEPTED)
 
 
-def _inflated(body: bytes, bits: int, limit: int) -> bytes:
+def _inflate(body: bytes, bits: int, limit: int) -> bytes:
     engine = zlib.decompressobj(bits)
     members = 1
     output = bytearray()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, Self, cast, get_args
+from typing import Any, Literal, Self, get_args
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from serving.wire.reply import JSON, Headers, Reply
-from skills_store.errors import InvalidReference, OriginAway, StoreError, Unknown, WrongKind
+from skills_store.errors import InvalidReference, StoreError, Unknown, UnreachableOrigin, WrongKind, error_codes
 
+# Of the service's own problems. Those about the store have the codes of its errors.
 Code = Literal[
     "not_json",
     "not_msgpack",
@@ -35,6 +36,7 @@ Code = Literal[
     "clip_too_short",
     "bad_upload",
     "body_too_large",
+    "head_too_large",
     "unsupported_encoding",
     "corrupt_encoding",
     "no_key",
@@ -43,24 +45,12 @@ Code = Literal[
     "rate_limited",
     "overloaded",
     "draining",
-    "invalid_reference",
-    "unknown_skill",
-    "unknown_version",
-    "deleted_version",
-    "unknown_alias",
-    "unknown_parent",
-    "wrong_kind",
-    "corrupt_blob",
-    "corrupt_record",
-    "unsupported_layout",
-    "unusable_graph",
-    "store_error",
     "not_found",
     "method_not_allowed",
     "http_error",
     "internal_error",
 ]
-CODES = frozenset(get_args(Code))
+CODES = frozenset((*get_args(Code), *error_codes()))  # and those of the store
 RETRY_AFTER = 5  # s: by then a store may be back, or a version mended
 
 
@@ -81,7 +71,7 @@ class Problem(BaseModel):
         },
     )
 
-    code: Code
+    code: str = Field(json_schema_extra={"enum": sorted(CODES)})
     message: str
     field: str | None = Field(default=None, description="Path of the value at fault: `state`, `state[2][17]`, `z`")
     expected: str | None = Field(default=None, description="What would have been accepted")
@@ -119,7 +109,7 @@ class Refusal(Exception):
     def __init__(
         self,
         status: int,
-        code: Code,
+        code: str,
         message: str,
         field: str | None = None,
         expected: str | None = None,
@@ -152,7 +142,7 @@ class Refusal(Exception):
         return Reply(self.status, orjson.dumps(found), tuple(headers))
 
 
-def invalid(code: Code, message: str, field: str | None = None, expected: str | None = None) -> Refusal:
+def invalid(code: str, message: str, field: str | None = None, expected: str | None = None) -> Refusal:
     """The client's own value is at fault."""
     return Refusal(422, code, message, field, expected)
 
@@ -162,20 +152,19 @@ def from_store(error: StoreError | OSError, field: str | None) -> Refusal:
     if isinstance(error, OSError):
         message = f"the store cannot be read: {error.strerror}"
         return Refusal(503, "store_error", message, field, retry_after=RETRY_AFTER)
-    if isinstance(error, Unknown) and error.code in CODES and error.code != "unknown_parent":
+    if isinstance(error, Unknown) and error.code != "unknown_parent":
         exists = f"one of: {', '.join(error.exists)}" if error.exists else None
-        return Refusal(404, cast(Code, error.code), _without_path(error), field, exists)
+        return Refusal(404, error.code, _without_path(error), field, exists)
     if isinstance(error, InvalidReference):
         return invalid("invalid_reference", str(error), field, "name, name@version or name@alias")
     if isinstance(error, WrongKind):
         return invalid("wrong_kind", str(error), field, f"a version of kind {error.args[2]!r}")
-    code = cast(Code, error.code) if error.code in CODES else "store_error"
-    return Refusal(503, code, _without_path(error), field, retry_after=RETRY_AFTER)
+    return Refusal(503, error.code, _without_path(error), field, retry_after=RETRY_AFTER)
 
 
 def _without_path(error: StoreError) -> str:
     """The error in its own words, but where the store lies is no client's business."""
-    if isinstance(error, OriginAway):
+    if isinstance(error, UnreachableOrigin):
         return "the store cannot be reached"
     if isinstance(error, Unknown) and os.sep in error.args[2]:
         return str(type(error)(*error.args[:2]))
@@ -184,5 +173,5 @@ def _without_path(error: StoreError) -> str:
 
 def quoted(text: object, limit: int = 80) -> str:
     """A client's text, safe to repeat in a message: ASCII, one line, short."""
-    shown = ascii(text)
+    shown = ascii(text.decode("latin-1") if isinstance(text, bytes) else text)
     return shown if len(shown) <= limit else shown[:limit] + "..."

@@ -92,7 +92,7 @@ def broadcast(rows: Rows, to: Rows, names: tuple[str, str]) -> Rows:
     raise invalid("batch_mismatch", message, names[0], expected)
 
 
-def directions(rows: Rows, field: str, strict: bool) -> tuple[np.ndarray, bool]:
+def project_to_sphere(rows: Rows, field: str, strict: bool) -> tuple[np.ndarray, bool]:
     """z on the unit sphere, and whether any row had to be brought there; `strict` refuses such a row instead."""
     if _one_unit(rows.array, SPHERE_TOLERANCE):
         return rows.array, False

@@ -24,7 +24,7 @@ class Wire(BaseModel):
 Model = TypeVar("Model", bound=Wire)
 
 
-def validated(model: type[Model], fields: object) -> Model:
+def validate(model: type[Model], fields: object) -> Model:
     """The request that decoded fields are; its numbers are still unread."""
     try:
         return model.model_validate(fields)

@@ -1,4 +1,6 @@
-"""What may be published: names that are safe, graphs and files that match, promises that hold, graphs that pass the gate."""
+"""What may be published: names that are safe, graphs and files that match, promises that hold,
+graphs that pass the gate.
+"""
 
 from __future__ import annotations
 
@@ -11,80 +13,107 @@ from pydantic_core import PydanticSerializationError
 
 from skills_store import reference
 from skills_store.admission import contract
-from skills_store.admission.start_states import check_starts
-from skills_store.errors import GateRefused, StoreError
+from skills_store.errors import GateRefusal, StoreError
 from skills_store.manifest import Graph, Manifest
 
 
 def admit(manifest: Manifest, files: Mapping[str, bytes], parent: Manifest | None) -> None:
-    """Refused with every reason, or fit to be a version. `parent` is the library that a controller is bound to."""
+    """Refused with every reason, or fit to be a version. `parent` is the library that a controller
+    is bound to.
+    """
     reference.check_name(manifest.name)
     reference.check_files(files)
     graphs = {graph.file: graph for graph in manifest.graphs.values()}
     reasons = [f"graph file {file} is missing" for file in graphs if file not in files]
-    reasons += [f"{file} belongs to no graph" for file in files if file.endswith(".onnx") and file not in graphs]
-    reasons += contract.breaches(manifest, parent)
-    reasons += [] if reasons else check_starts(manifest, files)
+    reasons += [
+        f"{file} belongs to no graph"
+        for file in files
+        if file.endswith(".onnx") and file not in graphs
+    ]
+    reasons += contract.find_breaches(manifest, parent)
+    reasons = reasons or _check_starts(manifest, files)
     if reasons:
-        raise GateRefused(manifest.name, reasons)
-    gate = _gate()
+        raise GateRefusal(manifest.name, reasons)
+    gate = _load_gate()
     for file, graph in graphs.items():
         gate(f"{file} of {manifest.name}", files[file], graph)
 
 
-def _gate() -> Callable[[str, bytes, Graph], None]:
+def _check_starts(manifest: Manifest, files: Mapping[str, bytes]) -> list[str]:
+    # Only a publish needs numpy: a listing starts without it.
+    from skills_store.admission.start_states import check_starts
+
+    return list(check_starts(manifest, files))
+
+
+def _load_gate() -> Callable[[str, bytes, Graph], None]:
     # onnx is heavy, and absent from a serving image: only a publish needs it.
     try:
         from skills_store.admission.gate import admit
     except ImportError as error:
-        raise StoreError(f"publishing needs the onnx package (repertoire[store]): {error}") from error
+        raise StoreError(
+            f"publishing needs the onnx package (repertoire[store]): {error}"
+        ) from error
     return admit
 
 
-def canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
-    """One manifest, one digest: sorted keys, no spaces, no NaN. And what a reader will make of it."""
+def encode_canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
+    """One manifest, one digest: sorted keys, no spaces, no NaN; and what a reader makes of it."""
     try:
         plain = manifest.model_dump(mode="json")
         _refuse_huge(plain)
-        data = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+        data = json.dumps(
+            plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        ).encode()
         return data, Manifest.model_validate_json(data)
     except (ValidationError, PydanticSerializationError, ValueError) as error:
-        raise GateRefused(manifest.name, [f"its manifest is not plain JSON: {' '.join(str(error).split())}"]) from error
+        raise GateRefusal(
+            manifest.name, [f"its manifest is not plain JSON: {' '.join(str(error).split())}"]
+        ) from error
 
 
 def _refuse_huge(value: object) -> None:
     """ValueError for an integer that most readers of JSON cannot hold."""
     if isinstance(value, int) and abs(value) >= 2**63:
         raise ValueError(f"an integer of {len(str(abs(value)))} digits")
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for inner in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
         _refuse_huge(inner)
 
 
-def published(data: bytes) -> Manifest:
+def parse_foreign(data: bytes) -> Manifest:
     """A manifest from elsewhere, whose bytes stay as they are."""
     try:
         manifest = Manifest.model_validate_json(data)
-        canonical(manifest)  # refuses what cannot be written as plain JSON: NaN, and numbers out of range
+        # Refuses what cannot be written as plain JSON: NaN, and numbers out of range.
+        encode_canonical(manifest)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the whole"
-        raise GateRefused(
-            "a manifest from elsewhere", [f"{error.error_count()} faults, the first in {where}: {first['msg']}"]
+        raise GateRefusal(
+            "a manifest from elsewhere",
+            [f"{error.error_count()} faults, the first in {where}: {first['msg']}"],
         ) from error
-    if odd := list(_read_as_numbers(json.loads(data), manifest.model_dump(mode="json"))):
-        raise GateRefused(
-            "a manifest from elsewhere", [f"{where} is {value!r}, not a number" for where, value in odd[:8]]
+    if coerced := list(_find_coerced(json.loads(data), manifest.model_dump(mode="json"))):
+        raise GateRefusal(
+            "a manifest from elsewhere",
+            [f"{where} is {value!r}, not a number" for where, value in coerced[:8]],
         )
     return manifest
 
 
-def _read_as_numbers(given: Any, read: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+def _find_coerced(given: Any, read: Any, where: str = "") -> Iterator[tuple[str, Any]]:
     """What pydantic took for a number that is none in JSON, as "3" or true."""
     if isinstance(given, dict) and isinstance(read, dict):
         for key in sorted(given.keys() & read.keys()):
-            yield from _read_as_numbers(given[key], read[key], f"{where}.{key}" if where else key)
+            yield from _find_coerced(given[key], read[key], f"{where}.{key}" if where else key)
     elif isinstance(given, list) and isinstance(read, list):
         for i, (one, other) in enumerate(zip(given, read, strict=False)):
-            yield from _read_as_numbers(one, other, f"{where}.{i}")
-    elif isinstance(read, int | float) and not isinstance(read, bool) and isinstance(given, str | bool):
+            yield from _find_coerced(one, other, f"{where}.{i}")
+    elif (
+        isinstance(read, int | float)
+        and not isinstance(read, bool)
+        and isinstance(given, str | bool)
+    ):
         yield where, given

@@ -1,4 +1,6 @@
-"""What the graphs of a version promise each other and their body. Reads manifests only, never an ONNX file."""
+"""What the graphs of a version promise each other and their body. Reads manifests only, never an
+ONNX file.
+"""
 
 from __future__ import annotations
 
@@ -17,38 +19,57 @@ DRIVES = ("kp", "kd", "damping", "torque_limit")
 RANK = {"state": 2, "z": 2, "goal": 2, "targets": 2, "window": 3, "style": 1}
 
 
-def breaches(manifest: Manifest, parent: Manifest | None = None) -> list[str]:
+def find_breaches(manifest: Manifest, parent: Manifest | None = None) -> list[str]:
     """Every promise that is broken, in words; empty when the manifest may be published."""
-    named = [reason for name, graph in manifest.graphs.items() for reason in _interface(name, graph)]
-    named += _printable(manifest)
+    named = []
+    for name, graph in manifest.graphs.items():
+        named += _check_interface(name, graph)
+    named += _check_printable(manifest)
     # Widths are only worth comparing once the tensors are there.
-    return named or [*_body(manifest), *_latent(manifest), *_state(manifest), *_parent(manifest, parent)]
+    return named or [
+        *_check_body(manifest),
+        *_check_latent(manifest),
+        *_check_state(manifest),
+        *_check_parent(manifest, parent),
+    ]
 
 
-def _interface(name: str, graph: Graph) -> Iterator[str]:
+def _check_interface(name: str, graph: Graph) -> Iterator[str]:
     inputs, outputs = GRAPHS.get(name, (None, None))
-    for side, wanted, tensors in (("inputs", inputs, graph.inputs), ("outputs", outputs, graph.outputs)):
+    for side, wanted, tensors in (
+        ("inputs", inputs, graph.inputs),
+        ("outputs", outputs, graph.outputs),
+    ):
         found = tuple(t.name for t in tensors)
         if wanted is not None and set(found) != set(wanted):
-            yield f"graph {name!r} has {side} {', '.join(found) or 'none'}; it needs {', '.join(wanted)}"
+            shown = ", ".join(found) or "none"
+            yield f"graph {name!r} has {side} {shown}; it needs {', '.join(wanted)}"
         for tensor in tensors:
-            yield from _shape(name, tensor)
+            yield from _check_shape(name, tensor)
 
 
-def _shape(graph: str, tensor: Tensor) -> Iterator[str]:
+def _check_shape(graph: str, tensor: Tensor) -> Iterator[str]:
     rank = RANK.get(tensor.name, len(tensor.shape))
     free = [isinstance(axis, str) for axis in tensor.shape]
     if len(free) != rank or free[:1] != [True] or any(free[1:]):
-        yield f"{graph}.{tensor.name} has shape {list(tensor.shape)}; it needs a free first axis and {rank} axes in all"
+        found = f"{graph}.{tensor.name} has shape {list(tensor.shape)}"
+        yield f"{found}; it needs a free first axis and {rank} axes in all"
 
 
-def _printable(manifest: Manifest) -> Iterator[str]:
+def _check_printable(manifest: Manifest) -> Iterator[str]:
     """What is shown in a terminal is text that does nothing to it."""
-    body, lineage = manifest.character, manifest.lineage
-    shown = {"licence": manifest.licence, "character.name": body.name, "lineage.hardware": lineage.hardware}
+    body = manifest.character
+    lineage = manifest.lineage
+    shown = {
+        "licence": manifest.licence,
+        "character.name": body.name,
+        "lineage.hardware": lineage.hardware,
+    }
     shown |= {f"character.joints[{i}]": joint for i, joint in enumerate(body.joints)}
     for i, clip in enumerate(lineage.clips):
-        shown |= {f"lineage.clips[{i}].{key}": getattr(clip, key) for key in ("name", "source", "licence")}
+        shown |= {
+            f"lineage.clips[{i}].{key}": getattr(clip, key) for key in ("name", "source", "licence")
+        }
     for where, text in shown.items():
         if not text.isprintable():
             yield f"{where} is {ascii(text)[:80]}, which is not plain text"
@@ -56,11 +77,14 @@ def _printable(manifest: Manifest) -> Iterator[str]:
         yield "licence is empty; it needs one, as an SPDX expression or LicenseRef-..."
 
 
-def _body(manifest: Manifest) -> Iterator[str]:
+def _check_body(manifest: Manifest) -> Iterator[str]:
     joints = len(manifest.character.joints)
     lengths = {f"character.{key}": len(getattr(manifest.character, key)) for key in DRIVES}
     if manifest.action:
-        lengths |= {"action.offset": len(manifest.action.offset), "action.scale": len(manifest.action.scale)}
+        lengths |= {
+            "action.offset": len(manifest.action.offset),
+            "action.scale": len(manifest.action.scale),
+        }
         if manifest.action.std is not None:
             lengths["action.std"] = len(manifest.action.std)
     if policy := manifest.graphs.get("policy"):
@@ -73,7 +97,7 @@ def _body(manifest: Manifest) -> Iterator[str]:
             yield f"{what} is {length} wide, but the character has {joints} joints"
 
 
-def _latent(manifest: Manifest) -> Iterator[str]:
+def _check_latent(manifest: Manifest) -> Iterator[str]:
     dim = manifest.latent.dim
     for name, graph in manifest.graphs.items():
         for tensor in (*graph.inputs, *graph.outputs):
@@ -84,26 +108,32 @@ def _latent(manifest: Manifest) -> Iterator[str]:
             yield f"the embedding of clip {clip!r} is {len(z)} wide, but latent.dim is {dim}"
 
 
-def _state(manifest: Manifest) -> Iterator[str]:
-    """A window is W states: whoever can act can also encode. A peer has other features in each."""
+def _check_state(manifest: Manifest) -> Iterator[str]:
+    """A window is W states: a client that can act can also encode. A peer has other features in
+    each.
+    """
     graphs = manifest.graphs
     if manifest.kind != "skills":
         return
-    width, window = graphs["policy"].input("state").width, graphs["encoder"].input("window")
+    width = graphs["policy"].input("state").width
+    window = graphs["encoder"].input("window")
     if window.width != width and manifest.observations == OWN_OBSERVATIONS:
         yield f"encoder.window is {window.width} wide, but policy.state is {width}"
     if (style := graphs.get("style")) and style.inputs[0].shape != window.shape:
-        yield f"style.window has shape {list(style.inputs[0].shape)}, but encoder.window has {list(window.shape)}"
+        found = list(style.inputs[0].shape)
+        yield f"style.window has shape {found}, but encoder.window has {list(window.shape)}"
 
 
-def _parent(manifest: Manifest, parent: Manifest | None) -> Iterator[str]:
+def _check_parent(manifest: Manifest, parent: Manifest | None) -> Iterator[str]:
     if parent is None:
         return
-    width, wanted = manifest.graphs["controller"].input("state").width, parent.graphs["policy"].input("state").width
+    width = manifest.graphs["controller"].input("state").width
+    wanted = parent.graphs["policy"].input("state").width
     if width != wanted:
         yield f"controller.state is {width} wide, but its parent's state is {wanted}"
     if manifest.observations != parent.observations:
-        yield f"its observations are those of {manifest.observations!r}, but its parent's are those of {parent.observations!r}"
+        found = f"its observations are those of {manifest.observations!r}"
+        yield f"{found}, but its parent's are those of {parent.observations!r}"
     if manifest.latent.dim != parent.latent.dim:
         yield f"latent.dim is {manifest.latent.dim}, but its parent's is {parent.latent.dim}"
     if manifest.character.joints != parent.character.joints:

@@ -1,95 +1,67 @@
-"""Admission of an ONNX file before it is published: what passes is plain arithmetic, and does what its manifest says.
+"""Admission of an ONNX file before it is published: what passes is plain arithmetic, and does what
+its manifest says.
 
-Read from bytes only. The one module that imports onnx, and only a publish imports it: the runtime trusts digests.
-The structural refusals come first, because they are loops over protobuf fields; onnx.checker and ONNX Runtime have crashed
-on files that were made for it.
+Read from bytes only. The one module that imports onnx, and only a publish imports it: the runtime
+trusts digests. The structural refusals come first, because they are loops over protobuf fields;
+onnx.checker and ONNX Runtime have crashed on files that were made for it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import checker, numpy_helper, shape_inference
 
-from skills_store.errors import GateRefused
+from skills_store.admission import limits
+from skills_store.admission.limits import CAPS, DTYPES, TOLERANCE, Caps
+from skills_store.errors import GateRefusal
 from skills_store.manifest import Graph, Tensor
 
 
-@dataclass(frozen=True)
-class Caps:
-    """The most that a graph may have of each."""
-
-    bytes: int = 256 * 2**20  # of the file
-    nodes: int = 10_000
-    initializers: int = 10_000
-    elements: int = 2**26  # of a tensor without rows: a weight
-    row: int = 2**20  # elements in one row of a tensor that depends on the input
-
-
-CAPS = Caps()
-
-# Pure functions of tensors. Absent on purpose: If, Loop, Scan and the Sequence family (control flow), Random* (an act
-# must repeat), what makes a tensor as large as a number says (ConstantOfShape, Range, Tile, ...), and anything outside the
-# default domain (custom operators are native code).
-_ALLOWED = """
-    Abs Acos Add And ArgMax ArgMin Asin Atan Cast CastLike Ceil Celu Clip Concat Constant Cos Cosh CumSum
-    DequantizeLinear Div Einsum Elu Equal Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater
-    GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LayerNormalization LeakyRelu Less LessOrEqual Log
-    LogSoftmax MatMul Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow QuantizeLinear RMSNormalization Reciprocal
-    ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare
-    Relu Reshape Round ScatterElements ScatterND Selu Shape Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign
-    Split Sqrt Squeeze Sub Sum Swish Tan Tanh Transpose Trilu Unsqueeze Where Xor
-"""
-OPERATORS = frozenset(_ALLOWED.split())
-# Expand is as large as a number says, too, but exporters need it for the batch: the number has to be a shape's or a constant.
-SHAPE_OPERATORS = frozenset(
-    ["Concat", "Constant", "Gather", "Identity", "Reshape", "Shape", "Slice", "Squeeze", "Unsqueeze"]
-)
-ROUNDING = frozenset(["DequantizeLinear", "QuantizeLinear"])
-DTYPES = ("FLOAT", "FLOAT16", "DOUBLE", "INT8", "UINT8", "INT32", "INT64", "BOOL")
-TOLERANCE = 1e-5  # between a graph and the network it was made of, unless it is rounded on purpose
-
-
 def admit(where: str, data: bytes, graph: Graph, caps: Caps = CAPS) -> None:
-    """Raise GateRefused with every reason found; return when `data` may be served as `graph`."""
+    """Raise GateRefusal with every reason found; return when `data` may be served as `graph`."""
     if len(data) > caps.bytes:
-        raise GateRefused(where, [f"{len(data)} bytes, over the cap of {caps.bytes}"])
-    model = _parsed(where, data)
+        raise GateRefusal(where, [f"{len(data)} bytes, over the cap of {caps.bytes}"])
+    model = _parse(where, data)
     # Each stage may rely on the one before it, and is not run at all when that one refused.
     stages = (
-        lambda: _structure(model, caps),
-        lambda: _weights(model, caps),
-        lambda: _expansions(model),
-        lambda: _roundings(model),
-        lambda: _checked(model),
-        lambda: _shapes(model, caps),
-        lambda: _interface(model, graph),
-        lambda: _parity(model, graph),
+        lambda: _check_structure(model, caps),
+        lambda: _check_weights(model, caps),
+        lambda: _check_expansions(model),
+        lambda: _check_rounding(model),
+        lambda: _run_checker(model),
+        lambda: _check_shapes(model, caps),
+        lambda: _check_interface(model, graph),
+        lambda: _check_parity(model, graph),
     )
     for stage in stages:
         if reasons := list(dict.fromkeys(stage())):
-            raise GateRefused(where, reasons[:8])
+            raise GateRefusal(where, reasons[:8])
 
 
-def _parsed(where: str, data: bytes) -> onnx.ModelProto:
+def _parse(where: str, data: bytes) -> onnx.ModelProto:
     try:
         model = onnx.ModelProto.FromString(data)
     except DecodeError as error:
-        raise GateRefused(where, ["not an ONNX file"]) from error
+        raise GateRefusal(where, ["not an ONNX file"]) from error
     if not model.graph.node:  # protobuf reads much garbage as an empty message
-        raise GateRefused(where, ["not an ONNX file, or one with no nodes"])
+        raise GateRefusal(where, ["not an ONNX file, or one with no nodes"])
     return model
 
 
-def _structure(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
+def _check_structure(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
     graph = model.graph
-    numbers = (("nodes", len(graph.node), caps.nodes), ("initialisers", len(graph.initializer), caps.initializers))
-    if above := [f"{count} {kind}, over the cap of {cap}" for kind, count, cap in numbers if count > cap]:
+    numbers = (
+        ("nodes", len(graph.node), caps.nodes),
+        ("initializers", len(graph.initializer), caps.initializers),
+    )
+    if above := [
+        f"{count} {kind}, over the cap of {cap}" for kind, count, cap in numbers if count > cap
+    ]:
         yield from above
         return
     if model.functions:
@@ -97,7 +69,7 @@ def _structure(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
     if model.training_info:
         yield "training information"
     if graph.sparse_initializer or graph.quantization_annotation:
-        yield "sparse or quantised initialisers"
+        yield "sparse or quantized initializers"
     weights = {tensor.name for tensor in graph.initializer}
     for value in graph.input:
         if value.name in weights:
@@ -105,19 +77,22 @@ def _structure(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
     for node in graph.node:
         if node.domain not in ("", "ai.onnx"):
             yield f"operator {node.domain}.{node.op_type} is outside the default domain"
-        elif node.op_type not in OPERATORS:
+        elif node.op_type not in limits.OPERATORS:
             yield f"operator {node.op_type} is not on the allow-list"
         if any(a.HasField("g") or a.graphs for a in node.attribute):
             yield f"operator {node.op_type} carries a subgraph"
-        if any(a.HasField("sparse_tensor") or a.sparse_tensors or a.ref_attr_name for a in node.attribute):
+        if any(
+            a.HasField("sparse_tensor") or a.sparse_tensors or a.ref_attr_name
+            for a in node.attribute
+        ):
             yield f"operator {node.op_type} carries a sparse tensor or a function's attribute"
 
 
-def _weights(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
-    for name, tensor in _tensors(model.graph):
+def _check_weights(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
+    for name, tensor in _list_tensors(model.graph):
         if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
             yield f"{name} keeps its data outside the file"
-        elif (kind := _kind(tensor.data_type)) not in DTYPES:
+        elif (kind := _type_name(tensor.data_type)) not in DTYPES:
             yield f"{name} is of type {kind}, not one of {', '.join(DTYPES)}"
         elif (size := math.prod(tensor.dims)) > caps.elements:
             yield f"{name} has {size} elements, over the cap of {caps.elements}"
@@ -135,9 +110,9 @@ def _weights(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
                 yield f"attribute {attribute.name} of {node.op_type} is not finite"
 
 
-def _tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+def _list_tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
     for tensor in graph.initializer:
-        yield f"initialiser {tensor.name!r}", tensor
+        yield f"initializer {tensor.name!r}", tensor
     for node in graph.node:
         for attribute in node.attribute:
             found = [attribute.t] if attribute.HasField("t") else []
@@ -145,37 +120,44 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
                 yield f"constant {(node.name or node.op_type)!r}", tensor
 
 
-def _kind(code: int) -> str:
+def _type_name(code: int) -> str:
     known = onnx.TensorProto.DataType.DESCRIPTOR.values_by_number
     return known[code].name if code in known else f"number {code}"
 
 
-def _expansions(model: onnx.ModelProto) -> Iterator[str]:
-    """How large an Expand is follows from shapes and constants alone, so that the stages after this one can tell."""
-    makers = {output: node for node in model.graph.node for output in node.output}
+def _check_expansions(model: onnx.ModelProto) -> Iterator[str]:
+    """How large an Expand is follows from shapes and constants alone, so that the stages after this
+    one can tell.
+    """
+    makers = {}
+    for node in model.graph.node:
+        makers |= dict.fromkeys(node.output, node)
     for node in model.graph.node:
         if node.op_type != "Expand" or len(node.input) < 2:
             continue
-        asked, seen = [node.input[1]], set[str]()
-        while asked:
-            name = asked.pop()
+        pending = [node.input[1]]
+        visited = set[str]()
+        while pending:
+            name = pending.pop()
             maker = makers.get(name)
-            if name in seen or maker is None or maker.op_type == "Shape":
+            if name in visited or maker is None or maker.op_type == "Shape":
                 continue
-            seen.add(name)
-            if maker.op_type not in SHAPE_OPERATORS:
+            visited.add(name)
+            if maker.op_type not in limits.SHAPE_OPERATORS:
                 yield f"an Expand is as large as {maker.op_type} says, which is no shape"
-            asked += maker.input
+            pending += maker.input
 
 
-def _roundings(model: onnx.ModelProto) -> Iterator[str]:
-    """What is rounded is so by a constant step above 0: one for a tensor, or for weights one along an axis."""
+def _check_rounding(model: onnx.ModelProto) -> Iterator[str]:
+    """What is rounded is so by a constant step above 0: one for a tensor, or for weights one along
+    an axis.
+    """
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
-        if node.op_type not in ROUNDING:
+        if node.op_type not in limits.ROUNDING:
             continue
-        if odd := [a.name for a in node.attribute if a.name != "axis"]:
-            yield f"{node.op_type} has {', '.join(odd)}; it may have an axis"
+        if extra := [a.name for a in node.attribute if a.name != "axis"]:
+            yield f"{node.op_type} has {', '.join(extra)}; it may have an axis"
         if not 2 <= len(node.input) <= 3 or any(name not in weights for name in node.input[1:]):
             yield f"{node.op_type} rounds by what is no constant"
             continue
@@ -186,36 +168,41 @@ def _roundings(model: onnx.ModelProto) -> Iterator[str]:
             yield f"{node.op_type} has {step.size} steps for what is no weight; it needs one"
 
 
-def _checked(model: onnx.ModelProto) -> Iterator[str]:
+def _run_checker(model: onnx.ModelProto) -> Iterator[str]:
     try:
         checker.check_model(model, full_check=True)
     except (checker.ValidationError, shape_inference.InferenceError, ValueError) as error:
-        yield f"onnx.checker: {_brief(error)}"
+        yield f"onnx.checker: {_shorten(error)}"
 
 
-def _shapes(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
-    """Inferred anew: what the file itself says of the shapes inside is nobody's word."""
+def _check_shapes(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
+    """Inferred anew: the file's own value_info is not trusted."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     del bare.graph.value_info[:]
     try:
-        inferred = shape_inference.infer_shapes(bare, check_type=True, strict_mode=True, data_prop=True).graph
+        inferred = shape_inference.infer_shapes(
+            bare, check_type=True, strict_mode=True, data_prop=True
+        ).graph
     except shape_inference.InferenceError as error:
-        yield f"its shapes cannot be inferred: {_brief(error)}"
+        yield f"its shapes cannot be inferred: {_shorten(error)}"
         return
     for value in (*inferred.input, *inferred.value_info, *inferred.output):
         tensor = value.type.tensor_type
-        if (kind := _kind(tensor.elem_type)) not in DTYPES:
+        if (kind := _type_name(tensor.elem_type)) not in DTYPES:
             yield f"tensor {value.name!r} is of type {kind}, not one of {', '.join(DTYPES)}"
-        sizes = [axis.dim_value if axis.HasField("dim_value") else None for axis in tensor.shape.dim]
+        sizes = [
+            axis.dim_value if axis.HasField("dim_value") else None for axis in tensor.shape.dim
+        ]
         known = math.prod(size for size in sizes if size is not None)
         if None in sizes[1:]:
             yield f"tensor {value.name!r} has a free axis other than the first"
         elif known > (cap := caps.row if None in sizes else caps.elements):
-            yield f"tensor {value.name!r} has {known} elements{' a row' if None in sizes else ''}, over the cap of {cap}"
+            per = " a row" if None in sizes else ""
+            yield f"tensor {value.name!r} has {known} elements{per}, over the cap of {cap}"
 
 
-def _interface(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
+def _check_interface(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
     opsets = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
     if opsets != [graph.opset]:
         yield f"opset {opsets}, but the manifest says {graph.opset}"
@@ -223,22 +210,27 @@ def _interface(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
         ("input", model.graph.input, graph.inputs),
         ("output", model.graph.output, graph.outputs),
     ):
-        found, declared = {v.name: v for v in values}, {t.name: t for t in tensors}
+        found = {v.name: v for v in values}
+        declared = {t.name: t for t in tensors}
         if set(found) != set(declared):
-            yield f"{side}s {', '.join(sorted(found))}, but the manifest says {', '.join(sorted(declared))}"
+            wanted = ", ".join(sorted(declared))
+            yield f"{side}s {', '.join(sorted(found))}, but the manifest says {wanted}"
             continue
         for name, tensor in declared.items():
-            yield from _same(f"{side} {name!r}", found[name], tensor)
+            yield from _check_tensor(f"{side} {name!r}", found[name], tensor)
 
 
-def _parity(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
-    """Only a quantised graph may be further from what it was made of; its card says what that costs."""
+def _check_parity(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
+    """Only a quantized graph may be further from what it was made of; its card says what that
+    costs.
+    """
     rounded = any(node.op_type == "QuantizeLinear" for node in model.graph.node)
     if graph.parity.max_abs_error > TOLERANCE and not rounded:
-        yield f"parity.max_abs_error is {graph.parity.max_abs_error:.2g}, over {TOLERANCE:.0e}, and it is not quantised"
+        error = f"parity.max_abs_error is {graph.parity.max_abs_error:.2g}"
+        yield f"{error}, over {TOLERANCE:.0e}, and it is not quantized"
 
 
-def _same(what: str, value: onnx.ValueInfoProto, tensor: Tensor) -> Iterator[str]:
+def _check_tensor(what: str, value: onnx.ValueInfoProto, tensor: Tensor) -> Iterator[str]:
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type") or kind.elem_type != onnx.TensorProto.FLOAT:
         yield f"{what} is not a float32 tensor"
@@ -250,5 +242,5 @@ def _same(what: str, value: onnx.ValueInfoProto, tensor: Tensor) -> Iterator[str
         yield f"{what} has shape {shape}, but the manifest says {wanted}"
 
 
-def _brief(error: Exception) -> str:
+def _shorten(error: Exception) -> str:
     return " ".join(str(error).split())[:300]

@@ -1,4 +1,6 @@
-"""Admission of the start states of a version: as many rows as its manifest says, of finite numbers and unit rotations."""
+"""Admission of the start states of a version: as many rows as its manifest says, of finite numbers
+and unit rotations.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +31,24 @@ def check_starts(manifest: Manifest, files: Mapping[str, bytes]) -> Iterator[str
     expected = rows * state.width * FLOAT32.itemsize
     data = files[starts.file]
     if len(data) != expected:
-        yield f"{starts.file} has {len(data)} bytes; {rows} states of {state.width} numbers need {expected}"
+        needed = f"{rows} states of {state.width} numbers need {expected}"
+        yield f"{starts.file} has {len(data)} bytes; {needed}"
         return
     states = np.frombuffer(data, FLOAT32).reshape(rows, state.width)
     if not np.isfinite(states).all():
-        yield f"{starts.file} has numbers that are not finite, the first in row {first_row(~np.isfinite(states))}"
+        row = find_first_row(~np.isfinite(states))
+        yield f"{starts.file} has numbers that are not finite, the first in row {row}"
         return
     for part in state.slices:
         if part.name == ROTATION:
             norms = np.linalg.norm(states[:, part.start : part.stop], axis=1)
             far = np.abs(norms - 1) > TOLERANCE
             if far.any():
-                yield f"{starts.file} has rotations that are no unit quaternions, the first in row {first_row(far[:, None])}"
+                row = find_first_row(far[:, None])
+                found = "rotations that are no unit quaternions"
+                yield f"{starts.file} has {found}, the first in row {row}"
 
 
-def first_row(wrong: np.ndarray) -> int:
+def find_first_row(wrong: np.ndarray) -> int:
     """The first row of (N, S) bool with a true."""
     return int(np.flatnonzero(wrong.any(axis=1))[0])

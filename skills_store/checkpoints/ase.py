@@ -1,75 +1,132 @@
-"""nv-tlabs/ASE `.pth`: style MLP in front of the actor, encoder on the discriminator's trunk, running mean and variance."""
+"""nv-tlabs/ASE `.pth`: style MLP in front of the actor, encoder on the discriminator's trunk,
+running mean and variance.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
-from skills_store.checkpoints.arithmetic import Arithmetic, through
+from skills_store.checkpoints.arithmetic import Arithmetic, run_hidden
+from skills_store.checkpoints.bodies import Body
 from skills_store.checkpoints.layouts import WINDOW, ase_frame, ase_state
-from skills_store.checkpoints.network import Network, Norm, body_of
-from skills_store.checkpoints.tensors import Tensors
+from skills_store.checkpoints.network import Network, Norm, find_body
+from skills_store.checkpoints.tensors import Array, Layer, Tensors
 
 MARK = "model.a2c_network.actor_mlp._style_dense.weight"
 NET = "model.a2c_network"
 EPSILON = 1e-5  # added to the variance
-BOUND = 5.0  # a normalised observation lies within
+BOUND = 5.0  # a normalized observation lies within
 X = TypeVar("X")
 
 
+@dataclass(frozen=True)
+class Layers:
+    """The networks of one checkpoint, as functions of an arithmetic."""
+
+    obs: Norm
+    disc_obs: Norm
+    style_mlp: tuple[Layer, ...]
+    style_dense: Layer
+    dense: tuple[Layer, ...]
+    mu: Layer
+    disc_mlp: tuple[Layer, ...]
+    disc_logits: Layer
+    enc_mlp: tuple[Layer, ...]
+    enc: Layer
+    offset: Array
+    scale: Array
+
+    def policy(self, on: Arithmetic[X], state: X, z: X) -> X:
+        style = run_hidden(on, self.style_mlp, on.normalize(z))
+        style = on.tanh(on.linear(style, self.style_dense))
+        x = on.clip(on.standardize(state, self.obs.mean, self.obs.std), BOUND)
+        action = on.linear(run_hidden(on, self.dense, on.concatenate(x, style)), self.mu)
+        return on.scale(on.clip(action, 1.0), self.scale, self.offset)
+
+    def encoder(self, on: Arithmetic[X], window: X) -> X:
+        hidden = run_hidden(on, self.enc_mlp, self._features(on, window))
+        return on.normalize(on.linear(hidden, self.enc))
+
+    def style(self, on: Arithmetic[X], window: X) -> X:
+        hidden = run_hidden(on, self.disc_mlp, self._features(on, window))
+        return on.squeeze_column(on.sigmoid(on.linear(hidden, self.disc_logits)))
+
+    def _features(self, on: Arithmetic[X], window: X) -> X:
+        """ASE's history begins with the newest frame; a window of the store with the oldest."""
+        flat = on.flatten(on.reverse_time(window))
+        return on.clip(on.standardize(flat, self.disc_obs.mean, self.disc_obs.std), BOUND)
+
+
 def read(tensors: Tensors) -> Network:
-    obs, seen = _norm(tensors, "running_mean_std"), _norm(tensors, "amp_input_mean_std")
+    obs = _read_norm(tensors, "running_mean_std")
+    disc_obs = _read_norm(tensors, "amp_input_mean_std")
     actor = f"{NET}.actor_mlp"
     latent = tensors.inputs(f"{actor}._style_mlp.0")
     style_mlp = tensors.stack(f"{actor}._style_mlp", latent)
     style_dense = tensors.layer(f"{actor}._style_dense", style_mlp[-1].outputs)
-    dense = tensors.stack(f"{actor}._dense_layers", len(obs.mean) + style_dense.outputs, step=1)
+    dense_inputs = len(obs.mean) + style_dense.outputs
+    dense = tensors.stack(f"{actor}._dense_layers", dense_inputs, step=1)
     mu = tensors.layer(f"{NET}.mu", dense[-1].outputs)
-    disc_mlp, enc_mlp = (tensors.stack(f"{NET}.{name}", len(seen.mean)) for name in ("_disc_mlp", "_enc_mlp"))
-    logits = tensors.layer(f"{NET}._disc_logits", disc_mlp[-1].outputs)
-    enc = tensors.layer(f"{NET}._enc", enc_mlp[-1].outputs)
+    disc_mlp, disc_logits = _read_head(tensors, "_disc_mlp", "_disc_logits", len(disc_obs.mean))
+    enc_mlp, enc = _read_head(tensors, "_enc_mlp", "_enc", len(disc_obs.mean))
     if enc.outputs != latent:
-        raise tensors.refusal(f"its encoder gives {enc.outputs} numbers, but its actor takes a z of {latent}")
-    body = body_of(tensors, len(obs.mean), len(seen.mean), mu.outputs, (ase_state, ase_frame))
+        found = f"its encoder gives {enc.outputs} numbers"
+        raise tensors.refusal(f"{found}, but its actor takes a z of {latent}")
+    widths = (len(obs.mean), len(disc_obs.mean), mu.outputs)
+    body = find_body(tensors, *widths, (ase_state, ase_frame))
     offset, scale = body.ase_action()
+    layers = Layers(
+        obs=obs,
+        disc_obs=disc_obs,
+        style_mlp=style_mlp,
+        style_dense=style_dense,
+        dense=dense,
+        mu=mu,
+        disc_mlp=disc_mlp,
+        disc_logits=disc_logits,
+        enc_mlp=enc_mlp,
+        enc=enc,
+        offset=offset,
+        scale=scale,
+    )
+    return _make_network(layers, body)
 
-    def policy(on: Arithmetic[X], state: X, z: X) -> X:
-        style = on.tanh(on.linear(through(on, style_mlp, on.unit(z)), style_dense))
-        x = on.clip(on.standard(state, obs.mean, obs.std), BOUND)
-        action = on.linear(through(on, dense, on.joined(x, style)), mu)
-        return on.scaled(on.clip(action, 1.0), scale, offset)
 
-    def features(on: Arithmetic[X], window: X) -> X:
-        """ASE's history begins with the newest frame; a window of the store with the oldest."""
-        return on.clip(on.standard(on.flat(on.newest_first(window)), seen.mean, seen.std), BOUND)
+def _read_head(
+    tensors: Tensors, mlp: str, out: str, inputs: int
+) -> tuple[tuple[Layer, ...], Layer]:
+    """Hidden layers, and the linear one after them."""
+    hidden = tensors.stack(f"{NET}.{mlp}", inputs)
+    return hidden, tensors.layer(f"{NET}.{out}", hidden[-1].outputs)
 
-    def encoder(on: Arithmetic[X], window: X) -> X:
-        return on.unit(on.linear(through(on, enc_mlp, features(on, window)), enc))
 
-    def style(on: Arithmetic[X], window: X) -> X:
-        return on.column(on.sigmoid(on.linear(through(on, disc_mlp, features(on, window)), logits)))
-
-    frames = Norm(*(x.reshape(WINDOW, -1)[::-1] for x in (seen.mean, seen.std)))
+def _make_network(layers: Layers, body: Body) -> Network:
+    disc_obs = layers.disc_obs
+    frames = Norm(*(x.reshape(WINDOW, -1)[::-1] for x in (disc_obs.mean, disc_obs.std)))
     return Network(
         peer="ase",
         body=body,
         state=ase_state(body),
         frame=ase_frame(body),
-        latent=latent,
-        offset=offset,
-        scale=scale,
-        norms={"state": obs, "window": frames},
-        policy=policy,
-        encoder=encoder,
-        style=style,
+        latent=layers.enc.outputs,
+        offset=layers.offset,
+        scale=layers.scale,
+        norms={"state": layers.obs, "window": frames},
+        policy=layers.policy,
+        encoder=layers.encoder,
+        style=layers.style,
     )
 
 
-def _norm(tensors: Tensors, name: str) -> Norm:
-    mean, variance = tensors.vector(f"{name}.running_mean"), tensors.vector(f"{name}.running_var")
+def _read_norm(tensors: Tensors, name: str) -> Norm:
+    mean = tensors.vector(f"{name}.running_mean")
+    variance = tensors.vector(f"{name}.running_var")
     if len(mean) != len(variance) or variance.min() < 0:
         raise tensors.refusal(
-            f"{name} has {len(mean)} means and {len(variance)} variances, the least {variance.min():.3g}"
+            f"{name} has {len(mean)} means and {len(variance)} variances, "
+            f"the least {variance.min():.3g}"
         )
     return Norm(mean, np.sqrt(variance + EPSILON))

@@ -1,12 +1,15 @@
-"""The two bodies that the peers trained: joints in their order, drives, and how wide each observation is.
+"""The two bodies that the peers trained: joints in their order, drives, and how wide each
+observation is.
 
-A checkpoint does not say which body it is for; its widths do. Figures are those of the peers' public models. Their MJCF
-is under a licence of its own, and is not here: whoever has it passes it with --mjcf.
+A checkpoint does not say which body it is for; its widths do. Figures are those of the peers'
+public models. Their MJCF is under a licence of its own, and is not here: pass your own copy with
+--mjcf.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -29,7 +32,11 @@ class Joint:
 
     @property
     def hinges(self) -> tuple[str, ...]:
-        return (self.name,) if len(self.ranges) == 1 else tuple(f"{self.name}_{axis}" for axis in "xyz")
+        return (
+            (self.name,)
+            if len(self.ranges) == 1
+            else tuple(f"{self.name}_{axis}" for axis in "xyz")
+        )
 
 
 @dataclass(frozen=True)
@@ -42,11 +49,12 @@ class Body:
 
     @property
     def hinges(self) -> tuple[str, ...]:
-        return tuple(hinge for joint in self.joints for hinge in joint.hinges)
+        return tuple(chain.from_iterable(joint.hinges for joint in self.joints))
 
     def character(self, mjcf: str) -> Character:
         def each(fact: str) -> tuple[float, ...]:
-            return tuple(getattr(joint, fact) for joint in self.joints for _ in joint.hinges)
+            values = ([getattr(joint, fact)] * len(joint.hinges) for joint in self.joints)
+            return tuple(chain.from_iterable(values))
 
         return Character(
             name=self.name,
@@ -61,8 +69,11 @@ class Body:
         )
 
     def ase_action(self) -> tuple[Array, Array]:
-        """Offset and scale (J,) in rad, by ASE's rule: 1.2 times the widest limit of three hinges, 0.7 of one's range."""
-        offset, scale = [], []
+        """Offset and scale (J,) in rad, by ASE's rule: 1.2 times the widest limit of three hinges,
+        0.7 of one's range.
+        """
+        offset = []
+        scale = []
         for joint in self.joints:
             limits = np.radians(joint.ranges)  # (hinges, 2)
             if len(limits) == 1:
@@ -75,7 +86,9 @@ class Body:
 
 
 def _side(name: str, x: Range) -> tuple[Joint, Joint]:
-    """Shoulder and elbow of one arm; `x` is the shoulder's first range, the only one that the sides mirror."""
+    """Shoulder and elbow of one arm; `x` is the shoulder's first range, the only one that the sides
+    mirror.
+    """
     shoulder = Joint(f"{name}_shoulder", (x, (-180, 60), (-90, 90)), 400, 40, 100)
     return shoulder, Joint(f"{name}_elbow", ((-160, 0),), 300, 30, 70)
 
@@ -92,12 +105,15 @@ _TRUNK = (
     Joint("abdomen", ((-60, 60), (-60, 90), (-50, 50)), 1000, 100, 200),
     Joint("neck", ((-50, 50), (-40, 60), (-45, 45)), 100, 10, 50),
 )
-_RIGHT_ARM, _LEFT_ARM = _side("right", (-180, 45)), _side("left", (-45, 180))
+_RIGHT_ARM = _side("right", (-180, 45))
+_LEFT_ARM = _side("left", (-45, 180))
 _LEGS = (*_leg("right", (-60, 15), (-60, 35)), *_leg("left", (-15, 60), (-35, 60)))
 _SWORD_HAND = Joint("right_hand", ((-90, 90), (-90, 90), (-90, 90)), 100, 10, 50)
 
 BODIES = {
-    "humanoid": Body("humanoid", 15, (*_TRUNK, *_RIGHT_ARM, *_LEFT_ARM, *_LEGS), ase_keys=4, mimickit_keys=5),
+    "humanoid": Body(
+        "humanoid", 15, (*_TRUNK, *_RIGHT_ARM, *_LEFT_ARM, *_LEGS), ase_keys=4, mimickit_keys=5
+    ),
     "humanoid_sword_shield": Body(
         "humanoid_sword_shield",
         17,

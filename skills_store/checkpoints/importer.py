@@ -1,4 +1,6 @@
-"""A peer's checkpoint -> a published skill library: recognised, drawn as ONNX, proven against numpy, through the gate."""
+"""A peer's checkpoint -> a published skill library: recognized, drawn as ONNX, proven against
+numpy, through the gate.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,25 @@ import onnx
 
 from skills_store.admission.gate import admit
 from skills_store.checkpoints import ase, mimickit
-from skills_store.checkpoints.arithmetic import OPSET, Arithmetic, Drawing, Numbers
+from skills_store.checkpoints.arithmetic import OPSET, Arithmetic, NumpyArithmetic, OnnxArithmetic
 from skills_store.checkpoints.layouts import WINDOW, width
 from skills_store.checkpoints.network import Network
 from skills_store.checkpoints.tensors import Array, Tensors, load
 from skills_store.disk.blobs import describe
-from skills_store.errors import CheckpointRefused
-from skills_store.manifest import Action, Graph, Latent, Lineage, Manifest, Parity, Tensor, latent_tensor, target_tensor
+from skills_store.errors import CheckpointRefusal
+from skills_store.manifest import (
+    Action,
+    Graph,
+    Latent,
+    Lineage,
+    Manifest,
+    Parity,
+    Tensor,
+    make_latent_tensor,
+    make_target_tensor,
+)
 from skills_store.reference import check_name
-from skills_store.session import load_net
+from skills_store.runtime.onnx_session import load_net
 from skills_store.store import Store
 from skills_store.version import Version
 
@@ -32,13 +44,15 @@ UNKNOWN_SEED = -1  # no peer writes it into its checkpoint
 
 def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None = None) -> Version:
     check_name(name)
-    mjcf_text = _text(mjcf) if mjcf else ""
+    mjcf_text = _read_text(mjcf) if mjcf else ""
     tensors = load(file)
-    marks = [mark for mark in PEERS if tensors.holds(mark)]
+    marks = [mark for mark in PEERS if tensors.has(mark)]
     if not marks:
-        raise tensors.refusal(f"it is no ASE of a peer known here: it has none of {', '.join(PEERS)}")
+        raise tensors.refusal(
+            f"it is no ASE of a peer known here: it has none of {', '.join(PEERS)}"
+        )
     network = PEERS[marks[0]](tensors)
-    graphs, files = _drawn(str(file), network)
+    graphs, files = _draw_graphs(str(file), network)
     manifest = Manifest(
         kind="skills",
         observations=network.peer,
@@ -46,10 +60,14 @@ def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None
         character=network.body.character(mjcf_text),
         graphs=graphs,
         latent=Latent(dim=network.latent),
-        action=Action(offset=_plain(network.offset), scale=_plain(network.scale)),
+        action=Action(offset=_to_floats(network.offset), scale=_to_floats(network.scale)),
         lineage=Lineage(
             config={
-                "checkpoint": {"peer": network.peer, "file": file.name, **describe(file.read_bytes()).model_dump()}
+                "checkpoint": {
+                    "peer": network.peer,
+                    "file": file.name,
+                    **describe(file.read_bytes()).model_dump(),
+                }
             },
             seed=UNKNOWN_SEED,
             packages={"onnx": onnx.__version__},
@@ -59,51 +77,57 @@ def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None
     return store.publish(manifest, files)
 
 
-def _text(mjcf: Path) -> str:
+def _read_text(mjcf: Path) -> str:
     try:
         return mjcf.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise CheckpointRefused(
+        raise CheckpointRefusal(
             str(mjcf), f"as an MJCF it must be text in UTF-8, but byte {error.start} is not"
         ) from error
 
 
-def _drawn(where: str, network: Network) -> tuple[dict[str, Graph], dict[str, bytes]]:
+def _draw_graphs(where: str, network: Network) -> tuple[dict[str, Graph], dict[str, bytes]]:
     state = Tensor(name="state", shape=("B", width(network.state)), slices=network.state)
     window = Tensor(name="window", shape=("B", WINDOW, width(network.frame)), slices=network.frame)
-    z, targets, likeness = (
-        latent_tensor(network.latent),
-        target_tensor(network.body.hinges),
-        Tensor(name="style", shape=("B",)),
-    )
-    rows = _rows(network)
-    graphs, files = {}, {}
+    z = make_latent_tensor(network.latent)
+    targets = make_target_tensor(network.body.hinges)
+    style = Tensor(name="style", shape=("B",))
+    rows = _draw_rows(network)
+    graphs = {}
+    files = {}
     plans = {
         "policy": (network.policy, (state, z), targets),
         "encoder": (network.encoder, (window,), z),
-        "style": (network.style, (window,), likeness),
+        "style": (network.style, (window,), style),
     }
     for name, (function, inputs, output) in plans.items():
-        drawing = Drawing()
+        drawing = OnnxArithmetic()
         data = drawing.model(inputs, output, function(drawing, *(tensor.name for tensor in inputs)))
+        # Until it is measured.
         graph = Graph(
             file=f"{name}.onnx",
             opset=OPSET,
             inputs=inputs,
             outputs=(output,),
-            parity=Parity(max_abs_error=0.0, rows=1, batch_sizes=BATCH_SIZES),  # until it is measured
+            parity=Parity(max_abs_error=0.0, rows=1, batch_sizes=BATCH_SIZES),
         )
         feed = {tensor.name: rows[tensor.name] for tensor in inputs}
-        graphs[name] = graph.model_copy(update={"parity": _proven(f"{name} of {where}", data, graph, feed, function)})
+        graphs[name] = graph.model_copy(
+            update={"parity": _prove(f"{name} of {where}", data, graph, feed, function)}
+        )
         files[graph.file] = data
     return graphs, files
 
 
-def _proven(where: str, data: bytes, graph: Graph, rows: dict[str, Array], function: Callable[..., Any]) -> Parity:
-    """How far the graph is from the same network in float64. It is run only once the gate has passed it."""
+def _prove(
+    where: str, data: bytes, graph: Graph, rows: dict[str, Array], function: Callable[..., Any]
+) -> Parity:
+    """How far the graph is from the same network in float64. It is run only once the gate has
+    passed it.
+    """
     admit(where, data, graph)
     net = load_net(where, data, graph, threads=1, device="cpu")
-    numbers: Arithmetic[Array] = Numbers()
+    numbers: Arithmetic[Array] = NumpyArithmetic()
     wanted = function(numbers, *rows.values())
     worst = 0.0
     for size in BATCH_SIZES:
@@ -111,12 +135,16 @@ def _proven(where: str, data: bytes, graph: Graph, rows: dict[str, Array], funct
             found = net.run(**{key: x[start : start + size] for key, x in rows.items()})
             worst = max(worst, float(np.abs(found - wanted[start : start + size]).max()))
     if not worst <= TOLERANCE:
-        raise CheckpointRefused(where, f"its graph differs from the network by {worst:.2e}, allowed {TOLERANCE:.0e}")
+        raise CheckpointRefusal(
+            where, f"its graph differs from the network by {worst:.2e}, allowed {TOLERANCE:.0e}"
+        )
     return Parity(max_abs_error=worst, rows=ROWS, batch_sizes=BATCH_SIZES)
 
 
-def _rows(network: Network) -> dict[str, Array]:
-    """As the training data were, by the normalisers; every other row far outside of them; float32, as clients send."""
+def _draw_rows(network: Network) -> dict[str, Array]:
+    """As the training data were, by the normalizers; every other row far outside of them; float32,
+    as clients send.
+    """
     rng = np.random.default_rng(0)
     rows = {}
     for name, norm in network.norms.items():
@@ -127,5 +155,5 @@ def _rows(network: Network) -> dict[str, Array]:
     return {name: values.astype(np.float32).astype(np.float64) for name, values in rows.items()}
 
 
-def _plain(values: Array) -> tuple[float, ...]:
+def _to_floats(values: Array) -> tuple[float, ...]:
     return tuple(values.astype(np.float32).tolist())

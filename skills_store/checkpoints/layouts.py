@@ -1,6 +1,8 @@
-"""What the peers' networks see, number by number: the slices that a client must fill to use an imported library.
+"""What the peers' networks see, number by number: the slices that a client must fill to use an
+imported library.
 
-`tan_norm` is a rotation as its x axis and its z axis, 3 + 3 numbers. `heading` is the frame of the root's yaw.
+`tan_norm` is a rotation as its x axis and its z axis, 3 + 3 numbers. `heading` is the frame of the
+root's yaw.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ class Part(NamedTuple):
 
 
 def ase_state(body: Body) -> tuple[Slice, ...]:
-    """15 B - 2 numbers. The root's rotation is global: a flag in every published configuration of ASE makes it so."""
+    """15 B - 2 numbers. The root's rotation is global: a flag in every published configuration of
+    ASE makes it so.
+    """
     others = body.bodies - 1
-    return _tiled(
+    return _tile(
         Part("root_height", 1, "m", "world"),
         Part("body_pos", 3 * others, "m", "heading, from the root"),
         Part("root_rot", 6, "tan_norm", "world"),
@@ -36,7 +40,7 @@ def ase_state(body: Body) -> tuple[Slice, ...]:
 
 def ase_frame(body: Body) -> tuple[Slice, ...]:
     """Each frame in a heading of its own: the window does not show how far the root moved."""
-    return _tiled(
+    return _tile(
         Part("root_height", 1, "m", "world"),
         Part("root_rot", 6, "tan_norm", "heading"),
         Part("root_vel", 3, "m/s", "heading"),
@@ -48,7 +52,7 @@ def ase_frame(body: Body) -> tuple[Slice, ...]:
 
 
 def mimickit_state(body: Body) -> tuple[Slice, ...]:
-    return _tiled(
+    return _tile(
         Part("root_height", 1, "m", "world"),
         Part("root_rot", 6, "tan_norm", "heading"),
         Part("root_vel", 3, "m/s", "heading"),
@@ -62,7 +66,7 @@ def mimickit_state(body: Body) -> tuple[Slice, ...]:
 def mimickit_frame(body: Body) -> tuple[Slice, ...]:
     """All frames in the heading of the last one: windows that overlap share no frame."""
     latest = "heading of the last frame"
-    return _tiled(
+    return _tile(
         Part("root_pos", 3, "m", f"{latest}, xy from its root"),
         Part("root_rot", 6, "tan_norm", latest),
         Part("body_rot", 6 * (body.bodies - 1), "tan_norm", "parent"),
@@ -80,10 +84,13 @@ def width(slices: tuple[Slice, ...]) -> int:
     return slices[-1].stop
 
 
-def _tiled(*parts: Part) -> tuple[Slice, ...]:
-    start, slices = 0, []
+def _tile(*parts: Part) -> tuple[Slice, ...]:
+    start = 0
+    slices = []
     for part in parts:
         stop = start + part.width
-        slices.append(Slice(name=part.name, start=start, stop=stop, unit=part.unit, frame=part.frame))
+        slices.append(
+            Slice(name=part.name, start=start, stop=stop, unit=part.unit, frame=part.frame)
+        )
         start = stop
     return tuple(slices)

@@ -1,4 +1,6 @@
-"""What a peer's checkpoint comes down to: three functions, their widths, and the body they were trained on."""
+"""What a peer's checkpoint comes down to: three functions, their widths, and the body they were
+trained on.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ class Norm:
 
 @dataclass(frozen=True)
 class Network:
-    """Each function takes an arithmetic and its values: policy(on, state, z), encoder(on, window), style(on, window).
+    """Each function takes an arithmetic and its values: policy(on, state, z), encoder(on, window),
+    style(on, window).
 
-    The policies project z to the unit sphere first, as the store's own do; where the peers draw it, that changes nothing.
+    The policies project z to the unit sphere first, as the store's own do; where the peers draw it,
+    that changes nothing.
     """
 
     peer: Literal["ase", "mimickit"]
@@ -35,13 +39,17 @@ class Network:
     scale: Array
     norms: dict[
         str, Norm
-    ]  # of `state` (S,) and of one `window` (W, F), oldest frame first: where the training data were
+        # Of `state` (S,) and of one `window` (W, F), oldest frame first: where the training data
+        # were.
+    ]
     policy: Callable[[Arithmetic[Any], Any, Any], Any]
     encoder: Callable[[Arithmetic[Any], Any], Any]
     style: Callable[[Arithmetic[Any], Any], Any]
 
 
-def body_of(tensors: Tensors, state: int, window: int, joints: int, layouts: tuple[Layout, Layout]) -> Body:
+def find_body(
+    tensors: Tensors, state: int, window: int, joints: int, layouts: tuple[Layout, Layout]
+) -> Body:
     """The body whose observations and joints are as wide as the checkpoint's."""
     known = {
         name: (width(layouts[0](body)), WINDOW * width(layouts[1](body)), len(body.hinges))
@@ -52,5 +60,6 @@ def body_of(tensors: Tensors, state: int, window: int, joints: int, layouts: tup
             return BODIES[name]
     listed = "; ".join(f"{name} {s}, {w} and {j}" for name, (s, w, j) in known.items())
     raise tensors.refusal(
-        f"its observation, window and action are {state}, {window} and {joints} wide, and those of no body known here: {listed}"
+        f"its observation, window and action are {state}, {window} and {joints} wide, "
+        f"and those of no body known here: {listed}"
     )

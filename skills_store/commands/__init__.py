@@ -1,1 +1,3 @@
-"""What `python -m skills_store` understands, a file for each group of commands. They print; the store decides."""
+"""The subcommands of `python -m skills_store`, a file each (registry.py). They print; the store
+decides.
+"""

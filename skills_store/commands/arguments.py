@@ -1,4 +1,4 @@
-"""What people type as an argument, refused before anything is opened where it cannot mean what it is for."""
+"""Arguments of the command line, checked before a store is opened."""
 
 from __future__ import annotations
 
@@ -8,31 +8,46 @@ from pathlib import Path
 from skills_store.errors import InvalidArgument
 
 
-def place(text: str) -> str:
-    """A store that was asked for by name: an unset variable of a shell must not mean the default one."""
+def parse_store(text: str) -> str:
+    """Empty text is refused: an unset variable of a shell must not mean the default store."""
     if not text.strip():
-        raise InvalidArgument(f"{text!r} names no store; write a folder, or s3://bucket/prefix, gs://... or az://...")
+        raise InvalidArgument(
+            f"{text!r} names no store; write a folder, or s3://bucket/prefix, gs://... or az://..."
+        )
     return text
 
 
-def path(text: str) -> Path:
-    """Of a file or folder. An empty one would be the folder one is in."""
+def parse_path(text: str) -> Path:
+    """Of a file or folder. Empty text would be the current folder."""
     if not text.strip():
         raise InvalidArgument(f"{text!r} names no file or folder; write its path")
     return Path(text)
 
 
-def number(text: str) -> int:
+def parse_number(text: str) -> int:
     """Of a version. `int` would also take 1_0 and the digits of other scripts."""
     if not re.fullmatch(r"[1-9][0-9]{0,7}", text):
-        raise InvalidArgument(f"{text!r} is no version NUMBER; write 1 or more in the digits 0 to 9")
+        raise InvalidArgument(
+            f"{text!r} is no version NUMBER; write 1 or more in the digits 0 to 9"
+        )
     return int(text)
 
 
-def words(text: str) -> str:
-    """For a record: bytes that are no UTF-8 arrive as lone surrogates, which no file of the store can hold."""
+def parse_words(text: str) -> str:
+    """For a record: bytes that are no UTF-8 arrive as lone surrogates, which no file of the store
+    can hold.
+    """
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"{text!r} is not in UTF-8; write it in that") from error
     return text
+
+
+def parse_word(text: str) -> str:
+    """To search for. Empty text would be found everywhere."""
+    if not text.strip():
+        raise InvalidArgument(
+            f"{text!r} is no word to search for; write a part of a name, a task or a clip"
+        )
+    return text.strip()

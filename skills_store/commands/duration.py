@@ -9,7 +9,7 @@ from skills_store.errors import InvalidDuration
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def parse(text: str) -> float:
+def parse_duration(text: str) -> float:
     """Seconds. A bare number is seconds, too."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)", text)
     if match is None:

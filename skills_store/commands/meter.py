@@ -1,4 +1,4 @@
-"""How far a copy is, on one line of a terminal. Silent where nobody looks: logs and pipes get the result only."""
+"""Progress of a copy on one line of a terminal. Silent in logs and pipes."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""The aliases of one skill (`prod`, `canary`): every move is a file of its own, created once and never changed.
+"""The aliases of one skill (`prod`, `canary`): every move is a file of its own, created once and
+never changed.
 
     skills/<name>/moves/prod/00000003.json   the third move of prod: the highest is where it points
 
-So the history is the truth, and what an alias means is its last line; where two move it at once one is first, and the other
-moves it from there. `latest` is no alias: it is derived.
-
-Layout 1 had one file for each alias and a log of all. What it has of moves comes before these, and is only read.
+So the history is the truth, and what an alias means is its last line; where two move it at once one
+is first, and the other moves it from there. `latest` is no alias: it is derived.
 """
 
 from __future__ import annotations
@@ -14,55 +13,22 @@ import contextlib
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
 
-from pydantic import AwareDatetime, ValidationError
+from pydantic import ValidationError
 
+from skills_store.disk.alias_move import AliasMove, Decision, MoveTarget, list_effective
 from skills_store.disk.durable import Create
-from skills_store.disk.records import author
-from skills_store.errors import CorruptRecord, DeletedVersion, NothingBefore
-from skills_store.manifest import Digest, Frozen, Name
+from skills_store.disk.records import current_user
+from skills_store.errors import CorruptRecord, DeletedVersion, NoEarlierVersion
 from skills_store.version import Version
 
 FILE = re.compile(r"([0-9]{8})\.json")
-PROTECTED = frozenset({"prod"})  # from their first move on, unless someone ends it
 logger = logging.getLogger("skills_store")
-
-
-class AliasMove(Frozen):
-    """From version `previous` to `number`, as the alias's `rev`-th move."""
-
-    schema_version: Literal[1] = 1
-    alias: Name
-    rev: int
-    previous: int | None
-    number: int
-    digest: Digest
-    at: AwareDatetime
-    by: str
-    why: str = ""
-    undoes: int | None = None  # the rev that this move takes back, if it is a rollback
-    protected: bool | None = None  # from here on; None: nobody has said so, and only PROTECTED are
-    switches: bool = False  # it changes nothing but that
-    forced: bool = False  # past the guard of a protected alias, which was not asked
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where a move is to go, the rev that it takes back, if the alias is protected from then on, and if no guard was asked."""
-
-    version: Version
-    undoes: int | None = None
-    protected: bool | None = None  # None: as it was
-    forced: bool = False
-
-
-Decide = Callable[[AliasMove | None], Target]  # from the last move of the alias, if there is one
 
 
 @dataclass(frozen=True)
@@ -71,23 +37,26 @@ class Aliases:
     directory: Path  # skills/<name>
     create: Create
 
-    def names(self) -> tuple[str, ...]:
-        earlier = {file.removesuffix(".json") for file in _entries(self.directory / "alias") if file.endswith(".json")}
-        return tuple(sorted({alias for alias in _entries(self.directory / "moves") if self.newest(alias)} | earlier))
+    def list_names(self) -> tuple[str, ...]:
+        return tuple(
+            alias
+            for alias in sorted(_list_folder(self.directory / "moves"))
+            if self.newest_rev(alias)
+        )
 
     def find(self, alias: str) -> AliasMove | None:
         """Its last move, or None where it never was an alias."""
-        rev = self.newest(alias)
-        return self._at(alias, rev) if rev or self._earlier(alias).exists() else None
+        rev = self.newest_rev(alias)
+        return self._read_move(alias, rev) if rev else None
 
     def read(self, alias: str) -> AliasMove:
-        """Its last move: what it means."""
-        return self._at(alias, self.newest(alias))
+        """Its last move: what it means. CorruptRecord where there is none."""
+        return self._read_move(alias, self.newest_rev(alias))
 
-    def readable(self) -> Iterator[AliasMove]:
+    def read_intact(self) -> Iterator[AliasMove]:
         """What each intact alias means; a damaged one is reported and passed over."""
-        for alias in self.names():
-            with _reported():
+        for alias in self.list_names():
+            with _log_damage():
                 yield self.read(alias)
 
     def moves(self, alias: str) -> tuple[AliasMove, ...]:
@@ -98,49 +67,49 @@ class Aliases:
         return intact
 
     def survey(self, alias: str) -> tuple[tuple[AliasMove, ...], dict[int, CorruptRecord]]:
-        """Its intact moves, oldest first, and by its rev why another one is none: it is damaged, or missing.
+        """Its intact moves, oldest first, and by rev why another one is missing or damaged.
 
-        Revs have no gap, for a next move is only made after the one before. 0 is a damaged file of layout 1.
+        Revs have no gap, for a next move is only made after the one before.
         """
-        found, broken = {move.rev: move for move in self._of_layout_1(alias)}, {}
-        revs = self._revs(alias)
-        first, last = min([max(found, default=0) + 1, *revs]), max(revs, default=0)
-        paths = {rev: self._path(alias, rev) for rev in range(first, last + 1)}
-        if self._earlier(alias).exists():
-            paths[0] = self._earlier(alias)
-        for rev, path in paths.items():
+        found = []
+        broken = {}
+        for rev in range(1, self.newest_rev(alias) + 1):
             try:
-                move = self._parsed(alias, path)
-                found[move.rev] = move
+                found.append(self._read_move(alias, rev))
             except CorruptRecord as error:
                 broken[rev] = error
-        return tuple(found[rev] for rev in sorted(found)), broken
+        return tuple(found), broken
 
-    def newest(self, alias: str) -> int:
-        """The rev of its last move, as `survey` has it, whether or not that can be read; 0 where there is none.
+    def newest_rev(self, alias: str) -> int:
+        """The rev of its last move, as `survey` has it, whether or not that can be read; 0 where
+        there is none.
 
-        By names of one width, highest first: a service asks twice a second, however often an alias has moved.
+        By names of one width, highest first: a service asks twice a second, however often an alias
+        has moved.
         """
-        entries = sorted(_entries(self.directory / "moves" / alias), reverse=True)
+        entries = sorted(_list_folder(self.directory / "moves" / alias), reverse=True)
         return next((int(entry[:8]) for entry in entries if FILE.fullmatch(entry)), 0)
 
     def history(self) -> Iterator[tuple[AliasMove, ...]]:
         """The moves of each alias, by revision."""
-        for alias in self.names():
+        for alias in self.list_names():
             yield self.moves(alias)
 
-    def move(self, alias: str, decide: Decide, why: str, *, repair: bool = False) -> Version:
-        """`decide` is asked again where someone else was faster: what it rests on holds when the move is made.
+    def move(self, alias: str, decide: Decision, why: str, *, repair: bool = False) -> Version:
+        """`decide` is called again where another process was faster, so its premises hold when the
+        move is made.
 
-        CorruptRecord where the last move cannot be read, and so may have protected the alias, unless it is to `repair`
-        that; then the alias is protected.
+        CorruptRecord where the last move cannot be read, and so may have protected the alias,
+        unless it is to `repair` that; then the alias is protected.
         """
         while True:
-            # By the files there are, not by what they say: moving a damaged alias is how it is repaired.
-            taken, damage = self._revs(alias), self._damage(alias)
+            # By the files there are, not by what they say: moving a damaged alias is how it is
+            # repaired.
+            taken = self._list_revs(alias)
+            damage = self._find_damage(alias)
             if damage and not repair:
                 raise damage
-            last = self._last(alias)
+            last = self._read_last(alias)
             target = decide(last)
             before = True if damage else last and last.protected
             move = AliasMove(
@@ -150,84 +119,71 @@ class Aliases:
                 number=target.version.number,
                 digest=target.version.digest,
                 at=datetime.now(UTC),
-                by=author(),
+                by=current_user(),
                 why=why,
                 undoes=target.undoes,
                 protected=before if target.protected is None else target.protected,
                 switches=target.protected is not None,
                 forced=target.forced or damage is not None,
             )
-            # Earlier programs of this layout know no `forced`, and refuse what they do not know.
+            # Earlier programs of this layout refuse the key `forced`.
             data = move.model_dump_json(exclude=None if move.forced else {"forced"}).encode()
             with contextlib.suppress(FileExistsError):
                 done = f"{self.name}@{alias} is {target.version.ref} now"
                 self.create(self._path(alias, move.rev), data, done)  # the commit point
                 return target.version
 
-    def _damage(self, alias: str) -> CorruptRecord | None:
-        if not self._revs(alias) and not self._earlier(alias).exists():
-            return None  # it never was one
+    def _find_damage(self, alias: str) -> CorruptRecord | None:
+        if not self._list_revs(alias):
+            return None  # it never was an alias
         try:
             self.read(alias)
         except CorruptRecord as error:
             where, what = error.args
-            return CorruptRecord(
-                where, f"{what}, so it may be protected; `alias {self.name} {alias} NUMBER --force` repairs it"
-            )
+            remedy = f"`alias {self.name} {alias} NUMBER --force` repairs it"
+            return CorruptRecord(where, f"{what}, so it may be protected; {remedy}")
         return None
 
-    def _last(self, alias: str) -> AliasMove | None:
+    def _read_last(self, alias: str) -> AliasMove | None:
         """The last intact one."""
-        for rev in reversed(self._revs(alias)):
-            with _reported():
-                return self._parsed(alias, self._path(alias, rev))
-        return max(self._of_layout_1(alias), key=lambda move: move.rev, default=None)
+        for rev in reversed(self._list_revs(alias)):
+            with _log_damage():
+                return self._read_move(alias, rev)
+        return None
 
-    def _revs(self, alias: str) -> list[int]:
-        return sorted(
-            int(match[1]) for match in map(FILE.fullmatch, _entries(self.directory / "moves" / alias)) if match
-        )
-
-    def _at(self, alias: str, rev: int) -> AliasMove:
-        """0: of layout 1."""
-        return self._parsed(alias, self._path(alias, rev) if rev else self._earlier(alias))
+    def _list_revs(self, alias: str) -> list[int]:
+        matches = map(FILE.fullmatch, _list_folder(self.directory / "moves" / alias))
+        return sorted(int(match[1]) for match in matches if match)
 
     def _path(self, alias: str, rev: int) -> Path:
         return self.directory / "moves" / alias / f"{rev:08d}.json"
 
-    def _earlier(self, alias: str) -> Path:
-        return self.directory / "alias" / f"{alias}.json"
-
-    def _of_layout_1(self, alias: str) -> Iterator[AliasMove]:
-        with contextlib.suppress(CorruptRecord):  # the log has what a damaged alias file lost
-            yield self._parsed(alias, self._earlier(alias))
-        with contextlib.suppress(FileNotFoundError):
-            for line in (self.directory / "log.jsonl").read_bytes().splitlines():
-                with contextlib.suppress(ValidationError):
-                    if (move := AliasMove.model_validate_json(line)).alias == alias:
-                        yield move
-
-    def _parsed(self, alias: str, path: Path) -> AliasMove:
-        where, file = f"{self.name}@{alias}", f"its {path.parent.name}/{path.name}"
+    def _read_move(self, alias: str, rev: int) -> AliasMove:
+        path = self._path(alias, rev)
+        where = f"{self.name}@{alias}"
+        file = f"its {path.parent.name}/{path.name}"
         try:
             move = AliasMove.model_validate_json(path.read_bytes())
         except OSError as error:
             raise CorruptRecord(where, f"{file} cannot be read ({error.strerror})") from error
         except ValidationError as error:
-            raise CorruptRecord(where, f"{file} is no move ({error.error_count()} faults)") from error
-        if move.alias != alias or path not in (self._path(alias, move.rev), self._earlier(alias)):
+            raise CorruptRecord(
+                where, f"{file} is no move ({error.error_count()} faults)"
+            ) from error
+        if (move.alias, move.rev) != (alias, rev):
             raise CorruptRecord(where, f"{file} is move {move.rev} of {move.alias!r}")
         return move
 
 
-def back(aliases: Aliases, alias: str, version: Callable[[int], Version]) -> Decide:
-    """A rollback: to the last of what `alias` meant before, by the moves that still stand, that is not deleted.
+def plan_rollback(aliases: Aliases, alias: str, version: Callable[[int], Version]) -> Decision:
+    """A rollback: to the last of what `alias` meant before, by the moves that still stand, that is
+    not deleted.
 
-    It takes back every move after that one. NothingBefore where there is none.
+    It takes back every move after that one. NoEarlierVersion where there is none.
     """
 
-    def decide(last: AliasMove | None) -> Target:
-        kept = standing(aliases.moves(alias))
+    def decide(last: AliasMove | None) -> MoveTarget:
+        kept = list_effective(aliases.moves(alias))
         for before, undone in reversed(tuple(pairwise(kept))):
             if last and before.number == last.number:
                 continue  # what lay between is deleted
@@ -237,40 +193,21 @@ def back(aliases: Aliases, alias: str, version: Callable[[int], Version]) -> Dec
                 continue
             if found.digest != before.digest:
                 raise CorruptRecord(found.ref, f"it is not the version that {alias} meant before")
-            return Target(found, undoes=undone.rev)
-        raise NothingBefore(f"{aliases.name}@{alias}")
+            return MoveTarget(found, undoes=undone.rev)
+        raise NoEarlierVersion(f"{aliases.name}@{alias}")
 
     return decide
 
 
-def guarded(last: AliasMove) -> bool:
-    """Whether an alias is protected, by its last move."""
-    return last.alias in PROTECTED if last.protected is None else last.protected
-
-
-def standing(moves: Sequence[AliasMove]) -> list[AliasMove]:
-    """The moves of one alias that no rollback has taken back, oldest first; pointing it at the same version is none.
-
-    The last is what the alias means now, and the one before is what a rollback returns to.
-    """
-    kept: list[AliasMove] = []
-    for move in moves:
-        if move.undoes is not None:
-            kept = [m for m in kept if m.rev < move.undoes]
-        elif not kept or kept[-1].number != move.number:
-            kept.append(move)
-    return kept
-
-
 @contextlib.contextmanager
-def _reported() -> Iterator[None]:
+def _log_damage() -> Iterator[None]:
     try:
         yield
     except CorruptRecord as error:
         logger.warning("%s", error)
 
 
-def _entries(directory: Path) -> list[str]:
+def _list_folder(directory: Path) -> list[str]:
     try:
         return os.listdir(directory)
     except (FileNotFoundError, NotADirectoryError):

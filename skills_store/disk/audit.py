@@ -1,128 +1,150 @@
-"""Everything of one skill, read and compared: records and their chain, manifests, files, aliases, tombstones; and leases.
+"""Everything of one skill, read and compared: records and their chain, manifests, files, aliases,
+tombstones; and leases.
 
-What is lost shows by what still speaks of it: the record after it, a move, a tombstone, a lease. The last record and the last
-move of an alias are spoken of by nothing else, unless one is by the other.
+What is lost shows by what still speaks of it: the record after it, a move, a tombstone, a lease.
+The last record and the last move of an alias are spoken of by nothing else, unless one is by the
+other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from skills_store.disk import index, records, tombstones
-from skills_store.disk.aliases import AliasMove
+from skills_store.disk.alias_move import AliasMove
 from skills_store.disk.blobs import describe
 from skills_store.disk.leases import Leases
-from skills_store.disk.shelf import Shelf
+from skills_store.disk.skill_versions import SkillVersions
 from skills_store.errors import CorruptRecord, CorruptStore, UnknownVersion
-from skills_store.version import Fault, Version, fault
+from skills_store.version import Fault, Version, make_fault
 
 
-def whole(shelf: Shelf) -> Iterator[Fault]:
+def check_skill(skill: SkillVersions) -> Iterator[Fault]:
     """What is not as it was published; nothing, if all is."""
-    yield from _versions(shelf)
-    yield from structure(shelf)
-    for alias in shelf.aliases.names():
-        for error in shelf.aliases.survey(alias)[1].values():
-            yield fault(f"{shelf.name}@{alias}", error)
+    yield from _check_versions(skill)
+    yield from check_structure(skill)
+    for alias in skill.aliases.list_names():
+        for error in skill.aliases.survey(alias)[1].values():
+            yield make_fault(f"{skill.name}@{alias}", error)
         try:
-            shelf.by_alias(alias)
+            skill.load_by_alias(alias)
         except (CorruptStore, UnknownVersion) as error:
-            yield fault(f"{shelf.name}@{alias}", error)
+            yield make_fault(f"{skill.name}@{alias}", error)
 
 
-def structure(shelf: Shelf, settled: frozenset[int] = frozenset()) -> Iterator[Fault]:
-    """What is lost or does not fit, as far as that shows without a blob; nothing that is about versions `settled`.
+def check_structure(skill: SkillVersions, settled: frozenset[int] = frozenset()) -> Iterator[Fault]:
+    """What is lost or does not fit, as far as that shows without a blob; nothing that is about
+    versions `settled`.
 
-    Nor are moves lost or damaged that later ones followed: nothing relies on what an alias meant once.
+    Nor are moves lost or damaged that later ones followed: nothing relies on what an alias meant
+    once.
     """
-    surveys = {alias: shelf.aliases.survey(alias) for alias in shelf.aliases.names()}
-    moves = [move for intact, _ in surveys.values() for move in intact]
-    for number, error in (*_chain(shelf), *_spoken_of(shelf, moves)):
+    surveys = {alias: skill.aliases.survey(alias) for alias in skill.aliases.list_names()}
+    moves = list(chain.from_iterable(intact for intact, _ in surveys.values()))
+    for number, error in (*_check_chain(skill), *_check_mentions(skill, moves)):
         if number not in settled:
-            yield fault(f"{shelf.name}@{number}", error)
+            yield make_fault(f"{skill.name}@{number}", error)
     for alias, (_, broken) in surveys.items():
-        newest = shelf.aliases.newest(alias)
+        newest = skill.aliases.newest_rev(alias)
         for rev, error in broken.items():
             if rev == newest:
-                yield fault(f"{shelf.name}@{alias}", error)
+                yield make_fault(f"{skill.name}@{alias}", error)
 
 
-def bound(shelves: Sequence[Shelf]) -> Iterator[Fault]:
+def check_parents(skills: Sequence[SkillVersions]) -> Iterator[Fault]:
     """Each controller's library is there, by the digest that it was trained on."""
-    there = {(shelf.name, shelf.digest(number)) for shelf in shelves for number in shelf.numbers()}
-    for shelf in shelves:
-        for summary in index.summaries(shelf)[0]:
-            task = shelf.version(summary.number).manifest.task if summary.kind == "controller" else None
-            if task and (task.parent.name, task.parent.digest) not in there:
-                lost = f"the library that it is bound to, {task.parent.name}@{task.parent.digest}, is not there"
-                yield fault(summary.ref, CorruptRecord(summary.ref, lost))
+    published = set()
+    for skill in skills:
+        published |= {(skill.name, skill.digest(number)) for number in skill.numbers()}
+    for skill in skills:
+        for summary in index.summaries(skill)[0]:
+            task = (
+                skill.load_live(summary.number).manifest.task
+                if summary.kind == "controller"
+                else None
+            )
+            if task and (task.parent.name, task.parent.digest) not in published:
+                parent = f"{task.parent.name}@{task.parent.digest}"
+                lost = f"the library that it is bound to, {parent}, is not there"
+                yield make_fault(summary.ref, CorruptRecord(summary.ref, lost))
 
 
-def files(shelf: Shelf, version: Version) -> Iterator[Fault]:
+def check_blobs(skill: SkillVersions, version: Version) -> Iterator[Fault]:
     for file, blob in version.manifest.files.items():
         try:
-            shelf.blobs.read(blob, f"{file} of {version.ref}")
+            skill.blobs.read(blob, f"{file} of {version.ref}")
         except CorruptStore as error:
-            yield fault(version.ref, error)
+            yield make_fault(version.ref, error)
 
 
-def leases(held: Leases, shelf: Callable[[str], Shelf]) -> Iterator[Fault]:
+def check_leases(granted: Leases, skill: Callable[[str], SkillVersions]) -> Iterator[Fault]:
     """Each can be read, and is of a version that was there."""
-    for id in held.ids():
+    for id in granted.list_ids():
         try:
-            lease = held.read(id)
-            if lease and shelf(lease.name).digest(lease.number) != lease.digest:
-                raise CorruptRecord(f"lease {id}", f"{lease.ref} is not the version that it was given for")
+            lease = granted.read(id)
+            if lease and skill(lease.name).digest(lease.number) != lease.digest:
+                raise CorruptRecord(
+                    f"lease {id}", f"{lease.ref} is not the version that it was given for"
+                )
         except CorruptRecord as error:
-            yield fault(f"lease {id}", error)
+            yield make_fault(f"lease {id}", error)
 
 
-def _versions(shelf: Shelf) -> Iterator[Fault]:
-    for number in shelf.numbers():
+def _check_versions(skill: SkillVersions) -> Iterator[Fault]:
+    for number in skill.numbers():
         try:
-            version = shelf.load(number)
+            version = skill.load(number)
         except CorruptStore as error:
-            yield fault(f"{shelf.name}@{number}", error)
+            yield make_fault(f"{skill.name}@{number}", error)
         else:
-            yield from files(shelf, version)
+            yield from check_blobs(skill, version)
 
 
-Found = Iterator[tuple[int, CorruptRecord]]  # the number of the version that it is about, and what it is
+# The number of the version that it is about, and what it is.
+Found = Iterator[tuple[int, CorruptRecord]]
 
 
-def _chain(shelf: Shelf) -> Found:
+def _check_chain(skill: SkillVersions) -> Found:
     """Each record can be read, and has the digest of the one before it."""
     digests: dict[int, str] = {}
-    for number in shelf.taken():
+    for number in skill.list_all_numbers():
         try:
-            raw = records.raw(shelf.records, shelf.name, number)
+            raw = records.read_raw(skill.records, skill.name, number)
             digests[number] = describe(raw).digest
-            prev = records.parse(raw, shelf.name, number).prev
+            prev = records.parse(raw, skill.name, number).prev
         except CorruptRecord as error:
             yield number, error
             continue
         if prev is None:
             continue
         try:
-            before = digests.get(number - 1) or describe(records.raw(shelf.records, shelf.name, number - 1)).digest
+            before = (
+                digests.get(number - 1)
+                or describe(records.read_raw(skill.records, skill.name, number - 1)).digest
+            )
             if before != prev:
-                raise CorruptRecord(f"{shelf.name}@{number - 1}", "its record is not the one that was published")
+                raise CorruptRecord(
+                    f"{skill.name}@{number - 1}", "its record is not the one that was published"
+                )
         except CorruptRecord as error:
             yield number - 1, error
 
 
-def _spoken_of(shelf: Shelf, moves: Iterable[AliasMove]) -> Found:
+def _check_mentions(skill: SkillVersions, moves: Iterable[AliasMove]) -> Found:
     """What moves and tombstones say that a version is, its record says, too."""
-    said = {(move.number, move.digest): f"move {move.rev} of {move.alias}" for move in moves}
-    for number in shelf.deleted():
+    mentions = {(move.number, move.digest): f"move {move.rev} of {move.alias}" for move in moves}
+    for number in skill.list_deleted():
         try:
-            stone = tombstones.read(shelf.records, shelf.name, number)
-            said |= {(number, stone.digest): "its tombstone"} if stone.digest else {}
+            stone = tombstones.read(skill.records, skill.name, number)
+            mentions |= {(number, stone.digest): "its tombstone"} if stone.digest else {}
         except CorruptRecord as error:
             yield number, error
-    for (number, digest), who in said.items():
+    for (number, digest), who in mentions.items():
         try:
-            if shelf.record(number).manifest.digest != digest:
-                raise CorruptRecord(f"{shelf.name}@{number}", f"its record is not the one that {who} was made for")
+            if skill.read_record(number).manifest.digest != digest:
+                raise CorruptRecord(
+                    f"{skill.name}@{number}", f"its record is not the one that {who} was made for"
+                )
         except CorruptRecord as error:
             yield number, error

@@ -1,4 +1,6 @@
-"""Immutable bytes, named by what they are: `blobs/sha256/<hex>`, as in an OCI image layout. Knows no skills."""
+"""Immutable bytes, named by what they are: `blobs/sha256/<hex>`, as in an OCI image layout. Knows
+no skills.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from skills_store.disk.durable import make_dirs, sync_dir, temporary
+from skills_store.disk.durable import make_dirs, sync_dir, temporary_file
 from skills_store.errors import CorruptBlob
 from skills_store.manifest import Blob
 
@@ -17,7 +19,7 @@ def describe(data: bytes) -> Blob:
     return Blob(digest=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data))
 
 
-def verified(path: Path, blob: Blob, where: str) -> bytes:
+def read_verified(path: Path, blob: Blob, where: str) -> bytes:
     """The bytes of `path` if they are those of `blob`, or CorruptBlob."""
     try:
         with path.open("rb") as file:
@@ -27,7 +29,9 @@ def verified(path: Path, blob: Blob, where: str) -> bytes:
     except OSError as error:
         raise CorruptBlob(where, f"blob {blob.digest} cannot be read ({error.strerror})") from error
     if data is None or len(data) != blob.size:
-        raise CorruptBlob(where, f"blob {blob.digest} has {size} bytes, not the {blob.size} published")
+        raise CorruptBlob(
+            where, f"blob {blob.digest} has {size} bytes, not the {blob.size} published"
+        )
     if (found := describe(data)) != blob:
         raise CorruptBlob(where, f"blob {blob.digest} now hashes to {found.digest}")
     return data
@@ -37,7 +41,9 @@ def verified(path: Path, blob: Blob, where: str) -> bytes:
 class Blobs:
     root: Path
     staging: Path
-    fetch: Callable[[Path, Blob, str], bytes] | None = None  # from the origin that this is a cache of
+    fetch: Callable[[Path, Blob, str], bytes] | None = (
+        None  # from the origin that this is a cache of
+    )
 
     def path(self, blob: Blob) -> Path:
         return self.root / blob.digest.removeprefix("sha256:")
@@ -47,8 +53,8 @@ class Blobs:
         blob = describe(data)
         make_dirs(self.root)
         make_dirs(self.staging)
-        if not self._holds(blob):  # also true of a damaged blob: publishing it again heals it
-            with temporary(self.staging, data) as temp:
+        if not self._has(blob):  # also true of a damaged blob: publishing it again heals it
+            with temporary_file(self.staging, data) as temp:
                 os.replace(temp, self.path(blob))
         return blob
 
@@ -56,9 +62,11 @@ class Blobs:
         sync_dir(self.root)
 
     def read(self, blob: Blob, where: str) -> bytes:
-        """The very bytes that were published, or CorruptBlob. `where` is what the user calls this blob."""
+        """The very bytes that were published, or CorruptBlob. `where` is what the user calls this
+        blob.
+        """
         try:
-            return verified(self.path(blob), blob, where)
+            return read_verified(self.path(blob), blob, where)
         except CorruptBlob:
             if self.fetch is None:
                 raise
@@ -66,9 +74,9 @@ class Blobs:
         self.write(data)
         return data
 
-    def _holds(self, blob: Blob) -> bool:
+    def _has(self, blob: Blob) -> bool:
         try:
-            verified(self.path(blob), blob, "")
+            read_verified(self.path(blob), blob, "")
         except CorruptBlob:
             return False
         return True

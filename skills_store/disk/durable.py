@@ -12,9 +12,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from skills_store.errors import Unconfirmed
+from skills_store.errors import UnconfirmedWrite
 
-# A file that was not there, whole and for good, or FileExistsError. The text is what has happened by then, for Unconfirmed.
+# Creates a file whole and durably, or raises FileExistsError. The text is what UnconfirmedWrite
+# reports as done.
 Create = Callable[[Path, bytes, str], None]
 
 
@@ -38,10 +39,11 @@ def sync_dir(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def temporary(staging: Path, data: bytes) -> Iterator[Path]:
+def temporary_file(staging: Path, data: bytes) -> Iterator[Path]:
     """A synced, read-only file on the store's own file system, gone on exit unless it was renamed.
 
-    Where it cannot be removed it is garbage, and gc sweeps it: the write that it served stands or fails without it.
+    Where it cannot be removed it is garbage, and gc sweeps it: the write that it served stands or
+    fails without it.
     """
     path = staging / f"{os.getpid()}-{uuid.uuid4().hex}"
     try:
@@ -58,22 +60,24 @@ def temporary(staging: Path, data: bytes) -> Iterator[Path]:
 
 
 def create(staging: Path, path: Path, data: bytes, done: str) -> None:
-    """A Create, but for its first argument. Before the link nothing is visible; after it, all of the file is."""
+    """A Create, but for its first argument. Before the link nothing is visible; after it, all of
+    the file is.
+    """
     make_dirs(staging)
     make_dirs(path.parent)
-    with temporary(staging, data) as temp:
+    with temporary_file(staging, data) as temp:
         os.link(temp, path)
-    with committed(done):
+    with confirm(done):
         sync_dir(path.parent)
 
 
 @contextlib.contextmanager
-def committed(what: str) -> Iterator[None]:
-    """Around whatever follows a commit point: its failure must not read as if nothing had happened."""
+def confirm(what: str) -> Iterator[None]:
+    """Around what follows a commit point: its failure must not read as if nothing was done."""
     try:
         yield
     except OSError as error:
-        raise Unconfirmed(what, error.strerror or str(error)) from error
+        raise UnconfirmedWrite(what, error.strerror or str(error)) from error
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -83,18 +87,19 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
+def lock_file(path: Path, *, shared: bool = False) -> Iterator[None]:
     """One writer at a time, across processes, or `shared` among those that bear each other.
 
-    The kernel lets go of it when a process dies. Whether others may take it is for the umask to say.
+    The kernel lets go of it when a process dies. Whether others may take it is for the umask to
+    say.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
     finally:
-        # By name, not only by closing: a process forked meanwhile holds the same open file. And never an error of its
-        # own: what was done under the lock is done.
+        # By name, not only by closing: a process forked meanwhile holds the same open file. And
+        # never an error of its own: what was done under the lock is done.
         for release in (lambda: fcntl.flock(fd, fcntl.LOCK_UN), lambda: os.close(fd)):
             with contextlib.suppress(OSError):
                 release()

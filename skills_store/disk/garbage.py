@@ -1,7 +1,9 @@
-"""What nothing needs any more: blobs that no version refers to, leases long over, and what crashed writers left behind.
+"""What nothing needs any more: blobs that no version refers to, leases long over, and what crashed
+writers left behind.
 
-Needed is what live versions, unexpired leases and recent deletions are made of. Everything younger than the grace stays,
-too: a reader that has just resolved a version, or an operator who regrets, has that long.
+Needed is what live versions, unexpired leases and recent deletions are made of. Everything younger
+than the grace stays, too: a reader that has just resolved a version, or an operator who regrets,
+has that long.
 """
 
 from __future__ import annotations
@@ -18,15 +20,15 @@ from skills_store.disk import audit, tombstones
 from skills_store.disk.blobs import Blobs
 from skills_store.disk.durable import sync_dir
 from skills_store.disk.leases import Lease, Leases
-from skills_store.disk.shelf import Shelf
-from skills_store.errors import CorruptStore, Unsweepable
+from skills_store.disk.skill_versions import SkillVersions
+from skills_store.errors import CorruptStore, UnsafeSweep
 
 HEX = re.compile(r"[0-9a-f]{64}")
 GRACE = 3600.0  # s
 
 
 @dataclass(frozen=True)
-class Stray:
+class Orphan:
     path: Path
     bytes: int
 
@@ -35,80 +37,97 @@ class Stray:
 class Garbage:
     """What gc frees, or would free; `needed` blobs stay."""
 
-    strays: tuple[Stray, ...] = ()
+    orphans: tuple[Orphan, ...] = ()
     needed: int = 0
 
     @property
     def bytes(self) -> int:
-        return sum(stray.bytes for stray in self.strays)
+        return sum(orphan.bytes for orphan in self.orphans)
 
 
-def find(shelves: Sequence[Shelf], blobs: Blobs, leases: Leases, since: datetime) -> Garbage:
-    """Everything older than `since` that nothing later needs. Nothing is, while anything is lost or cannot be read."""
-    for shelf in shelves:
-        _check_whole(shelf)
-    if fault := next(audit.bound(shelves), None):
-        raise Unsweepable(fault.message)
+def find(skills: Sequence[SkillVersions], blobs: Blobs, leases: Leases, since: datetime) -> Garbage:
+    """Everything older than `since` that nothing later needs. Nothing is, while anything is lost or
+    cannot be read.
+    """
+    for skill in skills:
+        _check_intact(skill)
+    if fault := next(audit.check_parents(skills), None):
+        raise UnsafeSweep(fault.message)
     try:
-        held = leases.all()
-        needed = frozenset().union(*_needed(shelves, held, since))
+        granted = leases.read_all()
+        needed = frozenset().union(*_list_needed(skills, granted, since))
     except CorruptStore as error:
-        raise Unsweepable(str(error)) from error
-    keep, over = {digest.removeprefix("sha256:") for digest in needed}, {x.id for x in held if x.until <= since}
-    unneeded = (s for s in _older(blobs.root, since) if HEX.fullmatch(s.path.name) and s.path.name not in keep)
-    ended = (s for s in _older(leases.directory, since) if s.path.stem in over)
-    return Garbage((*unneeded, *ended, *_older(blobs.staging, since)), len(keep))
+        raise UnsafeSweep(str(error)) from error
+    kept_names = {digest.removeprefix("sha256:") for digest in needed}
+    expired = {x.id for x in granted if x.until <= since}
+    unneeded = (
+        s
+        for s in _list_older(blobs.root, since)
+        if HEX.fullmatch(s.path.name) and s.path.name not in kept_names
+    )
+    ended = (s for s in _list_older(leases.directory, since) if s.path.stem in expired)
+    return Garbage((*unneeded, *ended, *_list_older(blobs.staging, since)), len(kept_names))
 
 
-def sweep(found: Garbage, shelves: Sequence[Shelf]) -> None:
-    """Deletions become durable before their blobs go: one lost in a power cut would leave a version without files."""
-    for shelf in shelves:
-        if shelf.records.is_dir():
-            sync_dir(shelf.records)
-    for stray in found.strays:
-        os.unlink(stray.path)
-    for directory in {stray.path.parent for stray in found.strays}:
+def sweep(found: Garbage, skills: Sequence[SkillVersions]) -> None:
+    """Deletions become durable before their blobs go: one lost in a power cut would leave a version
+    without files.
+    """
+    for skill in skills:
+        if skill.records.is_dir():
+            sync_dir(skill.records)
+    for orphan in found.orphans:
+        os.unlink(orphan.path)
+    for directory in {orphan.path.parent for orphan in found.orphans}:
         sync_dir(directory)
 
 
-def _check_whole(shelf: Shelf) -> None:
-    # A deleted version's record is needed for the grace only, and `_needed` sees to that.
-    deleted = frozenset(shelf.deleted())
-    if fault := next(audit.structure(shelf, settled=deleted), None):
-        raise Unsweepable(fault.message)
-    for move in shelf.aliases.readable():
+def _check_intact(skill: SkillVersions) -> None:
+    # A deleted version's record is needed for the grace only, and `_list_needed` sees to that.
+    deleted = frozenset(skill.list_deleted())
+    if fault := next(audit.check_structure(skill, settled=deleted), None):
+        raise UnsafeSweep(fault.message)
+    for move in skill.aliases.read_intact():
         if move.number in deleted:
-            raise Unsweepable(f"{shelf.name}@{move.alias} points to {shelf.name}@{move.number}, which is deleted")
+            raise UnsafeSweep(
+                f"{skill.name}@{move.alias} points to {skill.name}@{move.number}, which is deleted"
+            )
 
 
-def _needed(shelves: Sequence[Shelf], leases: Sequence[Lease], since: datetime) -> Iterator[frozenset[str]]:
-    by_name = {shelf.name: shelf for shelf in shelves}
-    for shelf in shelves:
-        for number in _standing(shelf, since):
-            yield shelf.needs(number)
+def _list_needed(
+    skills: Sequence[SkillVersions], leases: Sequence[Lease], since: datetime
+) -> Iterator[frozenset[str]]:
+    by_name = {skill.name: skill for skill in skills}
+    for skill in skills:
+        for number in _list_kept(skill, since):
+            yield skill.list_needed(number)
     for lease in leases:
         if lease.until > since:
             if lease.name not in by_name:
                 raise CorruptStore(str(lease), f"{lease.ref} is not there")
-            yield by_name[lease.name].needs(lease.number)
+            yield by_name[lease.name].list_needed(lease.number)
 
 
-def _standing(shelf: Shelf, since: datetime) -> Iterator[int]:
-    """Versions, and those that were deleted within the grace, unless a sweep of a shorter grace has freed them already."""
-    deleted = frozenset(shelf.deleted())
-    for number in sorted({*shelf.taken(), *deleted}):  # a record may be lost, and its tombstone there
-        recent = number in deleted and tombstones.read(shelf.records, shelf.name, number).at > since
-        if number not in deleted or (recent and not shelf.swept(number)):
+def _list_kept(skill: SkillVersions, since: datetime) -> Iterator[int]:
+    """Versions, and those that were deleted within the grace, unless a sweep of a shorter grace has
+    freed them already.
+    """
+    deleted = frozenset(skill.list_deleted())
+    # A record may be lost, and its tombstone there.
+    for number in sorted({*skill.list_all_numbers(), *deleted}):
+        recent = number in deleted and tombstones.read(skill.records, skill.name, number).at > since
+        if number not in deleted or (recent and not skill.is_swept(number)):
             yield number
 
 
-def _older(directory: Path, since: datetime) -> Iterator[Stray]:
+def _list_older(directory: Path, since: datetime) -> Iterator[Orphan]:
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except FileNotFoundError:
         return
     for entry in entries:
-        with contextlib.suppress(FileNotFoundError):  # a dry run keeps no one from finishing meanwhile
+        # A dry run keeps no one from finishing meanwhile.
+        with contextlib.suppress(FileNotFoundError):
             found = entry.stat(follow_symlinks=False)
             if entry.is_file(follow_symlinks=False) and found.st_mtime <= since.timestamp():
-                yield Stray(Path(entry.path), found.st_size)
+                yield Orphan(Path(entry.path), found.st_size)

@@ -1,4 +1,6 @@
-"""The moves and deletions of one skill in the order in which they were made, whatever the clocks of their authors said."""
+"""The moves and deletions of one skill in the order in which they were made, whatever the clocks of
+their authors said.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +8,38 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import accumulate, pairwise
 
-from skills_store.disk.aliases import AliasMove
+from skills_store.disk.alias_move import AliasMove
 from skills_store.disk.tombstones import Tombstone
 
 Timed = tuple[datetime, AliasMove]
 
 
-def ordered(moves: Iterable[Sequence[AliasMove]], tombstones: Iterable[Tombstone]) -> tuple[AliasMove | Tombstone, ...]:
+def merge_events(
+    moves: Iterable[Sequence[AliasMove]], tombstones: Iterable[Tombstone]
+) -> tuple[AliasMove | Tombstone, ...]:
     """`moves`, of each alias by revision, and `tombstones` in one sequence, oldest first.
 
-    Moves of one alias stay in the order of their revisions. A deletion comes after every move to its version and the
-    move that followed there, because a version that is deleted, or that an alias means, allows neither otherwise.
-    Only events that no number orders are ordered by time.
+    Moves of one alias stay in the order of their revisions. A deletion comes after every move to
+    its version and the move that followed there, because a version that is deleted, or that an
+    alias means, allows neither otherwise. Only events that no number orders are ordered by time.
     """
     keyed: list[tuple[tuple[datetime, bool, str, int], AliasMove | Tombstone]] = []
-    left: dict[int, datetime] = {}  # by version, when the last alias that meant it had moved on
+    last_used: dict[
+        int, datetime
+    ] = {}  # by version, when the last alias that meant it had moved on
     for of_one_alias in moves:
         times = accumulate((move.at for move in of_one_alias), max)
         timed = list(zip(times, of_one_alias, strict=True))
-        for number, time in _meant(timed):
-            left[number] = max(time, left.get(number, time))
+        for number, time in _list_uses(timed):
+            last_used[number] = max(time, last_used.get(number, time))
         keyed += [((time, False, move.alias, move.rev), move) for time, move in timed]
     for stone in tombstones:
-        time = max(stone.at, left.get(stone.number, stone.at))
+        time = max(stone.at, last_used.get(stone.number, stone.at))
         keyed.append(((time, True, "", stone.number), stone))
     return tuple(event for _, event in sorted(keyed, key=lambda pair: pair[0]))
 
 
-def _meant(timed: Sequence[Timed]) -> Iterator[tuple[int, datetime]]:
+def _list_uses(timed: Sequence[Timed]) -> Iterator[tuple[int, datetime]]:
     """Versions that one alias meant, and times before which none of them can have been deleted."""
     for time, move in timed:
         yield move.number, time

@@ -1,7 +1,9 @@
-"""`skills/<name>/index.jsonl`: summaries, so that listing 10,000 versions need not parse 10,000 manifests.
+"""`skills/<name>/index.jsonl`: summaries, so that listing 10,000 versions need not parse 10,000
+manifests.
 
-A cache and never the truth: an entry counts only while record and manifest are the very files that it was made of, by
-time and size. Whatever lacks one is read in full. Publishers append, gc writes it anew; deleting it costs only time.
+A cache and never the truth: an entry counts only while record and manifest are the very files that
+it was made of, by time and size. Whatever lacks one is read in full. Publishers append, gc writes
+it anew; deleting it costs only time.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from skills_store.disk.durable import make_dirs, temporary, write_all
-from skills_store.disk.shelf import Shelf
+from skills_store.disk.durable import make_dirs, temporary_file, write_all
+from skills_store.disk.skill_versions import SkillVersions
 from skills_store.errors import StoreError
-from skills_store.version import Fault, Summary, Version, fault, summarise
+from skills_store.version import Fault, Summary, Version, make_fault, summarize
 
 Stamp = tuple[int, int]  # mtime in ns, bytes
 
@@ -31,45 +33,49 @@ class Entry:
 LINE = TypeAdapter(Entry)
 
 
-def summaries(shelf: Shelf) -> tuple[tuple[Summary, ...], tuple[Fault, ...]]:
-    """As `shelf.survey`, but only what has changed since it was last summed up is read."""
-    entries, faults = _current(shelf)
+def summaries(skill: SkillVersions) -> tuple[tuple[Summary, ...], tuple[Fault, ...]]:
+    """As `skill.survey`, but only what has changed since it was last summed up is read."""
+    entries, faults = _load_current(skill)
     return tuple(entry.summary for entry in entries), faults
 
 
-def note(shelf: Shelf, version: Version) -> None:
+def append(skill: SkillVersions, version: Version) -> None:
     """One write, so that lines of several publishers do not mix; not synced, for it can be lost."""
     with contextlib.suppress(OSError):
-        fd = os.open(_path(shelf), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        fd = os.open(_path(skill), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             # A line torn by a crash would swallow this one; an empty line costs nothing.
-            write_all(fd, b"\n" + LINE.dump_json(_entry(shelf, version)) + b"\n")
+            write_all(fd, b"\n" + LINE.dump_json(_make_entry(skill, version)) + b"\n")
         finally:
             os.close(fd)
 
 
-def rewrite(shelf: Shelf) -> None:
-    data = b"".join(LINE.dump_json(entry) + b"\n" for entry in _current(shelf)[0])
+def rewrite(skill: SkillVersions) -> None:
+    data = b"".join(LINE.dump_json(entry) + b"\n" for entry in _load_current(skill)[0])
     with contextlib.suppress(OSError):
-        make_dirs(shelf.blobs.staging)
-        with temporary(shelf.blobs.staging, data) as temp:
+        make_dirs(skill.blobs.staging)
+        with temporary_file(skill.blobs.staging, data) as temp:
             os.chmod(temp, 0o644)  # the next publisher appends to it
-            os.replace(temp, _path(shelf))
+            os.replace(temp, _path(skill))
 
 
-def _current(shelf: Shelf) -> tuple[list[Entry], tuple[Fault, ...]]:
-    known, found, faults = _written(_path(shelf)), [], []
-    for number in shelf.numbers():
+def _load_current(skill: SkillVersions) -> tuple[list[Entry], tuple[Fault, ...]]:
+    known = _read_entries(_path(skill))
+    found = []
+    faults = []
+    for number in skill.numbers():
         entry = known.get(number)
         try:
-            fresh = entry and (entry.record, entry.manifest) == _stamps(shelf, number, entry.summary.digest)
-            found.append(entry if fresh else _entry(shelf, shelf.load(number)))
+            fresh = entry and (entry.record, entry.manifest) == _stamp_files(
+                skill, number, entry.summary.digest
+            )
+            found.append(entry if fresh else _make_entry(skill, skill.load(number)))
         except StoreError as error:
-            faults.append(fault(f"{shelf.name}@{number}", error))
+            faults.append(make_fault(f"{skill.name}@{number}", error))
     return found, tuple(faults)
 
 
-def _written(path: Path) -> dict[int, Entry]:
+def _read_entries(path: Path) -> dict[int, Entry]:
     """By number; the last one written counts. A torn or foreign line is no entry."""
     try:
         lines = path.read_bytes().splitlines()
@@ -83,17 +89,21 @@ def _written(path: Path) -> dict[int, Entry]:
     return found
 
 
-def _entry(shelf: Shelf, version: Version) -> Entry:
-    record, manifest = _stamps(shelf, version.number, version.digest)
-    return Entry(record=record or (0, 0), manifest=manifest or (0, 0), summary=summarise(version))
+def _make_entry(skill: SkillVersions, version: Version) -> Entry:
+    record, manifest = _stamp_files(skill, version.number, version.digest)
+    return Entry(record=record or (0, 0), manifest=manifest or (0, 0), summary=summarize(version))
 
 
-def _stamps(shelf: Shelf, number: int, digest: str) -> tuple[Stamp | None, Stamp | None]:
+def _stamp_files(
+    skill: SkillVersions, number: int, digest: str
+) -> tuple[Stamp | None, Stamp | None]:
     """Of a version's record and manifest. Text, not Path: a listing takes 20,000 of them."""
-    return _stamp(f"{shelf.directory}/v/{number:08d}.json"), _stamp(f"{shelf.blobs.root}/{digest[7:]}")
+    return _stamp_file(f"{skill.directory}/v/{number:08d}.json"), _stamp_file(
+        f"{skill.blobs.root}/{digest[7:]}"
+    )
 
 
-def _stamp(path: str) -> Stamp | None:
+def _stamp_file(path: str) -> Stamp | None:
     try:
         found = os.stat(path)
     except OSError:
@@ -101,5 +111,5 @@ def _stamp(path: str) -> Stamp | None:
     return found.st_mtime_ns, found.st_size
 
 
-def _path(shelf: Shelf) -> Path:
-    return shelf.directory / "index.jsonl"
+def _path(skill: SkillVersions) -> Path:
+    return skill.directory / "index.jsonl"

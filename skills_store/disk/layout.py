@@ -1,20 +1,19 @@
-"""`layout.json`: of which layout a store is, and so which program may read it and which may write to it.
+"""`layout.json`: the layout of a store, and so which programs may read it and which may write to
+it.
 
-A later layout that an earlier program would misread says so in `reader`; any other is read, and left alone. Layout 2 moves
-aliases by files of their own (see aliases.py), and in layout 3 a move may protect its alias, which a program of layout 2
-would not heed. An earlier layout is read as it is, and becomes this one once it is written to.
+A later layout that an earlier program would misread says so in `reader`; any other is read, and
+never written here. An earlier layout is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import os
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from skills_store.disk.durable import Create, make_dirs, sync_dir, temporary
+from skills_store.disk.durable import Create
 from skills_store.errors import UnsupportedLayout
 
 LAYOUT = 3
@@ -32,35 +31,39 @@ OURS = Layout(layout=LAYOUT, reader=3).model_dump_json().encode()
 
 
 def check_readable(root: Path, where: str) -> None:
-    """Whatever is read is checked by digest and schema, so the worst that a later layout does here is to be refused."""
+    """UnsupportedLayout where this program would misread it. A later layout that it can read is
+    logged.
+    """
     found = _read(root, where)
-    if found.reader > LAYOUT:
+    if found.layout < LAYOUT:
         raise UnsupportedLayout(
-            where,
-            f"its layout {found.layout} is read by programs of layout {found.reader}; this one knows {LAYOUT}",
+            where, f"its layout is {found.layout}, of an earlier program; this one knows {LAYOUT}"
         )
+    if found.reader > LAYOUT:
+        needed = f"its layout {found.layout} is read by programs of layout {found.reader}"
+        raise UnsupportedLayout(where, f"{needed}; this one knows {LAYOUT}")
     if found.layout > LAYOUT:
-        logger.warning("%s is of layout %d, this program of %d: read-only here", where, found.layout, LAYOUT)
+        logger.warning(
+            "%s is of layout %d, this program of %d: read-only here", where, found.layout, LAYOUT
+        )
 
 
 def check_writable(root: Path, where: str) -> None:
     found = _read(root, where)
     if found.layout > LAYOUT:
-        raise UnsupportedLayout(where, f"its layout is {found.layout}; this program knows {LAYOUT} and only reads it")
+        raise UnsupportedLayout(
+            where, f"its layout is {found.layout}; this program knows {LAYOUT} and only reads it"
+        )
 
 
-def mark(root: Path, where: str, create: Create) -> None:
-    """Before the first thing that only this layout has."""
+def write_marker(root: Path, where: str, create: Create) -> None:
+    """Before anything else is written to a new store."""
     marker = root / "layout.json"
-    if not marker.exists():
-        with contextlib.suppress(FileExistsError):
-            create(marker, OURS, f"{where} is of layout {LAYOUT}")
-        check_writable(root, where)  # where someone was faster, it is theirs
-    elif _read(root, where).layout < LAYOUT:
-        make_dirs(root / "staging")
-        with temporary(root / "staging", OURS) as temp:
-            os.replace(temp, marker)
-        sync_dir(root)
+    if marker.exists():
+        return
+    with contextlib.suppress(FileExistsError):
+        create(marker, OURS, f"{where} is of layout {LAYOUT}")
+    check_writable(root, where)  # another process may have written another one
 
 
 def _read(root: Path, where: str) -> Layout:
@@ -71,4 +74,7 @@ def _read(root: Path, where: str) -> Layout:
     try:
         return Layout.model_validate_json(data)
     except ValidationError as error:
-        raise UnsupportedLayout(where, f"its layout.json is {data[:80]!r}, not like {OURS.decode()}") from error
+        text = data[:80].decode("utf-8", "backslashreplace")
+        raise UnsupportedLayout(
+            where, f"its layout.json is {text!r}, not like {OURS.decode()}"
+        ) from error

@@ -1,6 +1,7 @@
-"""Leases: `leases/<id>.json` says that someone needs a version until a time. Until then it is not deleted.
+"""Leases: `leases/<id>.json` keeps a version from being deleted until a time.
 
-A fleet that is being rolled out, or a run that trains on a version for days, takes one; no alias has to be moved for it.
+A fleet that is being rolled out, or a run that trains on a version for days, takes one; no alias
+has to be moved for it.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from skills_store.disk.durable import Create, committed, sync_dir
-from skills_store.disk.records import author
+from skills_store.disk.durable import Create, confirm, sync_dir
+from skills_store.disk.records import current_user
 from skills_store.errors import CorruptRecord, InvalidDuration, UnknownLease
-from skills_store.manifest import Digest, Frozen, Name
+from skills_store.manifest import Digest, FrozenModel, Name
 from skills_store.version import Version
 
 LEASE = ".json"
-LONGEST = 100 * 365 * 86400  # s: beyond that, a date overflows before anyone's patience does
+LONGEST = 100 * 365 * 86400  # s: beyond that, dates overflow
 
 
-class Lease(Frozen):
+class Lease(FrozenModel):
     schema_version: Literal[1] = 1
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     name: Name
@@ -41,7 +42,8 @@ class Lease(Frozen):
         return f"{self.name}@{self.number}"
 
     def __str__(self) -> str:
-        return f"lease {self.id[:8]} of {self.by} until {self.until:%Y-%m-%d %H:%M:%S} UTC ({self.why or 'no reason given'})"
+        until = f"{self.until:%Y-%m-%d %H:%M:%S} UTC"
+        return f"lease {self.id[:8]} of {self.by} until {until} ({self.why or 'no reason given'})"
 
 
 @dataclass(frozen=True)
@@ -51,16 +53,16 @@ class Leases:
     directory: Path
     create: Create
 
-    def ids(self) -> tuple[str, ...]:
+    def list_ids(self) -> tuple[str, ...]:
         try:
             entries = os.listdir(self.directory)
         except FileNotFoundError:
             return ()
         return tuple(sorted(e.removesuffix(LEASE) for e in entries if e.endswith(LEASE)))
 
-    def all(self) -> tuple[Lease, ...]:
+    def read_all(self) -> tuple[Lease, ...]:
         """A damaged lease is refused by name, never passed over: it may hold anything."""
-        return tuple(lease for id in self.ids() if (lease := self.read(id)))
+        return tuple(lease for id in self.list_ids() if (lease := self.read(id)))
 
     def grant(self, version: Version, seconds: float, why: str, now: datetime) -> Lease:
         lease = Lease(
@@ -70,24 +72,26 @@ class Leases:
             digest=version.digest,
             at=now,
             until=now + timedelta(seconds=seconds),
-            by=author(),
+            by=current_user(),
             why=why,
         )
-        self.create(self._path(lease.id), lease.model_dump_json().encode(), f"{lease.ref} is leased")
+        self.create(
+            self._path(lease.id), lease.model_dump_json().encode(), f"{lease.ref} is leased"
+        )
         return lease
 
     def find(self, start: str) -> str:
         """The one id that begins like this."""
-        found = [id for id in self.ids() if id.startswith(start)] if start else []
+        found = [id for id in self.list_ids() if id.startswith(start)] if start else []
         if len(found) != 1:
-            raise UnknownLease(start, self.ids(), str(self.directory))
+            raise UnknownLease(start, self.list_ids(), str(self.directory))
         return found[0]
 
     def release(self, id: str) -> None:
         """A damaged lease like any other."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path(id))
-        with committed(f"lease {id[:8]} is released"):
+        with confirm(f"lease {id[:8]} is released"):
             sync_dir(self.directory)
 
     def _path(self, id: str) -> Path:
@@ -102,13 +106,15 @@ class Leases:
         except OSError as error:
             raise CorruptRecord(f"lease {id}", f"it cannot be read ({error.strerror})") from error
         except ValidationError as error:
-            raise CorruptRecord(f"lease {id}", f"it is not one ({error.error_count()} faults)") from error
+            raise CorruptRecord(
+                f"lease {id}", f"it is not one ({error.error_count()} faults)"
+            ) from error
         if lease.id != id:
             raise CorruptRecord(f"lease {id}", f"it is that of {lease.id}")
         return lease
 
 
-def checked_span(what: str, seconds: float, least: float = 0.0) -> float:
+def check_span(what: str, seconds: float, least: float = 0.0) -> float:
     if not least <= seconds <= LONGEST:  # also refuses NaN
         raise InvalidDuration(f"{what} is {seconds} s; it must be {least:g} to {LONGEST} s")
     return seconds

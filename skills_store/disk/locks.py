@@ -1,6 +1,7 @@
-"""Who may write when: any number that add together, or one that takes away alone. Readers ask no one.
+"""Write locks: any number of processes add at once, or one deletes alone. Readers take none.
 
-And what a writer is told when it may not: a store of a later layout, or a disk that refuses, is one clear line.
+And what a writer is told when it may not: a store of a later layout, or a disk that refuses, is one
+clear line.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from skills_store.disk import layout, place
-from skills_store.disk.durable import Create, locked, make_dirs
-from skills_store.errors import NotWritten
+from skills_store.disk import layout, store_folder
+from skills_store.disk.durable import Create, lock_file, make_dirs
+from skills_store.errors import FailedWrite
 
 
 @dataclass(frozen=True)
 class Locks:
-    """Two flocks, let go of by the kernel when their process dies. Not to be entered again by whoever is inside.
+    """Two flocks, released by the kernel when their process dies. Not reentrant.
 
     `otherwise` is what has not happened if the disk refuses.
     """
@@ -27,34 +28,38 @@ class Locks:
     create: Create
 
     @contextlib.contextmanager
-    def adding(self, otherwise: str) -> Iterator[None]:
-        """From a publish's first blob to its record: what it has written so far is nobody's garbage yet."""
-        with self._entered(otherwise, shared=True):
+    def hold_shared(self, otherwise: str) -> Iterator[None]:
+        """From a publish's first blob to its record: gc must not take what it has written so far
+        for garbage.
+        """
+        with self._hold(otherwise, shared=True):
             yield
 
     @contextlib.contextmanager
-    def removing(self, otherwise: str) -> Iterator[None]:
+    def hold_exclusive(self, otherwise: str) -> Iterator[None]:
         """Nothing new can come to rely on what is being looked at."""
-        with self._entered(otherwise, shared=False):
+        with self._hold(otherwise, shared=False):
             yield
 
     @contextlib.contextmanager
-    def _entered(self, otherwise: str, *, shared: bool) -> Iterator[None]:
+    def _hold(self, otherwise: str, *, shared: bool) -> Iterator[None]:
         try:
-            place.check(self.root)
+            store_folder.check(self.root)
             layout.check_writable(self.root, self.where)
-            with self._room(shared=shared):
-                layout.mark(self.root, self.where, self.create)
+            with self._acquire(shared=shared):
+                layout.write_marker(self.root, self.where, self.create)
                 yield
         except OSError as error:
-            raise NotWritten(otherwise, f"{error.strerror or error}, in {error.filename or self.root}") from error
+            raise FailedWrite(
+                otherwise, f"{error.strerror or error}, in {error.filename or self.root}"
+            ) from error
 
     @contextlib.contextmanager
-    def _room(self, *, shared: bool) -> Iterator[None]:
+    def _acquire(self, *, shared: bool) -> Iterator[None]:
         lock = self.root / "lock"
         make_dirs(lock)
         with contextlib.ExitStack() as room:
-            # Whoever waits for the room holds the door: publishers that overlap would keep a remover out for ever.
-            with locked(lock / "door"):
-                room.enter_context(locked(lock / "room", shared=shared))
+            # A waiting process holds `door`, else overlapping publishers would starve a deletion.
+            with lock_file(lock / "door"):
+                room.enter_context(lock_file(lock / "room", shared=shared))
             yield

@@ -1,6 +1,7 @@
 """Version records: `v/00000007.json`, created once, never rewritten. Creating one IS publishing.
 
-Each holds the digest of the manifest and of the record before it, so that a rewritten history shows in `verify`.
+Each holds the digest of the manifest and of the record before it, so that a rewritten history shows
+in `verify`.
 """
 
 from __future__ import annotations
@@ -18,27 +19,30 @@ from pydantic import AwareDatetime, ValidationError
 from skills_store.disk.blobs import describe
 from skills_store.disk.durable import Create
 from skills_store.errors import CorruptRecord
-from skills_store.manifest import Blob, Digest, Frozen, Name
+from skills_store.manifest import Blob, Digest, FrozenModel, Name
 
 FILE = re.compile(r"([0-9]{8})(\.deleted)?\.json")  # a record, or its tombstone
 
 
-class Record(Frozen):
+class Record(FrozenModel):
     schema_version: Literal[1] = 1
     name: Name
     number: int
     manifest: Blob
     created: AwareDatetime
-    prev: Digest | None  # of the record before it in this store; None where there was none, or a damaged one
+    # Of the record before it in this store; None where there was none, or a damaged one.
+    prev: Digest | None
 
 
-def numbers(directory: Path) -> tuple[int, ...]:
-    """Numbers taken, ascending, whether or not their records can be read, and whether or not they are deleted."""
-    return listed(directory)[0]
+def list_taken(directory: Path) -> tuple[int, ...]:
+    """Numbers taken, ascending, whether or not their records can be read, and whether or not they
+    are deleted.
+    """
+    return list_numbers(directory)[0]
 
 
-def listed(directory: Path) -> tuple[tuple[int, ...], frozenset[int]]:
-    """Numbers taken, ascending, and which of them are deleted: that a file is there is what counts."""
+def list_numbers(directory: Path) -> tuple[tuple[int, ...], frozenset[int]]:
+    """Numbers taken, ascending, and which of them are deleted, by the files that exist."""
     try:
         found = [FILE.fullmatch(entry) for entry in os.listdir(directory)]
     except (FileNotFoundError, NotADirectoryError):
@@ -47,7 +51,7 @@ def listed(directory: Path) -> tuple[tuple[int, ...], frozenset[int]]:
     return tuple(taken), frozenset(int(match[1]) for match in found if match and match[2])
 
 
-def exist(directory: Path) -> bool:
+def has_records(directory: Path) -> bool:
     """Whether there ever was one; looks no further than the first."""
     try:
         with os.scandir(directory) as entries:
@@ -56,19 +60,21 @@ def exist(directory: Path) -> bool:
         return False
 
 
-def path(directory: Path, number: int) -> Path:
+def record_path(directory: Path, number: int) -> Path:
     return directory / f"{number:08d}.json"
 
 
 def read(directory: Path, name: str, number: int) -> Record:
-    return parse(raw(directory, name, number), name, number)
+    return parse(read_raw(directory, name, number), name, number)
 
 
-def raw(directory: Path, name: str, number: int) -> bytes:
+def read_raw(directory: Path, name: str, number: int) -> bytes:
     try:
-        return path(directory, number).read_bytes()
+        return record_path(directory, number).read_bytes()
     except OSError as error:
-        raise CorruptRecord(f"{name}@{number}", f"its record cannot be read ({error.strerror})") from error
+        raise CorruptRecord(
+            f"{name}@{number}", f"its record cannot be read ({error.strerror})"
+        ) from error
 
 
 def parse(data: bytes, name: str, number: int) -> Record:
@@ -76,32 +82,44 @@ def parse(data: bytes, name: str, number: int) -> Record:
     try:
         record = Record.model_validate_json(data)
     except ValidationError as error:
-        raise CorruptRecord(where, f"its record is not one ({error.error_count()} faults)") from error
+        raise CorruptRecord(
+            where, f"its record is not one ({error.error_count()} faults)"
+        ) from error
     if (record.name, record.number) != (name, number):
         raise CorruptRecord(where, f"its record is that of {record.name}@{record.number}")
     return record
 
 
-def commit(directory: Path, create: Create, name: str, manifest: Blob, spoken_of: Iterable[int] = ()) -> Record:
-    """Take the next number after all that there are, or that others speak of: a record may be lost, its number never free."""
-    number = max([0, *numbers(directory), *spoken_of]) + 1
+def commit(
+    directory: Path, create: Create, name: str, manifest: Blob, reserved: Iterable[int] = ()
+) -> Record:
+    """Take the next number after all that exist or are `reserved`: a lost record does not free its
+    number.
+    """
+    number = max([0, *list_taken(directory), *reserved]) + 1
     while True:
         try:
-            return place(directory, create, name, number, manifest, datetime.now(UTC))
+            return commit_at(directory, create, name, number, manifest, created=datetime.now(UTC))
         except FileExistsError:  # another publisher took this number: ours is the one after
             number += 1
 
 
-def place(directory: Path, create: Create, name: str, number: int, manifest: Blob, created: datetime) -> Record:
+def commit_at(
+    directory: Path, create: Create, name: str, number: int, manifest: Blob, *, created: datetime
+) -> Record:
     """Take this very number, or FileExistsError."""
     before = _digest_before(directory, name, number)
     record = Record(name=name, number=number, manifest=manifest, created=created, prev=before)
     # The commit point: before it nothing is visible, and after it the whole version is.
-    create(path(directory, number), record.model_dump_json().encode(), f"{name}@{number} is published")
+    create(
+        record_path(directory, number),
+        record.model_dump_json().encode(),
+        f"{name}@{number} is published",
+    )
     return record
 
 
-def author() -> str:
+def current_user() -> str:
     """Who writes to a store, as its history names them."""
     try:
         return getpass.getuser()
@@ -113,7 +131,7 @@ def _digest_before(directory: Path, name: str, number: int) -> str | None:
     if number == 1:
         return None
     try:
-        before = raw(directory, name, number - 1)
+        before = read_raw(directory, name, number - 1)
         parse(before, name, number - 1)
     except CorruptRecord:
         return None  # do not seal damaged bytes into the chain: the record may be restored

@@ -1,24 +1,22 @@
 """Deletions: `v/00000007.deleted.json`, created once beside the record. Creating one IS deleting.
 
-The record stays as it was: the number is never taken again, and the chain of records still verifies. What the version
-was made of is gc's business, after its grace.
+The record stays as it was: the number is never taken again, and the chain of records still
+verifies. What the version was made of is gc's business, after its grace.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from pydantic import AwareDatetime, ValidationError
 
 from skills_store.disk.durable import Create
-from skills_store.disk.records import author
 from skills_store.errors import CorruptRecord
-from skills_store.manifest import Digest, Frozen, Name
+from skills_store.manifest import Digest, FrozenModel, Name
 
 
-class Tombstone(Frozen):
+class Tombstone(FrozenModel):
     schema_version: Literal[1] = 1
     name: Name
     number: int
@@ -36,19 +34,22 @@ def read(directory: Path, name: str, number: int) -> Tombstone:
     try:
         stone = Tombstone.model_validate_json(path(directory, number).read_bytes())
     except OSError as error:
-        raise CorruptRecord(where, f"it is deleted, but its tombstone cannot be read ({error.strerror})") from error
+        raise CorruptRecord(
+            where, f"it is deleted, but its tombstone cannot be read ({error.strerror})"
+        ) from error
     except ValidationError as error:
-        raise CorruptRecord(where, f"it is deleted, but its tombstone has {error.error_count()} faults") from error
+        raise CorruptRecord(
+            where, f"it is deleted, but its tombstone has {error.error_count()} faults"
+        ) from error
     if (stone.name, stone.number) != (name, number):
         raise CorruptRecord(where, f"its tombstone is that of {stone.name}@{stone.number}")
     return stone
 
 
-def commit(
-    directory: Path, create: Create, name: str, number: int, digest: str | None, why: str, at: datetime
-) -> Tombstone:
-    stone = Tombstone(name=name, number=number, digest=digest, at=at, by=author(), why=why)
-    create(path(directory, number), stone.model_dump_json().encode(), f"{name}@{number} is deleted")  # the commit point
+def commit(directory: Path, create: Create, stone: Tombstone) -> Tombstone:
+    """Creating the file is what deletes the version."""
+    done = f"{stone.name}@{stone.number} is deleted"
+    create(path(directory, stone.number), stone.model_dump_json().encode(), done)
     return stone
 
 

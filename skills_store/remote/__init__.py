@@ -1,1 +1,3 @@
-"""A store in a bucket, behind a cache of the same layout. It only grows: no object is ever replaced or removed."""
+"""A store in a bucket, behind a cache of the same layout. It only grows: no object is ever replaced
+or removed.
+"""

@@ -1,7 +1,8 @@
 """s3://, gs:// and az:// as an origin, by obstore. The one module that imports it.
 
-Credentials, region and endpoint come from the environment, as each cloud's own tools read them (AWS_ACCESS_KEY_ID,
-AWS_ENDPOINT_URL, ...). Every object is written with `If-None-Match: *`, or its like: the service must honour it.
+Credentials, region and endpoint come from the environment, as each cloud's own tools read them
+(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...). Every object is written with `If-None-Match: *`, or its
+like: the service must honour it.
 """
 
 from __future__ import annotations
@@ -10,37 +11,43 @@ import contextlib
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import chain
 from time import monotonic
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 from obstore.store import ObjectStore, from_url
 
-from skills_store.errors import OriginAway
+from skills_store.errors import UnreachableOrigin
 
 SCHEMES = ("s3://", "gs://", "az://")
-RETRIES, PATIENCE = 3, timedelta(seconds=20)
-PAUSE = 10.0  # s without asking again: while nobody answers, the cache serves, and not a request waits each time
+RETRIES = 3
+RETRY_TIMEOUT = timedelta(seconds=20)
+# Seconds without another request after a failed one: meanwhile the cache serves, and no call waits.
+PAUSE = 10.0
 
 
 class Bucket:
     def __init__(self, url: str, store: ObjectStore) -> None:
-        self.url, self.store = url, store
-        self._silent_until, self._reason = 0.0, ""
+        self.url = url
+        self.store = store
+        self._silent_until = 0.0
+        self._reason = ""
 
     def keys(self, prefix: str) -> list[str]:
-        with self._asking():
-            return [entry["path"] for page in obstore.list(self.store, prefix=prefix) for entry in page]
+        with self._request():
+            pages = obstore.list(self.store, prefix=prefix)
+            return [entry["path"] for entry in chain.from_iterable(pages)]
 
     def read(self, key: str) -> bytes:
-        with self._asking():
+        with self._request():
             try:
                 return bytes(obstore.get(self.store, key).bytes())
             except (NotFoundError, FileNotFoundError) as error:
                 raise KeyError(key) from error
 
     def create(self, key: str, data: bytes) -> bool:
-        with self._asking():
+        with self._request():
             try:
                 # In one request: a multipart upload has no precondition.
                 obstore.put(self.store, key, data, mode="create", use_multipart=False)
@@ -49,25 +56,29 @@ class Bucket:
             return True
 
     @contextlib.contextmanager
-    def _asking(self) -> Iterator[None]:
+    def _request(self) -> Iterator[None]:
         if monotonic() < self._silent_until:
-            raise OriginAway(self.url, f"{self._reason} (a moment ago)")
+            raise UnreachableOrigin(self.url, f"{self._reason} (a moment ago)")
         try:
             yield
         except (BaseError, OSError) as error:
-            self._silent_until, self._reason = monotonic() + PAUSE, _one_line(error)
-            raise OriginAway(self.url, self._reason) from error
+            self._silent_until = monotonic() + PAUSE
+            self._reason = _one_line(error)
+            raise UnreachableOrigin(self.url, self._reason) from error
 
 
 def open_bucket(url: str) -> Bucket:
     try:
-        return Bucket(url, from_url(url, retry_config={"max_retries": RETRIES, "retry_timeout": PATIENCE}))
+        return Bucket(
+            url,
+            from_url(url, retry_config={"max_retries": RETRIES, "retry_timeout": RETRY_TIMEOUT}),
+        )
     except (BaseError, ValueError) as error:
-        raise OriginAway(url, _one_line(error)) from error
+        raise UnreachableOrigin(url, _one_line(error)) from error
 
 
 def _one_line(error: Exception) -> str:
     """What the service says, if it says anything: the rest of the text is about the request."""
     text = " ".join(str(error).split())
-    said = re.search(r"<Code>(\w+)</Code>.*?<Message>(.*?)</Message>", text)
-    return f"{said[1]}: {said[2]}" if said else text[:300]
+    answer = re.search(r"<Code>(\w+)</Code>.*?<Message>(.*?)</Message>", text)
+    return f"{answer[1]}: {answer[2]}" if answer else text[:300]

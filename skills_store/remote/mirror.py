@@ -1,7 +1,9 @@
-"""A local store as the cache of an origin: same layout, key for key, so whatever is there can be served as it is.
+"""A local store as the cache of an origin: same layout, key for key, so whatever is there can be
+served as it is.
 
-What an origin has never changes, so nothing here goes stale: a refresh lists what there is and brings what is new. A
-listed key is only text; what is not of the layout never becomes a path, and what is brought is checked when it is read.
+What an origin has never changes, so nothing here goes stale: a refresh lists what there is and
+brings what is new. A listed key is only text; what is not of the layout never becomes a path, and
+what is brought is checked when it is read.
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ from pathlib import Path
 
 from skills_store.disk import durable
 from skills_store.disk.blobs import describe
-from skills_store.errors import CorruptBlob, CorruptRecord, OriginAway, Unconfirmed
+from skills_store.errors import CorruptBlob, CorruptRecord, UnconfirmedWrite, UnreachableOrigin
 from skills_store.manifest import Blob
 from skills_store.reference import NAME_PATTERN
 from skills_store.remote.origin import Origin
 
 _NAME = NAME_PATTERN.strip("^$")
-BROUGHT = re.compile(
+MIRRORED = re.compile(
     rf"skills/{_NAME}/(v/[0-9]{{8}}|moves/{_NAME}/[0-9]{{8}}|signatures/[0-9a-f]{{64}}\.[0-9a-f]{{16}})\.json|layout\.json"
 )
 
@@ -33,38 +35,53 @@ class Mirror:
     staging: Path
 
     def refresh(self, prefix: str) -> None:
-        """Records, moves and signatures under `prefix` that are not here yet. Blobs come when they are read."""
+        """Records, moves and signatures under `prefix` that are not here yet. Blobs come when they
+        are read.
+        """
         for key in ("layout.json", *self.origin.keys(prefix)):
-            if BROUGHT.fullmatch(key) and not (self.root / key).exists():
-                with contextlib.suppress(KeyError):  # an origin that nobody has written to has no layout
-                    self._bring(key)
+            if MIRRORED.fullmatch(key) and not (self.root / key).exists():
+                with contextlib.suppress(KeyError):  # an unused origin has no layout
+                    self._download(key)
 
-    def departures(self, fresh: Path) -> Iterator[tuple[str, CorruptRecord]]:
-        """Keys of records, moves and signatures here that a `fresh` cache of the origin lacks, or has other bytes of."""
+    def find_departures(self, fresh: Path) -> Iterator[tuple[str, CorruptRecord]]:
+        """Keys of records, moves and signatures here that a `fresh` cache of the origin lacks, or
+        has other bytes of.
+        """
         for path in sorted((self.root / "skills").rglob("*.json")):
             key = self._key(path)
-            if not BROUGHT.fullmatch(key) or _bytes(fresh / key) == path.read_bytes():
+            if not MIRRORED.fullmatch(key) or _read_or_none(fresh / key) == path.read_bytes():
                 continue
             try:
-                if self.origin.read(key) != path.read_bytes():  # else it came since the other was filled
-                    yield key, CorruptRecord(key, f"the cache has other bytes of it than {self.origin.url}")
+                # Else it came since the other was filled.
+                if self.origin.read(key) != path.read_bytes():
+                    yield (
+                        key,
+                        CorruptRecord(
+                            key, f"the cache has other bytes of it than {self.origin.url}"
+                        ),
+                    )
             except KeyError:
-                yield key, CorruptRecord(key, f"the cache has it, but {self.origin.url} no longer does")
+                yield (
+                    key,
+                    CorruptRecord(key, f"the cache has it, but {self.origin.url} no longer does"),
+                )
 
     def create(self, path: Path, data: bytes, done: str) -> None:
-        """There first, then here: FileExistsError where someone was faster, and what they wrote is here now."""
+        """In the origin first, then here. FileExistsError where another process was faster; its
+        file is here then.
+        """
         key = self._key(path)
         made = self.origin.create(key, data)
         try:
             if not path.exists():
-                self._bring(key)  # and so a write is read back
-        except (OriginAway, OSError) as error:
-            raise Unconfirmed(done, str(error)) if made else error from error
+                self._download(key)  # and so a write is read back
+        except (UnreachableOrigin, OSError) as error:
+            raise UnconfirmedWrite(done, str(error)) if made else error from error
         # Our very bytes are our own: an answer was lost on the way, and the request made again.
         if not made and path.read_bytes() != data:
             raise FileExistsError(errno.EEXIST, "it is taken", key)
 
-    def keep(self, path: Path, blob: Blob) -> None:
+    def upload_blob(self, path: Path, blob: Blob) -> None:
         """A blob of this store into the origin, and proof that it is there."""
         self.origin.create(self._key(path), path.read_bytes())
         self._read(path, blob, f"blob {blob.digest} of {self.origin.url}")
@@ -79,10 +96,12 @@ class Mirror:
     def _read(self, path: Path, blob: Blob, where: str) -> bytes:
         data = self.origin.read(self._key(path))
         if (found := describe(data)) != blob:
-            raise CorruptBlob(where, f"blob {blob.digest} hashes to {found.digest} in {self.origin.url}")
+            raise CorruptBlob(
+                where, f"blob {blob.digest} hashes to {found.digest} in {self.origin.url}"
+            )
         return data
 
-    def _bring(self, key: str) -> None:
+    def _download(self, key: str) -> None:
         with contextlib.suppress(FileExistsError):  # another process of this machine was faster
             durable.create(self.staging, self.root / key, self.origin.read(key), f"{key} is cached")
 
@@ -90,5 +109,5 @@ class Mirror:
         return path.relative_to(self.root).as_posix()
 
 
-def _bytes(path: Path) -> bytes | None:
+def _read_or_none(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None

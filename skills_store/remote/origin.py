@@ -1,7 +1,7 @@
-"""Where a store's bytes are for everyone: an object store, which a local store mirrors. Only what it must be able to do.
+"""The object store that a local store mirrors, as the least that it must be able to do.
 
-Nothing there is ever changed or replaced. `create` succeeds once for a key, whoever comes first: that is what makes a
-record the commit point of a publish, and a move the commit point of an alias.
+Nothing there is ever changed or replaced. `create` succeeds once for a key, for the first caller:
+that makes a record the commit point of a publish, and a move the commit point of an alias.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Origin(Protocol):
         ...
 
     def read(self, key: str) -> bytes:
-        """KeyError where there is no such key, OriginAway where nobody answers."""
+        """KeyError where there is no such key, UnreachableOrigin without an answer."""
         ...
 
     def create(self, key: str, data: bytes) -> bool:

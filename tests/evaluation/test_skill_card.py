@@ -14,7 +14,7 @@ from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.skill_card import evaluate, quick_card, skill_card
 from pretrain.evaluation.table import table, value_at
 from pretrain.training_data import material_of
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 from tests.evaluation import playback
 

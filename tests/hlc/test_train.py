@@ -17,8 +17,8 @@ from hlc.export import ControllerGraph
 from hlc.parent import Parent
 from hlc.train import ControllerTraining, build, run, train
 from pretrain.rl import checkpoint
-from skills_store.library import Controller, SkillLibrary
 from skills_store.manifest import Manifest
+from skills_store.runtime.library import Controller, SkillLibrary
 from skills_store.store import Store
 from tests.hlc.bodies import clip_states, publish_skills
 

@@ -6,7 +6,8 @@ import numpy as np
 import onnxruntime as ort
 
 from pretrain.publishing.graph_metadata import with_metadata
-from skills_store.manifest import Action, contract_digest
+from skills_store.contract_digest import compute_contract_digest
+from skills_store.manifest import Action
 from tests import tiny
 
 
@@ -25,7 +26,7 @@ def test_each_graph_names_body_layout_and_contract() -> None:
         assert facts["joint_names"].split(",") == list(tiny.JOINTS)
         assert [float(x) for x in facts["joint_damping"].split(",")] == [12.0] * joints  # of the drive and passive
         assert [float(x) for x in facts["default_joint_pos"].split(",")] == [0.1] * joints
-        assert facts["contract_digest"] == contract_digest(manifest)
+        assert facts["contract_digest"] == compute_contract_digest(manifest)
     layout = read_metadata(described["policy.onnx"])["state_layout"].split(",")
     assert layout[1] == "root_rot:3:7"
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from serving.settings import Settings
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from tests.serving.local import Local, write_store
 from tests.serving.process import Running, running

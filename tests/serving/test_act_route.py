@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from serving.client import Client
-from skills_store.library import Controller, SkillLibrary
 from skills_store.manifest import Action
+from skills_store.runtime.library import Controller, SkillLibrary
 from tests.serving.local import floats, goal_rows, problem, skill_rows, state_rows
 from tests.tiny import SLICES, skills_files, skills_manifest
 

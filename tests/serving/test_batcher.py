@@ -13,8 +13,8 @@ THREADS = ThreadPoolExecutor(2)
 
 
 def batcher(run=lambda x: x * 2, inline=True, max_waiting=4096):
-    ran = []
-    return Batcher(run, THREADS, inline, max_waiting, ran.append), ran
+    record = []
+    return Batcher(run, THREADS, inline, max_waiting, record.append), record
 
 
 def rows(count, value):
@@ -24,38 +24,38 @@ def rows(count, value):
 @pytest.mark.parametrize("inline", [True, False])
 def test_what_arrives_together_is_run_together_and_each_gets_its_own(inline):
     async def ask():
-        made, ran = batcher(inline=inline)
+        made, record = batcher(inline=inline)
         answers = await asyncio.gather(*(made.submit(rows(1 + i % 3, i)) for i in range(20)))
-        return answers, ran, made.rows
+        return answers, record, made.rows
 
-    answers, ran, waiting = asyncio.run(ask())
+    answers, record, waiting = asyncio.run(ask())
     for i, answer in enumerate(answers):
         np.testing.assert_array_equal(answer, rows(1 + i % 3, 2 * i))
-    assert [one.requests for one in ran] == [20]
+    assert [one.requests for one in record] == [20]
     assert waiting == 0
 
 
 def test_a_lone_request_waits_for_nobody():
     async def ask():
-        made, ran = batcher()
+        made, record = batcher()
         await made.submit(rows(1, 0))
         await made.submit(rows(1, 1))
-        return ran
+        return record
 
-    ran = asyncio.run(ask())
-    assert [one.rows for one in ran] == [1, 1]
-    assert max(one.waited for one in ran) < 0.05
+    record = asyncio.run(ask())
+    assert [one.rows for one in record] == [1, 1]
+    assert max(one.waited for one in record) < 0.05
 
 
 def test_no_run_is_longer_than_the_longest_batch_and_none_is_left_out():
     async def ask():
-        made, ran = batcher()
+        made, record = batcher()
         await asyncio.gather(*(made.submit(rows(7, i)) for i in range(40)))
-        return ran
+        return record
 
-    ran = asyncio.run(ask())
-    assert max(one.rows for one in ran) <= MAX_ROWS
-    assert sum(one.requests for one in ran) == 40
+    record = asyncio.run(ask())
+    assert max(one.rows for one in record) <= MAX_ROWS
+    assert sum(one.requests for one in record) == 40
 
 
 def test_a_request_that_is_a_long_batch_runs_alone_and_off_the_loop():
@@ -80,8 +80,8 @@ def test_a_request_that_is_a_long_batch_runs_alone_and_off_the_loop():
 def test_one_that_overflows_fails_alone(inline, bad):
     async def ask():
         made, _ = batcher(inline=inline)
-        asked = [made.submit(rows(1, bad if i == 3 else i)) for i in range(8)]
-        return await asyncio.gather(*asked, return_exceptions=True)
+        request = [made.submit(rows(1, bad if i == 3 else i)) for i in range(8)]
+        return await asyncio.gather(*request, return_exceptions=True)
 
     answers = asyncio.run(ask())
     assert isinstance(answers[3], Refusal)
@@ -92,10 +92,10 @@ def test_one_that_overflows_fails_alone(inline, bad):
 def test_beyond_what_may_wait_it_is_refused_and_told_when_to_come_back():
     async def ask():
         made, _ = batcher(max_waiting=4)
-        asked = [made.submit(rows(1, i)) for i in range(4)]
+        request = [made.submit(rows(1, i)) for i in range(4)]
         with pytest.raises(Refusal) as refused:
             made.submit(rows(1, 9))
-        await asyncio.gather(*asked)
+        await asyncio.gather(*request)
         await made.submit(rows(1, 9))  # and once they are answered, there is room again
         return refused.value
 
@@ -106,9 +106,9 @@ def test_beyond_what_may_wait_it_is_refused_and_told_when_to_come_back():
 def test_a_client_that_leaves_costs_the_others_nothing():
     async def ask():
         made, _ = batcher()
-        asked = [made.submit(rows(1, i)) for i in range(3)]
-        asked[1].cancel()
-        return await asyncio.gather(*asked, return_exceptions=True)
+        request = [made.submit(rows(1, i)) for i in range(3)]
+        request[1].cancel()
+        return await asyncio.gather(*request, return_exceptions=True)
 
     first, gone, last = asyncio.run(ask())
     assert isinstance(gone, asyncio.CancelledError)

@@ -13,7 +13,7 @@ import pytest
 
 from serving.access import keys
 from serving.client import AsyncClient, Client, ServiceError
-from skills_store.library import Controller
+from skills_store.runtime.library import Controller
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import ROOT, running
 
@@ -55,7 +55,7 @@ def test_both_clients_give_the_graphs_own_bits(live, standing, library):
 
 
 def test_a_client_with_a_key_and_one_without(standing, tmp_path):
-    token, key = keys.made("game", ["act"])
+    token, key = keys.make_key("game", ["act"])
     keys.write(tmp_path / "keys.json", [key])
     with running(standing.root, keys=tmp_path / "keys.json") as live:
         with Client(live.url, key=token) as client:

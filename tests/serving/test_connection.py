@@ -10,7 +10,8 @@ import pytest
 from websockets.exceptions import InvalidMessage
 from websockets.sync.client import connect
 
-from skills_store.library import SkillLibrary
+from serving.server.connection_limits import MAX_HEAD
+from skills_store.runtime.library import SkillLibrary
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import connected, exchange, hear, heard, request, running
 
@@ -142,6 +143,20 @@ def test_an_oversized_body_is_refused_before_it_is_read(line):
     head = request("/act", b"").replace(b"length: 0", b"length: 200001")
     answer = exchange(line, head)  # and not a byte of the body
     assert (answer.status, json.loads(answer.body)["code"]) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize(("path", "body"), [("/act", ASK), ("/interpolate", b"{}")])
+def test_a_head_beyond_the_limit_is_refused_and_the_connection_ends(line, path, body):
+    fits = request(path, body, f"x-note: {'n' * (MAX_HEAD - 200)}")
+    assert exchange(line, fits).status in (200, 422)
+    answer = exchange(line, request(path, body, f"x-note: {'n' * MAX_HEAD}"))
+    assert (answer.status, json.loads(answer.body)["code"]) == (431, "head_too_large")
+    assert answer.headers["connection"] == "close"
+
+
+def test_a_head_that_does_not_end_ends_the_connection(line):
+    line.sendall(b"GET /healthz HTTP/1.1\r\nx-note: " + b"n" * (3 * MAX_HEAD))
+    assert heard(line) is None
 
 
 def test_requests_of_too_many_connections_are_refused_with_a_time(live):

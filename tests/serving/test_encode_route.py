@@ -7,7 +7,7 @@ import pytest
 
 from pretrain.characters.character import load_character
 from pretrain.motion.importers import read_clip
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from tests.serving.local import floats, problem, state_rows
 from tests.tiny import SLICES, WINDOW, skills_files, skills_manifest
 

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, hear, request, running
 from tests.tiny import publish_tiny

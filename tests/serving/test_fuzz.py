@@ -15,8 +15,8 @@ from serving import wire
 from serving.api.act import ActRequest
 from serving.wire import oip
 from serving.wire.problems import Refusal
-from serving.wire.rows import Form, broadcast, directions, read
-from serving.wire.schemas import validated
+from serving.wire.rows import Form, broadcast, project_to_sphere, read
+from serving.wire.schemas import validate
 from tests.serving.local import skill_rows, state_rows, write_store
 from tests.serving.process import running
 from tests.tiny import POLICY, skills_files, skills_manifest
@@ -70,12 +70,12 @@ def decoded(kind: str, headers: dict[bytes, bytes], body: bytes) -> None:
             if name in FORMS:
                 read(array, FORMS[name])
         return
-    asked = validated(ActRequest, wire.of(headers).decode(body, headers))
+    asked = validate(ActRequest, wire.choose_encoding(headers).decode(body, headers))
     if isinstance(asked.z, str):
         return
     state = read(asked.state, FORMS["state"])
     z = broadcast(read(asked.z, FORMS["z"]), state, ("z", "state"))
-    array, _ = directions(z, "z", asked.strict or False)
+    array, _ = project_to_sphere(z, "z", asked.strict or False)
     assert array.dtype == state.array.dtype == np.float32
     assert np.isfinite(array).all()
     assert np.isfinite(state.array).all()

@@ -7,7 +7,7 @@ import pytest
 import tritonclient.http as triton
 from tritonclient.utils import InferenceServerException
 
-from skills_store.library import Controller, SkillLibrary
+from skills_store.runtime.library import Controller, SkillLibrary
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import running
 from tests.tiny import WINDOW

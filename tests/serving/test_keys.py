@@ -49,10 +49,10 @@ def keyed(standing, tmp_path_factory):
     tokens = {}
     made = []
     for scope in keys.SCOPES:
-        tokens[scope], key = keys.made(f"only-{scope}", [scope])
+        tokens[scope], key = keys.make_key(f"only-{scope}", [scope])
         made.append(key)
-    tokens["slow"], slow = keys.made("slow", ["act"], rate=RATE)
-    tokens["once"], once = keys.made("once", ["act"], rate=RATE)
+    tokens["slow"], slow = keys.make_key("slow", ["act"], rate=RATE)
+    tokens["once"], once = keys.make_key("once", ["act"], rate=RATE)
     keys.write(file, [*made, slow, once])
     local = Local(Settings(store=standing.root, keys=file, refresh=3600))
     yield local, tokens, file
@@ -150,10 +150,10 @@ def test_no_secret_is_at_rest_in_a_log_or_in_the_metrics(keyed, caplog):
 
 def test_a_key_is_added_and_taken_away_without_a_restart(standing, tmp_path):
     file = tmp_path / "keys.json"
-    first, kept = keys.made("first", ["act"])
+    first, kept = keys.make_key("first", ["act"])
     keys.write(file, [kept])
     local = Local(Settings(store=standing.root, keys=file, refresh=3600))
-    second, new = keys.made("second", ["act"])
+    second, new = keys.make_key("second", ["act"])
     assert status(local, "POST", "/act", second).status_code == 401
     keys.write(file, [new])
     local.refresh()
@@ -196,7 +196,7 @@ def test_beyond_the_loopback_address_keys_are_needed(tmp_path):
 
 
 def test_a_wrong_secret_and_an_unknown_name_take_the_same_steps():
-    token, key = keys.made("one", ["act"])
+    token, key = keys.make_key("one", ["act"])
     assert keys.match(token, {"one": key}) is key
 
     def seconds(asked):

@@ -50,7 +50,7 @@ def test_hosts_that_are_allowed_are_served_and_no_others(serve, store):
 
 
 def test_with_keys_any_host_is_served(serve, store, tmp_path):
-    token, key = keys.made("game", ["act"])
+    token, key = keys.make_key("game", ["act"])
     keys.write(tmp_path / "keys.json", [key])
     local = serve(store.root, keys=tmp_path / "keys.json")
     headers = {"host": "api.example", "authorization": f"Bearer {token}"}
@@ -93,7 +93,7 @@ def test_a_setting_that_is_no_origin_is_refused(origin):
 
 
 def test_a_page_sends_its_key_as_a_subprotocol(standing, tmp_path):
-    token, key = keys.made("game", ["act"])
+    token, key = keys.make_key("game", ["act"])
     keys.write(tmp_path / "keys.json", [key])
     with running(standing.root, keys=tmp_path / "keys.json") as live:
         with open_session(live, subprotocols=["bearer", token]) as socket:

@@ -67,8 +67,8 @@ def test_slow_connections_do_not_slow_good_clients(standing, count, seconds, fac
     ("connections", "seconds", "factor"), [(40, 0.8, None), pytest.param(640, 5, 2, marks=pytest.mark.slow)]
 )
 def test_a_flood_of_one_key_is_told_to_wait_and_the_others_are_served(standing, tmp_path, connections, seconds, factor):
-    flood, flooding = keys.made("flood", ["act"], rate=200)
-    good, kept = keys.made("good", ["act"])
+    flood, flooding = keys.make_key("flood", ["act"], rate=200)
+    good, kept = keys.make_key("good", ["act"])
     keys.write(tmp_path / "keys.json", [flooding, kept])
     ask = load.post("/act", BODY, {"authorization": f"Bearer {good}"})
     with running(standing.root, keys=tmp_path / "keys.json") as live:

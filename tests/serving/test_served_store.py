@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skills_store.library import SkillLibrary
-from skills_store.session import Net
+from skills_store.runtime.library import SkillLibrary
+from skills_store.runtime.onnx_session import Net
 from skills_store.store import Store
 from tests.serving.local import floats, goal_rows, problem, skill_rows, state_rows
 from tests.tiny import publish_tiny, publish_tiny_controller

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from skills_store.session import Net
+from skills_store.runtime.onnx_session import Net
 from tests.serving.local import problem, skill_rows, state_rows
 
 ASK = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 from serving.__main__ import main
 from serving.client import Client, ServiceError
-from skills_store.library import Controller, SkillLibrary
+from skills_store.runtime.library import Controller, SkillLibrary
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import ROOT, environment, running
 

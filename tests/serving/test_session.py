@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 
 from serving.access import keys
 from serving.api import sphere
-from skills_store.library import Controller
+from skills_store.runtime.library import Controller
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import connected, running
 
@@ -148,7 +148,7 @@ def test_sessions_know_nothing_of_each_other(live, library):
 
 
 def test_a_session_needs_a_key_and_each_step_counts(standing, tmp_path):
-    token, key = keys.made("game", ["act"], rate=5)
+    token, key = keys.make_key("game", ["act"], rate=5)
     keys.write(tmp_path / "keys.json", [key])
     with running(standing.root, keys=tmp_path / "keys.json") as live:
         with pytest.raises(InvalidStatus, match="401"), talking(live):

@@ -6,7 +6,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from serving.server.tracing import configured
+from serving.server.tracing import configure_tracer
 from serving.settings import Settings
 from tests.serving.local import Local, skill_rows, state_rows
 
@@ -31,4 +31,4 @@ def test_a_request_is_a_span_under_the_clients_own(standing):
 
 def test_without_an_endpoint_there_is_no_tracer(monkeypatch):
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
-    assert configured() is None
+    assert configure_tracer() is None

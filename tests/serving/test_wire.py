@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serving.wire import json as wire_json
-from skills_store.library import SkillLibrary
+from skills_store.runtime.library import SkillLibrary
 from tests.serving.local import goal_rows, problem, skill_rows, state_rows
 
 RAW, MSGPACK = "application/octet-stream", "application/msgpack"

@@ -11,7 +11,9 @@ import pytest
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """In memory where the machine offers it: hundreds of fsyncs to a busy disk would take most of the suite's time."""
+    """In memory where the machine offers it: hundreds of fsyncs to a busy disk would take most of
+    the suite's time.
+    """
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         yield Path(folder)

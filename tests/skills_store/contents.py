@@ -30,7 +30,9 @@ def staged(store: Store) -> list[Path]:
 def needed(store: Store) -> set[str]:
     """Digests of everything that the live versions are made of."""
     versions = [version for name in store.names() for version in store.survey(name).versions]
-    return {v.digest for v in versions} | {blob.digest for v in versions for blob in v.manifest.files.values()}
+    return {v.digest for v in versions} | {
+        blob.digest for v in versions for blob in v.manifest.files.values()
+    }
 
 
 def assert_spotless(store: Store) -> None:

@@ -1,4 +1,6 @@
-"""A disk that takes only so much of each file: the kernel itself refuses the rest, after a short write."""
+"""A disk that takes only so much of each file: the kernel itself refuses the rest, after a short
+write.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The command line: tables for people, JSON for programs, one line and status 2 for what is refused."""
+"""The command line: tables for people, JSON for programs, one line and status 2 for what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,17 @@ Capture = pytest.CaptureFixture[str]
 def test_ls_for_people(store: Store, capsys: Capture) -> None:
     assert main(["ls"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["SKILL", "VERSION", "KIND", "ALIASES", "CREATED", "DIGEST", "SIZE", "LICENCE"]
+    assert lines[0].split() == [
+        "SKILL",
+        "VERSION",
+        "KIND",
+        "ALIASES",
+        "CREATED",
+        "DIGEST",
+        "SIZE",
+        "SOURCE",
+        "LICENCE",
+    ]
     assert [line.split()[:4] for line in lines[1:]] == [
         ["humanoid", "2", "skills", "latest"],
         ["humanoid", "1", "skills", "prod"],
@@ -47,7 +59,11 @@ def test_show_for_programs(store: Store, capsys: Capture) -> None:
     version = store.resolve("humanoid")
     assert shown["card"] == version.manifest.card
     assert (shown["name"], shown["version"], shown["digest"]) == ("humanoid", 2, version.digest)
-    assert (shown["kind"], shown["licence"], shown["latent"]["dim"]) == ("skills", "CC0-1.0", tiny.LATENT)
+    assert (shown["kind"], shown["licence"], shown["latent"]["dim"]) == (
+        "skills",
+        "CC0-1.0",
+        tiny.LATENT,
+    )
     assert shown["graphs"]["policy"]["inputs"][0]["shape"] == ["B", tiny.STATE]
     assert {"created", "lineage", "files", "aliases"} <= set(shown)
     assert "mjcf" not in shown["character"]
@@ -93,8 +109,8 @@ def test_delete_lease_release_and_gc(store: Store, capsys: Capture) -> None:
     for argv, freed in ((["--dry-run"], 4), ([], 4), ([], 0)):
         assert main(["gc", "--grace", "0", "--json", *argv]) == 0
         found = json.loads(capsys.readouterr().out)
-        assert len(found["strays"]) == freed
-        assert found["bytes"] == sum(stray["bytes"] for stray in found["strays"])
+        assert len(found["orphans"]) == freed
+        assert found["bytes"] == sum(orphan["bytes"] for orphan in found["orphans"])
     assert main(["verify"]) == 0
 
 
@@ -121,19 +137,28 @@ def test_damage_is_reported_and_the_rest_listed(store: Store, capsys: Capture) -
         (["alias", "humanoid", "latest", "1"], "latest is always"),
         (["alias", "humanoid", "prod"], "needs a version NUMBER"),
         (["log", "nobody"], "no skill 'nobody'"),
-        (["delete", "humanoid@1", "--why", "x"], "alias prod points to it; controller reach@1 is bound to it"),
+        (
+            ["delete", "humanoid@1", "--why", "x"],
+            "alias prod points to it; controller reach@1 is bound to it",
+        ),
         (["delete", "humanoid", "--why", "x"], "by number or digest"),
         (["lease", "humanoid", "--for", "a while"], "write 90s, 15m, 1h or 7d"),
         (["release", "abc"], "there are no leases"),
         (["gc", "--grace", "soon"], "write 90s"),
         (["rollback", "humanoid", "prod"], "nothing else before"),
         (["search", "--where", "survival"], "write survival>=0.9"),
-        (["alias", "humanoid", "prod", "２"], "'２' is no version NUMBER; write 1 or more in the digits 0 to 9"),
+        (
+            ["alias", "humanoid", "prod", "２"],
+            "'２' is no version NUMBER; write 1 or more in the digits 0 to 9",
+        ),
         (["alias", "humanoid", "prod", "1_0"], "'1_0' is no version NUMBER"),
         (["push", "humanoid@1", "--to", ""], "'' names no store; write a folder"),
         (["pull", "humanoid@1", "--from", ""], "'' names no store; write a folder"),
         (["ls", "--store", ""], "'' names no store; write a folder"),
-        (["push", "humanoid@1", "--to", "s3:/bkt/p"], "'s3:/bkt/p' is no store; write s3://bucket/prefix"),
+        (
+            ["push", "humanoid@1", "--to", "s3:/bkt/p"],
+            "'s3:/bkt/p' is no store; write s3://bucket/prefix",
+        ),
         (["export", "humanoid", "--onnx", ""], "'' names no file or folder"),
         (["import", ""], "'' names no file or folder"),
         (["verify-signature", "humanoid", "--keys", ""], "'' names no file or folder"),
@@ -156,10 +181,16 @@ def test_one_line_and_status_2(store: Store, capsys: Capture, argv: list[str], s
         (["show", "nobody", "--json"], "unknown_skill", "no skill 'nobody'"),
         (["--json", "show", "humanoid@9"], "unknown_version", "there are: 1-2"),
         (["delete", "--json", "humanoid@1"], "invalid_argument", "--why"),
-        (["export", "humanoid", "--onnx", "/dev/null/x", "--json"], "not_written", "/dev/null/x is not written"),
+        (
+            ["export", "humanoid", "--onnx", "/dev/null/x", "--json"],
+            "not_written",
+            "/dev/null/x is not written",
+        ),
     ],
 )
-def test_programs_are_refused_in_json(store: Store, capsys: Capture, argv: list[str], code: str, said: str) -> None:
+def test_programs_are_refused_in_json(
+    store: Store, capsys: Capture, argv: list[str], code: str, said: str
+) -> None:
     assert main(argv) == 2
     out, err = capsys.readouterr()
     told = json.loads(err)
@@ -174,7 +205,10 @@ def test_what_is_protected_is_told(store: Store, capsys: Capture) -> None:
     for argv in (["ls", "--json"], ["search", "--kind", "skills", "--json"]):
         assert main(argv) == 0
         rows = {row["ref"]: row for row in json.loads(capsys.readouterr().out)["versions"]}
-        assert (rows["humanoid@1"]["aliases"], rows["humanoid@1"]["protected"]) == (["canary", "prod"], ["prod"])
+        assert (rows["humanoid@1"]["aliases"], rows["humanoid@1"]["protected"]) == (
+            ["canary", "prod"],
+            ["prod"],
+        )
         assert rows["humanoid@2"]["protected"] == []
 
 
@@ -183,11 +217,16 @@ def test_a_beginning_that_two_leases_share_is_ambiguous(store: Store, capsys: Ca
     first = next(id[0] for id in ids if sum(other[0] == id[0] for other in ids) > 1)
     meant = sorted(id for id in ids if id[0] == first)
     assert main(["release", first]) == 2
-    assert f"lease '{first}' is ambiguous: {', '.join(meant)} begin like this" in capsys.readouterr().err
+    assert (
+        f"lease '{first}' is ambiguous: {', '.join(meant)} begin like this"
+        in capsys.readouterr().err
+    )
     assert len(store.leases()) == 17
 
 
-def test_store_option_before_or_after_the_command(tmp_path: Path, store: Store, capsys: Capture) -> None:
+def test_store_option_before_or_after_the_command(
+    tmp_path: Path, store: Store, capsys: Capture
+) -> None:
     empty = str(tmp_path / "empty")
     for argv in (["--store", empty, "ls"], ["ls", "--store", empty]):
         assert main(argv) == 0

@@ -1,4 +1,4 @@
-"""What the errors say: one line that is for users."""
+"""Each error has a code of its own, is in the drawing, and says one line that is for users."""
 
 from __future__ import annotations
 
@@ -6,13 +6,57 @@ import pickle
 
 import pytest
 
-from skills_store.errors import OriginAway
+from serving.wire.problems import CODES, Problem
+from skills_store import errors
+from skills_store.errors import StoreError, UnreachableOrigin, error_codes
 
-TOLD = "Generic S3 error: HTTP error: error sending request"
+CLOUD = "Generic S3 error: HTTP error: error sending request"
+
+
+def test_every_error_has_a_code_of_its_own() -> None:
+    codes = error_codes()
+    classes = {name: found for name, found in vars(errors).items() if _is_error(found)}
+    assert {cls.__name__: cls.code for cls in codes.values()} == {
+        name: cls.code for name, cls in classes.items()
+    }
+    assert [cls.code for cls in classes.values() if "code" not in vars(cls)] == []
+    assert len(codes) == len(classes) > 40
+
+
+def _is_error(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, StoreError)
+
+
+def test_the_drawing_has_every_error() -> None:
+    assert errors.__doc__ is not None
+    drawn = set(errors.__doc__.split())
+    assert {cls.__name__ for cls in error_codes().values()} - drawn == set()
+
+
+def test_an_error_of_another_package_is_none_of_the_store() -> None:
+    class Foreign(StoreError):
+        code = "foreign"
+
+    assert "foreign" not in error_codes()
+    assert Foreign.code == "foreign"
+
+
+def test_the_service_documents_every_code() -> None:
+    assert set(error_codes()) <= CODES
+    assert Problem.model_json_schema()["properties"]["code"]["enum"] == sorted(CODES)
 
 
 @pytest.mark.parametrize("later", ["", " (a moment ago)"])
-def test_the_debug_text_of_a_cloud_is_not_told(later: str) -> None:
-    error = OriginAway("s3://b", f'{TOLD} Debug source: Generic {{ store: "S3", source: (a moment{later}')
-    assert str(error) == str(pickle.loads(pickle.dumps(error))) == f"s3://b cannot be reached: {TOLD}{later}"
-    assert str(OriginAway("s3://b", "AccessDenied: no")) == "s3://b cannot be reached: AccessDenied: no"
+def test_the_debug_text_of_a_cloud_is_not_shown(later: str) -> None:
+    error = UnreachableOrigin(
+        "s3://b", f'{CLOUD} Debug source: Generic {{ store: "S3", source: (a moment{later}'
+    )
+    assert (
+        str(error)
+        == str(pickle.loads(pickle.dumps(error)))
+        == f"s3://b cannot be reached: {CLOUD}{later}"
+    )
+    assert (
+        str(UnreachableOrigin("s3://b", "AccessDenied: no"))
+        == "s3://b cannot be reached: AccessDenied: no"
+    )

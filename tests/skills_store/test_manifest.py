@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from skills_store.manifest import Manifest, contract_digest
+from skills_store.contract_digest import compute_contract_digest
+from skills_store.manifest import Manifest
 from skills_store.store import BUNDLED, Store
 from tests import tiny
 
@@ -19,6 +20,12 @@ SCHEMA = Path(__file__).parents[2] / "docs/manifest.schema.json"
 def test_the_documented_schema_is_the_one_in_use() -> None:
     """`python -m skills_store schema > docs/manifest.schema.json` writes it."""
     assert json.loads(SCHEMA.read_text()) == Manifest.model_json_schema()
+
+
+def test_a_manifest_of_an_earlier_schema_is_refused() -> None:
+    plain = tiny.skills_manifest().model_dump(mode="json") | {"schema_version": 2}
+    with pytest.raises(ValidationError, match="schema_version"):
+        Manifest.model_validate(plain)
 
 
 def test_a_body_without_damping_is_refused() -> None:
@@ -47,7 +54,14 @@ def _texts(value: Any) -> list[str]:
 
 def test_the_contract_changes_with_what_a_client_relies_on_and_not_with_the_rest() -> None:
     manifest = tiny.skills_manifest()
-    digest = contract_digest(manifest)
-    assert contract_digest(manifest.model_copy(update={"card": {"survival": 1.0}, "name": "other"})) == digest
-    stiffer = manifest.character.model_copy(update={"kp": tuple(2 * kp for kp in manifest.character.kp)})
-    assert contract_digest(manifest.model_copy(update={"character": stiffer})) != digest
+    digest = compute_contract_digest(manifest)
+    assert (
+        compute_contract_digest(
+            manifest.model_copy(update={"card": {"survival": 1.0}, "name": "other"})
+        )
+        == digest
+    )
+    stiffer = manifest.character.model_copy(
+        update={"kp": tuple(2 * kp for kp in manifest.character.kp)}
+    )
+    assert compute_contract_digest(manifest.model_copy(update={"character": stiffer})) != digest

@@ -1,4 +1,6 @@
-"""A name is a few plain letters, so it can be no path, no two names are one file, and none only looks like another."""
+"""A name is a few plain letters, so it can be no path, no two names are one file, and none only
+looks like another.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ LOOK_ALIKES = {
     "soft hyphen": "human\N{SOFT HYPHEN}oid",
 }
 PATHS = [
-    "..", ".", "../x", "a/b", "a\\b", "/etc", "~", "~root", "a\0b", "%2e%2e", "c:", "file:x", "x/../y", "...",
+    "..", ".", "../x", "a/b", "a\\b", "/etc", "~", "~root", "a\0b", "%2e%2e", "c:", "file:x",
+    "x/../y", "...",
 ]  # fmt: skip
 OTHERS = [
     "",
@@ -59,7 +62,11 @@ def test_a_skill_or_alias_so_named_is_refused_everywhere(tmp_path: Path, name: s
         store.publish(tiny.skills_manifest().model_copy(update={"name": name}), tiny.skills_files())
     with pytest.raises(InvalidName, match="cannot name an alias"):
         store.alias("humanoid", name, 1)
-    for refused in (lambda: store.rollback(name, "prod"), lambda: store.log(name), lambda: store.latest(name)):
+    for refused in (
+        lambda: store.rollback(name, "prod"),
+        lambda: store.log(name),
+        lambda: store.latest(name),
+    ):
         with pytest.raises(InvalidName):
             refused()
     with pytest.raises(StoreError):
@@ -84,9 +91,12 @@ def test_a_file_so_named_is_refused(tmp_path: Path, file: str) -> None:
 def test_two_files_that_differ_in_case_only_are_one_on_some_disks(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     with pytest.raises(
-        InvalidName, match=r"'Notes\.md' cannot name a file: on some disks it is the same file as 'notes\.md'"
+        InvalidName,
+        match=r"'Notes\.md' cannot name a file: on some disks it is the same file as 'notes\.md'",
     ):
-        store.publish(tiny.skills_manifest(), tiny.skills_files() | {"notes.md": b"1", "Notes.md": b"2"})
+        store.publish(
+            tiny.skills_manifest(), tiny.skills_files() | {"notes.md": b"1", "Notes.md": b"2"}
+        )
     assert not store.root.exists()
 
 

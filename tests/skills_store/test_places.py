@@ -1,4 +1,6 @@
-"""One module says where the program's own files lie, in a checkout and installed; each place has a variable."""
+"""One module says where the program's own files lie, in a checkout and installed; each place has a
+variable.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import pytest
 
 from skills_store import places
 from skills_store.__main__ import main
-from skills_store.errors import NoHome
+from skills_store.errors import NoHomeFolder
 
 ROOT = Path(__file__).parents[2]
 PLACES: dict[str, tuple[Callable[[], Path], str, str]] = {  # its variable, in a checkout, installed
@@ -63,7 +65,11 @@ def test_installed_they_are_the_users(name: str, installed: Path) -> None:
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize("standing", ["in a checkout", "installed"])
 def test_a_variable_moves_each(
-    name: str, standing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    name: str,
+    standing: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     if standing == "installed":
         request.getfixturevalue("installed")
@@ -75,7 +81,9 @@ def test_a_variable_moves_each(
     assert place() == before
 
 
-def test_caches_of_buckets_are_shared_by_all_checkouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caches_of_buckets_are_shared_by_all_checkouts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert places.buckets() == platformdirs.user_cache_path("repertoire", appauthor=False)
     monkeypatch.setenv("REPERTOIRE_CACHE", str(tmp_path))
     assert places.buckets() == tmp_path
@@ -84,9 +92,13 @@ def test_caches_of_buckets_are_shared_by_all_checkouts(tmp_path: Path, monkeypat
 def test_a_user_without_a_home_is_told_which_variable_to_set(
     installed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as where a container's number has no entry
+    # As where a container's number has no entry.
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
     for place, variable, _ in PLACES.values():
-        with pytest.raises(NoHome, match=f"no home folder; set {variable} to"):
+        with pytest.raises(NoHomeFolder, match=f"no home folder; set {variable} to"):
             place()
     assert main(["ls"]) == 2
-    assert capsys.readouterr().err == "skills: this user has no home folder; set REPERTOIRE_STORE to the place to use\n"
+    assert (
+        capsys.readouterr().err
+        == "skills: this user has no home folder; set REPERTOIRE_STORE to the place to use\n"
+    )

@@ -16,9 +16,17 @@ ALLOWED = len(os.sched_getaffinity(0))
 
 @pytest.mark.parametrize(
     ("text", "count"),
-    [("max 100000", ALLOWED), ("100000 100000", 1), ("50000 100000", 1), ("99900000 100000", ALLOWED), ("?", ALLOWED)],
+    [
+        ("max 100000", ALLOWED),
+        ("100000 100000", 1),
+        ("50000 100000", 1),
+        ("99900000 100000", ALLOWED),
+        ("?", ALLOWED),
+    ],
 )
-def test_the_share_of_a_control_group_bounds_the_count(tmp_path: Path, text: str, count: int) -> None:
+def test_the_share_of_a_control_group_bounds_the_count(
+    tmp_path: Path, text: str, count: int
+) -> None:
     (tmp_path / "cpu.max").write_text(text)
     assert count_processors(tmp_path / "cpu.max") == count
 

@@ -1,4 +1,6 @@
-"""The command line as a process: interrupted, without an output, or with one that is full, closed or knows no such letter."""
+"""The command line as a process: interrupted, without an output, or with one that is full, closed
+or knows no such letter.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,14 @@ def shell(line: str, store: Store, **env: str) -> subprocess.CompletedProcess[st
 
 
 def interrupted(argv: list[str], store: Store, ready: Callable[[], bool]) -> tuple[int | None, str]:
-    """Exit status and stderr of a command that gets SIGINT once it is `ready`, after a minute at most.
+    """Exit status and stderr of a command that gets SIGINT once it is `ready`, after a minute at
+    most.
 
-    SIGINT is sent again every 5 s: Python hears one that came in the instant before a read blocks only with the next.
+    SIGINT is sent again every 5 s: Python hears one that came in the instant before a read blocks
+    only with the next.
     """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a runner in the background has it ignored
+    # A runner in the background has it ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         [*SKILLS, "--store", str(store.root), *argv],
         stdout=subprocess.DEVNULL,
@@ -92,9 +97,17 @@ def pipe(path: Path) -> Iterator[Callable[[], bool]]:
 
 
 @pytest.mark.parametrize("json_wanted", [False, True])
-def test_an_interrupt_while_reading_is_one_line_and_130(store: Store, tmp_path: Path, json_wanted: bool) -> None:
+def test_an_interrupt_while_reading_is_one_line_and_130(
+    store: Store, tmp_path: Path, json_wanted: bool
+) -> None:
     pytest.importorskip("cryptography")
-    argv = ["sign", "humanoid", "--key", str(tmp_path / "key"), *(["--json"] if json_wanted else [])]
+    argv = [
+        "sign",
+        "humanoid",
+        "--key",
+        str(tmp_path / "key"),
+        *(["--json"] if json_wanted else []),
+    ]
     with pipe(tmp_path / "key") as opened:
         status, said = interrupted(argv, store, opened)
     assert status == 130
@@ -113,7 +126,10 @@ def test_an_interrupt_while_waiting_for_a_lock_moves_nothing(store: Store) -> No
 
     with door.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert interrupted(["alias", "humanoid", "prod", "1"], store, queued) == (130, "skills: interrupted\n")
+        assert interrupted(["alias", "humanoid", "prod", "1"], store, queued) == (
+            130,
+            "skills: interrupted\n",
+        )
     assert store.aliases("humanoid") == {"canary": 1}
 
 
@@ -161,7 +177,14 @@ def test_an_export_shows_its_progress_on_a_terminal(store: Store, tmp_path: Path
     ours, theirs = pty.openpty()
     with open(ours, "rb", buffering=0) as terminal:
         argv = ["--store", str(store.root), "export", "humanoid", "--onnx", str(tmp_path / "out")]
-        subprocess.run([*SKILLS, *argv], stdout=subprocess.DEVNULL, stderr=theirs, check=True, timeout=60, cwd=ROOT)
+        subprocess.run(
+            [*SKILLS, *argv],
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            check=True,
+            timeout=60,
+            cwd=ROOT,
+        )
         os.close(theirs)
         said = terminal.read(2**16).decode()
     assert "read policy.onnx" in said

@@ -1,4 +1,6 @@
-"""References and aliases: what is named is found, and what is not found is answered with what exists."""
+"""References and aliases: what is named is found, and what is not found is answered with what
+exists.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from skills_store.errors import (
     UnknownFile,
     UnknownSkill,
     UnknownVersion,
-    runs,
+    format_ranges,
 )
 from skills_store.store import Store
 from tests import tiny
@@ -31,7 +33,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.mark.parametrize(
-    ("ref", "number"), [("humanoid", 3), ("humanoid@latest", 3), ("humanoid@1", 1), ("humanoid@prod", 2)]
+    ("ref", "number"),
+    [("humanoid", 3), ("humanoid@latest", 3), ("humanoid@1", 1), ("humanoid@prod", 2)],
 )
 def test_every_way_to_name_a_version(store: Store, ref: str, number: int) -> None:
     version = store.resolve(ref)
@@ -41,8 +44,8 @@ def test_every_way_to_name_a_version(store: Store, ref: str, number: int) -> Non
 
 
 MALFORMED = """
-    @1 humanoid@ humanoid@0 humanoid@007 humanoid@-1 humanoid@sha256:abc humanoid@1@2 ../humanoid humanoid/v
-    humanoid@../x Humanoid humanoid@999999999
+    @1 humanoid@ humanoid@0 humanoid@007 humanoid@-1 humanoid@sha256:abc humanoid@1@2 ../humanoid
+    humanoid/v    humanoid@../x Humanoid humanoid@999999999
 """
 
 
@@ -53,7 +56,9 @@ def test_nonsense_is_no_reference(store: Store, ref: str) -> None:
 
 
 def test_unknown_things_list_what_exists(store: Store) -> None:
-    with pytest.raises(UnknownSkill, match=r"did you mean 'humanoid'\? there are: dancer, humanoid") as skill:
+    with pytest.raises(
+        UnknownSkill, match=r"did you mean 'humanoid'\? there are: dancer, humanoid"
+    ) as skill:
         store.resolve("humanid")
     assert (skill.value.code, skill.value.near) == ("unknown_skill", ("humanoid",))
     with pytest.raises(UnknownVersion, match=r"no version '9' in humanoid; there are: 1-3, prod=2"):
@@ -73,8 +78,8 @@ def test_an_empty_store_says_so(tmp_path: Path) -> None:
 
 
 def test_runs_of_numbers() -> None:
-    assert runs([]) == ()
-    assert runs([3, 1, 2, 5, 8, 9]) == ("1-3", "5", "8-9")
+    assert format_ranges([]) == ()
+    assert format_ranges([3, 1, 2, 5, 8, 9]) == ("1-3", "5", "8-9")
 
 
 def test_alias_history_survives_every_move(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""An action in a forked child under strace, which kills it, or fails one of its system calls, exactly where it is told to."""
+"""An action in a forked child under strace, which kills it, or fails one of its system calls,
+exactly where it is told to.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,18 @@ from skills_store.errors import StoreError
 
 # Whatever a disk has a say in, by the names that any of our machines gives it.
 _DISK = """
-    open openat creat read pread64 readv write pwrite64 writev close fsync fdatasync rename renameat renameat2 link linkat
-    unlink unlinkat mkdir mkdirat flock stat lstat fstat newfstatat statx getdents getdents64 lseek chmod fchmod fchmodat
-    ftruncate access faccessat faccessat2
+    open openat creat read pread64 readv write pwrite64 writev close fsync fdatasync rename renameat
+    renameat2 link linkat unlink unlinkat mkdir mkdirat flock stat lstat fstat newfstatat statx
+    getdents getdents64 lseek chmod fchmod fchmodat ftruncate access faccessat faccessat2
 """
 DISK = frozenset(_DISK.split())
 # Of these, the ones that change what is on it, or open what does.
 _CHANGES = "open openat write fsync rename renameat link linkat unlink unlinkat mkdir mkdirat"
 CHANGES = frozenset(_CHANGES.split())
 PR_SET_PTRACER = 0x59616D61
-DONE, REFUSED, CRASHED = 0, 3, 4  # how the child ended: as asked, with a typed error, with any other
+DONE = 0
+REFUSED = 3
+CRASHED = 4  # how the child ended: as asked, with a typed error, with any other
 
 Call = tuple[str, int]  # a system call, and which of the child's calls of that name
 
@@ -38,8 +42,11 @@ def calls(action: Callable[[], object], among: frozenset[str] | None = None) -> 
         assert run(action, "-o", log.name) == (DONE, "")
         names = [match[1] for line in log if (match := re.match(r"(?:\d+ +)?(\w+)\(", line))]
     # The child waits in the first for its tracer, and leaves by the last.
-    made, counts = [n for n in names if n not in ("rt_sigtimedwait", "exit_group")], Counter[str]()
-    return [(n, counts[n]) for n in made if not counts.update([n]) and (among is None or n in among)]
+    made = [n for n in names if n not in ("rt_sigtimedwait", "exit_group")]
+    counts = Counter[str]()
+    return [
+        (n, counts[n]) for n in made if not counts.update([n]) and (among is None or n in among)
+    ]
 
 
 def killed(action: Callable[[], object], call: Call) -> bool:
@@ -53,16 +60,21 @@ def failed(action: Callable[[], object], call: Call, errno: str) -> tuple[int, s
 
 
 def run(action: Callable[[], object], *options: str) -> tuple[int, str]:
-    """The child's exit status, or minus the signal that killed it; and the code and text of its typed error."""
+    """The child's exit status, or minus the signal that killed it; and the code and text of its
+    typed error.
+    """
     heard, said = os.pipe()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})  # so that the child cannot miss it
     child = os.fork()
     if child == 0:
         os._exit(_child(action, said))
     os.close(said)
-    with subprocess.Popen(["strace", "-p", str(child), *options], stderr=subprocess.PIPE, text=True) as tracer:
+    with subprocess.Popen(
+        ["strace", "-p", str(child), *options], stderr=subprocess.PIPE, text=True
+    ) as tracer:
         assert tracer.stderr is not None
-        # Said once the child has been stopped. From being traced to being stopped, it could make calls that no one counts.
+        # Said once the child has been stopped. From being traced to being stopped, it could make
+        # calls that no one counts.
         attached = "attached" in tracer.stderr.readline()
         os.kill(child, signal.SIGUSR1 if attached else signal.SIGKILL)
         _, status = os.waitpid(child, 0)
@@ -76,11 +88,14 @@ def run(action: Callable[[], object], *options: str) -> tuple[int, str]:
 
 def _injected(action: Callable[[], object], call: Call, what: str) -> tuple[int, str]:
     name, turn = call
-    return run(action, "-o", os.devnull, "-e", f"trace={name}", "-e", f"inject={name}:{what}:when={turn}")
+    return run(
+        action, "-o", os.devnull, "-e", f"trace={name}", "-e", f"inject={name}:{what}:when={turn}"
+    )
 
 
 def _child(action: Callable[[], object], said: int) -> int:
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)  # where only a parent may trace, strace is none
+    # Where only a parent may trace, strace is none.
+    ctypes.CDLL(None).prctl(PR_SET_PTRACER, -1, 0, 0, 0)
     signal.sigwait({signal.SIGUSR1})
     try:
         action()

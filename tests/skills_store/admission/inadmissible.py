@@ -1,7 +1,8 @@
-"""Files that the gate refuses, each by name: what is changed in a good policy, and what the refusal says.
+"""Files that the gate refuses, each by name: what is changed in a good policy, and what the refusal
+says.
 
-The gate admits what is on its lists and nothing else, so one plain member of each other kind shows it. All of them are
-harmless: a test has onnx.checker and ONNX Runtime read each.
+The gate admits what is on its lists and nothing else, so one plain member of each other kind shows
+it. All of them are harmless: a test has onnx.checker and ONNX Runtime read each.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def external_as_well(model: onnx.ModelProto) -> None:
 
 
 def external_constant(model: onnx.ModelProto) -> None:
-    weight = TensorProto(name="c", data_type=TensorProto.FLOAT, dims=[1], data_location=TensorProto.EXTERNAL)
+    weight = TensorProto(
+        name="c", data_type=TensorProto.FLOAT, dims=[1], data_location=TensorProto.EXTERNAL
+    )
     weight.external_data.add(key="location", value="weights.bin")
     model.graph.node.append(helper.make_node("Constant", [], ["c"], value=weight))
 
@@ -63,14 +66,18 @@ def annotated(model: onnx.ModelProto) -> None:
 
 def foreign(kind: str, domain: str, **attributes: Any) -> Change:
     def change(model: onnx.ModelProto) -> None:
-        model.graph.node.append(helper.make_node(kind, ["state"], ["x"], domain=domain, **attributes))
+        model.graph.node.append(
+            helper.make_node(kind, ["state"], ["x"], domain=domain, **attributes)
+        )
         model.opset_import.append(helper.make_opsetid(domain, 1))
 
     return change
 
 
 def appended(kind: str, *inputs: str, **attributes: Any) -> Change:
-    return lambda model: model.graph.node.append(helper.make_node(kind, inputs, ["x"], **attributes))
+    return lambda model: model.graph.node.append(
+        helper.make_node(kind, inputs, ["x"], **attributes)
+    )
 
 
 def function(model: onnx.ModelProto) -> None:
@@ -83,7 +90,10 @@ def function(model: onnx.ModelProto) -> None:
 
 def _inner(*nodes: onnx.NodeProto, **shapes: tuple[int | str, ...]) -> onnx.GraphProto:
     """A graph with `nodes` whose last output is its own; `shapes` are those of its inputs."""
-    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    inputs = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in shapes.items()
+    ]
     output = helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, None)
     return helper.make_graph(list(nodes), "inner", inputs, [output])
 
@@ -94,28 +104,39 @@ def _copy(name: str = "state") -> onnx.NodeProto:
 
 def branch(model: onnx.ModelProto) -> None:
     constants(model, yes=np.array(True))
-    then, otherwise = _inner(_copy()), _inner(_copy())
-    model.graph.node.append(helper.make_node("If", ["yes"], ["x"], then_branch=then, else_branch=otherwise))
+    then = _inner(_copy())
+    otherwise = _inner(_copy())
+    model.graph.node.append(
+        helper.make_node("If", ["yes"], ["x"], then_branch=then, else_branch=otherwise)
+    )
 
 
 def loop(model: onnx.ModelProto) -> None:
     """The state, copied once."""
     constants(model, once=np.array(1), yes=np.array(True))
     counter = helper.make_tensor_value_info("i", TensorProto.INT64, [])
-    condition = [helper.make_tensor_value_info(name, TensorProto.BOOL, []) for name in ("before", "after")]
+    condition = [
+        helper.make_tensor_value_info(name, TensorProto.BOOL, []) for name in ("before", "after")
+    ]
     carried = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("v", "y")]
     nodes = [helper.make_node("Identity", ["before"], ["after"]), _copy("v")]
-    body = helper.make_graph(nodes, "body", [counter, condition[0], carried[0]], [condition[1], carried[1]])
+    body = helper.make_graph(
+        nodes, "body", [counter, condition[0], carried[0]], [condition[1], carried[1]]
+    )
     model.graph.node.append(helper.make_node("Loop", ["once", "yes", "state"], ["x"], body=body))
 
 
 def scan(model: onnx.ModelProto) -> None:
     body = _inner(_copy("row"), row=(tiny.STATE,))
-    model.graph.node.append(helper.make_node("Scan", ["state"], ["x"], body=body, num_scan_inputs=1))
+    model.graph.node.append(
+        helper.make_node("Scan", ["state"], ["x"], body=body, num_scan_inputs=1)
+    )
 
 
 def function_attribute(model: onnx.ModelProto) -> None:
-    model.graph.node[0].attribute.add(name="axis", ref_attr_name="outer", type=onnx.AttributeProto.INT)
+    model.graph.node[0].attribute.add(
+        name="axis", ref_attr_name="outer", type=onnx.AttributeProto.INT
+    )
 
 
 def training(model: onnx.ModelProto) -> None:
@@ -158,7 +179,9 @@ def fewer_columns(model: onnx.ModelProto) -> None:
 
 
 def strings(model: onnx.ModelProto) -> None:
-    model.graph.initializer.append(TensorProto(name="s", data_type=TensorProto.STRING, dims=[1], string_data=[b"x"]))
+    model.graph.initializer.append(
+        TensorProto(name="s", data_type=TensorProto.STRING, dims=[1], string_data=[b"x"])
+    )
 
 
 def unknown_type(model: onnx.ModelProto) -> None:
@@ -194,7 +217,9 @@ def outer_sum(rows: int, columns: int) -> Change:
     """(rows, 1) + (1, columns), out of two small weights."""
 
     def change(model: onnx.ModelProto) -> None:
-        constants(model, column=np.ones((rows, 1), np.float32), row=np.ones((1, columns), np.float32))
+        constants(
+            model, column=np.ones((rows, 1), np.float32), row=np.ones((1, columns), np.float32)
+        )
         model.graph.node.append(helper.make_node("Add", ["column", "row"], ["x"]))
 
     return change
@@ -217,13 +242,17 @@ def cast_to_text(model: onnx.ModelProto) -> None:
 
 def declared(sizes: list[int | str]) -> Change:
     def change(model: onnx.ModelProto) -> None:
-        model.graph.input[0].CopyFrom(helper.make_tensor_value_info("state", TensorProto.FLOAT, sizes))
+        model.graph.input[0].CopyFrom(
+            helper.make_tensor_value_info("state", TensorProto.FLOAT, sizes)
+        )
 
     return change
 
 
 def sequence(model: onnx.ModelProto) -> None:
-    model.graph.input[0].CopyFrom(helper.make_tensor_sequence_value_info("state", TensorProto.FLOAT, ["B", tiny.STATE]))
+    model.graph.input[0].CopyFrom(
+        helper.make_tensor_sequence_value_info("state", TensorProto.FLOAT, ["B", tiny.STATE])
+    )
 
 
 def other_output(model: onnx.ModelProto) -> None:
@@ -244,7 +273,9 @@ def second_output(model: onnx.ModelProto) -> None:
 
 
 def input_with_a_value(model: onnx.ModelProto) -> None:
-    model.graph.initializer.append(numpy_helper.from_array(np.zeros((1, tiny.LATENT), np.float32), "z"))
+    model.graph.initializer.append(
+        numpy_helper.from_array(np.zeros((1, tiny.LATENT), np.float32), "z")
+    )
 
 
 def opset(*versions: int) -> Change:
@@ -276,9 +307,15 @@ def rounding(step: float | list[float] | None, **attributes: Any) -> Change:
 
     def change(model: onnx.ModelProto) -> None:
         if step is not None:
-            model.graph.initializer.append(numpy_helper.from_array(np.array(step, np.float32), "step"))
-        rounded = helper.make_node("QuantizeLinear", ["a", "step" if step is not None else "z"], ["q"], **attributes)
-        back = helper.make_node("DequantizeLinear", ["q", "step" if step is not None else "z"], ["r"])
+            model.graph.initializer.append(
+                numpy_helper.from_array(np.array(step, np.float32), "step")
+            )
+        rounded = helper.make_node(
+            "QuantizeLinear", ["a", "step" if step is not None else "z"], ["q"], **attributes
+        )
+        back = helper.make_node(
+            "DequantizeLinear", ["q", "step" if step is not None else "z"], ["r"]
+        )
         for node in (rounded, back):
             model.graph.node.insert(len(model.graph.node) - 1, node)
         model.graph.node[-1].input[0] = "r"
@@ -292,47 +329,74 @@ INADMISSIBLE: dict[str, tuple[Change, str]] = {
     "external data of a constant": (external_constant, "outside the file"),
     "sparse weights": (sparse, "sparse"),
     "a sparse constant": (sparse_constant, "sparse"),
-    "a weight with an annotation": (annotated, "quantised initialisers"),
-    "an operator of the runtime's own": (foreign("Gelu", "com.microsoft"), "outside the default domain"),
+    "a weight with an annotation": (annotated, "quantized initializers"),
+    "an operator of the runtime's own": (
+        foreign("Gelu", "com.microsoft"),
+        "outside the default domain",
+    ),
     "an operator of someone's own": (foreign("Scale", "com.example"), "outside the default domain"),
     "a classical model": (
         foreign("Scaler", "ai.onnx.ml", offset=[0.0], scale=[1.0]),
         r"ai\.onnx\.ml\.Scaler is outside the default domain",
     ),
-    "an operator that does not exist": (appended("Nothing", "state"), "Nothing is not on the allow-list"),
+    "an operator that does not exist": (
+        appended("Nothing", "state"),
+        "Nothing is not on the allow-list",
+    ),
     "a function": (function, "1 model-local functions"),
     "a branch": (branch, "If is not on the allow-list"),
     "a loop": (loop, "Loop is not on the allow-list"),
     "a scan": (scan, "Scan is not on the allow-list"),
     "a graph in an attribute": (attribute("more", _inner(_copy())), "carries a subgraph"),
-    "graphs in an attribute": (attribute("more", [_inner(_copy()), _inner(_copy())]), "carries a subgraph"),
+    "graphs in an attribute": (
+        attribute("more", [_inner(_copy()), _inner(_copy())]),
+        "carries a subgraph",
+    ),
     "an attribute of a function": (function_attribute, "a function's attribute"),
     "training information": (training, "training information"),
     "randomness": (appended("RandomNormal", shape=[1]), "RandomNormal is not on the allow-list"),
-    "a sequence of tensors": (appended("SequenceConstruct", "state"), "SequenceConstruct is not on the allow-list"),
+    "a sequence of tensors": (
+        appended("SequenceConstruct", "state"),
+        "SequenceConstruct is not on the allow-list",
+    ),
     "a node above the cap": (one_node_too_many, "10001 nodes, over the cap of 10000"),
     "a weight that is not a number": (not_finite(np.nan), "not finite"),
     "an infinite weight": (not_finite(-np.inf), "not finite"),
     "an infinite weight of half precision": (not_finite(np.inf, np.float16), "not finite"),
     "an infinite constant": (infinite_constant, "not finite"),
     "an infinite attribute": (attribute("alpha", float("inf")), "not finite"),
-    "an attribute with a number that is none": (attribute("scales", [1.0, float("nan")]), "not finite"),
+    "an attribute with a number that is none": (
+        attribute("scales", [1.0, float("nan")]),
+        "not finite",
+    ),
     "a weight of another size than its bytes": (fewer_columns, "cannot be read"),
     "text for weights": (strings, "of type STRING"),
     "weights of no known type": (unknown_type, r"of type number \d+, not one of"),
-    "a tensor as large as a number says": (constant_of_shape, "ConstantOfShape is not on the allow-list"),
+    "a tensor as large as a number says": (
+        constant_of_shape,
+        "ConstantOfShape is not on the allow-list",
+    ),
     "a tensor as large as a product says": (computed_expand, "as large as Mul says"),
     "rounding by what the input says": (rounding(None), "rounds by what is no constant"),
     "rounding by nothing": (rounding(0.0), "a step that is not above 0"),
     "rounding backwards": (rounding(-0.1), "a step that is not above 0"),
-    "rounding the rows of a batch of three": (rounding([0.1, 0.1, 0.1], axis=0), "3 steps for what is no weight"),
+    "rounding the rows of a batch of three": (
+        rounding([0.1, 0.1, 0.1], axis=0),
+        "3 steps for what is no weight",
+    ),
     "rounding in blocks": (rounding(0.1, block_size=2), "has block_size"),
-    "rounding to a type of its own": (rounding(0.1, output_dtype=TensorProto.INT8), "has output_dtype"),
+    "rounding to a type of its own": (
+        rounding(0.1, output_dtype=TensorProto.INT8),
+        "has output_dtype",
+    ),
     "as many columns as rows": (rows_by_rows, "a free axis other than the first"),
     "a tensor of another shape than declared": (other_shape, r"onnx\.checker"),
     "numbers made text": (cast_to_text, "of type STRING"),
     "an input of another width": (declared(["B", tiny.STATE + 1]), r"onnx\.checker|manifest says"),
-    "an input of a size of its own": (declared(["B", "S"]), r"onnx\.checker|free axis|manifest says"),
+    "an input of a size of its own": (
+        declared(["B", "S"]),
+        r"onnx\.checker|free axis|manifest says",
+    ),
     "an input without axes": (declared([]), r"onnx\.checker|manifest says"),
     "an input that is a sequence": (sequence, r"onnx\.checker|type|manifest says"),
     "an input with a value of its own": (input_with_a_value, "has a value of its own"),
@@ -349,11 +413,16 @@ INADMISSIBLE: dict[str, tuple[Change, str]] = {
     "a tensor written twice": (written_twice, r"onnx\.checker"),
 }
 
-# What is counted, the cap on it, and how many there are: admitted by a cap of as many, refused by a cap of one less.
+# What is counted, the cap on it, and how many there are: admitted by a cap of as many, refused by a
+# cap of one less.
 CAPPED: dict[str, tuple[Change, str, int]] = {
     "bytes": (plain, "bytes", len(tiny.policy())),
     "nodes": (copies(20), "nodes", 20 + len(onnx.load_model_from_string(tiny.policy()).graph.node)),
-    "weights": (plain, "initializers", len(onnx.load_model_from_string(tiny.policy()).graph.initializer)),
+    "weights": (
+        plain,
+        "initializers",
+        len(onnx.load_model_from_string(tiny.policy()).graph.initializer),
+    ),
     "numbers of a weight": (plain, "elements", WIDTH * 16),
     "numbers of a small tensor that is expanded": (expanded(2000), "elements", 2000),
     "numbers of a sum of two small tensors": (outer_sum(40, 50), "elements", 2000),

@@ -1,4 +1,6 @@
-"""The gate admits plain arithmetic that does what its manifest says, and refuses the rest before it is on disk."""
+"""The gate admits plain arithmetic that does what its manifest says, and refuses the rest before it
+is on disk.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,9 @@ from pydantic import ValidationError
 
 from skills_store.admission import contract, gate
 from skills_store.disk.blobs import describe
-from skills_store.errors import GateRefused
-from skills_store.library import SkillLibrary
+from skills_store.errors import GateRefusal
 from skills_store.manifest import Manifest
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 from tests import tiny
 from tests.skills_store.admission.inadmissible import rounding
@@ -32,14 +34,23 @@ def test_tiny_graphs_are_admitted() -> None:
 def test_a_graph_at_the_cap_of_nodes_runs(tmp_path: Path) -> None:
     """Where the gate draws its line, the runtime is still well."""
     model = onnx.load_model_from_string(tiny.policy())
-    names = ["targets0", *(f"x{i}" for i in range(gate.CAPS.nodes - len(model.graph.node) - 1)), "targets"]
+    names = [
+        "targets0",
+        *(f"x{i}" for i in range(gate.CAPS.nodes - len(model.graph.node) - 1)),
+        "targets",
+    ]
     model.graph.node[-1].output[0] = names[0]
     model.graph.node.extend(helper.make_node("Tanh", [a], [b]) for a, b in pairwise(names))
     assert len(model.graph.node) == gate.CAPS.nodes
     store = Store(tmp_path / "store")
-    store.publish(tiny.skills_manifest(), tiny.skills_files() | {"policy.onnx": model.SerializeToString()})
+    store.publish(
+        tiny.skills_manifest(), tiny.skills_files() | {"policy.onnx": model.SerializeToString()}
+    )
     library = SkillLibrary.open(store, "humanoid")
-    assert library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT))).shape == (1, len(tiny.JOINTS))
+    assert library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT))).shape == (
+        1,
+        len(tiny.JOINTS),
+    )
 
 
 def test_what_comes_with_the_project_is_admitted() -> None:
@@ -51,14 +62,24 @@ def test_what_comes_with_the_project_is_admitted() -> None:
 
 def test_no_graph_without_a_parity_report() -> None:
     plain = tiny.skills_manifest().model_dump(mode="json")
-    for parity in (None, {"max_abs_error": 0.0, "rows": 0, "batch_sizes": [1]}, {"max_abs_error": 1.0, "rows": 1}):
+    for parity in (
+        None,
+        {"max_abs_error": 0.0, "rows": 0, "batch_sizes": [1]},
+        {"max_abs_error": 1.0, "rows": 1},
+    ):
         with pytest.raises(ValidationError, match="parity"):
-            Manifest.model_validate(plain | {"graphs": {"policy": plain["graphs"]["policy"] | {"parity": parity}}})
+            Manifest.model_validate(
+                plain | {"graphs": {"policy": plain["graphs"]["policy"] | {"parity": parity}}}
+            )
 
 
 def test_only_what_is_rounded_on_purpose_may_be_far_from_what_it_was_made_of() -> None:
-    far = tiny.POLICY.model_copy(update={"parity": tiny.POLICY.parity.model_copy(update={"max_abs_error": 0.02})})
-    with pytest.raises(GateRefused, match=r"max_abs_error is 0\.02, over 1e-05, and it is not quantised"):
+    far = tiny.POLICY.model_copy(
+        update={"parity": tiny.POLICY.parity.model_copy(update={"max_abs_error": 0.02})}
+    )
+    with pytest.raises(
+        GateRefusal, match=r"max_abs_error is 0\.02, over 1e-05, and it is not quantized"
+    ):
         gate.admit("policy", tiny.policy(), far)
     model = onnx.load_model_from_string(tiny.policy())
     rounding(0.01)(model)
@@ -67,15 +88,20 @@ def test_only_what_is_rounded_on_purpose_may_be_far_from_what_it_was_made_of() -
 
 def test_contract_names_every_breach() -> None:
     manifest = tiny.skills_manifest()
-    assert contract.breaches(manifest) == []
+    assert contract.find_breaches(manifest) == []
     spoiled = manifest.model_copy(
         update={
             "latent": manifest.latent.model_copy(update={"dim": 9}),
             "character": manifest.character.model_copy(update={"kp": (1.0,)}),
         }
     )
-    text = " | ".join(contract.breaches(spoiled))
-    for part in ("character.kp is 1 wide", "policy.z is 8 wide, but latent.dim is 9", "encoder.z", "clip 'walk'"):
+    text = " | ".join(contract.find_breaches(spoiled))
+    for part in (
+        "character.kp is 1 wide",
+        "policy.z is 8 wide, but latent.dim is 9",
+        "encoder.z",
+        "clip 'walk'",
+    ):
         assert part in text
 
 
@@ -90,13 +116,17 @@ def test_contract_names_every_breach() -> None:
         ("card.deep", {"er": [2**63]}),
     ],
 )
-def test_a_manifest_from_elsewhere_with_what_is_no_number_is_refused(tmp_path: Path, path: str, value: object) -> None:
+def test_a_manifest_from_elsewhere_with_what_is_no_number_is_refused(
+    tmp_path: Path, path: str, value: object
+) -> None:
     """`import` and `push` keep a manifest's very bytes, and JSON readers disagree about NaN."""
     plain = tiny.skills_manifest().model_dump(mode="json")
-    plain["files"] = {name: describe(data).model_dump() for name, data in tiny.skills_files(0).items()}
+    plain["files"] = {
+        name: describe(data).model_dump() for name, data in tiny.skills_files(0).items()
+    }
     section, key = path.split(".")
     plain[section][key] = value
-    with pytest.raises(GateRefused, match="not plain JSON"):
+    with pytest.raises(GateRefusal, match="not plain JSON"):
         Store(tmp_path).adopt(json.dumps(plain).encode(), tiny.skills_files(0))
     assert Store(tmp_path).names() == ()
 
@@ -109,35 +139,41 @@ def test_a_manifest_from_elsewhere_with_what_is_no_number_is_refused(tmp_path: P
     ],
 )
 def test_text_that_would_act_on_a_terminal_is_refused(update: dict[str, str], reason: str) -> None:
-    assert reason in contract.breaches(tiny.skills_manifest().model_copy(update=update))[0]
+    assert reason in contract.find_breaches(tiny.skills_manifest().model_copy(update=update))[0]
 
 
 @pytest.mark.parametrize("value", ["3", True, None])
 def test_a_number_from_elsewhere_is_a_number(tmp_path: Path, value: object) -> None:
     plain = tiny.skills_manifest().model_dump(mode="json")
     plain["character"]["kp"][0] = value
-    with pytest.raises(GateRefused, match=r"character\.kp\.0.*number"):
+    with pytest.raises(GateRefusal, match=r"character\.kp\.0.*number"):
         Store(tmp_path).adopt(json.dumps(plain).encode(), tiny.skills_files(0))
 
 
 def test_no_drive_pushes_away() -> None:
     manifest = tiny.skills_manifest()
     body = manifest.character.model_copy(update={"kd": tuple(-1.0 for _ in tiny.JOINTS)})
-    assert contract.breaches(manifest.model_copy(update={"character": body})) == ["character.kd has values below 0"]
+    assert contract.find_breaches(manifest.model_copy(update={"character": body})) == [
+        "character.kd has values below 0"
+    ]
 
 
 def test_every_drive_is_as_long_as_there_are_joints() -> None:
     manifest = tiny.skills_manifest()
     for key in contract.DRIVES:
         body = manifest.character.model_copy(update={key: (1.0,)})
-        (reason,) = contract.breaches(manifest.model_copy(update={"character": body}))
-        assert reason == f"character.{key} is 1 wide, but the character has {len(tiny.JOINTS)} joints"
+        (reason,) = contract.find_breaches(manifest.model_copy(update={"character": body}))
+        assert (
+            reason == f"character.{key} is 1 wide, but the character has {len(tiny.JOINTS)} joints"
+        )
 
 
 def test_contract_needs_the_agreed_names() -> None:
     manifest = tiny.skills_manifest()
-    swapped = manifest.model_copy(update={"graphs": {"policy": tiny.ENCODER, "encoder": tiny.ENCODER}})
-    assert contract.breaches(swapped) == [
+    swapped = manifest.model_copy(
+        update={"graphs": {"policy": tiny.ENCODER, "encoder": tiny.ENCODER}}
+    )
+    assert contract.find_breaches(swapped) == [
         "graph 'policy' has inputs window; it needs state, z",
         "graph 'policy' has outputs z; it needs targets",
     ]

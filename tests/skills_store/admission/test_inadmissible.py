@@ -1,4 +1,6 @@
-"""What is not on the gate's lists is refused with a reason, nothing of it is on the disk, and the process goes on."""
+"""What is not on the gate's lists is refused with a reason, nothing of it is on the disk, and the
+process goes on.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ import pytest
 
 from skills_store.admission import gate
 from skills_store.admission.gate import CAPS
-from skills_store.errors import CorruptBlob, GateRefused
-from skills_store.library import SkillLibrary
+from skills_store.errors import CorruptBlob, GateRefusal
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store.admission.inadmissible import CAPPED, INADMISSIBLE, changed
@@ -30,7 +32,7 @@ def publish(store: Store, policy: bytes) -> None:
 def test_an_inadmissible_model_is_refused_and_nothing_published(tmp_path: Path, name: str) -> None:
     store = Store(tmp_path / "store")
     change, reason = INADMISSIBLE[name]
-    with pytest.raises(GateRefused, match=reason):
+    with pytest.raises(GateRefusal, match=reason):
         publish(store, changed(change))
     assert not store.root.exists()
 
@@ -40,12 +42,14 @@ def test_what_is_at_a_cap_is_admitted_and_one_more_refused(name: str) -> None:
     change, cap, count = CAPPED[name]
     data = changed(change)
     gate.admit("policy", data, tiny.POLICY, replace(CAPS, **{cap: count}))
-    with pytest.raises(GateRefused, match=rf"\b{count} .*over the cap of {count - 1}\b"):
+    with pytest.raises(GateRefusal, match=rf"\b{count} .*over the cap of {count - 1}\b"):
         gate.admit("policy", data, tiny.POLICY, replace(CAPS, **{cap: count - 1}))
 
 
 def test_one_process_outlives_them_all(tmp_path: Path) -> None:
-    """At least 50, one after another, in less than 50 MiB; and then it publishes what is good, and runs it."""
+    """At least 50, one after another, in less than 50 MiB; and then it publishes what is good, and
+    runs it.
+    """
     refused, grown, targets = run(OUTLIVES, tmp_path)
     assert int(refused) == len(INADMISSIBLE) >= 50
     assert int(grown) < 50 * MIB
@@ -53,7 +57,7 @@ def test_one_process_outlives_them_all(tmp_path: Path) -> None:
 
 
 def test_each_is_harmless_to_whoever_reads_it_without_a_gate(tmp_path: Path) -> None:
-    """onnx.checker and ONNX Runtime take it or refuse it, and come back from it, in little memory."""
+    """onnx.checker and ONNX Runtime take or refuse it, and return, in little memory."""
     read, grown = run(READS, tmp_path)
     assert int(read) == len(INADMISSIBLE) + len(CAPPED)
     assert int(grown) < 200 * MIB
@@ -63,7 +67,9 @@ def run(program: str, folder: Path) -> list[str]:
     """The words that a program prints in a process of its own, which works in `folder`."""
     command = [sys.executable, "-c", program, str(folder / "store")]
     path = {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        command, cwd=folder, env=path, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.split()
 
@@ -71,20 +77,22 @@ def run(program: str, folder: Path) -> list[str]:
 OUTLIVES = """
 import sys
 import numpy as np
-from skills_store.errors import GateRefused
-from skills_store.library import SkillLibrary
+from skills_store.errors import GateRefusal
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store.admission.inadmissible import INADMISSIBLE, changed
 from tests.skills_store.admission.test_inadmissible import publish, resident
 
-store, files, refused = Store(sys.argv[1]), [changed(change) for change, _ in INADMISSIBLE.values()], 0
+store = Store(sys.argv[1])
+files = [changed(change) for change, _ in INADMISSIBLE.values()]
+refused = 0
 publish(store, tiny.policy())  # all that is imported for it is
 before = resident()
 for policy in files:
     try:
         publish(store, policy)
-    except GateRefused:
+    except GateRefusal:
         refused += 1
 library = SkillLibrary.open(store, "humanoid")
 act = library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT)))
@@ -124,14 +132,15 @@ def resident() -> int:
 
 @pytest.mark.parametrize("data", [b"", b"not onnx", b"\x00" * 64, b"PK\x03\x04" + b"x" * 100])
 def test_garbage_is_refused(tmp_path: Path, data: bytes) -> None:
-    with pytest.raises(GateRefused, match="not an ONNX file"):
+    with pytest.raises(GateRefusal, match="not an ONNX file"):
         publish(Store(tmp_path / "store"), data)
 
 
 def test_truncated_at_every_kilobyte_and_less_is_refused(tmp_path: Path) -> None:
-    data, store = tiny.policy(), Store(tmp_path / "store")
+    data = tiny.policy()
+    store = Store(tmp_path / "store")
     for length in (*range(0, len(data), 1024), *range(1, len(data), 331), len(data) - 1):
-        with pytest.raises(GateRefused):
+        with pytest.raises(GateRefusal):
             publish(store, data[:length])
     assert not store.root.exists()
 

@@ -1,4 +1,6 @@
-"""A peer's checkpoint, of the very names and shapes that it documents, becomes a library that computes the same."""
+"""A peer's checkpoint, of the very names and shapes that it documents, becomes a library that
+computes the same.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +19,25 @@ from skills_store.admission import contract
 from skills_store.checkpoints.bodies import BODIES
 from skills_store.checkpoints.importer import publish
 from skills_store.checkpoints.tensors import load
-from skills_store.errors import CheckpointRefused, WrongKind
-from skills_store.library import SkillLibrary
+from skills_store.errors import CheckpointRefusal, WrongKind
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from tests import tiny
 
 Checkpoint = dict[str, Any]
 LATENT = 64
 # body: (hinges, ASE observation, ASE window, MimicKit observation, MimicKit window)
-WIDTHS = {"humanoid": (28, 223, 1250, 140, 1420), "humanoid_sword_shield": (31, 253, 1400, 158, 1600)}
+WIDTHS = {
+    "humanoid": (28, 223, 1250, 140, 1420),
+    "humanoid_sword_shield": (31, 253, 1400, 158, 1600),
+}
 
 
 def dense(made: Checkpoint, name: str, inputs: int, outputs: int, rng: np.random.Generator) -> None:
-    bound = 1 / np.sqrt(inputs)  # as torch initialises a layer
-    made[f"{name}.weight"] = torch.from_numpy(rng.uniform(-bound, bound, (outputs, inputs)).astype(np.float32))
+    bound = 1 / np.sqrt(inputs)  # as torch initializes a layer
+    made[f"{name}.weight"] = torch.from_numpy(
+        rng.uniform(-bound, bound, (outputs, inputs)).astype(np.float32)
+    )
     made[f"{name}.bias"] = torch.from_numpy(rng.uniform(-bound, bound, outputs).astype(np.float32))
 
 
@@ -58,11 +65,14 @@ def ase(body: str) -> Checkpoint:
         dense(net, f"a2c_network.{name}", inputs, outputs, rng)
     for number in (0, 2, 4):  # the encoder stands on the discriminator's trunk
         for part in ("weight", "bias"):
-            net[f"a2c_network._enc_mlp.{number}.{part}"] = net[f"a2c_network._disc_mlp.{number}.{part}"]
+            net[f"a2c_network._enc_mlp.{number}.{part}"] = net[
+                f"a2c_network._disc_mlp.{number}.{part}"
+            ]
 
     def norm(width: int) -> Checkpoint:
+        # float64, as it saves them.
         return {
-            "running_mean": torch.from_numpy(rng.standard_normal(width)),  # float64, as it saves them
+            "running_mean": torch.from_numpy(rng.standard_normal(width)),
             "running_var": torch.from_numpy(rng.uniform(0.01, 4, width)),
             "count": torch.tensor(1.0, dtype=torch.float64),
         }
@@ -113,7 +123,9 @@ MAKERS: dict[str, Callable[[str], Checkpoint]] = {"ase": ase, "mimickit": mimick
 
 
 def test_every_stated_width_is_the_widths_of_its_parts() -> None:
-    assert {name: len(body.hinges) for name, body in BODIES.items()} == {n: w[0] for n, w in WIDTHS.items()}
+    assert {name: len(body.hinges) for name, body in BODIES.items()} == {
+        n: w[0] for n, w in WIDTHS.items()
+    }
 
 
 # An independent forward pass: written from the peers' documents, with none of the importer's parts.
@@ -133,11 +145,14 @@ def ase_forward(
     made: Checkpoint, body: str, state: np.ndarray, z: np.ndarray, window: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     def normal(x: np.ndarray, norm: Checkpoint) -> np.ndarray:
-        mean, var = norm["running_mean"].float().numpy(), norm["running_var"].float().numpy()
+        mean = norm["running_mean"].float().numpy()
+        var = norm["running_var"].float().numpy()
         return np.clip((x - mean) / np.sqrt(var + 1e-5), -5, 5)
 
     net = {name.removeprefix("a2c_network."): x for name, x in made["model"].items()}
-    style = np.tanh(apply(net, "actor_mlp._style_dense", hidden(net, "actor_mlp._style_mlp", (0, 2), z)))
+    style = np.tanh(
+        apply(net, "actor_mlp._style_dense", hidden(net, "actor_mlp._style_mlp", (0, 2), z))
+    )
     both = np.concatenate([normal(state, made["running_mean_std"]), style], axis=-1)
     a = np.clip(apply(net, "mu", hidden(net, "actor_mlp._dense_layers", (0, 1, 2), both)), -1, 1)
     newest_first = np.concatenate([window[:, t] for t in reversed(range(10))], axis=1)
@@ -155,8 +170,18 @@ def ase_targets(body: str, a: np.ndarray) -> np.ndarray:
     hand = [[90]] if body == "humanoid_sword_shield" else []
     arm: list[Any] = [[180], (-160, 0)]
     leg: list[Any] = [[140], (0, 160), [55]]
-    groups = [[90], [60], *arm, *hand, *arm, *leg, *leg]  # three axes by their widest limit, one by its range
-    out, at = [], 0
+    # Three axes by their widest limit, one by its range.
+    groups = [
+        [90],
+        [60],
+        *arm,
+        *hand,
+        *arm,
+        *leg,
+        *leg,
+    ]
+    out = []
+    at = 0
     for group in groups:
         if isinstance(group, list):
             scale = min(1.2 * np.radians(group[0]), np.pi)
@@ -180,7 +205,8 @@ def mimickit_forward(
     net = {name.removeprefix("_model."): x for name, x in made.items()}
     both = np.concatenate([normal(state, "_obs_norm"), z], axis=-1)
     a = apply(net, "_action_dist._mean_net", hidden(net, "_actor_layers", (0, 2, 4), both))
-    mean, std = made["_a_norm._mean"].numpy(), made["_a_norm._std"].numpy()
+    mean = made["_a_norm._mean"].numpy()
+    std = made["_a_norm._std"].numpy()
     seen = normal(window.reshape(len(window), -1), "_disc_obs_norm")
     enc = apply(net, "_enc_out", hidden(net, "_enc_layers", (0, 2), seen))
     logit = apply(net, "_disc_logits", hidden(net, "_disc_layers", (0, 2, 4), seen))[:, 0]
@@ -201,11 +227,22 @@ def test_the_library_computes_what_the_peer_does(tmp_path: Path, peer: str, body
     torch.save(made, tmp_path / "model")
     store = Store(tmp_path / "store")
     version = publish(store, tmp_path / "model", "knight", "see the peer's licence")
-    library, manifest = SkillLibrary.open(store, "knight"), version.manifest
+    library = SkillLibrary.open(store, "knight")
+    manifest = version.manifest
     assert (manifest.observations, manifest.character.name) == (peer, body)
-    assert (manifest.licence, library.latent_dim, library.window_length) == ("see the peer's licence", LATENT, 10)
-    state, window = (graph.inputs[0] for graph in (manifest.graphs["policy"], manifest.graphs["encoder"]))
-    assert (state.width, 10 * window.width) == WIDTHS[body][1:3] if peer == "ase" else WIDTHS[body][3:5]
+    assert (manifest.licence, library.latent_dim, library.window_length) == (
+        "see the peer's licence",
+        LATENT,
+        10,
+    )
+    state, window = (
+        graph.inputs[0] for graph in (manifest.graphs["policy"], manifest.graphs["encoder"])
+    )
+    assert (
+        (state.width, 10 * window.width) == WIDTHS[body][1:3]
+        if peer == "ase"
+        else WIDTHS[body][3:5]
+    )
 
     rng = np.random.default_rng(3)
     rows = 3 * rng.standard_normal((32, state.width))  # wide enough that every clip is met
@@ -233,10 +270,15 @@ def knight(tmp_path_factory: pytest.TempPathFactory) -> SkillLibrary:
 
 def test_the_manifest_names_the_peers_observations(knight: SkillLibrary) -> None:
     manifest = knight.version.manifest
-    parts = {part.name: (part.stop - part.start, part.frame) for part in manifest.graphs["policy"].inputs[0].slices}
+    parts = {
+        part.name: (part.stop - part.start, part.frame)
+        for part in manifest.graphs["policy"].inputs[0].slices
+    }
     assert parts["root_rot"] == (6, "world")  # the trap: global, in every published configuration
     assert parts["body_vel"] == (51, "heading")
-    frame = {part.name: part.stop - part.start for part in manifest.graphs["encoder"].inputs[0].slices}
+    frame = {
+        part.name: part.stop - part.start for part in manifest.graphs["encoder"].inputs[0].slices
+    }
     assert frame == {
         "root_height": 1,
         "root_rot": 6,
@@ -249,19 +291,20 @@ def test_the_manifest_names_the_peers_observations(knight: SkillLibrary) -> None
     assert manifest.character.mjcf == "<mujoco model='mine'/>"
     assert manifest.lineage.config["checkpoint"]["peer"] == "ase"
     assert manifest.lineage.config["checkpoint"]["digest"].startswith("sha256:")
-    assert contract.breaches(manifest) == []
+    assert contract.find_breaches(manifest) == []
 
 
 def test_only_a_peers_window_may_differ_from_its_state(knight: SkillLibrary) -> None:
     ours = knight.version.manifest.model_copy(update={"observations": "repertoire"})
-    assert contract.breaches(ours) == ["encoder.window is 140 wide, but policy.state is 253"]
+    assert contract.find_breaches(ours) == ["encoder.window is 140 wide, but policy.state is 253"]
 
 
 def test_a_controller_sees_what_its_parent_sees(knight: SkillLibrary) -> None:
     parent = knight.version.manifest
     controller = tiny.controller_manifest(knight.version)
     assert any(
-        "'repertoire', but its parent's are those of 'ase'" in each for each in contract.breaches(controller, parent)
+        "'repertoire', but its parent's are those of 'ase'" in each
+        for each in contract.find_breaches(controller, parent)
     )
 
 
@@ -289,17 +332,32 @@ def replaced(name: str, tensor: torch.Tensor) -> Callable[[Checkpoint], None]:
 
 
 SPOILED: dict[str, tuple[Callable[[Checkpoint], object], str]] = {
-    "code": (lambda made: made.update(env_state=Called()), "not plain tensors: it asks for .*print"),
+    "code": (
+        lambda made: made.update(env_state=Called()),
+        "not plain tensors: it asks for .*print",
+    ),
     "no style": (without("actor_mlp._style_dense.weight"), "no ASE of a peer known here"),
     "no mu": (without("mu.weight"), r"no tensor model\.a2c_network\.mu\.weight"),
     "a gap": (without("actor_mlp._dense_layers.1.weight"), r"layers \[0, 2\]"),
-    "another width": (replaced("mu.weight", torch.zeros(30, 512)), "30 rows of weights, but 31 biases"),
+    "another width": (
+        replaced("mu.weight", torch.zeros(30, 512)),
+        "30 rows of weights, but 31 biases",
+    ),
     "integers": (replaced("mu.bias", torch.zeros(31, dtype=torch.int64)), "int64"),
     "not finite": (replaced("mu.bias", torch.full((31,), torch.nan)), "not finite"),
-    "an infinity on the way to float32": (replaced("mu.bias", torch.full((31,), 1e300, dtype=torch.float64)), "finite"),
+    "an infinity on the way to float32": (
+        replaced("mu.bias", torch.full((31,), 1e300, dtype=torch.float64)),
+        "finite",
+    ),
     "no axes": (replaced("mu.bias", torch.tensor(1.0)), "needs 1 axes"),
-    "negative variance": (lambda made: made["running_mean_std"]["running_var"].fill_(-1), "variances"),
-    "another body": (lambda made: made["running_mean_std"].update(running_mean=torch.zeros(254)), "variances|wide"),
+    "negative variance": (
+        lambda made: made["running_mean_std"]["running_var"].fill_(-1),
+        "variances",
+    ),
+    "another body": (
+        lambda made: made["running_mean_std"].update(running_mean=torch.zeros(254)),
+        "variances|wide",
+    ),
 }
 
 
@@ -312,7 +370,7 @@ def test_what_is_not_the_documented_network_is_refused(
     spoil(made)
     torch.save(made, tmp_path / "model.pth")
     store = Store(tmp_path / "store")
-    with pytest.raises(CheckpointRefused, match=reason) as refused:
+    with pytest.raises(CheckpointRefusal, match=reason) as refused:
         publish(store, tmp_path / "model.pth", "knight", "X")
     assert "\n" not in str(refused.value)
     assert not store.root.exists()
@@ -325,32 +383,38 @@ def test_what_is_at_a_cap_is_read_and_one_more_refused(tmp_path: Path) -> None:
     size = path.stat().st_size
     for name in ("x", "wide"):
         assert load(path, max_bytes=size, max_elements=9).vector(name).shape == (9,)
-        with pytest.raises(CheckpointRefused, match=rf"{name} has shape \[9\].*1 to 8 numbers"):
+        with pytest.raises(CheckpointRefusal, match=rf"{name} has shape \[9\].*1 to 8 numbers"):
             load(path, max_elements=8).vector(name)
-    with pytest.raises(CheckpointRefused, match=f"it has {size} bytes, over the cap of {size - 1}"):
+    with pytest.raises(CheckpointRefusal, match=f"it has {size} bytes, over the cap of {size - 1}"):
         load(path, max_bytes=size - 1)
 
 
 def test_a_body_of_other_widths_is_refused_with_those_known(tmp_path: Path) -> None:
     made = mimickit("humanoid")
-    made["_obs_norm._mean"], made["_obs_norm._std"] = torch.zeros(139), torch.ones(139)
+    made["_obs_norm._mean"] = torch.zeros(139)
+    made["_obs_norm._std"] = torch.ones(139)
     dense(made, "_model._actor_layers.0", 139 + LATENT, 1024, np.random.default_rng(0))
     torch.save(made, tmp_path / "model.pt")
-    with pytest.raises(CheckpointRefused, match=r"139, 1420 and 28 wide.*humanoid 140, 1420 and 28"):
+    with pytest.raises(
+        CheckpointRefusal, match=r"139, 1420 and 28 wide.*humanoid 140, 1420 and 28"
+    ):
         publish(Store(tmp_path / "store"), tmp_path / "model.pt", "knight", "X")
 
 
 def test_garbage_is_refused(tmp_path: Path) -> None:
     for data in (b"", b"not a checkpoint", b"\x80\x02.", b"PK\x03\x04" + b"x" * 100):
         (tmp_path / "model.pt").write_bytes(data)
-        with pytest.raises(CheckpointRefused):
+        with pytest.raises(CheckpointRefusal):
             publish(Store(tmp_path / "store"), tmp_path / "model.pt", "knight", "X")
 
 
 def test_a_number_that_an_older_numpy_pickled_is_no_obstacle(tmp_path: Path) -> None:
     """ASE was trained with numpy 1.21, whose scalars name a module that has moved since."""
     torch.save(ase("humanoid"), tmp_path / "new.pth")
-    with zipfile.ZipFile(tmp_path / "new.pth") as new, zipfile.ZipFile(tmp_path / "old.pth", "w") as old:
+    with (
+        zipfile.ZipFile(tmp_path / "new.pth") as new,
+        zipfile.ZipFile(tmp_path / "old.pth", "w") as old,
+    ):
         for entry in new.namelist():
             data = new.read(entry)
             assert not entry.endswith("data.pkl") or b"numpy._core.multiarray" in data
@@ -360,10 +424,21 @@ def test_a_number_that_an_older_numpy_pickled_is_no_obstacle(tmp_path: Path) -> 
 
 def test_import_checkpoint_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.save(mimickit("humanoid"), tmp_path / "model.pt")
-    argv = ["--store", str(tmp_path / "store"), "import-checkpoint", str(tmp_path / "model.pt"), "--name", "mime"]
+    argv = [
+        "--store",
+        str(tmp_path / "store"),
+        "import-checkpoint",
+        str(tmp_path / "model.pt"),
+        "--name",
+        "mime",
+    ]
     assert main([*argv, "--licence", "Apache-2.0", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert (shown["ref"], shown["observations"], shown["character"]) == ("mime@1", "mimickit", "humanoid")
+    assert (shown["ref"], shown["observations"], shown["character"]) == (
+        "mime@1",
+        "mimickit",
+        "humanoid",
+    )
 
 
 @pytest.mark.parametrize(
@@ -378,12 +453,18 @@ def test_import_checkpoint_is_a_command(tmp_path: Path, capsys: pytest.CaptureFi
     ],
 )
 def test_what_it_cannot_take_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     torch.save(mimickit("humanoid"), "model.pt")
     Path("body.xml").write_bytes(b"<a\xff/>")
-    assert main(["--store", "store", "import-checkpoint", "model.pt", "--licence", "X", *options]) == 2
+    assert (
+        main(["--store", "store", "import-checkpoint", "model.pt", "--licence", "X", *options]) == 2
+    )
     err = capsys.readouterr().err
     assert said in err
     assert err.count("\n") == 1

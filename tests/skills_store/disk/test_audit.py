@@ -1,4 +1,6 @@
-"""What was lost or rewritten shows in `verify`, by whatever still speaks of it; and while it does, nothing is swept."""
+"""What was lost or rewritten shows in `verify`, by whatever still speaks of it; and while it does,
+nothing is swept.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from skills_store.__main__ import main
-from skills_store.errors import Unsweepable
+from skills_store.errors import UnsafeSweep
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store.contents import assert_spotless, blobs
@@ -44,7 +46,8 @@ def edit(**fields: Any) -> Callable[[Path], None]:
 
 
 DIGEST = f"sha256:{'0' * 64}"
-V, MOVES = "skills/humanoid/v", "skills/humanoid/moves/prod"
+V = "skills/humanoid/v"
+MOVES = "skills/humanoid/moves/prod"
 
 # name: (which file, what becomes of it, what is named, whether it keeps gc from sweeping)
 DAMAGE: dict[str, tuple[str, Callable[[Path], None], str, bool]] = {
@@ -59,7 +62,12 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], None], str, bool]] = {
         True,
     ),
     "a deleted record lost": (f"{V}/00000002.json", Path.unlink, "humanoid@2", True),
-    "a tombstone of something else": (f"{V}/00000002.deleted.json", edit(digest=DIGEST), "humanoid@2", False),
+    "a tombstone of something else": (
+        f"{V}/00000002.deleted.json",
+        edit(digest=DIGEST),
+        "humanoid@2",
+        False,
+    ),
     "the first move lost": (f"{MOVES}/00000001.json", Path.unlink, "humanoid@prod", False),
     "a move between lost": (f"{MOVES}/00000002.json", Path.unlink, "humanoid@prod", False),
     "the last move damaged": (f"{MOVES}/00000003.json", rot, "humanoid@prod", True),
@@ -79,7 +87,8 @@ def test_verify_names_it_and_gc_sweeps_nothing_that_may_be_needed(
     file, spoil, named, hinders = DAMAGE[damage]
     [path] = store.root.glob(file)
     assert store.verify() == ()
-    before, whole = blobs(store), path.read_bytes()
+    before = blobs(store)
+    whole = path.read_bytes()
     spoil(path)
     faults = store.verify()
     assert any(fault.ref.startswith(named) for fault in faults)
@@ -87,7 +96,7 @@ def test_verify_names_it_and_gc_sweeps_nothing_that_may_be_needed(
     assert main(["--store", str(store.root), "verify"]) == 1
     if hinders:
         for dry_run in (True, False):
-            with pytest.raises(Unsweepable):
+            with pytest.raises(UnsafeSweep):
                 store.gc(grace=0 if "deleted" not in damage else 3600, dry_run=dry_run)
         assert blobs(store) == before
     else:
@@ -104,7 +113,7 @@ def test_a_skill_whose_only_record_is_lost_is_not_forgotten(tmp_path: Path) -> N
     before = blobs(store)
     (store.root / "skills/humanoid/v/00000001.json").unlink()
     assert "humanoid@1" in {fault.ref for fault in store.verify()}
-    with pytest.raises(Unsweepable, match="humanoid@1"):
+    with pytest.raises(UnsafeSweep, match="humanoid@1"):
         store.gc(grace=0)
     assert blobs(store) == before
 
@@ -112,23 +121,30 @@ def test_a_skill_whose_only_record_is_lost_is_not_forgotten(tmp_path: Path) -> N
 def test_an_alias_of_a_deleted_version_keeps_what_it_was_made_of(store: Store) -> None:
     before = blobs(store)
     (store.root / "skills/humanoid/v/00000003.deleted.json").write_text(
-        (store.root / "skills/humanoid/v/00000002.deleted.json").read_text().replace('"number":2', '"number":3')
+        (store.root / "skills/humanoid/v/00000002.deleted.json")
+        .read_text()
+        .replace('"number":2', '"number":3')
     )
-    with pytest.raises(Unsweepable, match="humanoid@prod points to humanoid@3, which is deleted"):
+    with pytest.raises(UnsafeSweep, match="humanoid@prod points to humanoid@3, which is deleted"):
         store.gc(grace=0)
     assert blobs(store) == before
     assert "humanoid@prod" in {fault.ref for fault in store.verify()}
 
 
-def test_a_repaired_alias_stands_in_no_ones_way_and_verify_still_names_what_was_lost(store: Store) -> None:
+def test_a_repaired_alias_stands_in_no_ones_way_and_verify_still_names_what_was_lost(
+    store: Store,
+) -> None:
     rot(store.root / f"{MOVES}/00000003.json")
     store.alias("humanoid", "prod", 3, "from the minutes", force=True)
     assert [fault.ref for fault in store.verify()] == ["humanoid@prod"]
-    assert len(store.gc(grace=0).strays) == 4  # what humanoid@2 was made of
+    assert len(store.gc(grace=0).orphans) == 4  # what humanoid@2 was made of
 
 
 def test_copies_that_took_only_some_numbers_have_lost_nothing(store: Store, tmp_path: Path) -> None:
-    assert main(["--store", str(tmp_path / "copy"), "pull", "humanoid@3", "--from", str(store.root)]) == 0
+    assert (
+        main(["--store", str(tmp_path / "copy"), "pull", "humanoid@3", "--from", str(store.root)])
+        == 0
+    )
     copy = Store(tmp_path / "copy")
     copy.alias("humanoid", "prod", 3)
     assert_spotless(copy)
@@ -142,7 +158,7 @@ def test_a_library_that_a_controller_is_bound_to_is_missed(tmp_path: Path) -> No
     before = blobs(store)
     (found,) = [fault for fault in store.verify() if fault.ref == "reach@1"]
     assert library.digest in found.message
-    with pytest.raises(Unsweepable, match="is not there"):
+    with pytest.raises(UnsafeSweep, match="is not there"):
         store.gc(grace=0)
     assert blobs(store) == before
 

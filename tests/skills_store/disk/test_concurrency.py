@@ -1,4 +1,6 @@
-"""Many writers, readers and a sweeper at once: numbers without gaps, no alias move lost, no digest ever missed."""
+"""Many writers, readers and a sweeper at once: numbers without gaps, no alias move lost, no digest
+ever missed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from skills_store.disk.aliases import AliasMove
+from skills_store.disk.alias_move import AliasMove
 from skills_store.errors import DeletedVersion, UnknownSkill
 from skills_store.store import Store
 from tests import tiny
@@ -21,10 +23,15 @@ FORK = multiprocessing.get_context("fork")
 
 
 def write(root: Path, writer: int, turns: int) -> None:
-    """Publish, point an alias that all writers share at it, and take every tenth version away again."""
-    store, files = Store(root), tiny.skills_files(writer)
+    """Publish, point an alias that all writers share at it, and take every tenth version away
+    again.
+    """
+    store = Store(root)
+    files = tiny.skills_files(writer)
     for turn in range(turns):
-        manifest = tiny.skills_manifest().model_copy(update={"card": {"writer": writer, "turn": turn}})
+        manifest = tiny.skills_manifest().model_copy(
+            update={"card": {"writer": writer, "turn": turn}}
+        )
         version = store.publish(manifest, files)
         store.alias("humanoid", "canary", version.number, f"{writer}:{turn}")
         if turn % 10 == 9:
@@ -33,7 +40,8 @@ def write(root: Path, writer: int, turns: int) -> None:
 
 def read(root: Path, done: Event) -> None:
     """Whatever can be named can be read, and is as published."""
-    store, reads = Store(root), 0
+    store = Store(root)
+    reads = 0
     while not done.is_set():
         for ref in ("humanoid@latest", "humanoid@canary", "humanoid@1"):
             try:
@@ -43,25 +51,32 @@ def read(root: Path, done: Event) -> None:
                 reads += 1
             except (UnknownSkill, DeletedVersion):  # nothing yet, or the latest just taken away
                 continue
-        time.sleep(0.01)  # a reader that does nothing else would only keep the writers from the processor
+        # A reader that does nothing else would only keep the writers from the processor.
+        time.sleep(0.01)
     assert reads
 
 
 def sweep(root: Path, done: Event) -> None:
-    """Without any grace: a double is made of what its twin is made of, so nothing that a reader holds is unneeded."""
+    """Without any grace: a double is made of what its twin is made of, so nothing that a reader
+    holds is unneeded.
+    """
     store = Store(root)
     while not done.is_set():
         began = time.monotonic()
         store.gc(grace=0)
-        time.sleep(0.1 + 4 * (time.monotonic() - began))  # a pass is as long as the store, and nobody writes meanwhile
+        # A pass is as long as the store, and nobody writes meanwhile.
+        time.sleep(0.1 + 4 * (time.monotonic() - began))
 
 
 def run_together(tmp_path: Path, writers: int, turns: int, readers: int) -> None:
-    store, done = Store(tmp_path / "store"), FORK.Event()
+    store = Store(tmp_path / "store")
+    done = FORK.Event()
     tiny.publish_tiny(store)
     store.alias("humanoid", "canary", 1, "first")
     working = _started([lambda w=w: write(store.root, w, turns) for w in range(writers)])
-    watching = _started([lambda: read(store.root, done)] * readers + [lambda: sweep(store.root, done)])
+    watching = _started(
+        [lambda: read(store.root, done)] * readers + [lambda: sweep(store.root, done)]
+    )
     for process in working:
         process.join()
     done.set()
@@ -75,10 +90,13 @@ def run_together(tmp_path: Path, writers: int, turns: int, readers: int) -> None
     assert len(events) - len(moves) == doubles
     gone = {event.number for event in events if not isinstance(event, AliasMove)}
     numbers = [version.number for version in store.versions("humanoid")]
-    assert sorted([*numbers, *gone]) == list(range(1, 1 + writers * turns + doubles + 1))  # gap-free
+    # Gap-free.
+    assert sorted([*numbers, *gone]) == list(range(1, 1 + writers * turns + doubles + 1))
     # Every move of every writer is there, once, and each begins where the one before ended.
     assert [move.rev for move in moves] == list(range(1, writers * turns + 2))
-    assert {move.why for move in moves[1:]} == {f"{w}:{t}" for w in range(writers) for t in range(turns)}
+    assert {move.why for move in moves[1:]} == {
+        f"{w}:{t}" for w in range(writers) for t in range(turns)
+    }
     assert [move.previous for move in moves[1:]] == [move.number for move in moves[:-1]]
     assert store.resolve("humanoid@canary").number == moves[-1].number
     assert_spotless(store)

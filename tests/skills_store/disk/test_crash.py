@@ -1,4 +1,6 @@
-"""Kill -9, at every system call and at any moment: a version is there whole or not at all, and nothing needs repair."""
+"""Kill -9, at every system call and at any moment: a version is there whole or not at all, and
+nothing needs repair.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ ACTIONS: dict[str, tuple[Callable[[Store], object], list[list[int]]]] = {
 def check_killed_at_every_call(tmp_path: Path, action: str, among: frozenset[str] | None) -> None:
     act, allowed = ACTIONS[action]
     seen = []
-    # A call more than there were in the rehearsal: it is not reached, so the action comes to its end.
+    # A call more than there were in the rehearsal: it is not reached, so the action comes to its
+    # end.
     rehearsal = prepared(tmp_path / "rehearsal")
     leave_garbage(rehearsal)
     for step, call in enumerate([*traced.calls(lambda: act(rehearsal), among), ("fsync", 10_000)]):
@@ -52,7 +55,8 @@ def check_killed_at_every_call(tmp_path: Path, action: str, among: frozenset[str
         assert reopened.verify() == ()  # no repair, not even of what it was about
         found = live(reopened)
         assert found in allowed
-        # Which of the calls for memory is the n-th, differs from run to run; those that touch the disk keep their order.
+        # Which of the calls for memory is the n-th, differs from run to run; those that touch the
+        # disk keep their order.
         if call[0] in traced.DISK:
             seen.append(found)
         # No number is lost, and none used twice.
@@ -104,8 +108,13 @@ def test_killed_at_1000_random_moments(tmp_path: Path) -> None:
 
 
 def check_random_kills(tmp_path: Path, times: int) -> None:
-    """Every publish that was reported is there; of the one that was not, all or nothing; over one store's whole life."""
-    store, moments, told, before = Store(tmp_path / "store"), random.Random(0), [], []
+    """Every publish that was reported is there; of the one that was not, all or nothing; over one
+    store's whole life.
+    """
+    store = Store(tmp_path / "store")
+    moments = random.Random(0)
+    told = []
+    before = []
     publish(Store(tmp_path / "rehearsal"))  # all that is imported for it is
     began = time.monotonic()
     publish(Store(tmp_path / "rehearsal"))
@@ -123,17 +132,23 @@ def check_random_kills(tmp_path: Path, times: int) -> None:
 
 
 def listed(store: Store) -> list[int]:
-    """As `live`, but by the index: thousands of versions are looked at a thousand times, and each read in full but once."""
+    """As `live`, but by the index: thousands of versions are looked at a thousand times, and each
+    read in full but once.
+    """
     return [summary.number for summary in store.summaries("humanoid")[0]] if store.names() else []
 
 
 def _publish_until_killed(store: Store, seconds: float) -> list[int]:
     heard, said = os.pipe()
-    parent, child = os.getpid(), os.fork()
+    parent = os.getpid()
+    child = os.fork()
     if child == 0:
         try:
-            for turn in takewhile(lambda _: os.getppid() == parent, count()):  # no longer than there is a test
-                manifest = tiny.skills_manifest().model_copy(update={"card": {"turn": time.time_ns()}})
+            # No longer than there is a test.
+            for turn in takewhile(lambda _: os.getppid() == parent, count()):
+                manifest = tiny.skills_manifest().model_copy(
+                    update={"card": {"turn": time.time_ns()}}
+                )
                 version = store.publish(manifest, FILES[turn % len(FILES)])
                 os.write(said, b"%d " % version.number)
         finally:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
 
-from skills_store.errors import CorruptBlob, CorruptRecord, UnknownAlias
+from skills_store.errors import CorruptBlob, CorruptRecord, StoreError, UnknownAlias
 from skills_store.store import Store, Version
 from tests import tiny
 
@@ -19,6 +20,20 @@ def store(tmp_path: Path) -> Store:
         tiny.publish_tiny(store, seed=seed)
     store.alias("humanoid", "prod", 2)
     return store
+
+
+def test_no_message_shows_bytes_as_python_does(store: Store) -> None:
+    """Each file of the store in turn holds bytes that are no text."""
+    for path in sorted(path for path in store.root.rglob("*") if path.is_file()):
+        whole = path.read_bytes()
+        _overwrite(path, b'{"\xff\x00' + whole[:20])
+        messages = []
+        try:
+            messages += [fault.message for fault in Store(store.root).verify()]
+        except StoreError as error:
+            messages.append(str(error))
+        _overwrite(path, whole)
+        assert not re.search(r"""\bb['"]""", " ".join(messages)), messages
 
 
 def test_a_flipped_bit_is_refused_and_the_others_served(store: Store) -> None:
@@ -45,14 +60,20 @@ def test_a_truncated_or_lost_blob_is_refused(store: Store, content: bytes | None
 
 
 @pytest.mark.parametrize("part", ["manifest", "record"])
-def test_a_damaged_version_is_reported_and_skipped(store: Store, part: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_version_is_reported_and_skipped(
+    store: Store, part: str, caplog: pytest.LogCaptureFixture
+) -> None:
     sick = store.resolve("humanoid@2")
-    _overwrite(_blob(store, sick.digest) if part == "manifest" else _record(store, sick), b'{"half":')
+    _overwrite(
+        _blob(store, sick.digest) if part == "manifest" else _record(store, sick), b'{"half":'
+    )
     with caplog.at_level(logging.WARNING, "skills_store"):
         assert [v.number for v in store.versions("humanoid")] == [1, 3]
     assert "humanoid@2" in caplog.text
     for ref in ("humanoid@2", "humanoid@prod"):
-        with pytest.raises(CorruptBlob if part == "manifest" else CorruptRecord, match="humanoid@2"):
+        with pytest.raises(
+            CorruptBlob if part == "manifest" else CorruptRecord, match="humanoid@2"
+        ):
             store.resolve(ref)
         assert len(store.verify(ref)) == 1
     assert store.resolve("humanoid").number == 3
@@ -98,8 +119,8 @@ def test_a_damaged_alias_is_passed_over_and_repaired_by_force(store: Store) -> N
 
 
 def test_stray_files_are_no_versions(store: Store) -> None:
-    for stray in ("00000004.json.swp", "4.json", "notes.txt"):
-        (store.root / "skills/humanoid/v" / stray).write_text("x")
+    for orphan in ("00000004.json.swp", "4.json", "notes.txt"):
+        (store.root / "skills/humanoid/v" / orphan).write_text("x")
     (store.root / "skills/.DS_Store").write_text("x")
     (store.root / "skills/file").write_text("x")
     assert store.names() == ("humanoid",)
@@ -108,8 +129,8 @@ def test_stray_files_are_no_versions(store: Store) -> None:
 
 def test_stray_files_are_no_moves(store: Store) -> None:
     store.alias("humanoid", "canary", 3)
-    for stray in ("00000004.json.swp", "4.json", "notes.txt"):
-        (store.root / "skills/humanoid/moves/canary" / stray).write_text("x")
+    for orphan in ("00000004.json.swp", "4.json", "notes.txt"):
+        (store.root / "skills/humanoid/moves/canary" / orphan).write_text("x")
     assert store.resolve("humanoid@canary").number == 3
     (store.root / "skills/humanoid/moves/empty").mkdir()
     with pytest.raises(UnknownAlias, match="canary"):

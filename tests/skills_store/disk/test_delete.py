@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from skills_store import receipt
-from skills_store.disk.aliases import AliasMove
+from skills_store import publish_receipt
+from skills_store.disk.alias_move import AliasMove
 from skills_store.disk.tombstones import Tombstone
 from skills_store.errors import (
     CorruptRecord,
     DeletedVersion,
-    InUse,
     InvalidDuration,
     InvalidReference,
     StoreError,
     UnknownLease,
     UnknownParent,
     UnknownVersion,
+    VersionInUse,
 )
 from skills_store.store import Store
 from tests import tiny
@@ -38,7 +38,9 @@ def test_a_deleted_version_says_who_took_it_when_and_why(store: Store) -> None:
     stone = store.delete("humanoid@2", "it limps")
     assert (stone.number, stone.digest, stone.why) == (2, gone.digest, "it limps")
     for ref in ("humanoid@2", gone.pinned):
-        with pytest.raises(DeletedVersion, match=rf"was deleted .* by {stone.by}: it limps; there are: 1, 3"):
+        with pytest.raises(
+            DeletedVersion, match=rf"was deleted .* by {stone.by}: it limps; there are: 1, 3"
+        ):
             store.resolve(ref)
     assert [v.number for v in store.versions("humanoid")] == [1, 3]
     assert store.verify() == ()  # the chain of records holds across it
@@ -51,7 +53,9 @@ def test_a_number_is_never_used_again(store: Store) -> None:
     for number in (1, 2, 4):
         store.delete(f"humanoid@{number}", "old")
     assert store.names() == ()
-    with pytest.raises(UnknownVersion, match="no version 'latest' in humanoid; there are no versions"):
+    with pytest.raises(
+        UnknownVersion, match="no version 'latest' in humanoid; there are no versions"
+    ):
         store.resolve("humanoid")
     assert tiny.publish_tiny(store).number == 5
     assert store.verify() == ()
@@ -71,12 +75,18 @@ def test_what_others_rely_on_is_not_deleted_and_all_of_them_are_named(store: Sto
     store.alias("humanoid", "prod", 1)
     store.alias("humanoid", "canary", 1)
     lease = store.lease("humanoid@1", 600, "rollout")
-    with pytest.raises(InUse) as refused:
+    with pytest.raises(VersionInUse) as refused:
         store.delete("humanoid@1", "old")
     said = str(refused.value)
-    for holder in ("alias canary", "alias prod", f"lease {lease.id[:8]}", "rollout", "controller reach@1"):
+    for holder in (
+        "alias canary",
+        "alias prod",
+        f"lease {lease.id[:8]}",
+        "rollout",
+        "controller reach@1",
+    ):
         assert holder in said
-    assert len(refused.value.holders) == 4
+    assert len(refused.value.references) == 4
     assert store.resolve("humanoid@1") == parent
     store.delete("reach@1", "its parent is to go")
     store.release(lease.id)
@@ -85,12 +95,14 @@ def test_what_others_rely_on_is_not_deleted_and_all_of_them_are_named(store: Sto
     assert store.delete("humanoid@1", "old").number == 1
 
 
-def test_a_controller_is_bound_by_digest_so_another_number_of_the_same_bytes_will_do(store: Store) -> None:
+def test_a_controller_is_bound_by_digest_so_another_number_of_the_same_bytes_will_do(
+    store: Store,
+) -> None:
     controller = tiny.publish_tiny_controller(store, store.resolve("humanoid@1"))
     twin = tiny.publish_tiny(store)
     store.delete("humanoid@1", "published twice")
     assert store.parent(controller.manifest) == twin
-    with pytest.raises(InUse, match="controller reach@1"):
+    with pytest.raises(VersionInUse, match="controller reach@1"):
         store.delete(twin.ref, "the last of its kind")
 
 
@@ -106,7 +118,9 @@ def test_an_alias_that_cannot_be_read_may_point_to_anything(store: Store) -> Non
     file = store.root / "skills/humanoid/moves/prod/00000001.json"
     file.chmod(0o644)
     file.write_bytes(b"rot")
-    with pytest.raises(InUse, match=r"humanoid@prod is refused: .*; a move of prod with --force repairs it"):
+    with pytest.raises(
+        VersionInUse, match=r"humanoid@prod is refused: .*; a move of prod with --force repairs it"
+    ):
         store.delete("humanoid@1", "old")
     store.alias("humanoid", "prod", 2, force=True)
     store.delete("humanoid@1", "old")
@@ -134,7 +148,9 @@ def test_twice_deleted_is_once_deleted(store: Store) -> None:
 def test_a_damaged_version_can_be_deleted(store: Store, part: str) -> None:
     sick = store.resolve("humanoid@2")
     path = store.root / (
-        "skills/humanoid/v/00000002.json" if part == "record" else f"blobs/sha256/{sick.digest.removeprefix('sha256:')}"
+        "skills/humanoid/v/00000002.json"
+        if part == "record"
+        else f"blobs/sha256/{sick.digest.removeprefix('sha256:')}"
     )
     path.chmod(0o644)
     path.write_bytes(b"rot")
@@ -165,10 +181,12 @@ def test_the_log_tells_moves_and_deletions_in_their_order(store: Store) -> None:
 
 
 def test_a_receipt_for_a_deleted_version_counts_for_nothing(store: Store, tmp_path: Path) -> None:
-    version = receipt.publish(tmp_path, store, tiny.skills_manifest(), tiny.skills_files(9), 100)
-    assert receipt.noted(tmp_path, store, 100) == version
+    version = publish_receipt.publish(
+        tmp_path, store, tiny.skills_manifest(), tiny.skills_files(9), 100
+    )
+    assert publish_receipt.find_published(tmp_path, store, 100) == version
     store.delete(version.ref, "old")
-    assert receipt.noted(tmp_path, store, 100) is None
+    assert publish_receipt.find_published(tmp_path, store, 100) is None
 
 
 def test_a_lease_holds_until_it_runs_out(tmp_path: Path) -> None:
@@ -179,7 +197,7 @@ def test_a_lease_holds_until_it_runs_out(tmp_path: Path) -> None:
     assert (lease.ref, lease.until - lease.at) == ("humanoid@1", timedelta(seconds=90))
     now[0] += timedelta(seconds=89)
     assert store.leases() == (lease,)
-    with pytest.raises(InUse, match="rollout"):
+    with pytest.raises(VersionInUse, match="rollout"):
         store.delete("humanoid@1", "old")
     now[0] += timedelta(seconds=1)
     assert store.leases() == ()

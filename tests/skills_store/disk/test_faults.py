@@ -1,4 +1,6 @@
-"""A disk that is full, failing or read-only: one typed line, nothing half-published, and the same call again succeeds."""
+"""A disk that is full, failing or read-only: one typed line, nothing half-published, and the same
+call again succeeds.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from skills_store.__main__ import main
-from skills_store.errors import NotWritten, StoreError
+from skills_store.errors import FailedWrite, StoreError
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store import traced
@@ -20,7 +22,9 @@ NOBODY = 65534
 
 
 def check_failing(tmp_path: Path, found: list[traced.Call], errno: str) -> None:
-    """The `n`-th call of its name fails, and every sort of outcome is honest about what is on the disk."""
+    """The `n`-th call of its name fails, and every sort of outcome is honest about what is on the
+    disk.
+    """
     ended = []
     for step, call in enumerate(found):
         store = Store(tmp_path / f"{errno}-{step}")
@@ -29,7 +33,8 @@ def check_failing(tmp_path: Path, found: list[traced.Call], errno: str) -> None:
         reopened = Store(store.root)
         assert reopened.verify() == ()
         assert status != traced.CRASHED, (call, said)
-        if status == traced.DONE or said.startswith("unconfirmed"):  # it may bear it, as in tidying up
+        # It may bear it, as in tidying up.
+        if status == traced.DONE or said.startswith("unconfirmed"):
             assert live(reopened) == [1, 2], (call, said)
         else:
             assert said.startswith("not_written: humanoid is not published: "), (call, said)
@@ -68,7 +73,7 @@ def test_a_disk_that_fills_up_in_the_midst_of_a_write(tmp_path: Path, most: int)
 
     def filled() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
-        with pytest.raises(NotWritten, match="humanoid is not published: File too large"):
+        with pytest.raises(FailedWrite, match="humanoid is not published: File too large"):
             publish(store, 1)
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         publish(store, 1)
@@ -83,7 +88,9 @@ def test_a_kernel_that_takes_a_few_bytes_at_a_time(tmp_path: Path) -> None:
 
     def piecemeal() -> None:
         write = os.write
-        os.write = lambda fd, data: write(fd, memoryview(data)[: max(1, memoryview(data).nbytes // 3)])
+        os.write = lambda fd, data: write(
+            fd, memoryview(data)[: max(1, memoryview(data).nbytes // 3)]
+        )
         publish(store)
         store.alias("humanoid", "prod", 1, "in pieces")
 
@@ -104,7 +111,9 @@ WRITES: dict[str, Callable[[Store], object]] = {
 }
 
 
-def test_a_read_only_disk_is_read_and_refuses_writes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_read_only_disk_is_read_and_refuses_writes(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     store = Store(tmp_path / "store")
     for seed in (0, 1, 2):
         publish(store, seed)
@@ -116,10 +125,12 @@ def test_a_read_only_disk_is_read_and_refuses_writes(tmp_path: Path, capfd: pyte
     def read_only() -> None:
         assert {f: store.read(store.resolve("humanoid@canary"), f) for f in FILES[2]} == FILES[2]
         assert store.verify() == ()
-        assert store.gc(grace=0, dry_run=True).strays == ()
+        assert store.gc(grace=0, dry_run=True).orphans == ()
         assert main(["--store", str(store.root), "ls"]) == 0
         for said, write in WRITES.items():
-            with pytest.raises(NotWritten, match=f"{said}: (Read-only file system|Permission denied), in "):
+            with pytest.raises(
+                FailedWrite, match=f"{said}: (Read-only file system|Permission denied), in "
+            ):
                 write(store)
         assert main(["--store", str(store.root), "rollback", "humanoid", "canary"]) == 2
 

@@ -1,4 +1,4 @@
-"""gc frees what nothing needs, when its grace is over, and never a byte that anyone may still read."""
+"""gc frees what nothing needs, when its grace is over, and no byte that may still be read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import pytest
 
 from skills_store.disk import tombstones
-from skills_store.disk.durable import create, locked
-from skills_store.errors import InvalidDuration, Unsweepable
+from skills_store.disk.durable import create, lock_file
+from skills_store.disk.tombstones import Tombstone
+from skills_store.errors import InvalidDuration, UnsafeSweep
 from skills_store.store import Store
 from tests import tiny
 from tests.skills_store.contents import assert_spotless, blobs, needed, staged
@@ -28,7 +29,8 @@ class Clock:
     """Stands until it is told to go on."""
 
     def __init__(self) -> None:
-        self.now = datetime.now(UTC) + timedelta(minutes=1)  # later than any file that a test writes
+        # Later than any file that a test writes.
+        self.now = datetime.now(UTC) + timedelta(minutes=1)
 
     def __call__(self) -> datetime:
         return self.now
@@ -57,23 +59,25 @@ def abandoned(store: Store) -> list[Path]:
 
 def test_a_store_in_order_loses_nothing(store: Store) -> None:
     before = blobs(store)
-    assert store.gc(grace=0).strays == ()
+    assert store.gc(grace=0).orphans == ()
     assert (blobs(store), store.verify()) == (before, ())
 
 
 def test_leftovers_go_when_they_are_older_than_the_grace(store: Store, clock: Clock) -> None:
     left = abandoned(store)
-    assert store.gc(HOUR).strays == ()
+    assert store.gc(HOUR).orphans == ()
     clock.now += timedelta(hours=2)
     found = store.gc(HOUR, dry_run=True)
-    assert ({stray.path for stray in found.strays}, found.bytes) == (set(left), 200)
+    assert ({orphan.path for orphan in found.orphans}, found.bytes) == (set(left), 200)
     assert all(path.exists() for path in left)  # it was only said
     assert store.gc(HOUR) == found
     assert not any(path.exists() for path in left)
     assert_spotless(store)
 
 
-def test_a_deleted_version_is_readable_for_the_grace_and_then_gone(store: Store, clock: Clock) -> None:
+def test_a_deleted_version_is_readable_for_the_grace_and_then_gone(
+    store: Store, clock: Clock
+) -> None:
     version = store.resolve("humanoid@2")  # a reader has it in hand
     clock.now += timedelta(days=30)  # old files, freshly deleted
     store.delete("humanoid@2", "old")
@@ -90,7 +94,7 @@ def test_a_deleted_version_is_readable_for_the_grace_and_then_gone(store: Store,
 def test_what_a_short_grace_freed_is_no_hindrance_to_a_long_one(store: Store) -> None:
     store.delete("humanoid@2", "old")
     store.gc(grace=0)
-    assert store.gc(HOUR).strays == ()
+    assert store.gc(HOUR).orphans == ()
     assert_spotless(store)
 
 
@@ -103,11 +107,17 @@ def test_a_blob_that_two_versions_share_goes_with_the_last_of_them(store: Store)
     assert_spotless(store)
 
 
-def test_a_lease_keeps_its_blobs_even_from_a_deletion_that_did_not_see_it(store: Store, clock: Clock) -> None:
+def test_a_lease_keeps_its_blobs_even_from_a_deletion_that_did_not_see_it(
+    store: Store, clock: Clock
+) -> None:
     version = store.resolve("humanoid@2")
     store.lease("humanoid@2", 60)
-    v, long_ago = store.root / "skills/humanoid/v", clock.now - timedelta(days=1)  # as from a restored backup
-    tombstones.commit(v, partial(create, store.root / "staging"), "humanoid", 2, version.digest, "old", long_ago)
+    v = store.root / "skills/humanoid/v"
+    long_ago = clock.now - timedelta(days=1)  # as from a restored backup
+    stone = Tombstone(
+        name="humanoid", number=2, digest=version.digest, at=long_ago, by="someone", why="old"
+    )
+    tombstones.commit(v, partial(create, store.root / "staging"), stone)
     for _ in range(2):
         store.gc(grace=90)
         assert store.read(version, "policy.onnx") == tiny.policy(1)
@@ -120,14 +130,15 @@ def test_a_lease_keeps_its_blobs_even_from_a_deletion_that_did_not_see_it(store:
 
 def test_what_is_not_ours_is_left_alone(store: Store, clock: Clock) -> None:
     clock.now += timedelta(days=1)
-    for stray in ("blobs/sha256/README", "skills/.DS_Store", "skills/humanoid/notes.txt"):
-        (store.root / stray).write_text("x")
-    assert store.gc(grace=0).strays == ()
+    for orphan in ("blobs/sha256/README", "skills/.DS_Store", "skills/humanoid/notes.txt"):
+        (store.root / orphan).write_text("x")
+    assert store.gc(grace=0).orphans == ()
 
 
 @pytest.mark.parametrize("part", ["record", "manifest", "tombstone", "lease"])
 def test_while_anything_cannot_be_read_nothing_is_garbage(store: Store, part: str) -> None:
-    lease, digest = store.lease("humanoid@3", 60), store.resolve("humanoid@2").digest
+    lease = store.lease("humanoid@3", 60)
+    digest = store.resolve("humanoid@2").digest
     store.delete("humanoid@1", "old")
     abandoned(store)
     file, named = {
@@ -142,7 +153,7 @@ def test_while_anything_cannot_be_read_nothing_is_garbage(store: Store, part: st
     path.write_bytes(b"rot")
     before = blobs(store)
     for dry_run in (True, False):
-        with pytest.raises(Unsweepable, match=f"nothing is swept.*{named}"):
+        with pytest.raises(UnsafeSweep, match=f"nothing is swept.*{named}"):
             store.gc(grace=0, dry_run=dry_run)
     assert (blobs(store), len(staged(store))) == (before, 1)
     path.write_bytes(whole)  # restored
@@ -151,28 +162,30 @@ def test_while_anything_cannot_be_read_nothing_is_garbage(store: Store, part: st
 
 def test_a_folder_that_is_no_skill_may_be_someones_backup(store: Store) -> None:
     (store.root / "skills/humanoid").rename(store.root / "skills/humanoid.bak")
-    with pytest.raises(Unsweepable, match=r"humanoid\.bak is no skill's folder"):
+    with pytest.raises(UnsafeSweep, match=r"humanoid\.bak is no skill's folder"):
         store.gc(grace=0)
     (store.root / "skills/humanoid.bak").rename(store.root / "skills/other")
-    with pytest.raises(Unsweepable, match="other@1"):
+    with pytest.raises(UnsafeSweep, match="other@1"):
         store.gc(grace=0)
 
 
-def test_a_damaged_version_that_is_deleted_no_longer_stands_in_the_way(store: Store, clock: Clock) -> None:
+def test_a_damaged_version_that_is_deleted_no_longer_stands_in_the_way(
+    store: Store, clock: Clock
+) -> None:
     path = store.root / "skills/humanoid/v/00000002.json"
     path.chmod(0o644)
     path.write_bytes(b"rot")
     store.delete("humanoid@2", "rotten")
-    with pytest.raises(Unsweepable, match="humanoid@2"):
+    with pytest.raises(UnsafeSweep, match="humanoid@2"):
         store.gc(HOUR)  # what it was made of has its grace, too
     clock.now += timedelta(hours=2)
-    assert len(store.gc(HOUR).strays) == 4  # three files and their manifest
+    assert len(store.gc(HOUR).orphans) == 4  # three files and their manifest
     assert blobs(store) == needed(store)
 
 
 def test_no_store_no_garbage(tmp_path: Path) -> None:
     store = Store(tmp_path / "nowhere")
-    assert store.gc(grace=0).strays == ()
+    assert store.gc(grace=0).orphans == ()
     assert not store.root.exists()
     for grace in (-1, float("nan")):
         with pytest.raises(InvalidDuration, match="a grace is"):
@@ -180,8 +193,12 @@ def test_no_store_no_garbage(tmp_path: Path) -> None:
 
 
 def test_a_publish_in_progress_is_waited_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its blobs are on the disk and its record is not: the one moment at which they look like garbage."""
-    at_the_record, go_on, link = threading.Event(), threading.Event(), os.link
+    """Its blobs are on the disk and its record is not: the one moment at which they look like
+    garbage.
+    """
+    at_the_record = threading.Event()
+    go_on = threading.Event()
+    link = os.link
 
     def late(*args: Any) -> None:
         at_the_record.set()
@@ -205,13 +222,15 @@ def test_a_publish_in_progress_is_waited_for(store: Store, monkeypatch: pytest.M
 
 def test_readers_wait_for_no_one(store: Store) -> None:
     with (
-        locked(store.root / "lock/door"),
-        locked(store.root / "lock/room"),
-        locked(store.root / "skills/humanoid/lock"),
+        lock_file(store.root / "lock/door"),
+        lock_file(store.root / "lock/room"),
+        lock_file(store.root / "skills/humanoid/lock"),
     ):
-        assert _soon(lambda: store.read(store.resolve("humanoid@2"), "policy.onnx")) == tiny.policy(1)
+        assert _soon(lambda: store.read(store.resolve("humanoid@2"), "policy.onnx")) == tiny.policy(
+            1
+        )
         assert _soon(store.verify) == ()
-        assert _soon(lambda: store.gc(dry_run=True).strays) == ()
+        assert _soon(lambda: store.gc(dry_run=True).orphans) == ()
 
 
 def test_a_sweeper_is_not_kept_out_by_publishers_that_overlap(store: Store) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from skills_store.__main__ import main
 from skills_store.disk import aliases
-from skills_store.disk.aliases import AliasMove
-from skills_store.disk.history import ordered
+from skills_store.disk.alias_move import AliasMove
+from skills_store.disk.history import merge_events
 from skills_store.disk.tombstones import Tombstone
 from skills_store.store import Store
 from tests import tiny
@@ -51,30 +51,44 @@ def test_the_log_is_by_revision_where_the_clock_was_set_back(
     events = json.loads(capsys.readouterr().out)
     assert [event.get("rev") for event in events] == [1, 2, 3, 4, None]
     times = [datetime.fromisoformat(event["at"]) for event in events]
-    assert times == [NOON + timedelta(minutes=minutes) for minutes in (0, -60, 5, -30, -90)]  # as they were noted
+    # As they were noted.
+    assert times == [NOON + timedelta(minutes=minutes) for minutes in (0, -60, 5, -30, -90)]
     assert main(["--store", str(tmp_path), "log", "humanoid"]) == 0
     shown = capsys.readouterr().out.splitlines()[1:]
     assert [line.split()[4] for line in shown] == ["1", "2", "1", "2", "deleted"]
 
 
-def test_aliases_are_merged_by_time_where_clocks_are_right(tmp_path: Path, at: Callable[[float], datetime]) -> None:
+def test_aliases_are_merged_by_time_where_clocks_are_right(
+    tmp_path: Path, at: Callable[[float], datetime]
+) -> None:
     store = Store(tmp_path)
     for seed in range(2):
         tiny.publish_tiny(store, seed=seed)
-    for minutes, alias, number in ((0, "prod", 1), (1, "canary", 2), (2, "prod", 2), (3, "canary", 1)):
+    for minutes, alias, number in (
+        (0, "prod", 1),
+        (1, "canary", 2),
+        (2, "prod", 2),
+        (3, "canary", 1),
+    ):
         at(minutes)
         store.alias("humanoid", alias, number)
-    assert [move.at for move in store.log("humanoid")] == [NOON + timedelta(minutes=i) for i in range(4)]
+    assert [move.at for move in store.log("humanoid")] == [
+        NOON + timedelta(minutes=i) for i in range(4)
+    ]
 
 
 def move(alias: str, rev: int, number: int, minutes: int) -> AliasMove:
     when = NOON + timedelta(minutes=minutes)
-    return AliasMove(alias=alias, rev=rev, previous=None, number=number, digest=DIGEST, at=when, by="me")
+    return AliasMove(
+        alias=alias, rev=rev, previous=None, number=number, digest=DIGEST, at=when, by="me"
+    )
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[list[AliasMove]], list[Tombstone]]:
-    """Moves of three aliases and deletions, each at any time; a deleted version is one that no alias means any more."""
+    """Moves of three aliases and deletions, each at any time; a deleted version is one that no
+    alias means any more.
+    """
     steps = st.tuples(st.integers(1, 5), st.integers(-5, 5))
     moves = []
     for alias in ("canary", "prod", "stable"):
@@ -84,14 +98,18 @@ def histories(draw: st.DrawFn) -> tuple[list[list[AliasMove]], list[Tombstone]]:
     stones = []
     for number in draw(st.sets(st.sampled_from(sorted(free)))) if free else ():
         when = NOON + timedelta(minutes=draw(st.integers(-5, 5)))
-        stones.append(Tombstone(name="humanoid", number=number, digest=None, at=when, by="me", why="old"))
+        stones.append(
+            Tombstone(name="humanoid", number=number, digest=None, at=when, by="me", why="old")
+        )
     return moves, stones
 
 
 @given(histories())
-def test_no_clock_changes_what_numbers_order(made: tuple[list[list[AliasMove]], list[Tombstone]]) -> None:
+def test_no_clock_changes_what_numbers_order(
+    made: tuple[list[list[AliasMove]], list[Tombstone]],
+) -> None:
     moves, stones = made
-    events = ordered(moves, stones)
+    events = merge_events(moves, stones)
     assert sorted(map(id, events)) == sorted(id(event) for event in (*chain(*moves), *stones))
     for of_one in moves:
         assert [event for event in events if event in of_one] == of_one
@@ -105,4 +123,4 @@ def test_a_move_that_is_damaged_hides_when_its_version_was_left() -> None:
     moves = [move("prod", 1, 1, 0), move("prod", 3, 2, 9)]
     gone = NOON + timedelta(minutes=5)
     stone = Tombstone(name="humanoid", number=1, digest=None, at=gone, by="me", why="old")
-    assert ordered([moves], [stone]) == (moves[0], stone, moves[1])
+    assert merge_events([moves], [stone]) == (moves[0], stone, moves[1])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skills_store.store import Store
-from skills_store.version import summarise
+from skills_store.version import summarize
 from tests import tiny
 
 
@@ -25,19 +25,27 @@ def index(store: Store) -> Path:
 
 def truth(store: Store) -> tuple[object, ...]:
     survey = store.survey("humanoid")
-    return tuple(map(summarise, survey.versions)), survey.faults
+    return tuple(map(summarize, survey.versions)), survey.faults
 
 
 def manifest_of(store: Store, number: int) -> Path:
-    return store.root / "blobs/sha256" / store.resolve(f"humanoid@{number}").digest.removeprefix("sha256:")
+    return (
+        store.root
+        / "blobs/sha256"
+        / store.resolve(f"humanoid@{number}").digest.removeprefix("sha256:")
+    )
 
 
 @pytest.mark.parametrize(
-    "content", [None, b"", b"rot\n", b'{"record":[0,0]}\n\0\0'], ids=["gone", "empty", "rot", "torn"]
+    "content",
+    [None, b"", b"rot\n", b'{"record":[0,0]}\n\0\0'],
+    ids=["gone", "empty", "rot", "torn"],
 )
 def test_whatever_the_index_says_the_listing_is_true(store: Store, content: bytes | None) -> None:
     whole = index(store).read_bytes()
-    index(store).unlink() if content is None else index(store).write_bytes(whole[: len(whole) // 2] + content)
+    index(store).unlink() if content is None else index(store).write_bytes(
+        whole[: len(whole) // 2] + content
+    )
     assert store.summaries("humanoid") == truth(store)
     tiny.publish_tiny(store, seed=4)  # it goes on from there
     assert store.summaries("humanoid") == truth(store)
@@ -47,16 +55,24 @@ def test_whatever_the_index_says_the_listing_is_true(store: Store, content: byte
     assert store.summaries("humanoid") == truth(store)
 
 
-def test_a_listing_reads_no_manifest_that_it_has_summed_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_reads_no_manifest_that_it_has_summed_up(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = truth(store)
-    monkeypatch.setattr("skills_store.disk.blobs.Blobs.read", lambda *_: pytest.fail("a manifest was read"))
+    monkeypatch.setattr(
+        "skills_store.disk.blobs.Blobs.read", lambda *_: pytest.fail("a manifest was read")
+    )
     assert store.summaries("humanoid") == expected
 
 
 @pytest.mark.parametrize("part", ["record", "manifest"])
 @pytest.mark.parametrize("content", [b"rot", None])
 def test_damage_shows_through_the_index(store: Store, part: str, content: bytes | None) -> None:
-    path = manifest_of(store, 2) if part == "manifest" else store.root / "skills/humanoid/v/00000002.json"
+    path = (
+        manifest_of(store, 2)
+        if part == "manifest"
+        else store.root / "skills/humanoid/v/00000002.json"
+    )
     if content is None and part == "record":
         return  # then there is no such number
     path.chmod(0o644)

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from skills_store.errors import NotWritten
+from skills_store.errors import FailedWrite
 from skills_store.store import Store
 from tests.skills_store.contents import live, publish
 
-FIRST, SECOND, GROUP = 65_501, 65_502, 65_500
+FIRST = 65_501
+SECOND = 65_502
+GROUP = 65_500
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can be two users")
 
 
@@ -60,7 +62,9 @@ def test_who_may_not_is_told_which_lock(root: Path) -> None:
     _as(FIRST, 0o022, lambda: publish(store))
 
     def refused() -> None:
-        with pytest.raises(NotWritten, match=rf"humanoid is not published: Permission denied, in {root}/lock/door"):
+        with pytest.raises(
+            FailedWrite, match=rf"humanoid is not published: Permission denied, in {root}/lock/door"
+        ):
             publish(store, 1)
 
     _as(SECOND, 0o022, refused)

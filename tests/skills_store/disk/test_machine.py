@@ -1,7 +1,8 @@
-"""Any history of publishes, crashes, moves, protections, rollbacks, deletions, leases, sweeps, against a model of a few lines.
+"""Any history of publishes, crashes, moves, protections, rollbacks, deletions, leases, sweeps,
+against a model of a few lines.
 
-After every sweep the disk holds exactly what the model says: nothing that is needed is lost, nothing else is kept past
-its grace.
+After every sweep the disk holds exactly what the model says: nothing that is needed is lost,
+nothing else is kept past its grace.
 """
 
 from __future__ import annotations
@@ -18,13 +19,25 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
-from skills_store.disk import layout, place
+from skills_store.disk import layout, store_folder
 from skills_store.disk.blobs import describe
 from skills_store.disk.durable import create
 from skills_store.disk.leases import Lease
-from skills_store.errors import DeletedVersion, InUse, NothingBefore, Regression, UnknownAlias
+from skills_store.errors import (
+    DeletedVersion,
+    NoEarlierVersion,
+    Regression,
+    UnknownAlias,
+    VersionInUse,
+)
 from skills_store.store import Store, Version
 from tests import tiny
 
@@ -44,17 +57,27 @@ class Model:
     now: datetime = START
     live: dict[str, Version] = field(default_factory=dict)  # by ref
     deleted: dict[str, tuple[Version, datetime]] = field(default_factory=dict)
-    taken: dict[str, int] = field(default_factory=lambda: {"humanoid": 0, "reach": 0})  # highest number ever
-    meant: dict[str, list[int]] = field(default_factory=dict)  # alias: what it means, and meant before
+    # Highest number ever.
+    taken: dict[str, int] = field(default_factory=lambda: {"humanoid": 0, "reach": 0})
+    # Alias: what it means, and meant before.
+    meant: dict[str, list[int]] = field(default_factory=dict)
     guarded: dict[str, bool] = field(default_factory=lambda: {"prod": True, "canary": False})
     leases: dict[str, Lease] = field(default_factory=dict)
     births: dict[str, datetime] = field(default_factory=dict)  # digest: when its blob was written
 
     def holders(self, version: Version) -> int:
         """How many rely on it."""
-        aliased = sum(stack[-1:] == [version.number] for stack in self.meant.values() if version.name == "humanoid")
-        leased = sum(lease.ref == version.ref and lease.until > self.now for lease in self.leases.values())
-        twins = [v for v in self.live.values() if v.digest == version.digest and v.ref != version.ref]
+        aliased = sum(
+            stack[-1:] == [version.number]
+            for stack in self.meant.values()
+            if version.name == "humanoid"
+        )
+        leased = sum(
+            lease.ref == version.ref and lease.until > self.now for lease in self.leases.values()
+        )
+        twins = [
+            v for v in self.live.values() if v.digest == version.digest and v.ref != version.ref
+        ]
         tasks = [v.manifest.task for v in self.live.values() if v.manifest.task]
         bound = 0 if twins else sum(task.parent.digest == version.digest for task in tasks)
         return aliased + leased + bound
@@ -65,13 +88,19 @@ class Model:
         return set().union(*map(digests, [*self.live.values(), *recent]))
 
     def kept(self, grace: float) -> set[str]:
-        young = {digest for digest, born in self.births.items() if born > self.now - timedelta(seconds=grace)}
-        # What a sweep of a shorter grace has freed is not there to be kept; what is live always is, by the invariant below.
+        young = {
+            digest
+            for digest, born in self.births.items()
+            if born > self.now - timedelta(seconds=grace)
+        }
+        # What a sweep of a shorter grace has freed is not there to be kept; what is live always is,
+        # by the invariant below.
         return (self.needed(grace) | young) & set(self.births)
 
 
 def survival(seed: int) -> float:
-    return (3 - seed) / 4  # other weights, another card: there is something to protect an alias from
+    # Other weights, another card: there is something to protect an alias from.
+    return (3 - seed) / 4
 
 
 def digests(version: Version) -> set[str]:
@@ -86,7 +115,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = Store(Path(self.folder.name) / "store", clock=lambda: self.model.now)
 
     def teardown(self) -> None:
-        if place.is_store(self.store.root):
+        if store_folder.is_store(self.store.root):
             assert self.store.verify() == ()
         self.folder.cleanup()
 
@@ -103,11 +132,14 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(seed=SEEDS)
     def publish_and_die_before_the_record(self, seed: int) -> None:
-        """What is left of it, test_store_crash shows: whole blobs without a version, and half a file in staging."""
-        blobs, staging = self.store.root / "blobs/sha256", self.store.root / "staging"
+        """What is left of it, test_store_crash shows: whole blobs without a version, and half a
+        file in staging.
+        """
+        blobs = self.store.root / "blobs/sha256"
+        staging = self.store.root / "staging"
         for directory in (blobs, staging):
             directory.mkdir(parents=True, exist_ok=True)
-        layout.mark(self.store.root, "it", partial(create, staging))
+        layout.write_marker(self.store.root, "it", partial(create, staging))
         data = FILES[seed]["style.onnx"] + b"other weights"
         (blobs / describe(data).digest.removeprefix("sha256:")).write_bytes(data)
         (staging / f"1-{seed}").write_bytes(data[:100])
@@ -134,12 +166,16 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(alias=ALIASES)
     def rollback(self, alias: str) -> None:
         stack = self.model.meant.get(alias, [])
-        there = [at for at, n in enumerate(stack) if n != stack[-1] and f"humanoid@{n}" in self.model.live]
+        there = [
+            at
+            for at, n in enumerate(stack)
+            if n != stack[-1] and f"humanoid@{n}" in self.model.live
+        ]
         if there:
             self.store.rollback("humanoid", alias)
             del stack[there[-1] + 1 :]
         else:
-            with pytest.raises(NothingBefore if stack else UnknownAlias):
+            with pytest.raises(NoEarlierVersion if stack else UnknownAlias):
                 self.store.rollback("humanoid", alias)
 
     @precondition(lambda self: self.model.meant)
@@ -154,9 +190,9 @@ class StoreMachine(RuleBasedStateMachine):
     def delete(self, data: st.DataObject) -> None:
         version = data.draw(st.sampled_from(list(self.model.live.values())))
         if held := self.model.holders(version):
-            with pytest.raises(InUse) as refused:
+            with pytest.raises(VersionInUse) as refused:
                 self.store.delete(version.ref, "old")
-            assert len(refused.value.holders) == held
+            assert len(refused.value.references) == held
         else:
             self.store.delete(version.ref, "old")
             self.model.deleted[version.ref] = (self.model.live.pop(version.ref), self.model.now)
@@ -172,7 +208,9 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.leases)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
-        chosen = data.draw(st.sampled_from(sorted(self.model.leases, key=lambda id: self.model.leases[id].at)))
+        chosen = data.draw(
+            st.sampled_from(sorted(self.model.leases, key=lambda id: self.model.leases[id].at))
+        )
         self.store.release(chosen)
         del self.model.leases[chosen]
 
@@ -182,17 +220,22 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(grace=GRACES)
     def sweep(self, grace: int) -> None:
-        kept, since = self.model.kept(grace), self.model.now - timedelta(seconds=grace)
+        kept = self.model.kept(grace)
+        since = self.model.now - timedelta(seconds=grace)
         self.store.gc(grace)
         assert self._blobs() == kept
-        self.model.births = {digest: born for digest, born in self.model.births.items() if digest in kept}
-        self.model.leases = {id: lease for id, lease in self.model.leases.items() if lease.until > since}
+        self.model.births = {
+            digest: born for digest, born in self.model.births.items() if digest in kept
+        }
+        self.model.leases = {
+            id: lease for id, lease in self.model.leases.items() if lease.until > since
+        }
         assert {path.stem for path in self._files("leases")} == set(self.model.leases)
         assert all(path.stat().st_mtime > since.timestamp() for path in self._files("staging"))
         for version in self.model.live.values():
-            assert {file: len(self.store.read(version, file)) for file in version.manifest.files} == {
-                file: blob.size for file, blob in version.manifest.files.items()
-            }
+            assert {
+                file: len(self.store.read(version, file)) for file in version.manifest.files
+            } == {file: blob.size for file, blob in version.manifest.files.items()}
 
     @invariant()
     def names_mean_what_they_ought_to(self) -> None:
@@ -205,7 +248,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.store.resolve(f"humanoid@{alias}").number == stack[-1]
         if self.model.taken["humanoid"]:
             guarded = {alias for alias in self.model.meant if self.model.guarded[alias]}
-            assert self.store.protected("humanoid") == guarded
+            assert self.store.list_protected("humanoid") == guarded
 
     @invariant()
     def what_is_live_is_whole_and_what_is_deleted_is_not_found(self) -> None:
@@ -241,7 +284,11 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def explore(histories: int, steps: int) -> None:
-    how: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+    how: dict[str, Any] = {
+        "deadline": None,
+        "database": None,
+        "suppress_health_check": list(HealthCheck),
+    }
     run: Callable[..., None] = run_state_machine_as_test
     run(StoreMachine, settings=settings(max_examples=histories, stateful_step_count=steps, **how))
 

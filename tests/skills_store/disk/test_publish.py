@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from skills_store.disk import place
-from skills_store.errors import GateRefused, InvalidName, UnknownParent
+from skills_store.disk import store_folder
+from skills_store.errors import GateRefusal, InvalidName, UnknownParent
 from skills_store.manifest import Blob
 from skills_store.store import Store
 from tests import tiny
@@ -40,7 +40,7 @@ def test_round_trip(store: Store) -> None:
 def test_reading_writes_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path / "nowhere")
     assert store.names() == ()
-    assert store.gc().strays == ()
+    assert store.gc().orphans == ()
     assert not store.root.exists()
 
 
@@ -62,18 +62,23 @@ def test_manifest_is_canonical_json_named_by_its_digest(store: Store) -> None:
 
 
 def test_same_content_has_the_same_digest(store: Store) -> None:
-    first, second = tiny.publish_tiny(store), tiny.publish_tiny(store)
+    first = tiny.publish_tiny(store)
+    second = tiny.publish_tiny(store)
     assert (first.digest, first.number, second.number) == (second.digest, 1, 2)
     assert store.resolve(first.pinned) == first  # a digest keeps meaning the first of its numbers
 
 
 def test_files_are_what_was_given_whatever_the_manifest_said(store: Store) -> None:
     lie = {"policy.onnx": Blob(digest="sha256:" + "0" * 64, size=1)}
-    version = store.publish(tiny.skills_manifest().model_copy(update={"files": lie}), tiny.skills_files())
+    version = store.publish(
+        tiny.skills_manifest().model_copy(update={"files": lie}), tiny.skills_files()
+    )
     assert store.verify(version.ref) == ()
 
 
-@pytest.mark.parametrize("name", ["..", "../x", "a/b", "/tmp/x", "", "A", "x\n", ".hidden", "a" * 65])
+@pytest.mark.parametrize(
+    "name", ["..", "../x", "a/b", "/tmp/x", "", "A", "x\n", ".hidden", "a" * 65]
+)
 def test_a_name_never_becomes_a_path(store: Store, name: str) -> None:
     manifest = tiny.skills_manifest().model_copy(update={"name": name})
     with pytest.raises(InvalidName):
@@ -92,16 +97,16 @@ def test_a_file_name_never_becomes_a_path(store: Store, file: str) -> None:
 
 def test_graph_files_and_graphs_must_match(store: Store) -> None:
     files = tiny.skills_files()
-    with pytest.raises(GateRefused, match=r"style\.onnx is missing"):
+    with pytest.raises(GateRefusal, match=r"style\.onnx is missing"):
         store.publish(tiny.skills_manifest(), {k: v for k, v in files.items() if k != "style.onnx"})
-    with pytest.raises(GateRefused, match="belongs to no graph"):
+    with pytest.raises(GateRefusal, match="belongs to no graph"):
         store.publish(tiny.skills_manifest(), files | {"extra.onnx": files["policy.onnx"]})
     assert store.names() == ()
 
 
 def test_a_card_with_nan_is_refused(store: Store) -> None:
     manifest = tiny.skills_manifest().model_copy(update={"card": {"survival": float("nan")}})
-    with pytest.raises(GateRefused, match="not plain JSON"):
+    with pytest.raises(GateRefusal, match="not plain JSON"):
         store.publish(manifest, tiny.skills_files())
 
 
@@ -110,7 +115,8 @@ def test_a_controller_needs_its_parent_here(store: Store, tmp_path: Path) -> Non
     with pytest.raises(UnknownParent, match="humanoid@sha256"):
         tiny.publish_tiny_controller(store, parent)
     tiny.publish_tiny(store, seed=5)
-    mine = tiny.publish_tiny(store)  # the same bytes under another number: bound by digest, so it will do
+    # The same bytes under another number: bound by digest, so it will do.
+    mine = tiny.publish_tiny(store)
     assert store.parent(tiny.publish_tiny_controller(store, parent).manifest) == mine
 
 
@@ -137,7 +143,8 @@ def _publish_many(root: Path, seed: int, count: int) -> None:
 
 @pytest.mark.parametrize("first", [True, False], ids=["empty store", "second version"])
 def test_killed_at_every_step_leaves_the_old_or_the_new(tmp_path: Path, first: bool) -> None:
-    outcomes, died = [], True
+    outcomes = []
+    died = True
     for step in range(1, 400):
         store = Store(tmp_path / str(step))
         if not first:
@@ -145,10 +152,12 @@ def test_killed_at_every_step_leaves_the_old_or_the_new(tmp_path: Path, first: b
         died = _dies(lambda store=store: tiny.publish_tiny(store, seed=1), step)
         reopened = Store(store.root)
         seen = len(reopened.versions("humanoid")) if reopened.names() else 0
-        if place.is_store(reopened.root):  # the very first calls make no more than its folder
+        # The very first calls make no more than its folder.
+        if store_folder.is_store(reopened.root):
             assert reopened.verify() == ()
         outcomes.append(seen - (not first))
-        assert tiny.publish_tiny(reopened, seed=2).number == seen + 1  # nothing to repair, no number lost
+        # Nothing to repair, no number lost.
+        assert tiny.publish_tiny(reopened, seed=2).number == seen + 1
         if not died:
             break
     assert died is False
@@ -160,14 +169,16 @@ def test_killed_at_every_step_leaves_the_old_or_the_new(tmp_path: Path, first: b
 def test_an_alias_killed_at_every_step_is_the_old_or_the_new(store: Store) -> None:
     for seed in range(2):
         tiny.publish_tiny(store, seed=seed)
-    moves, target = [1], 1
+    moves = [1]
+    target = 1
     store.alias("humanoid", "prod", 1)
     for step in range(1, 100):
         target = 2 if moves[-1] == 1 else 1
         died = _dies(lambda target=target: store.alias("humanoid", "prod", target), step)
         now = store.resolve("humanoid@prod").number
         moves += [now] if now != moves[-1] else []
-        assert [m.number for m in store.log("humanoid")] == moves  # the history has what happened, and only that
+        # The history has what happened, and only that.
+        assert [m.number for m in store.log("humanoid")] == moves
         if not died:
             break
     assert moves[-1] == target
@@ -176,7 +187,9 @@ def test_an_alias_killed_at_every_step_is_the_old_or_the_new(store: Store) -> No
 
 
 def _dies(action: Callable[[], object], step: int) -> bool:
-    """Run `action` in a child that kills itself after its `step`-th call to the system. False: it had fewer."""
+    """Run `action` in a child that kills itself after its `step`-th call to the system. False: it
+    had fewer.
+    """
     child = os.fork()
     if child == 0:
         calls = iter(range(1, step + 1))

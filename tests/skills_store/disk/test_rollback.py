@@ -1,4 +1,6 @@
-"""A rollback returns to what an alias meant, in one move, whatever the guard would say; it is itself in the log."""
+"""A rollback returns to what an alias meant, in one move, whatever the guard would say; it is
+itself in the log.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from pathlib import Path
 import pytest
 
 from skills_store.__main__ import main
-from skills_store.errors import CorruptBlob, NothingBefore, Regression, UnknownAlias, UnknownSkill
+from skills_store.errors import (
+    CorruptBlob,
+    NoEarlierVersion,
+    Regression,
+    UnknownAlias,
+    UnknownSkill,
+)
 from skills_store.store import Store, Version
 from tests import tiny
 
@@ -51,7 +59,7 @@ def test_again_is_further_back_and_never_forth(store: Store) -> None:
     for number in (1, 2, 3):
         store.alias("humanoid", "prod", number)
     assert [store.rollback("humanoid", "prod").number for _ in range(2)] == [2, 1]
-    with pytest.raises(NothingBefore, match="humanoid@prod stays where it is"):
+    with pytest.raises(NoEarlierVersion, match="humanoid@prod stays where it is"):
         store.rollback("humanoid", "prod")
     store.alias("humanoid", "prod", 4)
     assert store.rollback("humanoid", "prod").number == 1  # what was rolled back is not returned to
@@ -68,7 +76,7 @@ def test_each_alias_has_a_past_of_its_own(store: Store) -> None:
     store.alias("humanoid", "prod", 1)
     store.alias("humanoid", "canary", 2)
     store.alias("humanoid", "canary", 3)
-    with pytest.raises(NothingBefore):
+    with pytest.raises(NoEarlierVersion):
         store.rollback("humanoid", "prod")
     assert store.rollback("humanoid", "canary").number == 2
     assert meant(store) == 1
@@ -89,7 +97,7 @@ def test_what_is_damaged_is_not_returned_to_and_what_is_gone_passed_over(store: 
     assert store.rollback("humanoid", "prod").number == 1
     move = store.log("humanoid")[-1]
     assert (move.number, move.undoes) == (1, 2)  # type: ignore[union-attr]
-    with pytest.raises(NothingBefore):  # what it took back is not returned to
+    with pytest.raises(NoEarlierVersion):  # what it took back is not returned to
         store.rollback("humanoid", "prod")
     store.alias("humanoid", "prod", 4)
     assert store.rollback("humanoid", "prod").number == 1
@@ -99,7 +107,7 @@ def test_where_all_it_meant_before_is_gone_it_stays(store: Store) -> None:
     for number in (2, 1, 2):  # back at 2 by another way than a rollback
         store.alias("humanoid", "canary", number)
     store.delete("humanoid@1", "it limps")
-    with pytest.raises(NothingBefore):
+    with pytest.raises(NoEarlierVersion):
         store.rollback("humanoid", "canary")
     assert len(store.log("humanoid")) == 4  # three moves and a deletion
 
@@ -132,19 +140,29 @@ def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*where, "log", "humanoid"]) == 0
     assert "rollback: stairs" in capsys.readouterr().out
     assert main([*where, "log", "humanoid", "--json"]) == 0
-    assert [event["event"] for event in json.loads(capsys.readouterr().out)] == ["move", "move", "rollback"]
+    assert [event["event"] for event in json.loads(capsys.readouterr().out)] == [
+        "move",
+        "move",
+        "rollback",
+    ]
     assert main([*where, "rollback", "humanoid", "prod"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize("alias", ["prod", "canary"])
-def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(store: Store, alias: str) -> None:
-    """The guard compares with what the alias means when it is moved, not with what it meant a moment before."""
+def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(
+    store: Store, alias: str
+) -> None:
+    """The guard compares with what the alias means when it is moved, not with what it meant a
+    moment before.
+    """
     if alias != "prod":
         store.alias("humanoid", alias, 1)
         store.protect("humanoid", alias)
     fork = multiprocessing.get_context("fork")
-    workers = [fork.Process(target=_move_about, args=(store.root, alias, seed)) for seed in range(4)]
+    workers = [
+        fork.Process(target=_move_about, args=(store.root, alias, seed)) for seed in range(4)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -156,7 +174,8 @@ def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(store: 
 
 
 def _move_about(root: Path, alias: str, seed: int) -> None:
-    store, choice = Store(root), random.Random(seed)
+    store = Store(root)
+    choice = random.Random(seed)
     for _ in range(15):
         try:
             store.alias("humanoid", alias, choice.randint(1, 4))

@@ -1,7 +1,7 @@
 """An S3 server on loopback, a process of its own: `python s3.py PORT`.
 
-moto's, but one request at a time: its own server checks `If-None-Match` and writes in two steps, and with requests in between
-one key in some hundred had two authors. S3 has one.
+moto's, but one request at a time: its own server checks `If-None-Match` and writes in two steps,
+and with requests in between one key in some hundred had two authors. S3 has one.
 """
 
 from __future__ import annotations
@@ -14,4 +14,6 @@ from werkzeug.serving import run_simple
 
 if __name__ == "__main__":
     app = DomainDispatcherApplication(create_backend_app)
-    run_simple("127.0.0.1", int(sys.argv[1]), app, threaded=False, request_handler=MotoRequestHandler)
+    run_simple(
+        "127.0.0.1", int(sys.argv[1]), app, threaded=False, request_handler=MotoRequestHandler
+    )

@@ -1,6 +1,8 @@
-"""A store behaves alike wherever its bytes are: on a disk, in memory, in the bucket of an S3 server.
+"""A store behaves alike wherever its bytes are: on a disk, in memory, in the bucket of an S3
+server.
 
-The server is a process of its own on loopback; without moto or obstore, its tests are skipped by name.
+The server is a process of its own on loopback; without moto or obstore, its tests are skipped by
+name.
 """
 
 from __future__ import annotations
@@ -27,25 +29,25 @@ import pytest
 from serving.settings import Settings
 from skills_store.__main__ import main
 from skills_store.errors import (
+    AppendOnlyStore,
     CorruptBlob,
-    GateRefused,
+    GateRefusal,
     NotAStore,
-    NumberTaken,
-    OnlyGrows,
-    OriginAway,
+    NumberConflict,
     Regression,
     StoreError,
-    Unconfirmed,
+    UnconfirmedWrite,
     UnknownAlias,
     UnknownSkill,
     UnknownVersion,
+    UnreachableOrigin,
     UnsupportedLayout,
 )
-from skills_store.exchange.transfer import copy
-from skills_store.library import Controller, SkillLibrary
-from skills_store.opening import cache_of, open_store
+from skills_store.open import cache_folder, open_store
 from skills_store.remote.origin import Origin
+from skills_store.runtime.library import Controller, SkillLibrary
 from skills_store.store import Store
+from skills_store.transfer.copy import copy
 from tests import tiny
 from tests.serving.local import Local, skill_rows, state_rows
 
@@ -95,7 +97,9 @@ def s3_server() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 
 def bucket_at(url: str) -> str:
     name = f"b{uuid.uuid4().hex[:12]}"
-    urllib.request.urlopen(urllib.request.Request(f"{url}/{name}", method="PUT"), timeout=30).close()
+    urllib.request.urlopen(
+        urllib.request.Request(f"{url}/{name}", method="PUT"), timeout=30
+    ).close()
     return name
 
 
@@ -137,7 +141,8 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
     url = f"s3://{bucket_at(server)}/some/prefix"
 
     def fresh() -> Store:
-        os.environ["REPERTOIRE_CACHE"] = str(tmp_path / uuid.uuid4().hex)  # monkeypatch puts it back
+        # Monkeypatch puts it back.
+        os.environ["REPERTOIRE_CACHE"] = str(tmp_path / uuid.uuid4().hex)
         return open_store(url)
 
     return fresh
@@ -145,11 +150,17 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
 
 def test_what_one_machine_publishes_another_has(machine: Machine) -> None:
     published = tiny.publish_tiny(machine())
-    for found in (machine().resolve("humanoid"), machine().resolve("humanoid@1"), machine().resolve(published.pinned)):
+    for found in (
+        machine().resolve("humanoid"),
+        machine().resolve("humanoid@1"),
+        machine().resolve(published.pinned),
+    ):
         assert found == published
     store = machine()
     assert store.names() == ("humanoid",)
-    assert {file: store.read(published, file) for file in published.manifest.files} == tiny.skills_files()
+    assert {
+        file: store.read(published, file) for file in published.manifest.files
+    } == tiny.skills_files()
     assert store.manifest_bytes(published) == machine().manifest_bytes(published)
     assert machine().verify() == ()
 
@@ -175,7 +186,7 @@ def test_unknown_things_list_what_exists(machine: Machine) -> None:
 
 def test_what_the_gate_refuses_is_nowhere(machine: Machine) -> None:
     files = tiny.skills_files() | {"policy.onnx": tiny.policy().replace(b"Tanh", b"None")}
-    with pytest.raises(GateRefused):
+    with pytest.raises(GateRefusal):
         machine().publish(tiny.skills_manifest(), files)
     assert machine().names() == ()
 
@@ -212,7 +223,9 @@ def test_no_move_of_an_alias_is_lost(machine: Machine) -> None:
     assert [move.rev for move in log] == list(range(1, 21))
     assert {move.why for move in log} == {f"{who} {step}" for who in range(4) for step in range(5)}
     assert [move.previous for move in log] == [None, *(move.number for move in log[:-1])]
-    assert {store.resolve("humanoid@canary").number for store in (*stores, machine())} == {log[-1].number}
+    assert {store.resolve("humanoid@canary").number for store in (*stores, machine())} == {
+        log[-1].number
+    }
     assert machine().aliases("humanoid") == {"canary": log[-1].number}
 
 
@@ -223,11 +236,17 @@ def test_a_rollback_returns_to_what_it_meant(machine: Machine) -> None:
         machine().alias("humanoid", "prod", number)
     assert machine().rollback("humanoid", "prod", "falls").number == 1
     assert machine().resolve("humanoid@prod").number == 1
-    assert [(move.number, move.undoes) for move in machine().log("humanoid")] == [(1, None), (2, None), (1, 2)]
+    assert [(move.number, move.undoes) for move in machine().log("humanoid")] == [
+        (1, None),
+        (2, None),
+        (1, 2),
+    ]
 
 
 @pytest.mark.parametrize("alias", ["prod", "canary"])
-def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(machine: Machine, alias: str) -> None:
+def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(
+    machine: Machine, alias: str
+) -> None:
     files = tiny.skills_files()
     for survival in (0.6, 0.7, 0.8, 0.9):
         manifest = tiny.skills_manifest().model_copy(update={"card": {"survival": survival}})
@@ -263,8 +282,9 @@ def test_copies_go_both_ways(machine: Machine, tmp_path: Path) -> None:
 
 def test_a_taken_number_is_refused_with_both_digests(machine: Machine, tmp_path: Path) -> None:
     local = Store(tmp_path / "local")
-    mine, theirs = tiny.publish_tiny(local, seed=1), tiny.publish_tiny(machine())
-    with pytest.raises(NumberTaken) as refused:
+    mine = tiny.publish_tiny(local, seed=1)
+    theirs = tiny.publish_tiny(machine())
+    with pytest.raises(NumberConflict) as refused:
         copy("humanoid@1", local, machine())
     assert mine.digest in str(refused.value)
     assert theirs.digest in str(refused.value)
@@ -275,7 +295,7 @@ def test_signatures_are_seen_from_everywhere(machine: Machine) -> None:
     version = tiny.publish_tiny(machine())
     for _ in range(2):
         machine().signatures("humanoid").add(version.digest, b"envelope")
-    assert machine().signatures("humanoid").of(version.digest) == (b"envelope",)
+    assert machine().signatures("humanoid").read_envelopes(version.digest) == (b"envelope",)
     assert machine().resolve("humanoid") == version
 
 
@@ -286,7 +306,9 @@ class Failing:
     """An origin whose `stop`-th call does not come back."""
 
     def __init__(self, origin: Origin, stop: int) -> None:
-        self.url, self.origin, self.left = origin.url, origin, stop
+        self.url = origin.url
+        self.origin = origin
+        self.left = stop
 
     def keys(self, prefix: str) -> list[str]:
         return self._asked(self.origin.keys, prefix)
@@ -298,10 +320,11 @@ class Failing:
         return self._asked(self.origin.create, key, data)
 
     def _asked(self, call: Callable[..., Answer], *args: object) -> Answer:
-        answer = call(*args)  # it is done there, and we never hear of it: the worst moment to lose a line
+        # It is done there, and we never hear of it: the worst moment to lose a line.
+        answer = call(*args)
         self.left -= 1
         if self.left == 0:
-            raise OriginAway(self.url, "the line is dead")
+            raise UnreachableOrigin(self.url, "the line is dead")
         return answer
 
 
@@ -319,7 +342,7 @@ def test_a_line_lost_anywhere_in_a_publish_leaves_the_old_or_the_new(tmp_path: P
         try:
             tiny.publish_tiny(cut, seed=1)
             finished = True
-        except (OriginAway, Unconfirmed):
+        except (UnreachableOrigin, UnconfirmedWrite):
             finished = False
         other = Store(tmp_path / f"{stop}c", origin)
         assert other.verify() == ()
@@ -343,13 +366,13 @@ def test_a_bucket_only_grows(tmp_path: Path, origin: Memory) -> None:
         lambda: store.lease("humanoid@1", 60): "humanoid@1 is not leased",
         store.gc: "nothing is swept",
     }.items():
-        with pytest.raises(OnlyGrows, match=f"{said}: memory:// only grows"):
+        with pytest.raises(AppendOnlyStore, match=f"{said}: memory:// only grows"):
             refused()
     assert origin.held == before
 
 
 def test_a_request_made_again_finds_its_own_bytes(tmp_path: Path) -> None:
-    """The answer to the first try was lost, so the second hears that the key is taken: by itself."""
+    """The answer to the first try was lost, so the second finds the key taken, by itself."""
 
     class Stutter(Memory):
         def create(self, key: str, data: bytes) -> bool:
@@ -364,7 +387,8 @@ def test_a_request_made_again_finds_its_own_bytes(tmp_path: Path) -> None:
 
 
 def test_nothing_in_an_origin_is_ever_written_twice(tmp_path: Path, origin: Memory) -> None:
-    first, second = Store(tmp_path / "1", origin), Store(tmp_path / "2", origin)
+    first = Store(tmp_path / "1", origin)
+    second = Store(tmp_path / "2", origin)
     tiny.publish_tiny(first)
     before = dict(origin.held)
     tiny.publish_tiny(second, seed=1)
@@ -389,23 +413,30 @@ def test_the_cache_serves_while_the_origin_is_away(
         process.wait()
         restarted = open_store(store.where)
         library = SkillLibrary.open(restarted, "humanoid@prod")
-        assert library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT))).shape == (1, len(tiny.JOINTS))
+        assert library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT))).shape == (
+            1,
+            len(tiny.JOINTS),
+        )
         assert "going on with what is cached" in caplog.text
         for refused in (
             lambda: restarted.resolve("dancer"),
             lambda: tiny.publish_tiny(restarted, seed=1),
             lambda: restarted.alias("humanoid", "prod", 1),
         ):
-            with pytest.raises(OriginAway, match=r"s3://.* cannot be reached"):
+            with pytest.raises(UnreachableOrigin, match=r"s3://.* cannot be reached"):
                 refused()
         assert [v.number for v in restarted.versions("humanoid")] == [1]
-        service = Local(Settings(store=store.where, skill="humanoid@prod"))  # started without the network
+        # Started without the network.
+        service = Local(Settings(store=store.where, skill="humanoid@prod"))
         try:
             assert service.get("/readyz").json()["skill"]["version"] == 1
             ask = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
             assert len(service.post("/act", json=ask).json()["targets"]) == len(tiny.JOINTS)
             away = service.post("/act", json=ask | {"skill": "dancer"})
-            assert (away.status_code, away.json()["message"]) == (503, "the store cannot be reached")
+            assert (away.status_code, away.json()["message"]) == (
+                503,
+                "the store cannot be reached",
+            )
         finally:
             service.close()
 
@@ -413,14 +444,20 @@ def test_the_cache_serves_while_the_origin_is_away(
 def test_a_damaged_cache_heals_itself(tmp_path: Path, origin: Memory) -> None:
     store = Store(tmp_path, origin)
     version = tiny.publish_tiny(store)
-    path = tmp_path / "blobs/sha256" / version.manifest.files["policy.onnx"].digest.removeprefix("sha256:")
+    path = (
+        tmp_path
+        / "blobs/sha256"
+        / version.manifest.files["policy.onnx"].digest.removeprefix("sha256:")
+    )
     path.chmod(0o644)
     path.write_bytes(b"rot")
     assert store.read(version, "policy.onnx") == tiny.policy()
     assert path.read_bytes() == tiny.policy()
 
 
-@pytest.mark.parametrize("content", [b"rot", tiny.policy(5), None], ids=["rot", "another graph", "gone"])
+@pytest.mark.parametrize(
+    "content", [b"rot", tiny.policy(5), None], ids=["rot", "another graph", "gone"]
+)
 def test_a_damaged_origin_is_refused(tmp_path: Path, origin: Memory, content: bytes | None) -> None:
     version = tiny.publish_tiny(Store(tmp_path / "1", origin))
     key = f"blobs/sha256/{version.manifest.files['policy.onnx'].digest.removeprefix('sha256:')}"
@@ -443,9 +480,16 @@ def test_verify_reads_the_origin_and_not_the_cache(tmp_path: Path, origin: Memor
     whole = dict(origin.held)
     origin.held[key] = b"rot"
     assert (
-        [fault.ref for fault in store.verify()] == [fault.ref for fault in store.verify("humanoid@2")] == ["humanoid@2"]
+        [fault.ref for fault in store.verify()]
+        == [fault.ref for fault in store.verify("humanoid@2")]
+        == ["humanoid@2"]
     )
-    for lost in ("v/00000001.json", "v/00000003.json", "moves/prod/00000002.json"):  # the last of its kind, too
+    # The last of its kind, too.
+    for lost in (
+        "v/00000001.json",
+        "v/00000003.json",
+        "moves/prod/00000002.json",
+    ):
         origin.held = {**whole}
         del origin.held[f"skills/humanoid/{lost}"]
         assert f"skills/humanoid/{lost}" in {fault.ref for fault in store.verify()}
@@ -455,10 +499,12 @@ def test_verify_reads_the_origin_and_not_the_cache(tmp_path: Path, origin: Memor
 
 
 @pytest.mark.parametrize("stop", range(1, 9))
-def test_verify_of_an_origin_that_is_away_is_refused(tmp_path: Path, origin: Memory, stop: int) -> None:
+def test_verify_of_an_origin_that_is_away_is_refused(
+    tmp_path: Path, origin: Memory, stop: int
+) -> None:
     tiny.publish_tiny(Store(tmp_path / "warm", origin))
     for ref in (None, "humanoid@1"):
-        with pytest.raises(OriginAway):
+        with pytest.raises(UnreachableOrigin):
             Store(tmp_path / "warm", Silent(origin, stop)).verify(ref)
 
 
@@ -481,7 +527,9 @@ def test_what_is_listed_never_becomes_another_path(tmp_path: Path, origin: Memor
     store = Store(tmp_path / "2", origin)
     assert store.names() == ("humanoid",)
     assert [v.number for v in store.versions("humanoid")] == [1]
-    brought = {path.relative_to(store.root).as_posix() for path in store.root.rglob("*") if path.is_file()}
+    brought = {
+        path.relative_to(store.root).as_posix() for path in store.root.rglob("*") if path.is_file()
+    }
     assert {key for key in brought if not key.startswith("blobs/")} == {
         "layout.json",
         "skills/humanoid/v/00000001.json",
@@ -500,7 +548,8 @@ def test_a_store_by_its_url_is_a_store_to_every_command(
     server: str, cloud: Callable[[str], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cloud(server)
-    url, local = f"s3://{bucket_at(server)}/skills", Store(tmp_path / "local")
+    url = f"s3://{bucket_at(server)}/skills"
+    local = Store(tmp_path / "local")
     tiny.publish_tiny(local)
     assert main(["--store", str(local.root), "push", "humanoid@1", "--to", url]) == 0
     assert f"copied to {url}" in capsys.readouterr().out
@@ -510,7 +559,7 @@ def test_a_store_by_its_url_is_a_store_to_every_command(
     assert (row["ref"], row["aliases"]) == ("humanoid@1", ["latest", "prod"])
     assert main(["--store", url, "verify"]) == 0
     assert f"{url}: every byte is as published" in capsys.readouterr().out
-    assert cache_of(url).is_dir()
+    assert cache_folder(url).is_dir()
 
 
 @pytest.mark.parametrize(
@@ -521,7 +570,11 @@ def test_a_store_by_its_url_is_a_store_to_every_command(
     ],
 )
 def test_what_cannot_be_reached_is_one_line(
-    server: str, cloud: Callable[[str], None], capsys: pytest.CaptureFixture[str], where: str, said: str
+    server: str,
+    cloud: Callable[[str], None],
+    capsys: pytest.CaptureFixture[str],
+    where: str,
+    said: str,
 ) -> None:
     cloud(server)
     assert main(["--store", where, "show", "humanoid"]) == 2
@@ -541,11 +594,13 @@ def test_expired_credentials_are_one_line_and_nothing_is_lost(
     thread.start()
     try:
         cloud(f"http://127.0.0.1:{refusing.server_port}")
-        with pytest.raises(OriginAway, match="ExpiredToken: The provided token has expired"):
+        with pytest.raises(UnreachableOrigin, match="ExpiredToken: The provided token has expired"):
             tiny.publish_tiny(open_store(url), seed=1)
         assert main(["--store", url, "alias", "humanoid", "prod", "1"]) == 2
         err = capsys.readouterr().err
-        assert err.startswith(f"skills: {url} cannot be reached: ExpiredToken: The provided token has expired.")
+        assert err.startswith(
+            f"skills: {url} cannot be reached: ExpiredToken: The provided token has expired."
+        )
         assert err.count("\n") == 1
     finally:
         refusing.shutdown()
@@ -560,7 +615,8 @@ class Expired(BaseHTTPRequestHandler):
     """A service whose every answer is that the credentials are too old."""
 
     def answer(self) -> None:
-        body = b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>"
+        message = b"<Message>The provided token has expired.</Message>"
+        body = b"<Error><Code>ExpiredToken</Code>" + message + b"</Error>"
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.send_response(400)
         self.send_header("Content-Length", str(len(body)))

@@ -1,0 +1,99 @@
+"""What an alias that others rely on, a protected one, may move to: a version that is measured, and
+no worse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from skills_store.disk.alias_move import AliasMove, Decision, MoveTarget, is_protected
+from skills_store.errors import Regression
+from skills_store.manifest import Manifest
+from skills_store.version import Version
+
+LOWER = "lower"  # is better
+HIGHER = "higher"
+EPISODES = "detail.survival.n"  # that a card is of: what a few show by luck beats nothing
+MEASURES = {
+    "skills": {
+        "falls_per_minute.own": LOWER,
+        "falls_per_minute.random": LOWER,
+        "time_on_clip.mean": HIGHER,
+        "time_on_clip.least": HIGHER,
+        "switch_success.mean": HIGHER,
+        EPISODES: HIGHER,
+    },
+    "controller": {"return_ratio": HIGHER},
+}
+# Of a version whose card has none of the first three measures: what every card has.
+OLDER_MEASURES = {"survival": HIGHER, "coverage": HIGHER, EPISODES: HIGHER}
+
+
+def find_regressions(target: Manifest, current: Manifest) -> tuple[str, ...]:
+    """Each measure in which `target` is worse than `current`, or that its card lacks, as text."""
+    if target.kind != current.kind:
+        return (f"kind, for it is of kind {target.kind!r} and not {current.kind!r}",)
+    found = []
+    for name, better in _measures(current).items():
+        before = _read_number(current.card, name)
+        after = _read_number(target.card, name)
+        if before is None:
+            continue
+        if after is None:
+            found.append(f"{name}, which is no number of its card (now {before:.6g})")
+        elif (after < before) if better == HIGHER else (after > before):
+            found.append(f"{name}, {after:.6g} instead of {before:.6g}")
+    return tuple(found)
+
+
+def _measures(current: Manifest) -> Mapping[str, str]:
+    """Name -> which direction is better, of what the card of `current` can be compared by."""
+    measures = MEASURES[current.kind]
+    known = any(
+        _read_number(current.card, name) is not None for name in measures if name != EPISODES
+    )
+    return OLDER_MEASURES if current.kind == "skills" and not known else measures
+
+
+def _read_number(card: Mapping[str, Any], name: str) -> float | None:
+    """The number at `name`, whose dots lead into groups of the card; None where there is none."""
+    value: Any = card
+    for key in name.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def plan_move(
+    alias: str, number: int, version: Callable[[int], Version], *, force: bool
+) -> Decision:
+    """A move of `alias` to `number`; Regression where it is protected and would lose by that,
+    unless forced.
+
+    The comparison is with the very move that this one follows, so that of two at once the second is
+    compared with the first.
+    """
+
+    def decide(last: AliasMove | None) -> MoveTarget:
+        target = version(number)
+        guards = last is not None and is_protected(last)
+        if last and guards and not force:
+            current = version(last.number)
+            if found := find_regressions(target.manifest, current.manifest):
+                raise Regression(f"{target.name}@{alias}", target.ref, current.ref, found)
+        return MoveTarget(target, forced=force and guards)
+
+    return decide
+
+
+def plan_protection(version: Callable[[int], Version], *, on: bool) -> Decision:
+    """A move of an alias to where it is; from then on it is protected, or is no more."""
+
+    def decide(last: AliasMove | None) -> MoveTarget:
+        assert last is not None  # an alias, once there, never goes away
+        return MoveTarget(version(last.number), protected=on)
+
+    return decide

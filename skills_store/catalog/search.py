@@ -1,0 +1,174 @@
+"""Versions by what they are and how they measured: `survival>=0.9`. A metric is a number of the
+card, by its dotted key.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from skills_store.catalog.flatten import flatten_numbers
+from skills_store.errors import (
+    InvalidCondition,
+    StoreError,
+    Unknown,
+    UnknownCharacter,
+    UnknownMetric,
+    UnknownTask,
+)
+from skills_store.manifest import Manifest
+from skills_store.store import Store
+from skills_store.version import Fault, Summary, make_fault
+
+COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "!=": operator.ne,
+    "=": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+CONDITION = re.compile(rf"\s*([^\s<>=!]+)\s*({'|'.join(COMPARE)})\s*([-+0-9.eE]+)\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    metric: str
+    comparison: str
+    value: float
+
+    def holds(self, card: dict[str, float]) -> bool:
+        """A version that was not measured does not pass."""
+        return self.metric in card and COMPARE[self.comparison](card[self.metric], self.value)
+
+
+@dataclass(frozen=True)
+class Query:
+    """None asks for nothing. `word` is a part of a name, a task or a clip, in any case."""
+
+    word: str | None = None
+    kind: str | None = None
+    character: str | None = None
+    task: str | None = None
+    where: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    summary: Summary
+    metrics: dict[str, float]  # the figures of the query's conditions
+    matches: tuple[str, ...] = ()  # what the word was found in: "task reach", "clip run"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A version that the query may mean, with its manifest where the query needs it."""
+
+    summary: Summary
+    manifest: Manifest | None
+
+
+def parse_condition(text: str) -> Condition:
+    try:
+        match = CONDITION.fullmatch(text)
+        metric, comparison, value = match.groups() if match else ("", "", "")
+        return Condition(metric, comparison, float(value))
+    except ValueError as error:
+        comparisons = " ".join(COMPARE)
+        raise InvalidCondition(
+            f"{text!r} compares nothing; write survival>=0.9, with one of {comparisons}"
+        ) from error
+
+
+def search(store: Store, query: Query) -> tuple[tuple[SearchResult, ...], tuple[Fault, ...]]:
+    """Newest first within each skill, and what could not be read. A name that no version has is
+    refused.
+    """
+    summaries, faults = _list_summaries(store)
+    where = str(store.root)
+    _check_known(query.character, [s.character for s in summaries], UnknownCharacter, where)
+    _check_known(query.task, [s.task for s in summaries if s.task], UnknownTask, where)
+    chosen = [summary for summary in summaries if _has_properties(summary, query)]
+    candidates, damaged = _read_manifests(store, chosen, query)
+    results = _check_conditions(_find_word(candidates, query.word), query.where, where)
+    return tuple(results), (*faults, *damaged)
+
+
+def _list_summaries(store: Store) -> tuple[list[Summary], list[Fault]]:
+    summaries: list[Summary] = []
+    faults: list[Fault] = []
+    for name in store.names():
+        found, damaged = store.summaries(name)
+        summaries += reversed(found)
+        faults += damaged
+    return summaries, faults
+
+
+def _has_properties(summary: Summary, query: Query) -> bool:
+    asked = (query.kind, query.character, query.task)
+    found = (summary.kind, summary.character, summary.task)
+    return all(a is None or a == f for a, f in zip(asked, found, strict=True))
+
+
+def _read_manifests(
+    store: Store, summaries: Sequence[Summary], query: Query
+) -> tuple[list[Candidate], list[Fault]]:
+    """The index has neither cards nor clips: manifests are read only for a query about these."""
+    if query.word is None and not query.where:
+        return [Candidate(summary, None) for summary in summaries], []
+    candidates = []
+    faults = []
+    for summary in summaries:
+        try:
+            candidates.append(Candidate(summary, store.resolve(summary.ref).manifest))
+        except StoreError as error:
+            faults.append(make_fault(summary.ref, error))
+    return candidates, faults
+
+
+def _find_word(
+    candidates: Iterable[Candidate], word: str | None
+) -> list[tuple[Candidate, tuple[str, ...]]]:
+    """Those that contain `word`, and where. All, where no word is asked for."""
+    if word is None:
+        return [(candidate, ()) for candidate in candidates]
+    found = []
+    for candidate in candidates:
+        if matches := _list_matches(candidate, word.lower()):
+            found.append((candidate, matches))
+    return found
+
+
+def _list_matches(candidate: Candidate, word: str) -> tuple[str, ...]:
+    summary = candidate.summary
+    texts = [("name", summary.name), ("task", summary.task or "")]
+    if candidate.manifest is not None:
+        trained = [clip.name for clip in candidate.manifest.lineage.clips]
+        clips = dict.fromkeys([*candidate.manifest.latent.clips, *trained])
+        texts += [("clip", clip) for clip in clips]
+    return tuple(f"{kind} {text}" for kind, text in texts if word in text.lower())
+
+
+def _check_conditions(
+    found: Sequence[tuple[Candidate, tuple[str, ...]]], where: Sequence[Condition], store: str
+) -> Iterator[SearchResult]:
+    """Those whose cards meet every condition. UnknownMetric for a figure that none of them has."""
+    cards = [
+        flatten_numbers(candidate.manifest.card) if candidate.manifest else {}
+        for candidate, _ in found
+    ]
+    exist = set[str]().union(*cards)
+    for condition in where if found else ():
+        _check_known(condition.metric, exist, UnknownMetric, store)
+    for (candidate, matches), card in zip(found, cards, strict=True):
+        if all(condition.holds(card) for condition in where):
+            metrics = {condition.metric: card[condition.metric] for condition in where}
+            yield SearchResult(candidate.summary, metrics, matches)
+
+
+def _check_known(asked: str | None, exist: Iterable[str], error: type[Unknown], where: str) -> None:
+    names = sorted(set(exist))
+    if asked is not None and asked not in names:
+        raise error(asked, names, where)

@@ -1,0 +1,19 @@
+"""`skills pull`: copy a version, and its parent, from another store."""
+
+from __future__ import annotations
+
+import argparse
+
+from skills_store.commands.arguments import parse_store
+from skills_store.commands.push import copy_and_print
+from skills_store.open import open_store
+from skills_store.store import Store
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ref", metavar="REF", help="humanoid@7")
+    parser.add_argument("--from", type=parse_store, required=True, metavar="STORE", dest="origin")
+
+
+def run(store: Store, args: argparse.Namespace) -> int:
+    return copy_and_print(args, open_store(args.origin, bundled=False), store)

@@ -1,0 +1,64 @@
+"""What refers to a version, and so keeps it from being deleted: aliases, leases, controllers.
+Reads, never writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from skills_store.disk.leases import Lease
+from skills_store.disk.skill_versions import SkillVersions
+from skills_store.errors import CorruptRecord, StoreError
+
+
+def list_references(
+    skill: SkillVersions,
+    number: int,
+    skills: Iterable[SkillVersions],
+    leases: Iterable[Lease],
+    now: datetime,
+) -> Iterator[str]:
+    """In words, each of them."""
+    yield from _aliases(skill, number)
+    for lease in leases:
+        if (lease.name, lease.number) == (skill.name, number) and lease.until > now:
+            yield f"{lease} holds it"
+    yield from _controllers(skill, number, skills)
+
+
+def _aliases(skill: SkillVersions, number: int) -> Iterator[str]:
+    for alias in skill.aliases.list_names():
+        try:
+            if skill.aliases.read(alias).number == number:
+                yield f"alias {alias} points to it"
+        except CorruptRecord as error:
+            yield f"{error}, so it may point to it; a move of {alias} with --force repairs it"
+
+
+def _controllers(
+    skill: SkillVersions, number: int, skills: Iterable[SkillVersions]
+) -> Iterator[str]:
+    digest = skill.digest(number)
+    if digest is None:
+        return  # nothing can be bound to what has no digest any more
+    others = [other for other in skill.numbers() if other != number]
+    if any(skill.digest(other) == digest for other in others):
+        return  # bound by digest: the other number serves them as well
+    for each in skills:
+        for found in each.numbers():
+            if _is_bound(each, found, digest):
+                yield f"controller {each.name}@{found} is bound to it"
+
+
+def _is_bound(skill: SkillVersions, number: int, digest: str) -> bool:
+    try:
+        # Most manifests do not even mention it, and need not be parsed.
+        if digest.encode() not in skill.read_manifest(number):
+            return False
+        task = skill.load_live(number).manifest.task
+    except StoreError:
+        return (
+            False  # damaged, so it is served to no one; and gc frees nothing until that is settled
+        )
+    return task is not None and task.parent.digest == digest

@@ -1,0 +1,70 @@
+"""What a training run published, noted beside its checkpoint: the same command, typed again,
+publishes nothing twice.
+
+The note names the version by its digest and is written before that exists. So whenever a run is
+killed, the next one finds its version in the store, or a note of what never came to be.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from skills_store.disk.durable import sync_dir
+from skills_store.errors import Unknown
+from skills_store.manifest import Manifest
+from skills_store.publisher import pin
+from skills_store.store import Store
+from skills_store.version import Version
+
+FILE = "published.json"
+
+
+def publish(
+    folder: Path, store: Store, manifest: Manifest, files: Mapping[str, bytes], samples: int
+) -> Version:
+    """Publish what a run has made after `samples`, noted in `folder`. OSError if either can't be
+    written; `store`'s own otherwise.
+    """
+    whole = folder / f"{FILE}.new"  # a crash leaves the old receipt or the new, never half of one
+    try:
+        with whole.open("w", encoding="utf-8") as file:
+            json.dump({"version": pin(manifest, files), "samples": samples}, file)
+            file.flush()
+            # As the store does: after a power cut no version is there without it.
+            os.fsync(file.fileno())
+        whole.replace(folder / FILE)
+        sync_dir(folder)
+    except OSError as error:
+        with suppress(OSError):
+            whole.unlink(missing_ok=True)
+        raise OSError(
+            f"{folder / FILE} not written: {error.strerror or error}; nothing is published"
+        ) from error
+    return store.publish(manifest, files)
+
+
+def find_published(folder: Path, store: Store, samples: int) -> Version | None:
+    """The version that this run published after `samples`, if `store` still has it. ValueError of a
+    damaged note.
+    """
+    file = folder / FILE
+    if not file.exists():
+        return None
+    try:
+        receipt = json.loads(file.read_text(encoding="utf-8"))
+        version = str(receipt["version"])
+        after = receipt["samples"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{file} is no receipt: {error!r}; without it, the run publishes once more"
+        ) from None
+    if after != samples:
+        return None
+    try:
+        return store.resolve(version)
+    except Unknown:
+        return None

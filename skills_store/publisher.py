@@ -1,0 +1,172 @@
+"""Publishing: a version enters a store whole or not at all.
+
+A publish writes and syncs its blobs first and its record last, which makes the version exist, so
+nothing needs repair on opening.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from skills_store import admission
+from skills_store.disk import index, records
+from skills_store.disk.blobs import describe
+from skills_store.disk.records import Record
+from skills_store.disk.skill_versions import SkillVersions
+from skills_store.errors import BundledVersion, GateRefusal, NumberConflict
+from skills_store.manifest import Blob, Manifest
+from skills_store.reader import StoreReader
+from skills_store.version import Version
+
+WriteCallback = Callable[[str, int], None]  # of a file that is in the store now, its name and bytes
+
+
+def _ignore_progress(file: str, size: int) -> None:
+    pass
+
+
+class StorePublisher(StoreReader):
+    """What adds versions and signatures to a store."""
+
+    def publish(self, manifest: Manifest, files: Mapping[str, bytes]) -> Version:
+        """All or nothing: gate, blobs, manifest, and only then the record. Returns what `resolve`
+        will return.
+        """
+        admission.admit(manifest, files, self._find_parent(manifest))
+        data, published = _encode(manifest, files)
+        self._copy_bundled_parent(manifest)
+        with self._write_version(published, data, files) as skill:
+            return _add_to_index(skill, _take_number(skill, describe(data), None), published)
+
+    def adopt(
+        self,
+        data: bytes,
+        files: Mapping[str, bytes],
+        original: Version | None = None,
+        on_write: WriteCallback = _ignore_progress,
+    ) -> Version:
+        """What was published elsewhere: the manifest's very bytes, so its digest stays, through the
+        same gate.
+
+        It takes the number and date of `original`, or NumberConflict; without one, the next number.
+        """
+        manifest = admission.parse_foreign(data)
+        if {file: describe(content) for file, content in files.items()} != manifest.files:
+            raise GateRefusal(
+                manifest.name, ["its files are not those that its manifest was published with"]
+            )
+        admission.admit(manifest, files, self._find_parent(manifest))
+        self._copy_bundled_parent(manifest)
+        with self._write_version(manifest, data, files, on_write) as skill:
+            try:
+                return _add_to_index(skill, _take_number(skill, describe(data), original), manifest)
+            # Another copy was faster: well and good if it was of the same bytes.
+            except FileExistsError:
+                assert original is not None
+                self.find_same_number(original)
+                return skill.load_live(original.number)
+
+    def find_same_number(
+        self, original: Version, elsewhere: str = "the other store"
+    ) -> Version | None:
+        """The version that has the number of `original` here, None where it is free, NumberConflict
+        if not the same.
+        """
+        skill = self._storage.refresh_skill(original.name)
+        if original.number not in skill.list_all_numbers():
+            return None
+        existing = skill.load_live(original.number)
+        if existing.digest != original.digest:
+            raise NumberConflict(
+                existing.ref, existing.digest, self.where, original.digest, elsewhere
+            )
+        return existing
+
+    def add_signature(self, version: Version, envelope: bytes) -> None:
+        """Keep an envelope beside the records of `version`, once. It is not verified here."""
+        self._check_own(version, f"{version.ref} is not signed")
+        with self._storage.locks.hold_shared(f"{version.ref} is not signed"):
+            self.signatures(version.name).add(version.digest, envelope)
+
+    @contextmanager
+    def _write_version(
+        self,
+        manifest: Manifest,
+        data: bytes,
+        files: Mapping[str, bytes],
+        on_write: WriteCallback = _ignore_progress,
+    ) -> Iterator[SkillVersions]:
+        """All but the record, which the caller creates under the same lock, so that gc spares the
+        blobs.
+        """
+        with self._storage.locks.hold_shared(f"{manifest.name} is not published"):
+            self._find_parent(manifest)  # again: until now it could be deleted
+            for file, content in files.items():
+                self._storage.write_blob(content)
+                on_write(file, len(content))
+            self._storage.write_blob(data)
+            self._storage.blobs.sync()
+            yield self._add_bundled(self._storage.refresh_skill(manifest.name))
+
+    def _check_own(self, version: Version, otherwise: str) -> None:
+        if self._bundled is not None and self.is_bundled(version):
+            pull = f"skills pull {version.ref} --from {self._bundled.where}"
+            remedy = f"`{pull}` copies it into {self.where}"
+            raise BundledVersion(
+                otherwise, f"{version.ref} comes with the project and is read-only; {remedy}"
+            )
+
+    def _copy_bundled_parent(self, manifest: Manifest) -> None:
+        """A controller's parent lies in the same store, so that the store stays whole without the
+        bundled libraries.
+        """
+        if manifest.task is None or self._bundled is None:
+            return
+        parent = self.parent(manifest)
+        if self.is_bundled(parent):
+            files = {file: self.read(parent, file) for file in parent.manifest.files}
+            taken = self._storage.skill(parent.name).list_all_numbers()
+            self.adopt(
+                self.manifest_bytes(parent), files, None if parent.number in taken else parent
+            )
+
+    def _find_parent(self, manifest: Manifest) -> Manifest | None:
+        return self.parent(manifest).manifest if manifest.task else None
+
+
+def pin(manifest: Manifest, files: Mapping[str, bytes]) -> str:
+    """`name@sha256:...` of the version that they will be once published. GateRefusal if they can't
+    be written as JSON.
+    """
+    return f"{manifest.name}@{describe(_encode(manifest, files)[0]).digest}"
+
+
+def _encode(manifest: Manifest, files: Mapping[str, bytes]) -> tuple[bytes, Manifest]:
+    """What is published of a manifest: its bytes, and what a reader makes of them."""
+    described = {file: describe(data) for file, data in files.items()}
+    return admission.encode_canonical(manifest.model_copy(update={"files": described}))
+
+
+def _take_number(skill: SkillVersions, manifest: Blob, original: Version | None) -> Record:
+    """The number of `original`, or FileExistsError; without one, the next."""
+    if original is None:
+        aliased = [move.number for move in skill.aliases.read_intact()]
+        bundled = skill.base.list_all_numbers() if skill.base else ()
+        return records.commit(
+            skill.records, skill.create, skill.name, manifest, (*aliased, *bundled)
+        )
+    return records.commit_at(
+        skill.records,
+        skill.create,
+        skill.name,
+        original.number,
+        manifest,
+        created=original.created,
+    )
+
+
+def _add_to_index(skill: SkillVersions, record: Record, manifest: Manifest) -> Version:
+    version = Version(skill.name, record.number, record.manifest.digest, record.created, manifest)
+    index.append(skill, version)
+    return version

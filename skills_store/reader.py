@@ -1,0 +1,219 @@
+"""Reading a store: what a reference means, what there is, and the bytes of it. Takes no lock and
+writes nothing.
+
+A store may therefore be mounted read-only. With `bundled`, the versions of that folder are read as
+if they were in here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from skills_store import reference, verify
+from skills_store.disk import history, index
+from skills_store.disk.alias_move import AliasMove, is_protected
+from skills_store.disk.leases import Lease
+from skills_store.disk.signatures import Signatures
+from skills_store.disk.skill_versions import SkillVersions
+from skills_store.disk.tombstones import Tombstone
+from skills_store.errors import (
+    CorruptStore,
+    UnknownFile,
+    UnknownParent,
+    UnknownSkill,
+    UnknownVersion,
+)
+from skills_store.manifest import Manifest
+from skills_store.remote.origin import Origin
+from skills_store.storage import open_storage
+from skills_store.version import Fault, Summary, Survey, Version
+
+logger = logging.getLogger("skills_store")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class StoreReader:
+    """Stateless: every call reads the disk, so any number of processes may share one root."""
+
+    def __init__(
+        self,
+        root: Path | str,
+        origin: Origin | None = None,
+        *,
+        bundled: Path | None = None,
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        self._storage = open_storage(Path(root), origin)
+        self._bundled = None if bundled is None else open_storage(bundled, None)
+        self._clock = clock
+        self.root = self._storage.root
+        self.where = self._storage.where
+
+    def resolve(self, ref: str) -> Version:
+        """The version that `name`, `name@latest`, `name@7`, `name@prod` or `name@sha256:...` means
+        now.
+        """
+        wanted = reference.parse(ref)
+        skill = self._find_skill(wanted.name)
+        try:
+            return skill.select(wanted.selector)
+        except UnknownVersion:
+            # A digest means the same bytes everywhere, also where the store's own numbers hide the
+            # bundled ones.
+            if wanted.is_digest and self._bundled is not None:
+                with suppress(UnknownVersion):
+                    return self._bundled.skill(wanted.name).select(wanted.selector)
+            raise
+
+    def read(self, version: Version, file: str) -> bytes:
+        """The published bytes, checked again: CorruptBlob if one bit differs."""
+        if file not in version.manifest.files:
+            raise UnknownFile(file, version.manifest.files, version.ref)
+        storage = self._bundled if self._bundled and self.is_bundled(version) else self._storage
+        return storage.blobs.read(version.manifest.files[file], f"{file} of {version.ref}")
+
+    def manifest_bytes(self, version: Version) -> bytes:
+        """What the version's digest is the digest of."""
+        if self._bundled and self.is_bundled(version):
+            return self._bundled.skill(version.name).read_manifest(version.number)
+        return self._find_skill(version.name).read_manifest(version.number)
+
+    def signatures(self, name: str) -> Signatures:
+        """The signed envelopes of versions of `name`: beside its records, and in no digest."""
+        return Signatures(
+            self._storage.refresh_skill(name).directory / "signatures", self._storage.create
+        )
+
+    def parent(self, manifest: Manifest) -> Version:
+        """The version whose digest a controller is bound to, under any number."""
+        if manifest.task is None:
+            raise UnknownParent(manifest.name, (), "a manifest without a task")
+        bound = manifest.task.parent
+        try:
+            return self.resolve(f"{bound.name}@{bound.digest}")
+        except (UnknownSkill, UnknownVersion) as error:
+            raise UnknownParent(f"{bound.name}@{bound.digest}", error.exists, self.where) from error
+
+    def names(self) -> tuple[str, ...]:
+        """Skills with at least one version."""
+        skills = self._storage.list_skills()
+        if self._bundled is not None:
+            skills = skills + self._bundled.list_skills()
+        return tuple(sorted({skill.name for skill in skills if skill.numbers()}))
+
+    def list_bundled(self, name: str) -> frozenset[int]:
+        """Numbers of this skill that mean a bundled version."""
+        skill = self._find_skill(name)
+        numbers = skill.base.numbers() if skill.base else ()
+        return frozenset(number for number in numbers if skill.is_in_base(number))
+
+    def is_bundled(self, version: Version | Summary) -> bool:
+        """Whether this version comes with the project, so it cannot be changed, and is not in the
+        store itself.
+        """
+        if self._bundled is None:
+            return False
+        own = self._storage.skill(version.name)
+        bundled = self._bundled.skill(version.name)
+        return bundled.digest(version.number) == version.digest != own.digest(version.number)
+
+    def survey(self, name: str) -> Survey:
+        """Every version, ascending, and what is wrong with those that cannot be served. Files are
+        not read.
+        """
+        return self._find_skill(name).survey()
+
+    def versions(self, name: str) -> tuple[Version, ...]:
+        """Versions that can be served, ascending; a damaged one is reported to the log and passed
+        over.
+        """
+        survey = self.survey(name)
+        for found in survey.faults:
+            logger.warning("%s", found.message)
+        return survey.versions
+
+    def summaries(self, name: str) -> tuple[tuple[Summary, ...], tuple[Fault, ...]]:
+        """What a listing needs of them, quick however many there are: manifests are read only where
+        they are new.
+        """
+        skill = self._find_skill(name)
+        found, faults = index.summaries(replace(skill, base=None))
+        if skill.base is None:
+            return found, faults
+        bundled, damaged = index.summaries(skill.base)
+        numbers = self.list_bundled(name)
+        added = [summary for summary in bundled if summary.number in numbers]
+        return tuple(sorted((*found, *added), key=lambda summary: summary.number)), faults + damaged
+
+    def aliases(self, name: str) -> dict[str, int]:
+        """Aliases that were set by hand; `latest` is derived and not among them."""
+        return {move.alias: move.number for move in self._find_skill(name).aliases.read_intact()}
+
+    def list_protected(self, name: str) -> frozenset[str]:
+        """Those of `aliases` that move to nothing worse."""
+        return frozenset(
+            move.alias
+            for move in self._find_skill(name).aliases.read_intact()
+            if is_protected(move)
+        )
+
+    def latest(self, name: str) -> int:
+        """The highest number that is not deleted: derived, so it can never lag behind a publish."""
+        return self._find_skill(name).latest()
+
+    def log(self, name: str) -> tuple[AliasMove | Tombstone, ...]:
+        """Every move of every alias and every deletion, oldest first; by revision where the clock
+        was set back.
+        """
+        skill = self._find_skill(name)
+        return history.merge_events(skill.aliases.history(), skill.read_tombstones())
+
+    def verify(self, ref: str | None = None) -> tuple[Fault, ...]:
+        """Read and hash everything, or all of one version. Empty means that every byte is as
+        published.
+
+        With an origin its files are all read anew, and the cache must have no others. Bundled
+        versions are read only where `ref` means one.
+        """
+        if ref is not None and self._bundled is not None and self._means_bundled(ref):
+            return verify.find_faults(self._bundled, ref)
+        return verify.find_faults(self._storage, ref)
+
+    def leases(self) -> tuple[Lease, ...]:
+        """Those that have not run out, by the time they end."""
+        now = self._clock()
+        return tuple(
+            sorted(
+                (x for x in self._storage.leases.read_all() if x.until > now),
+                key=lambda lease: lease.until,
+            )
+        )
+
+    # Deleting.
+
+    def _find_skill(self, name: str) -> SkillVersions:
+        """Its own and bundled versions; UnknownSkill where it never had any."""
+        skill = self._add_bundled(self._storage.refresh_skill(name))
+        if not skill.exists():
+            raise UnknownSkill(name, self.names(), self.where)
+        return skill
+
+    def _add_bundled(self, skill: SkillVersions) -> SkillVersions:
+        if self._bundled is None:
+            return skill
+        base = self._bundled.skill(skill.name)
+        return skill.add_base(base) if base.exists() else skill
+
+    def _means_bundled(self, ref: str) -> bool:
+        try:
+            return self.is_bundled(self.resolve(ref))
+        except CorruptStore:
+            return False  # `verify` reports it

@@ -1,0 +1,1 @@
+"""Published graphs, ready to run: numpy in, numpy out."""

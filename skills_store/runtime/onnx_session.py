@@ -1,0 +1,112 @@
+"""One ONNX graph, ready to run. Made from verified bytes, never from a path: a path could load
+files beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import ArrayLike, NDArray
+
+from skills_store.errors import InvalidInput, UnusableGraph
+from skills_store.manifest import Graph, Tensor
+
+Array = NDArray[np.float32]
+Device = Literal["cpu", "cuda"]
+
+
+Runner = Callable[[ort.InferenceSession, dict[str, Array], str], Any]
+
+
+def run_plain(session: ort.InferenceSession, feed: dict[str, Array], output: str) -> Any:
+    return session.run([output], feed)[0]
+
+
+def run_bound(session: ort.InferenceSession, feed: dict[str, Array], output: str) -> Any:
+    """The same with IOBinding: one copy to the device, one back, and nothing between that goes
+    through the host.
+    """
+    binding = session.io_binding()
+    for name, array in feed.items():
+        binding.bind_cpu_input(name, array)
+    binding.bind_output(output)
+    session.run_with_iobinding(binding)
+    return binding.copy_outputs_to_cpu()[0]
+
+
+RUNNERS: dict[Device, Runner] = {"cpu": run_plain, "cuda": run_bound}
+
+
+@dataclass(frozen=True)
+class Net:
+    """A pure function of named arrays. `run` may be called from many threads at once."""
+
+    where: str
+    graph: Graph
+    session: ort.InferenceSession
+    call: Runner = run_plain
+
+    def run(self, **arrays: ArrayLike) -> Array:
+        feed = {t.name: self._fit(t, arrays[t.name]) for t in self.graph.inputs}
+        if len({len(array) for array in feed.values()}) > 1:
+            rows = ", ".join(f"{name} {len(array)}" for name, array in feed.items())
+            raise InvalidInput(f"{self.where} needs as many rows in each input, got {rows}")
+        return np.asarray(
+            self.call(self.session, feed, self.graph.outputs[0].name), dtype=np.float32
+        )
+
+    def _fit(self, tensor: Tensor, values: ArrayLike) -> Array:
+        try:
+            array = np.ascontiguousarray(values, dtype=np.float32)
+        except (ValueError, TypeError) as error:
+            raise InvalidInput(f"{self.where} needs numbers for {tensor.name}: {error}") from error
+        # The first axis alone is free.
+        if array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:
+            wanted = ", ".join(map(str, tensor.shape))
+            raise InvalidInput(
+                f"{self.where} needs {tensor.name} of shape ({wanted}), got {array.shape}"
+            )
+        return array
+
+
+def load_net(where: str, data: bytes, graph: Graph, threads: int, device: Device) -> Net:
+    """`where` is what the user calls this graph."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # A spinning thread pool burns whole cores between the calls of a 30 Hz client.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    try:
+        session = ort.InferenceSession(data, options, providers=_providers(device))
+    except UnusableGraph:
+        raise
+    except Exception as error:  # ONNX Runtime's own exceptions share no base
+        raise UnusableGraph(
+            f"{where} cannot be run here: {' '.join(str(error).split())[:300]}"
+        ) from error
+    if device == "cuda" and "CUDAExecutionProvider" not in session.get_providers():
+        raise UnusableGraph(f"{where} was to run on CUDA, but ONNX Runtime fell back to the CPU")
+    declared = {t.name for t in (*graph.inputs, *graph.outputs)}
+    found: set[Any] = {v.name for v in (*session.get_inputs(), *session.get_outputs())}
+    if found != declared:
+        raise UnusableGraph(
+            f"{where} has tensors {sorted(found)}, but its manifest says {sorted(declared)}"
+        )
+    return Net(where, graph, session, RUNNERS[device])
+
+
+def _providers(device: Device) -> list[str]:
+    if device == "cpu":
+        return ["CPUExecutionProvider"]
+    if "CUDAExecutionProvider" not in ort.get_available_providers():
+        have = ", ".join(ort.get_available_providers())
+        raise UnusableGraph(
+            f"no CUDA here; ONNX Runtime offers: {have}. Install repertoire[gpu] in place of [cpu]"
+        )
+    ort.preload_dlls()  # the CUDA libraries that pip installed are on no library path
+    return ["CUDAExecutionProvider", "CPUExecutionProvider"]

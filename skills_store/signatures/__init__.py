@@ -1,0 +1,3 @@
+"""Ed25519 signatures over a version's digest, key files, and the policy that says whether they are
+required.
+"""

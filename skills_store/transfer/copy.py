@@ -1,0 +1,75 @@
+"""One version from one store into another, with its parent: blobs first, record last. `push` and
+`pull` are this.
+
+The copy keeps number, digest, date and signatures. Its record is the target's own: `prev` chains it
+to what came before it *there*, so a store that took only version 7 verifies as whole. Aliases stay
+behind: where `prod` points is for the people of each store to decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skills_store.errors import UnknownParent
+from skills_store.store import Store
+from skills_store.transfer.bundle import read_bundle
+from skills_store.transfer.progress import Progress, Tally
+from skills_store.version import Version
+
+
+@dataclass(frozen=True)
+class CopiedVersion:
+    """What the target holds now."""
+
+    version: Version
+    new: bool  # False: it was there already
+
+
+def copy(
+    ref: str, source: Store, target: Store, progress: Progress = lambda *_: None
+) -> tuple[CopiedVersion, ...]:
+    """What `ref` means in `source`, parent first. A number taken by other bytes is refused before
+    one is written.
+    """
+    version = source.resolve(ref)
+    family = [version]
+    if version.manifest.task is not None:
+        family.insert(0, source.parent(version.manifest))
+    present = {each: _find_copy(each, version, source, target) for each in family}
+    missing = [each for each, there in present.items() if not there]
+    tally = Tally(progress, 2 * sum(map(_count_bytes, missing)))  # read once, written once
+    copied = []
+    for each, there in present.items():
+        now = there or _copy_version(each, source, target, tally)
+        _copy_signatures(each, now, source, target)
+        copied.append(CopiedVersion(now, new=there is None))
+    return tuple(copied)
+
+
+def _copy_version(version: Version, source: Store, target: Store, tally: Tally) -> Version:
+    bundle = read_bundle(source, version, lambda file, size: tally.add(f"read {file}", size))
+    return target.adopt(
+        bundle.manifest, bundle.files, version, lambda file, size: tally.add(f"wrote {file}", size)
+    )
+
+
+def _find_copy(each: Version, wanted: Version, source: Store, target: Store) -> Version | None:
+    if each is not wanted:
+        try:  # a controller is bound to its parent's digest, so any number will do
+            found = target.parent(wanted.manifest)
+            return None if target.is_bundled(found) else found
+        except UnknownParent:
+            pass
+    return target.find_same_number(each, source.where)
+
+
+def _copy_signatures(version: Version, copied: Version, source: Store, target: Store) -> None:
+    """Those that the target lacks, also of a version that it had before."""
+    stored = target.signatures(copied.name).read_envelopes(copied.digest)
+    for envelope in source.signatures(version.name).read_envelopes(version.digest):
+        if envelope not in stored:
+            target.add_signature(copied, envelope)
+
+
+def _count_bytes(version: Version) -> int:
+    return sum(blob.size for blob in version.manifest.files.values())

@@ -1,0 +1,19 @@
+"""How far a copy or an export is: bytes read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Progress = Callable[[str, int, int], None]  # what was done, bytes so far, bytes in all
+
+
+@dataclass
+class Tally:
+    progress: Progress
+    total: int
+    done: int = 0
+
+    def add(self, what: str, size: int) -> None:
+        self.done += size
+        self.progress(what, self.done, self.total)

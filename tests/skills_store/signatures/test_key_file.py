@@ -1,0 +1,57 @@
+"""Two halves of a key: both there, whole, or neither, so that a failure can be repeated; and none
+is overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skills_store.errors import FailedWrite
+from skills_store.signatures.key_file import create_pair
+from tests.skills_store.full import files_of_at_most
+
+PRIVATE = b"k" * 60
+PUBLIC = b"p" * 100
+
+
+@pytest.mark.parametrize("room", [0, 10, 80])
+def test_a_full_disk_leaves_neither_and_the_retry_both(tmp_path: Path, room: int) -> None:
+    with (
+        files_of_at_most(room),
+        pytest.raises(FailedWrite, match=f"no key is made: {tmp_path / 'key'}: File too large"),
+    ):
+        create_pair(tmp_path / "key", PRIVATE, PUBLIC)
+    assert list(tmp_path.iterdir()) == []
+    create_pair(tmp_path / "key", PRIVATE, PUBLIC)
+    assert ((tmp_path / "key").read_bytes(), (tmp_path / "key.pub").read_bytes()) == (
+        PRIVATE,
+        PUBLIC,
+    )
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["key", "key.pub"]
+
+
+def test_the_private_half_is_never_open_to_others(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        create_pair(tmp_path / "key", PRIVATE, PUBLIC)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("folder", ["/", "."])
+def test_a_folder_is_no_file(folder: str) -> None:
+    with pytest.raises(FailedWrite, match="is a folder; name a file in it"):
+        create_pair(Path(folder), PRIVATE, PUBLIC)
+
+
+@pytest.mark.parametrize("taken", ["key", "key.pub"])
+def test_what_is_there_is_named_and_stays(tmp_path: Path, taken: str) -> None:
+    (tmp_path / taken).write_bytes(b"mine")
+    with pytest.raises(FailedWrite, match=f"{tmp_path / taken} is there already"):
+        create_pair(tmp_path / "key", PRIVATE, PUBLIC)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(taken, b"mine")]

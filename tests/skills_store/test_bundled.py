@@ -1,0 +1,217 @@
+"""The libraries that come with the project are read beside any store, and changed in none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skills_store.__main__ import main
+from skills_store.errors import BundledVersion, InvalidArgument, UnknownSkill, UnknownVersion
+from skills_store.open import open_store
+from skills_store.runtime.library import Controller, SkillLibrary
+from skills_store.store import BUNDLED, Store
+from skills_store.transfer.copy import copy
+from skills_store.version import Version
+from tests import tiny
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Store:
+    """humanoid@1 and @2, and reach@1 on the second."""
+    store = Store(tmp_path / "bundle")
+    tiny.publish_tiny(store)
+    tiny.publish_tiny_controller(store, tiny.publish_tiny(store, seed=1))
+    return store
+
+
+@pytest.fixture
+def store(tmp_path: Path, bundle: Store) -> Store:
+    """A user's store in which nothing was published, beside the bundle."""
+    return Store(tmp_path / "store", bundled=bundle.root)
+
+
+def snapshot(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_bundled_versions_are_read_as_if_they_were_its_own(store: Store, bundle: Store) -> None:
+    assert store.names() == ("humanoid", "reach")
+    for ref in ("humanoid", "humanoid@latest", "humanoid@1", bundle.resolve("humanoid@2").pinned):
+        assert store.resolve(ref) == bundle.resolve(ref)
+    assert [summary.number for summary in store.summaries("humanoid")[0]] == [1, 2]
+    assert store.verify("humanoid@2") == ()
+    state = np.ones((1, tiny.STATE))
+    z = np.ones((1, tiny.LATENT))
+    expected = SkillLibrary.open(bundle, "humanoid").act(state, z)
+    np.testing.assert_array_equal(SkillLibrary.open(store, "humanoid").act(state, z), expected)
+    assert Controller.open(store, "reach").library.version.ref == "humanoid@2"
+    assert not store.root.exists()
+
+
+def test_what_a_user_publishes_takes_the_number_after_the_bundled_ones(
+    store: Store, bundle: Store
+) -> None:
+    before = snapshot(bundle.root)
+    published = tiny.publish_tiny(store, seed=2)
+    assert published.ref == "humanoid@3"
+    assert store.resolve("humanoid") == published
+    assert [version.number for version in store.versions("humanoid")] == [1, 2, 3]
+    assert [store.is_bundled(version) for version in store.versions("humanoid")] == [
+        True,
+        True,
+        False,
+    ]
+    assert store.verify() == ()
+    assert snapshot(bundle.root) == before
+    with pytest.raises(UnknownVersion, match="there are: 1-3"):
+        store.resolve("humanoid@9")
+
+
+WRITES: dict[str, Callable[[Store, Version], object]] = {
+    "alias": lambda store, version: store.alias("humanoid", "prod", version.number),
+    "lease": lambda store, version: store.lease(version.ref, 60),
+    "delete": lambda store, version: store.delete(version.ref, "old"),
+    "sign": lambda store, version: store.add_signature(version, b"{}"),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_write_to_a_bundled_version_is_refused_with_the_remedy(
+    store: Store, bundle: Store, write: str
+) -> None:
+    before = snapshot(bundle.root)
+    remedy = f"`skills pull humanoid@2 --from {bundle.root}` copies it into {store.where}"
+    with pytest.raises(
+        BundledVersion, match="humanoid@2 comes with the project and is read-only"
+    ) as refused:
+        WRITES[write](store, store.resolve("humanoid@2"))
+    assert str(refused.value).endswith(remedy)
+    assert snapshot(bundle.root) == before
+    assert not store.root.exists()
+
+
+def test_after_the_remedy_the_version_is_the_users_own(store: Store, bundle: Store) -> None:
+    [copied] = copy("humanoid@2", bundle, store)
+    assert copied.new
+    assert not store.is_bundled(copied.version)
+    assert store.alias("humanoid", "prod", 2).number == 2
+    assert store.resolve("humanoid@1").number == 1
+
+
+def test_a_deleted_copy_of_a_bundled_version_stays_deleted(store: Store, bundle: Store) -> None:
+    copy("humanoid@1", bundle, store)
+    store.delete("humanoid@1", "it limps")
+    with pytest.raises(UnknownVersion, match="humanoid@1 was deleted"):
+        store.resolve("humanoid@1")
+    assert store.resolve("humanoid").number == 2
+
+
+def test_a_controller_takes_its_bundled_library_along(
+    store: Store, bundle: Store, tmp_path: Path
+) -> None:
+    """So the store stays whole where the bundle is hidden, moved or another one."""
+    tiny.publish_tiny_controller(store, store.resolve("humanoid@2"), name="strike")
+    alone = Store(store.root)
+    assert Controller.open(alone, "strike").library.version == bundle.resolve("humanoid@2")
+    assert alone.verify() == ()
+    assert alone.gc(grace=0).orphans == ()
+
+
+def test_a_copy_of_a_controller_brings_its_library_too(store: Store, bundle: Store) -> None:
+    assert [(each.version.ref, each.new) for each in copy("reach", bundle, store)] == [
+        ("humanoid@2", True),
+        ("reach@1", True),
+    ]
+    assert Store(store.root).verify() == ()
+
+
+def test_a_push_sends_a_bundled_version(store: Store, tmp_path: Path) -> None:
+    target = Store(tmp_path / "target")
+    assert [each.version.ref for each in copy("reach", store, target)] == ["humanoid@2", "reach@1"]
+    assert target.verify() == ()
+
+
+def test_a_store_that_gave_a_bundled_number_to_other_bytes_keeps_its_meaning(
+    tmp_path: Path, bundle: Store
+) -> None:
+    own = tiny.publish_tiny(Store(tmp_path / "store"), seed=2)
+    store = Store(tmp_path / "store", bundled=bundle.root)
+    assert store.resolve("humanoid") == store.resolve("humanoid@1") == own
+    with pytest.raises(UnknownVersion, match=r"there are: 1$"):
+        store.resolve("humanoid@2")
+    # Another name, whose library is found by its digest.
+    controller = Controller.open(store, "reach")
+    assert controller.library.version == bundle.resolve("humanoid@2")
+    tiny.publish_tiny_controller(store, controller.library.version, name="strike")
+    assert Controller.open(Store(store.root), "strike").library.version.ref == "humanoid@2"
+    assert store.resolve("humanoid@1") == own
+
+
+@pytest.fixture
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The program beside the real bundle; the folder of the user's store."""
+    monkeypatch.setenv("REPERTOIRE_STORE", str(tmp_path / "store"))
+    monkeypatch.delenv("REPERTOIRE_BUNDLED")
+    return tmp_path / "store"
+
+
+def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys: Capture) -> None:
+    assert main(["ls"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert "SOURCE" in header.split()
+    assert [row.split()[:2] for row in rows if "bundled" in row] == [
+        ["humanoid", "2"],
+        ["humanoid", "1"],
+        ["humanoid-all", "1"],
+        ["reach", "1"],
+    ]
+    assert main(["show", "humanoid@2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["source"] == "bundled"
+    assert main(["search", "--task", "reach", "--json"]) == 0
+    assert [row["source"] for row in json.loads(capsys.readouterr().out)["versions"]] == ["bundled"]
+    assert main(["diff", "humanoid@1", "humanoid@2"]) == 0
+    assert main(["export", "humanoid@2", "--onnx", str(commands.parent / "out")]) == 0
+    assert not commands.exists()
+    assert main(["delete", "humanoid@2", "--why", "old"]) == 2
+    err = capsys.readouterr().err
+    assert "comes with the project and is read-only" in err
+    assert err.count("\n") == 1
+
+
+def test_a_named_store_has_them_too_and_the_other_side_of_a_copy_has_not(
+    commands: Path, capsys: Capture
+) -> None:
+    named = str(commands.parent / "named")
+    assert main(["--store", named, "show", "humanoid@2"]) == 0
+    assert main(["pull", "humanoid@2", "--from", named]) == 2
+    assert "no skill 'humanoid'" in capsys.readouterr().err
+    assert main(["push", "humanoid@2", "--to", named]) == 0
+    assert Store(named).resolve("humanoid").number == 2
+
+
+@pytest.mark.parametrize("where", [None, ""], ids=["none", "empty"])
+def test_programs_find_them_where_no_store_is_named(commands: Path, where: str | None) -> None:
+    """`store=` of pretrain and hlc is the empty text until it is set."""
+    assert SkillLibrary.open(open_store(where), "humanoid@2").version.number == 2
+
+
+def test_the_bundle_itself_is_a_store_like_any_other(commands: Path) -> None:
+    store = open_store(BUNDLED)
+    assert not store.is_bundled(store.resolve("humanoid@2"))
+
+
+def test_off_hides_them_and_a_typo_is_refused(
+    commands: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPERTOIRE_BUNDLED", "off")
+    with pytest.raises(UnknownSkill, match="there are no skills"):
+        open_store().resolve("humanoid")
+    monkeypatch.setenv("REPERTOIRE_BUNDLED", "of")
+    with pytest.raises(InvalidArgument, match="REPERTOIRE_BUNDLED is 'of'; it can be on or off"):
+        open_store()

@@ -1,0 +1,32 @@
+"""What a text means as a store: a folder, a bucket, or nothing; a mistyped bucket is never a
+folder.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skills_store.errors import InvalidStore
+from skills_store.open import open_store
+from skills_store.store import default_root
+
+
+@pytest.mark.parametrize("text", ["s3:/bucket/prefix", "S3:bucket", "gs:", "file:/srv"])
+def test_a_mistyped_address_is_no_folder(text: str) -> None:
+    with pytest.raises(
+        InvalidStore, match=r"write s3://bucket/prefix, gs://\.\.\. or az://\.\.\., or \./"
+    ):
+        open_store(text)
+
+
+def test_a_folder_may_be_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert open_store("./s3:/bucket").root == Path("s3:/bucket")
+    assert open_store(tmp_path / "a:b").root == tmp_path / "a:b"
+
+
+def test_an_empty_variable_is_an_unset_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPERTOIRE_STORE", "")
+    assert open_store().root == default_root()
