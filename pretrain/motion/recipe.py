@@ -17,23 +17,35 @@ from pydantic_core import PydanticCustomError
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion import fetch
 from pretrain.motion.clip import ClipError, MotionClip
-from pretrain.motion.importers import FORMATS, read_clip
+from pretrain.motion.editing.edits import AnyEdit
+from pretrain.motion.importers import SUFFIXES, read_clip
+from pretrain.motion.licences import is_non_commercial
 from pretrain.motion.warnings import doubts, impossible
 from skills_store import places
 
 RECIPES = Path(__file__).parent / "recipes"
 PYBULLET = "pybullet:"  # prefix of a file inside the fetched default clips
+EVERYDAY = Path(__file__).parent / "everyday"
+PACKAGE = "everyday:"  # prefix of a clip that comes with the project
 
 
 class Motion(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    file: str  # relative to the recipe, or "pybullet:NAME"
+    file: str  # relative to the recipe, "pybullet:NAME" or "everyday:NAME"
+    skeleton: dict[str, str] = {}  # part of the body -> joint of the file, where names do not tell
+    name: Annotated[str, Field(pattern=r"^\w+$")] | None = None  # of the clip; that of its file where left out
+    edits: tuple[AnyEdit, ...] = ()  # in their order, after low_pass
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     # Hz, at half power: what changes faster is weakened. Above 7, at 30 frames a second, a Gaussian leaves more than half
     low_pass: Annotated[float, Field(ge=2, le=7, strict=True)] | None = None
     source: str = ""
     licence: Annotated[str, Field(min_length=1)] = "unknown"
+
+    @property
+    def key(self) -> str:
+        """What tells it from the others of a recipe: its name if it has one, else its file."""
+        return self.name or self.file
 
 
 class Recipe(BaseModel):
@@ -51,15 +63,15 @@ class Recipe(BaseModel):
     @field_validator("motions")
     @classmethod
     def _each_once(cls, motions: tuple[Motion, ...]) -> tuple[Motion, ...]:
-        if twice := sorted(file for file, n in Counter(motion.file for motion in motions).items() if n > 1):
+        if twice := sorted(key for key, n in Counter(motion.key for motion in motions).items() if n > 1):
             raise PydanticCustomError("twice", "each file once; more than once: {twice}", {"twice": ", ".join(twice)})
         return motions
 
     def over(self, base: Recipe) -> Recipe:
         """`base` with what is said here: of a file that it has, those fields; any other file comes after its own."""
-        motions = {motion.file: motion for motion in base.motions}
+        motions = {motion.key: motion for motion in base.motions}
         for motion in self.motions:
-            motions[motion.file] = motions.get(motion.file, motion).model_copy(update=_said(motion))
+            motions[motion.key] = motions.get(motion.key, motion).model_copy(update=_said(motion))
         return base.model_copy(update={**_said(self), "motions": tuple(motions.values())})
 
 
@@ -85,7 +97,7 @@ class Dataset:
     @property
     def doubts(self) -> tuple[str, ...]:
         """What speaks against its clips, a line each, and which of them are left out."""
-        used = [line for clip in self.originals for line in doubts(clip)]
+        used = [line for clip in self.originals for line in (*doubts(clip), *_licence_doubts(clip))]
         noted = [line for clip in self.left_out for line in clip.warnings]
         return (*used, *noted, *(f"{line}: left out" for clip in self.left_out for line in impossible(clip)))
 
@@ -94,6 +106,12 @@ class Dataset:
         """Of what can be learned from it: which clips, out of which files, how smoothed, how often."""
         rows = [(clip.name, clip.digest, weight) for clip, weight in zip(self.clips, self.weights, strict=True)]
         return f"sha256:{hashlib.sha256(json.dumps(rows).encode()).hexdigest()}"
+
+
+def _licence_doubts(clip: MotionClip) -> tuple[str, ...]:
+    if not is_non_commercial(clip.licence):
+        return ()
+    return (f"{clip.name}: licence {clip.licence} keeps what is trained on it out of products",)
 
 
 def load_recipe(reference: str) -> tuple[Recipe, Path]:
@@ -148,15 +166,57 @@ def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
 
 
 def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
-    bundled = motion.file.startswith(PYBULLET)
-    path = fetch.fetched(places.clips()) / motion.file.removeprefix(PYBULLET) if bundled else folder / motion.file
+    """The clip of a motion, edited, with the source, licence and digest that follow."""
+    clip = _read_file(motion, folder, skeleton)
+    if motion.edits:
+        clip = _edited(clip, motion, folder, skeleton)
+    return replace(clip, name=motion.name or clip.name)
+
+
+def _read_file(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
+    path = _locate(motion.file, folder)
     if not path.is_file():
-        there = ", ".join(sorted(p.name for p in path.parent.glob("*") if p.suffix in FORMATS)) or "no clips"
+        there = ", ".join(sorted(p.name for p in path.parent.glob("*") if p.suffix in SUFFIXES)) or "no clips"
         raise ClipError(f"{path}: no such clip; in that folder: {there}")
     data = path.read_bytes()
-    clip = read_clip(data, path.name, skeleton, motion.low_pass)
-    source, licence = (fetch.SOURCE, fetch.LICENCE) if bundled else (motion.source, motion.licence)
+    clip = read_clip(data, path.name, skeleton, motion.low_pass, motion.skeleton)
+    source, licence = motion.source or clip.source, motion.licence
+    if motion.file.startswith(PYBULLET):
+        source, licence = fetch.SOURCE, fetch.LICENCE
+    elif "licence" not in motion.model_fields_set:
+        licence = clip.licence or licence
     if motion.low_pass is not None:
         smoothed = f"low-passed at {motion.low_pass:g} Hz from sha256:{hashlib.sha256(data).hexdigest()}"
         source = f"{source}, {smoothed}" if source else smoothed
     return replace(clip, source=source, licence=licence)
+
+
+def _locate(file: str, folder: Path) -> Path:
+    """Where a recipe's file is, which may come with the project or be fetched."""
+    if file.startswith(PYBULLET):
+        return fetch.fetched(places.clips()) / file.removeprefix(PYBULLET)
+    if file.startswith(PACKAGE):
+        return EVERYDAY / file.removeprefix(PACKAGE)
+    return folder / file
+
+
+def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
+    """`clip` after a motion's edits, which its source and digest name, with the files that they read."""
+    others: list[MotionClip] = []
+
+    def read(file: str) -> MotionClip:
+        others.append(_read_file(Motion(file=file), folder, skeleton))
+        return others[-1]
+
+    edited = clip
+    for edit in motion.edits:
+        edited = edit.apply(edited, read)
+    names = "; ".join(map(str, motion.edits))
+    material = " ".join([clip.digest, names, *(other.digest for other in others)])
+    licences = dict.fromkeys([clip.licence, *(other.licence for other in others)])
+    return replace(
+        edited.resampled(),
+        source=f"{clip.source}, edited: {names}" if clip.source else f"edited: {names}",
+        licence=" AND ".join(licences),
+        digest=f"sha256:{hashlib.sha256(material.encode()).hexdigest()}",
+    )

@@ -93,7 +93,7 @@ def test_bad_uploads(uploading):
         "bad.txt" in problem(upload(uploading, b"no clip", "../../bad.txt"), 422, "clip_unreadable", "file")["message"]
     )
     problem(upload(uploading, b"", "empty.txt"), 422, "clip_unreadable", "file")
-    problem(upload(uploading, good, "walk.exe"), 422, "clip_unreadable", "file")
+    problem(upload(uploading, b"MZ" + good, "walk.txt"), 422, "clip_unreadable", "file")
     problem(upload(uploading, json.dumps(standing_clip(3)).encode()), 422, "clip_too_short", "file")
     problem(upload(uploading, json.dumps(standing_clip(20, 1.0)).encode()), 422, "batch_too_large", "file")
     problem(upload(uploading, good, skill="nobody"), 404, "unknown_skill", "skill")

@@ -1,26 +1,94 @@
-"""Motion files in, MotionClip out: one module a format, each with `read(data, name, skeleton) -> MotionClip`. Numpy only."""
+"""Motion files in, MotionClip out: one module a format, recognised by content. Numpy only: the
+service imports it.
+
+A format on our skeleton reads a MotionClip; any other reads a RawMotion, which is retargeted. A new
+format is one module with `recognise(data) -> bool` and `read`, and one line of FORMATS.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import CONTROL_RATE, ClipError, MotionClip
-from pretrain.motion.importers import deepmimic
+from pretrain.motion.importers import bvh, deepmimic, npz
+from pretrain.motion.raw import RawMotion
+from pretrain.motion.retargeting.retarget import retarget
+from pretrain.motion.stance import plant
 
-FORMATS = {".txt": deepmimic.read, ".json": deepmimic.read}
+
+@dataclass(frozen=True)
+class RawFormat:
+    """Files on a skeleton of their own, which are retargeted and planted."""
+
+    suffixes: tuple[str, ...]  # only to list files and for messages
+    recognise: Callable[[bytes], bool]
+    read: Callable[[bytes, str], RawMotion]
 
 
-def read_clip(data: bytes, filename: str, skeleton: Skeleton, low_pass: float | None = None) -> MotionClip:
-    """A clip at the control rate, smoothed above `low_pass` (Hz) if it is given, standing on the ground, from a file's bytes;
-    the suffix tells the format."""
+@dataclass(frozen=True)
+class ClipFormat:
+    """Files on our skeleton."""
+
+    suffixes: tuple[str, ...]
+    recognise: Callable[[bytes], bool]
+    read: Callable[[bytes, str, Skeleton], MotionClip]
+    settle: Callable[[MotionClip], MotionClip]  # puts the clip on the ground
+
+
+def as_it_is(clip: MotionClip) -> MotionClip:
+    """`clip`, which stands on the ground already."""
+    return clip
+
+
+Format = RawFormat | ClipFormat
+
+FORMATS: dict[str, Format] = {
+    "deepmimic": ClipFormat((".txt", ".json"), deepmimic.recognise, deepmimic.read, MotionClip.grounded),
+    "bvh": RawFormat((".bvh",), bvh.recognise, bvh.read),
+    "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
+}
+SUFFIXES = tuple(suffix for format_ in FORMATS.values() for suffix in format_.suffixes)
+
+
+def is_recognised(data: bytes) -> bool:
+    """Whether a file's bytes are of a known format."""
+    return any(format_.recognise(data) for format_ in FORMATS.values())
+
+
+def recognise(data: bytes, filename: str) -> Format:
+    """The format of a file's bytes; ClipError lists those that there are."""
+    for format_ in FORMATS.values():
+        if format_.recognise(data):
+            return format_
+    known = ", ".join(f"{name} ({', '.join(format_.suffixes)})" for name, format_ in FORMATS.items())
+    raise ClipError(f"{filename}: its content is of no known format; there are: {known}")
+
+
+def read_clip(
+    data: bytes,
+    filename: str,
+    skeleton: Skeleton,
+    low_pass: float | None = None,
+    joints: Mapping[str, str] | None = None,
+) -> MotionClip:
+    """A clip at the control rate, on the ground, from a file's bytes, whose content tells the
+    format.
+
+    `low_pass` (Hz) weakens what changes faster. `joints` names joints of the file for parts of a
+    body, where their own names do not tell: "left_thigh": "Bone_017".
+    """
     path = PurePath(filename)
-    reader = FORMATS.get(path.suffix.lower())
-    if reader is None:
-        raise ClipError(f"{filename}: no importer for {path.suffix!r} files; there are: {', '.join(FORMATS)}")
-    clip = reader(data, filename, skeleton)
+    format_ = recognise(data, filename)
+    if isinstance(format_, RawFormat):
+        clip = retarget(format_.read(data, filename), skeleton, joints)
+        settle = plant
+    else:
+        clip = format_.read(data, filename, skeleton)
+        settle = format_.settle
     if (len(clip) - 1) / clip.fps < 1 / CONTROL_RATE - 1e-9:
         raise ClipError(
             f"{filename}: shorter than a control step of {1 / CONTROL_RATE:.3f} s, so there is no motion in it"
@@ -28,4 +96,4 @@ def read_clip(data: bytes, filename: str, skeleton: Skeleton, low_pass: float | 
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     name = path.stem.removeprefix("humanoid3d_")
     clip = replace(clip, name=name, digest=digest).resampled()
-    return (clip if low_pass is None else clip.low_passed(low_pass)).grounded()
+    return settle(clip if low_pass is None else clip.low_passed(low_pass))

@@ -40,6 +40,11 @@ UNIT_TOLERANCE = 1e-3
 LONGEST_FRAME = 1.0  # s; a longer one is a mistake, and would be resampled into any amount of memory
 
 
+def recognise(data: bytes) -> bool:
+    """Whether `data` begins as JSON does; `read` says what is missing in it."""
+    return data[:200].lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
+
+
 def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
     """Frames of `data` at the control rate, z up. `name` is only for messages."""
     missing = {*BALLS, *HINGES} - {joint.body for joint in skeleton.joints}

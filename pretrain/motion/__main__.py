@@ -1,0 +1,137 @@
+"""Motion clips before training: look at them, judge them, convert them, make a recipe of them.
+
+python -m pretrain.motion check everyday              a line a clip: measures, verdict and advice
+python -m pretrain.motion preview takes/ -o takes.png a contact sheet
+python -m pretrain.motion convert takes/ clips/       any format -> .npz on our humanoid, 30 Hz
+python -m pretrain.motion recipe clips/ > mine.yaml   a dataset recipe with even weights
+
+A PATH is a file, a folder or a recipe (by name or .yaml).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+ROWS = 40  # of a contact sheet
+
+
+def check(args: argparse.Namespace) -> int:
+    """0 where every clip can be learned from, 1 where one is bad."""
+    from pretrain.motion.check import check as verdicts_of
+    from pretrain.motion.check import table
+    from pretrain.motion.verdict import BAD
+
+    verdicts = []
+    for verdict in verdicts_of(args.paths, args.character, args.workers):
+        verdicts.append(verdict)
+        if sys.stderr.isatty():
+            print(f"\r{len(verdicts)} clips", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print("\r", end="", file=sys.stderr)
+    print(json.dumps([asdict(verdict) for verdict in verdicts], indent=1) if args.json else table(verdicts))
+    return int(any(verdict.verdict == BAD for verdict in verdicts))
+
+
+def preview(args: argparse.Namespace) -> int:
+    """A contact sheet of all clips."""
+    from pretrain.motion.preview import contact_sheet  # before mujoco: it says what to draw with
+    from pretrain.motion.files import load_clips  # isort: skip
+
+    clips = [clip for path in args.paths for clip in load_clips(path, args.character)]
+    contact_sheet(clips[:ROWS], args.frames).save(args.out)
+    left = f", the first {ROWS} of {len(clips)}" if len(clips) > ROWS else ""
+    print(f"{args.out}: {min(len(clips), ROWS)} clips{left}")
+    return 0
+
+
+def convert(args: argparse.Namespace) -> int:
+    """Files that are there already are left, so that an interrupted run goes on where it was."""
+    from pretrain.motion.clip import ClipError
+    from pretrain.motion.files import find_files, load_file
+    from pretrain.motion.importers import npz
+
+    folder = Path(args.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for file in find_files(args.path):
+        target = folder / f"{file.stem}.npz"
+        if target.exists() and not args.force:
+            continue
+        try:
+            clip = load_file(file, args.character)
+        except ClipError as error:
+            failed += 1
+            print(error, file=sys.stderr)
+            continue
+        source = args.source or clip.source or file.name
+        target.write_bytes(npz.write(replace(clip, source=source, licence=args.licence or clip.licence)))
+        for line in clip.warnings:
+            print(line, file=sys.stderr)
+        print(f"{target}: {len(clip)} frames")
+    return int(failed > 0)
+
+
+def recipe(args: argparse.Namespace) -> int:
+    """Each clip is drawn as often as any other; a longer one is not drawn more."""
+    import yaml
+
+    from pretrain.motion.files import find_files
+
+    files = find_files(args.path)
+    motions = [{"file": os.path.relpath(file, Path(args.relative_to)), "weight": 1.0} for file in files]
+    if args.licence:
+        motions = [{**motion, "licence": args.licence} for motion in motions]
+    document = {"name": args.name or Path(args.path).stem, "character": args.character, "motions": motions}
+    print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser("pretrain.motion", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    checking = commands.add_parser("check", help="measures, verdict and advice, a line a clip")
+    checking.add_argument("paths", nargs="+", metavar="PATH")
+    checking.add_argument("--json", action="store_true", help="all measures, as a list of objects")
+    checking.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    checking.set_defaults(run=check)
+    viewing = commands.add_parser("preview", help="a contact sheet")
+    viewing.add_argument("paths", nargs="+", metavar="PATH")
+    viewing.add_argument("-o", "--out", default="preview.png", help="a .png")
+    viewing.add_argument("--frames", type=int, default=12, help="of a clip")
+    viewing.set_defaults(run=preview)
+    converting = commands.add_parser("convert", help="any format -> .npz on our humanoid")
+    converting.add_argument("path", metavar="PATH")
+    converting.add_argument("out", metavar="FOLDER")
+    converting.add_argument("--source", default="", help="where the captures are from, kept in each file")
+    converting.add_argument("--licence", default="", help="an SPDX expression, kept in each file")
+    converting.add_argument("--force", action="store_true", help="also files that are there already")
+    converting.set_defaults(run=convert)
+    writing = commands.add_parser("recipe", help="a dataset recipe of a folder, on stdout")
+    writing.add_argument("path", metavar="FOLDER")
+    writing.add_argument("--name", default="", help="of the recipe; the folder's where left out")
+    writing.add_argument("--licence", default="", help="of every clip, where its file does not say it")
+    writing.add_argument("--relative-to", default=".", metavar="FOLDER", help="where the recipe will stand")
+    writing.set_defaults(run=recipe)
+    for command in (checking, viewing, converting, writing):
+        command.add_argument("--character", default="humanoid")
+    return top
+
+
+def main(arguments: list[str]) -> int:
+    """The exit status; an error is one line on stderr."""
+    args = parser().parse_args(arguments)
+    try:
+        return args.run(args)
+    except (ValueError, OSError, KeyError) as error:
+        print(error.args[0] if isinstance(error, KeyError) else error, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,68 @@
+"""Checks of many clips: files side by side in processes, a recipe's clips as it edits them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from pretrain.motion.clip import ClipError
+from pretrain.motion.files import find_files, is_recipe, load_clips, load_file
+from pretrain.motion.measures import Measures
+from pretrain.motion.verdict import BAD, Verdict, judge
+
+SPAWNING = 8  # files, from which on processes are worth their start
+COLUMNS = {  # heading -> (width, how a clip's measures fill it)
+    "s": (6, lambda m: f"{m.seconds:.2f}"),
+    "ahead": (6, lambda m: f"{m.ahead:+.2f}"),
+    "aside": (6, lambda m: f"{m.aside:+.2f}"),
+    "turn": (6, lambda m: f"{m.turn:+.2f}"),
+    "limits %": (9, lambda m: f"{100 * m.past_limits:.0f}"),
+    "sunk cm": (8, lambda m: f"{100 * m.penetration:.1f}"),
+    "float cm": (9, lambda m: f"{100 * m.floating:.1f}"),
+    "skate cm": (9, lambda m: f"{100 * m.skate_most:.1f}"),
+    "jump m/s": (9, lambda m: f"{m.jump:.1f}"),
+    "seam": (5, lambda m: f"{m.seam:.2f}"),
+    "fall": (6, lambda m: "-" if m.fall != m.fall else f"{m.fall:.1f}"),
+    "hands m": (10, lambda m: f"{m.hand_low:.2f}-{m.hand_high:.2f}"),
+}
+
+
+def check(paths: Iterable[str], character: str, workers: int) -> Iterator[Verdict]:
+    """A verdict on each clip, in the order of `paths`."""
+    for path in paths:
+        if is_recipe(path):
+            yield from map(judge, load_clips(path, character))
+            continue
+        files = find_files(path)
+        one = partial(check_file, character=character)
+        if workers < 2 or len(files) < SPAWNING:
+            yield from map(one, files)
+            continue
+        with ProcessPoolExecutor(workers) as pool:
+            yield from pool.map(one, files, chunksize=4)
+
+
+def check_file(file: Path, character: str) -> Verdict:
+    """The verdict on one file, `bad` with the reason where it cannot be read."""
+    try:
+        return judge(load_file(file, character))
+    except (ClipError, OSError) as error:
+        return Verdict(file.name, BAD, (str(error),))
+
+
+def table(verdicts: list[Verdict]) -> str:
+    """A line a clip, then what is said of those that are not simply good."""
+    width = max(len(verdict.name) for verdict in verdicts)
+    heading = "".join(f"{name:>{size}}" for name, (size, _) in COLUMNS.items())
+    lines = [f"{'clip':<{width}} {heading}  verdict"]
+    lines += [f"{v.name:<{width}} {_cells(v.measures)}  {v.verdict}" for v in verdicts]
+    lines += [f"\n{v.name}:\n" + "\n".join(f"  {line}" for line in v.advice) for v in verdicts if v.advice]
+    return "\n".join(lines)
+
+
+def _cells(measures: Measures | None) -> str:
+    if measures is None:
+        return "".join(f"{'-':>{size}}" for size, _ in COLUMNS.values())
+    return "".join(f"{fill(measures):>{size}}" for size, fill in COLUMNS.values())

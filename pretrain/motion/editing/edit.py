@@ -1,0 +1,38 @@
+"""Edit: what every edit of a recipe is, a checked model that names itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pretrain.motion.clip import ClipError, MotionClip
+from pretrain.motion.editing.time import trim
+
+ReadFile = Callable[[str], MotionClip]
+Seconds = Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)]
+Fade = Annotated[float, Field(gt=0.05, le=2, allow_inf_nan=False, description="s")]
+
+
+class Edit(BaseModel):
+    """What is done to a clip. Its verb and fields are part of the clip's digest and source."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    verb: ClassVar[str] = ""
+
+    def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
+        """`clip` edited; `read` gives the clip of another file."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{key} {value}" for key, value in self.model_dump(exclude_defaults=True).items())
+        return f"{self.verb} ({given})" if given else self.verb
+
+
+def part_of(clip: MotionClip, start: float, stop: float | None) -> MotionClip:
+    """From `start` to `stop`, s, or to the end."""
+    last = clip.duration if stop is None else stop
+    if last <= start:
+        raise ClipError(f"{clip.name}: from {start:g} to {last:g} s, but it lasts {clip.duration:.2f} s")
+    return trim(clip, start, last)

@@ -1,0 +1,50 @@
+"""The edits that a recipe may name, `{trim: {start: 1.0, stop: 2.5}}`: one checked model for each
+pure function.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, SerializeAsAny
+
+from pretrain.motion.editing import space_edits, time_edits
+from pretrain.motion.editing.edit import Edit
+
+EDITS: dict[str, type[Edit]] = {
+    "trim": time_edits.Trim,
+    "reverse": time_edits.Reverse,
+    "speed": time_edits.Speed,
+    "resample": time_edits.Resample,
+    "low_pass": time_edits.LowPass,
+    "hold": time_edits.Hold,
+    "repeat": time_edits.Repeat,
+    "splice": time_edits.Splice,
+    "precede": time_edits.Precede,
+    "stand": time_edits.Stand,
+    "mirror": space_edits.Mirror,
+    "limit": space_edits.Limit,
+    "plant": space_edits.Plant,
+    "arc": space_edits.Arc,
+    "stride": space_edits.Stride,
+    "sway": space_edits.Sway,
+    "arms": space_edits.Arms,
+    "step": space_edits.Step,
+    "reach": space_edits.Reach,
+}
+
+
+def parse_edit(value: Any) -> Edit:
+    """`{verb: {field: value}}`, or a verb alone, as an edit; ValueError lists the verbs."""
+    if isinstance(value, Edit):
+        return value
+    if isinstance(value, str):
+        value = {value: {}}
+    verb = next(iter(value), "") if isinstance(value, dict) and len(value) == 1 else ""
+    if verb not in EDITS:
+        expected = "as {trim: {start: 0, stop: 1}}"
+        raise ValueError(f"an edit is one of {', '.join(EDITS)} with its fields, {expected}")
+    return EDITS[verb].model_validate(value[verb] or {})
+
+
+AnyEdit = Annotated[SerializeAsAny[Edit], BeforeValidator(parse_edit)]

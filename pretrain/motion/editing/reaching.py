@@ -1,0 +1,110 @@
+"""A hand that reaches: authored from a stand, legs and arm solved, the weight kept over the
+feet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pretrain.characters import rotations
+from pretrain.motion.balance import centre_of_mass
+from pretrain.motion.clip import MotionClip, continuous
+from pretrain.motion.editing.time import smoothstep
+from pretrain.motion.poses import foot_poses, with_feet, with_hand, world_poses
+
+LEAN_SHARE = 0.5  # of a reach's lowering that comes from the trunk; the rest comes from the knees
+MOST_SUNK = 0.45  # m that the hips sink at most
+MOST_LEAN = 1.2  # rad of the trunk
+HANGING = 0.34  # m below the shoulder, where a hand is easily held before the body
+TRUNK = 0.48  # m from the hips to the shoulders
+ARCH = 0.12  # m that the hand passes before the straight line, half-way
+EARLIEST = 0.3  # s
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a hand goes, and in what time."""
+
+    hand: str  # right, left or both
+    height: float  # m above the ground
+    ahead: float  # m before the hips
+    aside: float  # m outwards of the shoulder
+    go: float  # s to get there, and to come back
+    stay: float  # s
+
+
+def reach(clip: MotionClip, target: Target) -> MotionClip:
+    """`clip`, a stand that lasts longer than the reach, in which a hand goes to `target`, stays and
+    comes back.
+    """
+    times = np.arange(len(clip)) / clip.fps
+    start = max(EARLIEST, (clip.duration - 2 * target.go - target.stay) / 2)
+    there = np.clip((times - start) / target.go, 0, 1)
+    back = np.clip((start + 2 * target.go + target.stay - times) / target.go, 0, 1)
+    share = smoothstep(there) * smoothstep(back)
+    bent = _bend(clip, target, share)
+    for side in ("right", "left") if target.hand == "both" else (target.hand,):
+        bent = _move_hand(clip, bent, (side, target), share)
+    return bent
+
+
+def _bend(clip: MotionClip, target: Target, share: np.ndarray) -> MotionClip:
+    """Hips lowered and trunk leaned forward as far as the height asks; the hips go back until the
+    weight is in place.
+    """
+    lean, sink = _lower_by(clip, target)
+    facing = rotations.facing(clip.root_rot)
+    left = np.stack([-facing[:, 1], facing[:, 0], np.zeros(len(clip))], -1)
+    half = (0.25 * lean * share)[:, None]  # half of the lean is the pelvis', half the chest's
+    pitch = np.concatenate([np.cos(half), np.sin(half) * left], -1)
+    turns = {"torso": 0.5 * lean * share, "head": -0.25 * lean * share}
+    joint_rot = dict(clip.joint_rot)
+    for body, angle in turns.items():
+        turn = rotations.from_axis_angle("y", angle)
+        joint_rot[body] = continuous(rotations.multiply(turn, joint_rot[body]))
+    down = np.array([0.0, 0.0, -sink]) * share[:, None]
+    root_rot = continuous(rotations.multiply(pitch, clip.root_rot))
+    bent = replace(clip, root_pos=clip.root_pos + down, root_rot=root_rot, joint_rot=joint_rot)
+    ankles, soles = foot_poses(clip)
+    goal = centre_of_mass(clip)[:, :2]
+    for _ in range(4):  # each leaves a fifth of the gap, which is that of the legs' mass
+        bent = with_feet(bent, ankles, soles)
+        gap = goal - centre_of_mass(bent)[:, :2]
+        bent = replace(bent, root_pos=bent.root_pos + np.pad(gap, ((0, 0), (0, 1))))
+    return with_feet(bent, ankles, soles)
+
+
+def _lower_by(clip: MotionClip, target: Target) -> tuple[float, float]:
+    """Lean (rad) of the trunk and sinking (m) of the hips that bring a shoulder within reach of the
+    height.
+    """
+    positions, _ = world_poses(clip)
+    shoulder = positions[0, clip.skeleton.bodies.index("right_upper_arm"), 2]
+    below = max(0.0, float(shoulder) - HANGING - target.height)
+    lean = np.arccos(np.clip(1 - LEAN_SHARE * below / TRUNK, 0.0, 1.0))
+    return min(MOST_LEAN, float(lean)), min(MOST_SUNK, (1 - LEAN_SHARE) * below)
+
+
+def _move_hand(clip: MotionClip, bent: MotionClip, which: tuple[str, Target], share: np.ndarray) -> MotionClip:
+    """`bent` with a hand on its way from where the arm hangs to the target and back; the elbow
+    stays below.
+    """
+    side, target = which
+    skeleton = clip.skeleton
+    facing = rotations.facing(clip.root_rot)[0]
+    ahead = np.array([facing[0], facing[1], 0.0])
+    left = np.array([-facing[1], facing[0], 0.0])
+    sign = 1.0 if side == "left" else -1.0
+    upper = skeleton.bodies.index(f"{side}_upper_arm")
+    hanging, turns = world_poses(bent)
+    shoulder = float(world_poses(clip)[0][0, upper] @ left)
+    hips = float(clip.root_pos[0] @ ahead)
+    goal = (hips + target.ahead) * ahead + (shoulder + sign * target.aside) * left
+    goal = goal + np.array([0.0, 0.0, target.height])
+    hand = hanging[:, skeleton.bodies.index(f"{side}_hand")]
+    path = hand + share[:, None] * (goal - hand) + (4 * ARCH * share * (1 - share))[:, None] * ahead
+    hinge = rotations.rotate(turns[:, upper], np.array([0, 0, -sign]))
+    plane = hinge * (1 - share)[:, None] - left * share[:, None]
+    return with_hand(bent, f"{side}_hand", path, plane / np.linalg.norm(plane, axis=-1, keepdims=True))

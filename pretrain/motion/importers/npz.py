@@ -1,0 +1,118 @@
+"""The project's own clips: an .npz of a few arrays, as `python -m pretrain.motion convert` writes
+them.
+
+fps (), root_pos (T, 3) m, root_rot (T, 4) wxyz, joint_pos (T, J) rad in the order of `hinges` (J,),
+and the texts character, source and licence. World z up; nothing is retargeted, and the clip stands
+on the ground as it is.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+
+from pretrain.characters import rotations
+from pretrain.characters.kinematics import ball_rotations
+from pretrain.characters.skeleton import Skeleton
+from pretrain.motion.clip import ClipError, MotionClip, continuous
+
+SHAPES = {
+    "fps": 0,
+    "root_pos": 2,
+    "root_rot": 2,
+    "joint_pos": 2,
+    "hinges": 1,
+    "character": 0,
+    "source": 0,
+    "licence": 0,
+}
+LARGEST_FILE = 1 << 30  # bytes, unpacked
+LARGEST = 1e6
+FASTEST_RATE = 10_000.0  # frames/s
+UNIT_TOLERANCE = 1e-3
+
+
+def recognise(data: bytes) -> bool:
+    """Whether `data` is a zip that holds our arrays."""
+    return data.startswith(b"PK") and b"root_rot.npy" in data and b"hinges.npy" in data
+
+
+def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
+    """ClipError names the array that is wrong."""
+    arrays = _load(data, name)
+    hinges = tuple(map(str, arrays["hinges"]))
+    if hinges != skeleton.hinges:
+        raise ClipError(f"{name}: its hinges are {', '.join(hinges)[:200]}; {skeleton.name!r} has others")
+    joint_pos = arrays["joint_pos"].astype(np.float64)
+    balls = ball_rotations(skeleton, joint_pos)
+    joint_rot: dict[str, np.ndarray] = {}
+    for joint in skeleton.joints:
+        if len(joint.axes) == 3:
+            joint_rot[joint.body] = continuous(balls[:, skeleton.balls.index(joint)])
+        else:
+            joint_rot[joint.body] = rotations.from_axis_angle(joint.axes, joint_pos[:, joint.start])
+    return MotionClip(
+        name=name,
+        fps=float(arrays["fps"]),
+        root_pos=arrays["root_pos"].astype(np.float64),
+        root_rot=continuous(rotations.normalize(arrays["root_rot"].astype(np.float64))),
+        joint_rot=joint_rot,
+        skeleton=skeleton,
+        source=str(arrays["source"]),
+        licence=str(arrays["licence"]),
+    )
+
+
+def write(clip: MotionClip) -> bytes:
+    """The inverse of `read`, with float32 angles and the same bytes for the same clip."""
+    arrays = {
+        "fps": np.array(clip.fps),
+        "root_pos": clip.root_pos.astype(np.float32),
+        "root_rot": clip.root_rot.astype(np.float32),
+        "joint_pos": clip.joint_pos().astype(np.float32),
+        "hinges": np.array(clip.skeleton.hinges),
+        "character": np.array(clip.skeleton.name),
+        "source": np.array(clip.source),
+        "licence": np.array(clip.licence),
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for key, array in arrays.items():
+            held = io.BytesIO()
+            np.save(held, array, allow_pickle=False)
+            archive.writestr(
+                zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0)), held.getvalue(), zipfile.ZIP_DEFLATED
+            )
+    return packed.getvalue()
+
+
+def _load(data: bytes, name: str) -> dict[str, np.ndarray]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+            if size > LARGEST_FILE:
+                raise ClipError(f"{name}: {size} bytes unpacked, expected {LARGEST_FILE} at most")
+            arrays = {key: np.load(io.BytesIO(archive.read(f"{key}.npy")), allow_pickle=False) for key in SHAPES}
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError, NotImplementedError) as error:
+        raise ClipError(f"{name}: not a clip of this project ({error})") from None
+    frames = len(arrays["root_pos"]) if arrays["root_pos"].ndim else 0
+    widths = {"root_pos": 3, "root_rot": 4, "joint_pos": arrays["hinges"].size}
+    for key, axes in SHAPES.items():
+        array = arrays[key]
+        if array.ndim != axes or (axes == 2 and array.shape != (frames, widths[key])):
+            expected = f"({frames}, {widths[key]})" if axes == 2 else f"{axes} axes"
+            raise ClipError(f"{name}: {key} has shape {array.shape}, expected {expected}")
+        text = key in ("hinges", "character", "source", "licence")
+        if array.dtype.kind != ("U" if text else "f"):
+            raise ClipError(f"{name}: {key} holds {array.dtype}, expected {'text' if text else 'floats'}")
+        if not text and not (np.abs(array) < LARGEST).all():
+            raise ClipError(f"{name}: {key} is not finite and below {LARGEST:g}")
+    if frames < 2 or not 0 < float(arrays["fps"]) <= FASTEST_RATE:
+        raise ClipError(
+            f"{name}: {frames} frames at {arrays['fps']} a second, expected 2 or more at up to {FASTEST_RATE:g}"
+        )
+    if (np.abs(np.linalg.norm(arrays["root_rot"], axis=-1) - 1) > UNIT_TOLERANCE).any():
+        raise ClipError(f"{name}: root_rot holds quaternions that are not of length 1, expected wxyz")
+    return arrays

@@ -1,0 +1,118 @@
+"""What can be measured of a clip: its pace, and how far it is from what a body can do. For the lab:
+masses are needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pretrain.characters import rotations
+from pretrain.characters.kinematics import lowest_points
+from pretrain.motion.balance import centre_of_mass
+from pretrain.motion.clip import MotionClip
+from pretrain.motion.stance import Soles, contacts, runs, soles_of
+from pretrain.motion.warnings import past_range
+
+SLACK = np.radians(1.0)  # past a hinge's range, which is no violation
+AIRBORNE = 0.005  # m of the lowest point above the ground
+TOUCHING = 0.02  # m of a sole above the ground, below which it may not slide
+STILL = 0.3  # m/s of a sole, below which it should be on the ground
+SHORTEST_FLIGHT = 3  # frames in which a fall can be measured
+
+
+@dataclass(frozen=True)
+class Measures:
+    """One clip in numbers; SI units, radians."""
+
+    name: str
+    seconds: float
+    rate: float
+    speed: float  # m/s over the ground, mean
+    ahead: float  # m/s along the heading, mean
+    aside: float  # m/s to the left, mean
+    turn: float  # rad/s to the left, mean
+    past_limits: float  # share of frames with a hinge past its range
+    past_limits_most: float  # rad
+    penetration: float  # m, the deepest
+    floating: float  # m of a standing sole above the ground, 95th percentile
+    skate: float  # m that a foot slides in one contact, mean
+    skate_most: float  # m, the worst contact
+    jump: float  # m/s, the fastest body
+    seam: float  # rad, the joint that differs most between the last frame and the first
+    fall: float  # m/s^2, the centre of mass in flight, mean; NaN without a flight
+    hand_low: float  # m, the lowest height of a hand
+    hand_high: float  # m
+
+
+def measure(clip: MotionClip) -> Measures:
+    """`clip` in numbers."""
+    state = clip.states()
+    facing = rotations.facing(clip.root_rot)
+    steps = rotations.into_heading(facing[:-1], np.diff(clip.root_pos, axis=0)).mean(0) * clip.fps
+    heading = np.unwrap(np.arctan2(facing[:, 1], facing[:, 0]))
+    past = past_range(clip.skeleton, state.joint_pos)
+    points = lowest_points(clip.skeleton, state)
+    soles = soles_of(clip)
+    standing = contacts(soles, slow=STILL)
+    slides = _slides(clip)
+    bodies = clip.body_positions()
+    hands = bodies[:, [clip.skeleton.bodies.index(f"{side}_hand") for side in ("left", "right")], 2]
+    fast = np.linalg.norm(np.diff(bodies, axis=0), axis=-1).max() * clip.fps
+    return Measures(
+        name=clip.name,
+        seconds=clip.duration,
+        rate=clip.fps,
+        speed=float(np.linalg.norm(np.diff(clip.root_pos[:, :2], axis=0), axis=-1).mean() * clip.fps),
+        ahead=float(steps[0]),
+        aside=float(steps[1]),
+        turn=float((heading[-1] - heading[0]) / clip.duration),
+        past_limits=float((past > SLACK).any(-1).mean()),
+        past_limits_most=float(max(0.0, past.max())),
+        penetration=float(max(0.0, -points.min())),
+        floating=_floating(soles, standing),
+        skate=float(np.mean(slides)) if slides else 0.0,
+        skate_most=float(np.max(slides)) if slides else 0.0,
+        jump=float(fast),
+        seam=_seam(clip),
+        fall=_fall(clip, points.min(-1)),
+        hand_low=float(hands.min()),
+        hand_high=float(hands.max()),
+    )
+
+
+def _floating(soles: Soles, standing: np.ndarray) -> float:
+    """Height of the lower sole while it stands, 95th percentile of its size, m; 0 where none ever
+    stands.
+    """
+    lower = soles.lowest.argmin(-1)[:, None]
+    heights = np.take_along_axis(soles.lowest, lower, -1)[np.take_along_axis(standing, lower, -1)]
+    return float(np.quantile(np.abs(heights), 0.95)) if len(heights) else 0.0
+
+
+def _slides(clip: MotionClip) -> list[float]:
+    """The way over the ground of each sole in each of its contacts, m."""
+    soles = soles_of(clip)
+    standing = contacts(soles, near=TOUCHING)
+    way = np.linalg.norm(soles.slips(), axis=-1)
+    return [float(way[a:b, foot].sum()) for foot in range(len(soles.feet)) for a, b in runs(standing[:, foot]) if b > a]
+
+
+def _seam(clip: MotionClip) -> float:
+    """How far the joint that differs most is turned between the last frame and the first, rad."""
+    gaps = [rotations.log(rotations.multiply(q[-1:], rotations.conjugate(q[:1]))) for q in clip.joint_rot.values()]
+    return float(max(np.linalg.norm(gap) for gap in gaps))
+
+
+def _fall(clip: MotionClip, lowest: np.ndarray) -> float:
+    """Vertical acceleration of the centre of mass while nothing touches the ground, m/s^2, over all
+    flights.
+    """
+    height = centre_of_mass(clip)[:, 2]
+    found = []
+    for first, last in runs(lowest > AIRBORNE):
+        if last - first + 1 >= SHORTEST_FLIGHT:
+            times = np.arange(last - first + 1) / clip.fps
+            found.append(2 * np.polyfit(times, height[first : last + 1], 2)[0])
+    return float(np.mean(found)) if found else float("nan")

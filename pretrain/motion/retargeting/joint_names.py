@@ -1,0 +1,73 @@
+"""Which joint of a file is which part of a body: by name, whoever made the rig."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from pretrain.motion.clip import ClipError
+
+# part -> names of it, letters and digits only, most telling first; SIDE is left, right, l or r
+PARTS = {
+    "thigh": ("SIDEupleg", "SIDEhip", "SIDEthigh", "upperlegSIDE", "SIDEupperleg", "SIDEfemur"),
+    "shin": ("SIDEleg", "SIDEknee", "SIDEcalf", "lowerlegSIDE", "SIDElowerleg", "SIDEshin", "SIDEtibia"),
+    "foot": ("SIDEfoot", "SIDEankle", "footSIDE"),
+    "toe": ("SIDEtoebase", "SIDEtoe", "toesSIDE", "SIDEtoes"),
+    "upper_arm": ("SIDEarm", "SIDEupperarm", "upperarmSIDE", "SIDEshoulder", "SIDEhumerus"),
+    "lower_arm": ("SIDEforearm", "SIDEelbow", "lowerarmSIDE", "SIDElowerarm", "SIDEradius"),
+    "hand": ("SIDEhand", "SIDEwrist", "handSIDE"),
+}
+PREFIXES = ("ccbase", "bip01", "character1", "def")
+OPTIONAL = ("left_toe", "right_toe")
+SIDES = {"left": ("left", "l"), "right": ("right", "r")}
+HEAD = ("head",)
+
+
+def find_joints(joints: tuple[str, ...], name: str, given: Mapping[str, str] | None = None) -> dict[str, int]:
+    """Part ("left_thigh", "head", ...) -> index among `joints`; ClipError lists what is missing,
+    and near it.
+
+    `given` names joints for parts, before any other name of theirs.
+    """
+    found = _find_given(joints, name, given or {})
+    plain = {plain_name(joint): index for index, joint in reversed(list(enumerate(joints)))}
+    missing: list[str] = []
+    for part, names in _wanted().items():
+        if part in found:
+            continue
+        here = next((plain[candidate] for candidate in names if candidate in plain), None)
+        if here is not None:
+            found[part] = here
+        elif part not in OPTIONAL:
+            near = get_close_matches(names[0], plain, 1, cutoff=0.6)
+            missing.append(f"{part} ({f'near: {joints[plain[near[0]]]}' if near else names[0]})")
+    if missing:
+        raise ClipError(f"{name}: no joint for {', '.join(missing)}; it has {', '.join(joints)[:400]}")
+    return found
+
+
+def _find_given(joints: tuple[str, ...], name: str, given: Mapping[str, str]) -> dict[str, int]:
+    for part, joint in given.items():
+        if part not in _wanted():
+            raise ClipError(f"{name}: {part!r} is no part of a body; there are: {', '.join(_wanted())}")
+        if joint not in joints:
+            near = get_close_matches(joint, joints, 3)
+            raise ClipError(f"{name}: no joint {joint!r} for {part}; {', '.join(near or joints)[:400]}")
+    return {part: joints.index(joint) for part, joint in given.items()}
+
+
+def plain_name(joint: str) -> str:
+    """Lower-case letters and digits, without a namespace ("mixamorig:") or a rig's prefix."""
+    plain = re.sub(r"[^a-z0-9]", "", joint.rpartition(":")[2].lower())
+    prefix = next((prefix for prefix in PREFIXES if plain.startswith(prefix) and plain != prefix), "")
+    return plain[len(prefix) :]
+
+
+def _wanted() -> dict[str, tuple[str, ...]]:
+    wanted: dict[str, tuple[str, ...]] = {"head": HEAD}
+    for side, spellings in SIDES.items():
+        for part, names in PARTS.items():
+            spelled = (name.replace("SIDE", spelling) for name in names for spelling in spellings)
+            wanted[f"{side}_{part}"] = tuple(spelled)
+    return wanted

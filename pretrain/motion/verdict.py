@@ -1,0 +1,73 @@
+"""A verdict on a clip from its measures, with what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pretrain.motion.balance import GRAVITY
+from pretrain.motion.clip import MotionClip
+from pretrain.motion.licences import is_non_commercial
+from pretrain.motion.measures import Measures, measure
+from pretrain.motion.warnings import implausible, impossible
+
+GOOD = "good"
+USABLE = "usable"
+BAD = "bad"
+PAST_LIMITS = 0.02  # share of frames
+PENETRATION = 0.02  # m
+FLOATING = 0.02  # m
+SKATE = 0.03  # m a contact
+SHORTEST = 0.5  # s
+MOST_SPED = 2.0
+FALL = 1 / 3  # of g, by which a flight may fall slower or faster
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One file or clip: how good it is, why, and its measures where it could be read."""
+
+    name: str
+    verdict: str  # good, usable or bad
+    advice: tuple[str, ...]
+    measures: Measures | None = None
+
+
+def judge(clip: MotionClip) -> Verdict:
+    """`bad` is what no run can learn from; `usable` is what a look or an edit would make better."""
+    measures = measure(clip)
+    wrong = (*impossible(clip), *implausible(clip))
+    if wrong:
+        return Verdict(clip.name, BAD, (*wrong, *advise(measures), *clip.warnings), measures)
+    notes = advise(measures)
+    licence = (f"licence {clip.licence}: not for products",) if is_non_commercial(clip.licence) else ()
+    return Verdict(clip.name, USABLE if notes else GOOD, (*notes, *clip.warnings, *licence), measures)
+
+
+def advise(m: Measures) -> tuple[str, ...]:
+    """What is off, a line each, with the edit that mends it."""
+    found = {
+        f"{m.past_limits:.0%} of its frames past a hinge's range, by up to {m.past_limits_most:.2f} rad: "
+        "edit `limit`, or look whether a limb is mapped to the wrong joint": m.past_limits > PAST_LIMITS,
+        f"{100 * m.penetration:.0f} cm in the ground: edit `plant`": m.penetration > PENETRATION,
+        f"standing soles {100 * m.floating:.0f} cm off the ground: edit `plant`": m.floating > FLOATING,
+        f"a standing foot slides {100 * m.skate_most:.0f} cm: edit `plant`": m.skate_most > SKATE,
+        f"lasts {m.seconds:.2f} s: edit `repeat`, or `stand` at its end": m.seconds < SHORTEST,
+        _fall(m.fall): not plausible_fall(m.fall) and m.floating <= FLOATING,
+    }
+    return tuple(line for line, so in found.items() if so)
+
+
+def plausible_fall(fall: float) -> bool:
+    """Whether a flight's acceleration (m/s^2, NaN without a flight) is near that of a fall."""
+    return not np.isfinite(fall) or abs(fall + GRAVITY) <= FALL * GRAVITY
+
+
+def _fall(fall: float) -> str:
+    if not fall < 0:
+        return f"accelerates by {fall:.1f} m/s^2 in flight, where things fall: is up another axis?"
+    factor = np.sqrt(GRAVITY / -fall)
+    if factor > MOST_SPED:
+        return f"falls at {-fall:.1f} m/s^2 in flight, which no change of speed explains: something holds it up"
+    return f"falls at {-fall:.1f} m/s^2 in flight: at `speed` {factor:.2f} it would fall as things do"

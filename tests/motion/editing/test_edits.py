@@ -1,0 +1,82 @@
+"""Edits as a recipe writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pretrain.motion.editing.edits import EDITS, parse_edit
+from pretrain.motion.importers import npz
+from pretrain.motion.recipe import load_dataset, load_recipe
+
+
+@pytest.fixture
+def folder(tmp_path, stroll, still):
+    (tmp_path / "walk.npz").write_bytes(npz.write(stroll))
+    (tmp_path / "stand.npz").write_bytes(npz.write(still))
+    return tmp_path
+
+
+def write(folder, *motions: str) -> str:
+    recipe = folder / "mine.yaml"
+    recipe.write_text("name: mine\nmirror: false\nmotions:\n" + "".join(f"  - {motion}\n" for motion in motions))
+    return str(recipe)
+
+
+def test_every_edit_has_its_verb():
+    assert {verb: edit.verb for verb, edit in EDITS.items()} == {verb: verb for verb in EDITS}
+
+
+@pytest.mark.parametrize("verb", EDITS)
+def test_every_edit_is_described_and_takes_no_other_field(verb):
+    assert EDITS[verb].__doc__
+    assert EDITS[verb].model_config.get("extra") == "forbid"
+
+
+def test_clips_of_one_file_have_names_of_their_own(folder, skeleton):
+    path = write(folder, "{name: a, file: walk.npz, edits: [{trim: {start: 0, stop: 2}}]}", "{name: b, file: walk.npz}")
+    dataset = load_dataset(path, skeleton)
+    assert [clip.name for clip in dataset.clips] == ["a", "b"]
+    assert dataset.clips[0].digest != dataset.clips[1].digest
+
+
+def test_the_order_and_the_numbers_of_edits_are_in_the_digest(folder, skeleton):
+    edits = [
+        "[{speed: {factor: 0.9}}, reverse]",
+        "[reverse, {speed: {factor: 0.9}}]",
+        "[{speed: {factor: 0.8}}, reverse]",
+    ]
+    path = write(folder, *(f"{{name: c{i}, file: walk.npz, edits: {edit}}}" for i, edit in enumerate(edits)))
+    assert len({clip.digest for clip in load_dataset(path, skeleton).clips}) == 3
+
+
+def test_licences_of_all_files_that_a_clip_is_made_of_are_kept(folder, skeleton):
+    end = "{name: a, file: walk.npz, licence: MIT, edits: [{stand: {file: stand.npz, at: 1.0}}]}"
+    clip = load_dataset(write(folder, end), skeleton).clips[0]
+    assert clip.licence == "MIT AND LicenseRef-CMU-MoCap"
+    assert "stand (file stand.npz, at 1.0)" in clip.source
+
+
+def test_a_non_commercial_clip_is_named_among_what_speaks_against_a_recipe(folder, skeleton):
+    path = write(folder, "{file: walk.npz, licence: CC-BY-NC-4.0}", "{file: stand.npz}")
+    said = [line for line in load_dataset(path, skeleton).doubts if "products" in line]
+    assert said == ["walk: licence CC-BY-NC-4.0 keeps what is trained on it out of products"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ("{cut: {start: 1}}", "an edit is one of trim, reverse"),
+        ("{trim: {start: 1}}", "stop"),
+        ("{trim: {start: -1, stop: 2}}", "greater than or equal to 0"),
+        ("{speed: {factor: 9}}", "less than or equal to 4"),
+        ("{trim: {start: 0, stop: 1}, reverse: {}}", "an edit is one of"),
+        ("7", "an edit is one of"),
+    ],
+)
+def test_an_edit_that_cannot_be_is_said(folder, edit, said):
+    with pytest.raises(ValueError, match=said):
+        load_recipe(write(folder, f"{{file: walk.npz, edits: [{edit}]}}"))
+
+
+def test_a_verb_alone_is_an_edit():
+    assert str(parse_edit("reverse")) == "reverse"

@@ -1,0 +1,162 @@
+"""Retargeting: our own body, dressed as another rig, comes back; captures stay within what a body
+can do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pretrain.characters.rotations import multiply
+from pretrain.motion.clip import ClipError
+from pretrain.motion.editing.time import homed
+from pretrain.motion.fetch import fetched
+from pretrain.motion.importers import bvh, read_clip
+from pretrain.motion.measures import measure
+from pretrain.motion.poses import world_poses
+from pretrain.motion.retargeting.joint_names import find_joints
+from pretrain.motion.retargeting.retarget import retarget
+from skills_store import places
+from tests.motion.bodies import as_rig, find_mocap
+
+MOCAP = find_mocap()
+needs_mocap = pytest.mark.skipif(MOCAP is None, reason="no ../shared/mocap")
+QUARTERS = {
+    "x": np.array([np.sqrt(0.5), np.sqrt(0.5), 0, 0]),
+    "y": np.array([np.sqrt(0.5), 0, np.sqrt(0.5), 0]),
+    "z": np.array([np.sqrt(0.5), 0, 0, np.sqrt(0.5)]),
+}
+
+
+@pytest.fixture(scope="module")
+def walk(skeleton):
+    path = fetched(places.clips()) / "walker" / "0walk_forward.txt"
+    return read_clip(path.read_bytes(), path.name, skeleton)
+
+
+def apart(a, b) -> float:
+    """How far bodies of two clips are apart about their roots, in the median over frames, m."""
+    first = world_poses(a)[0] - a.root_pos[:, None]
+    second = world_poses(b)[0] - b.root_pos[:, None]
+    return float(np.median(np.linalg.norm(first - second, axis=-1).max(-1)))
+
+
+def test_our_own_body_as_another_rig_comes_back(walk, skeleton):
+    back = retarget(as_rig(walk), skeleton)
+    assert apart(back, homed(walk)) < 0.01
+    moved = np.linalg.norm(back.root_pos[-1] - back.root_pos[0])
+    assert moved == pytest.approx(np.linalg.norm(walk.root_pos[-1] - walk.root_pos[0]), rel=1e-6)
+    knee = skeleton.hinges.index("right_knee")
+    np.testing.assert_allclose(back.joint_pos()[:, knee], walk.joint_pos()[:, knee], atol=1e-6)
+
+
+def test_the_unit_of_a_file_does_not_matter(walk, skeleton):
+    metres = retarget(as_rig(walk, unit=1.0), skeleton)
+    inches = retarget(as_rig(walk, unit=0.0254), skeleton)
+    np.testing.assert_allclose(metres.root_pos, inches.root_pos, atol=1e-9)
+    assert apart(metres, inches) < 1e-9
+
+
+@pytest.mark.parametrize("axis", "xyz")
+@pytest.mark.parametrize("body", ["pelvis", "torso", "head", "right_thigh", "left_upper_arm", "left_foot"])
+def test_how_a_rig_turns_a_joints_own_axes_does_not_matter(walk, skeleton, axis, body):
+    plain = retarget(as_rig(walk), skeleton)
+    twisted = retarget(as_rig(walk, twists={body: QUARTERS[axis]}), skeleton)
+    assert apart(plain, twisted) < 1e-6
+    last = multiply(plain.joint_rot["left_foot"], twisted.joint_rot["left_foot"] * np.array([1, -1, -1, -1]))
+    np.testing.assert_allclose(np.abs(last[:, 0]), 1, atol=1e-6)
+
+
+def test_a_joint_that_is_missing_is_named_with_one_near_it(walk, skeleton):
+    rig = as_rig(walk)
+    joints = tuple("RightUpLegg" if joint == "RightUpLeg" else joint for joint in rig.joints)
+    with pytest.raises(ClipError, match=r"no joint for right_thigh \(near: RightUpLegg\)"):
+        retarget(replace(rig, joints=joints), skeleton)
+
+
+def test_left_and_right_exchanged_are_told_by_the_knees(walk, skeleton):
+    rig = as_rig(walk)
+    swap = {"Left": "Right", "Righ": "Left"}
+    joints = tuple(
+        swap[joint[:4]] + joint.removeprefix("Left").removeprefix("Right") if joint[:4] in swap else joint
+        for joint in rig.joints
+    )
+    assert not retarget(rig, skeleton).warnings
+    assert "are left and right exchanged?" in retarget(replace(rig, joints=joints), skeleton).warnings[0]
+
+
+def test_another_axis_that_is_up_is_told_by_the_trunk(walk, skeleton):
+    lying = retarget(replace(as_rig(walk), up="z"), skeleton)
+    assert "degrees off the vertical in half of its frames; is z up?" in lying.warnings[-1]
+
+
+def test_a_joint_may_be_named_for_a_part(walk, skeleton):
+    rig = as_rig(walk)
+    joints = tuple("Bone_7" if joint == "RightUpLeg" else joint for joint in rig.joints)
+    named = retarget(replace(rig, joints=joints), skeleton, {"right_thigh": "Bone_7"})
+    np.testing.assert_array_equal(named.states().flat(), retarget(rig, skeleton).states().flat())
+    with pytest.raises(ClipError, match="no joint 'Bone_8' for right_thigh; Bone_7"):
+        retarget(replace(rig, joints=joints), skeleton, {"right_thigh": "Bone_8"})
+    with pytest.raises(ClipError, match="'tail' is no part of a body; there are: head"):
+        retarget(rig, skeleton, {"tail": "Hips"})
+
+
+@pytest.mark.parametrize(
+    ("joints", "thigh"),
+    [
+        ("LeftUpLeg LeftLeg LeftFoot LeftShoulder LeftArm LeftForeArm LeftHand Head", "LeftUpLeg"),
+        ("LeftHip LeftKnee LeftAnkle LeftCollar LeftShoulder LeftElbow LeftWrist Head", "LeftHip"),
+        ("UpperLeg_L LowerLeg_L Foot_L Shoulder_L UpperArm_L LowerArm_L Hand_L Head", "UpperLeg_L"),
+        (
+            "CC_Base_L_Thigh CC_Base_L_Calf CC_Base_L_Foot CC_Base_L_Clavicle CC_Base_L_Upperarm CC_Base_L_Forearm "
+            "CC_Base_L_Hand CC_Base_Head",
+            "CC_Base_L_Thigh",
+        ),
+        (
+            "mixamorig:LeftUpLeg mixamorig:LeftLeg mixamorig:LeftFoot mixamorig:LeftArm mixamorig:LeftForeArm "
+            "mixamorig:LeftHand mixamorig:Head",
+            "mixamorig:LeftUpLeg",
+        ),
+    ],
+)
+def test_the_names_of_the_fields_rigs_are_known(joints, thigh):
+    left = joints.split()
+    right = [joint.replace("Left", "Right").replace("_L", "_R") for joint in left if "Head" not in joint]
+    found = find_joints((*left, *right), "rig")
+    assert left[found["left_thigh"]] == thigh
+    assert (*left, *right)[found["right_hand"]] == right[-1]
+    arm = left[found["left_upper_arm"]]
+    assert left.index(arm) == left.index(left[found["left_lower_arm"]]) - 1
+
+
+@needs_mocap
+@pytest.mark.parametrize("take", ["02_01", "02_02", "07_01", "07_04", "35_01", "35_17", "35_20", "49_01"])
+def test_walks_and_jogs_are_within_every_joints_range_and_their_feet_stand(skeleton, take):
+    assert MOCAP is not None
+    clip = read_clip((MOCAP / "cmu" / "bvh" / f"{take}.bvh").read_bytes(), f"{take}.bvh", skeleton)
+    measured = measure(clip)
+    assert measured.past_limits == 0
+    assert measured.penetration < 0.02
+    assert measured.floating < 0.02
+    assert measured.skate_most < 0.02
+
+
+@needs_mocap
+def test_a_rig_whose_zero_pose_is_no_pose_walks_backwards_upright(skeleton):
+    assert MOCAP is not None
+    clip = read_clip((MOCAP / "cmu" / "bvh_cc" / "006_06.bvh").read_bytes(), "006_06.bvh", skeleton)
+    assert measure(clip).ahead == pytest.approx(-1.1, abs=0.1)
+    assert clip.root_pos[:, 2].min() > 0.75
+    assert "leave out its OFFSET" in clip.warnings[0]
+
+
+@needs_mocap
+def test_every_bvh_file_of_the_collection_imports(skeleton):
+    assert MOCAP is not None
+    files = sorted(MOCAP.rglob("*.bvh"))
+    assert len(files) >= 61
+    for file in files:
+        raw = bvh.read(file.read_bytes(), file.name)
+        assert np.isfinite(retarget(raw, skeleton).states().flat()).all(), file.name

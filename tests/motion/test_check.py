@@ -1,0 +1,86 @@
+"""The command line over clips: check, convert and recipe."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+
+from pretrain.motion.__main__ import main
+from pretrain.motion.importers import npz, read_clip
+from pretrain.motion.verdict import BAD, GOOD, USABLE, judge
+from tests.motion.bodies import bvh, chain
+
+
+@pytest.fixture
+def folder(tmp_path, stroll, still):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "walk.npz").write_bytes(npz.write(stroll))
+    (tmp_path / "in" / "stand.npz").write_bytes(npz.write(still))
+    (tmp_path / "in" / "LICENSE.txt").write_text("no clip")
+    return tmp_path
+
+
+def test_good_clips_are_good_and_the_status_is_0(folder, capsys):
+    assert main(["check", str(folder / "in"), "--workers", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:3]] == ["stand", "walk"]
+    assert all(line.endswith(("good", "usable")) for line in lines[1:3])
+
+
+def test_a_file_that_cannot_be_read_is_bad_and_the_status_is_1(folder, capsys):
+    (folder / "in" / "arm.bvh").write_bytes(bvh(chain(), [[0.5] * 9] * 40))
+    assert main(["check", str(folder / "in"), "--json"]) == 1
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["arm.bvh"]["verdict"] == BAD
+    assert "no joint for head" in rows["arm.bvh"]["advice"][0]
+    assert rows["walk"]["measures"]["ahead"] == pytest.approx(0.85, abs=0.05)
+
+
+def test_nothing_there_is_status_2(folder, capsys):
+    assert main(["check", str(folder / "nothing")]) == 2
+    assert "no file, no folder with" in capsys.readouterr().err
+
+
+def test_converted_clips_read_as_before_and_are_not_converted_again(folder, skeleton, capsys):
+    out = folder / "out"
+    arguments = ["convert", str(folder / "in"), str(out), "--licence", "MIT"]
+    assert main(arguments) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == ""
+    walk = read_clip((out / "walk.npz").read_bytes(), "walk.npz", skeleton)
+    assert walk.licence == "MIT"
+
+
+def test_a_recipe_lists_every_clip_of_a_folder(folder, capsys):
+    assert main(["recipe", str(folder / "in"), "--relative-to", str(folder)]) == 0
+    document = yaml.safe_load(capsys.readouterr().out)
+    assert [motion["file"] for motion in document["motions"]] == ["in/stand.npz", "in/walk.npz"]
+
+
+def test_a_foot_that_slides_is_said_with_the_edit_that_mends_it(stroll):
+    slid = replace(stroll, root_pos=stroll.root_pos * np.array([1.3, 1, 1]))
+    verdict = judge(slid)
+    assert verdict.verdict == USABLE
+    assert any("slides" in line and "`plant`" in line for line in verdict.advice)
+
+
+def test_a_clip_under_the_ground_is_said(stroll):
+    sunk = replace(stroll, root_pos=stroll.root_pos - np.array([0, 0, 0.08]))
+    assert any(line.startswith("8 cm in the ground") for line in judge(sunk).advice)
+
+
+def test_a_root_that_jumps_is_bad(stroll):
+    moved = stroll.root_pos.copy()
+    moved[50:] += 2.0
+    assert judge(replace(stroll, root_pos=moved)).verdict == BAD
+
+
+def test_a_non_commercial_licence_is_named(stroll):
+    verdict = judge(replace(stroll, licence="CC-BY-NC-4.0"))
+    assert verdict.verdict == GOOD
+    assert "not for products" in verdict.advice[-1]
