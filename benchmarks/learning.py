@@ -13,7 +13,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -26,8 +26,9 @@ import matplotlib.pyplot as plt
 from pretrain.assembly import build_training
 from pretrain.cli import parse_int, parse_options, program, split_arguments
 from pretrain.config import PretrainConfig
-from pretrain.evaluate import skill_card
-from pretrain.evaluation.episodes import Conditions
+from pretrain.evaluation.conditions import Conditions
+from pretrain.evaluation.skill_card import skill_card
+from pretrain.evaluation.table import value_at
 from pretrain.publishing.publish import make_candidate
 from pretrain.rl import checkpoint
 from pretrain.rl.run_folder import write_atomically
@@ -37,33 +38,28 @@ from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.store import Store
 
-MEASURES = (
-    "survival",
-    "skill_recovery",
-    "coverage",
-    "diversity",
-    "fidelity",
-    "performs",
-    "pose_error_m",
-    "up_after_lying",
-    "up_after_push",
-    "smoothness",
-    "speed",
-)
+MEASURES = {  # of a row: where the card has it
+    "falls_own": "falls_per_minute.own",
+    "falls_random": "falls_per_minute.random",
+    "time_on_clip": "time_on_clip.mean",
+    "time_on_clip_least": "time_on_clip.least",
+    "switch_success": "switch_success.mean",
+    "information": "information.nats",
+    "distinguishable": "information.distinguishable",
+    "survival": "survival",
+    "coverage": "coverage",
+    "fidelity": "fidelity",
+    "jerk": "jerk",
+    "speed": "speed",
+    "gets_up": "robustness.gets_up",
+    "push_500_newton": "robustness.push_500_newton",
+}
 Row = dict[str, Any]  # numbers; None where there was nobody to measure
 
 
 def measures(card: dict[str, Any]) -> Row:
-    """A card's measures in one number each: of clips' own latents the mean over clips, whose pose error is in metres."""
-    performed = card["perform"].values()
-    return {
-        **{name: card[name] for name in ("survival", "skill_recovery", "coverage", "fidelity", "smoothness", "speed")},
-        "diversity": card["diversity"]["over_repeat"],
-        "performs": fmean(clip["survival"] for clip in performed),
-        "pose_error_m": fmean(clip["pose_error_m"] for clip in performed),
-        "up_after_lying": card["recovery"]["fall"],
-        "up_after_push": card["recovery"]["push"],
-    }
+    """A card's measures in one number each."""
+    return {name: value_at(card, path) for name, path in MEASURES.items()}
 
 
 def measured(folder: Path, episodes: int) -> list[Row]:

@@ -22,7 +22,7 @@ from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide, Episodes, RandomSkills, distance_curve, episodes, final_distances, returns, survival
 from pretrain.cli import parse_flag, parse_int, parse_options, program
-from pretrain.evaluation.measures import interval
+from pretrain.evaluation.intervals import interval
 from pretrain.motion.clip import CONTROL_RATE
 from skills_store.errors import StoreError, WrongKind
 from skills_store.manifest import Manifest

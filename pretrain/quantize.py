@@ -20,16 +20,17 @@ import numpy as np
 import torch
 
 from pretrain.cli import parse_flag, parse_int, parse_options, program
-from pretrain.evaluate import of_the_run, skill_card
 from pretrain.evaluation.card import Card
-from pretrain.evaluation.coverage import Coverage, coverage_targets
-from pretrain.evaluation.episodes import COMMON, Conditions, nearest_clip, random_skill_episodes, redrawn, world
+from pretrain.evaluation.conditions import COMMON, Conditions
+from pretrain.evaluation.episodes import random_schedule, random_skill_episodes
+from pretrain.evaluation.rollout import Act, random_skill_rollout
+from pretrain.evaluation.setup import Setup
+from pretrain.evaluation.skill_card import facts_of_run, skill_card
 from pretrain.evaluation.table import table
-from pretrain.evaluation.trials import Act, wander
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.publishing.int8 import quantize_to_int8
 from pretrain.publishing.lineage import describe_clips, make_lineage
-from pretrain.training_data import TrainingData, load_published_data
+from pretrain.training_data import TrainingData, control_steps, load_published_data
 from skills_store.errors import StoreError
 from skills_store.manifest import Manifest, Parity
 from skills_store.open import open_store
@@ -82,11 +83,14 @@ def quantised(store: Store, version: Version, material: TrainingData, under: Con
 def visited(skills: SkillLibrary, material: TrainingData, under: Conditions) -> dict[str, Array]:
     """What the policy is asked while it stands: state (N, S) and z (N, D), in other episodes than it is measured in."""
     rng = torch.Generator().manual_seed(under.seed + 1)
-    env = world(skills, material, WORLDS, under, rng)
+    setup = Setup(skills, material, under)
+    env = setup.make_env(WORLDS, under.seconds, rng)
     env.reset(torch.arange(WORLDS))
-    steps = list(wander(skills.act, env, redrawn(skills, under), rng, nearest_clip(skills, env)))[::EVERY]
-    state, z = (torch.cat([step[i][step[2]] for step in steps]).numpy() for i in (0, 1))
-    return {"state": state, "z": z}
+    rollout = random_skill_rollout(skills.act, env, random_schedule(setup), rng, setup.nearest_clip)
+    steps = list(rollout)[::EVERY]
+    state = torch.cat([step.state[step.standing] for step in steps])
+    z = torch.cat([step.z[step.standing] for step in steps])
+    return {"state": state.numpy(), "z": z.numpy()}
 
 
 def parity(before: Act, after: Act, rows: dict[str, Array]) -> Parity:
@@ -103,10 +107,9 @@ def parity(before: Act, after: Act, rows: dict[str, Array]) -> Parity:
 def measured(skills: SkillLibrary, material: TrainingData, under: Conditions) -> Measures:
     """The measures that may not be lost, as on the card of the same conditions."""
     rng = torch.Generator().manual_seed(under.seed)
-    env = world(skills, material, under.episodes, under, rng)
-    coverage = Coverage(*coverage_targets(material.dataset.clips, material.library, skills.window_length))
-    episodes = random_skill_episodes(skills, env, redrawn(skills, under), coverage, rng)
-    found = {"survival": episodes.lengths / env.episode_length, "skill_recovery": episodes.agreement}
+    setup = Setup(skills, material, under)
+    episodes = random_skill_episodes(setup, rng)
+    found = {"survival": episodes.lengths / control_steps(under.seconds), "mean_cosine": episodes.agreement}
     found |= {} if episodes.style is None else {"style": episodes.style}
     return {name: float(each.mean()) for name, each in found.items()}
 
@@ -129,7 +132,7 @@ def described(version: Version, material: TrainingData, made: Quantised, card: C
     config = {**old.lineage.config, "quantised": how}
     new = {
         "graphs": {**old.graphs, "policy": policy},
-        "card": {**card, **of_the_run(old.card), "quantised": rounding},
+        "card": {**card, **facts_of_run(old.card), "quantised": rounding},
         "lineage": make_lineage(config, old.lineage.seed, describe_clips(material.dataset)),
         "files": {},
     }
@@ -155,7 +158,7 @@ def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
     if not force:
         accept(version.ref, made)
     card = skill_card(made.skills, material, under)
-    print(table({f"{version.ref} in int8": {**card, **of_the_run(version.manifest.card)}}), flush=True)
+    print(table({f"{version.ref} in int8": {**card, **facts_of_run(version.manifest.card)}}), flush=True)
     manifest = described(version, material, made, card, under.seed)
     files = with_metadata(manifest, read_files(store, version, made.policy))
     return store.publish(manifest, files)

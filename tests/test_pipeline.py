@@ -177,8 +177,8 @@ def test_the_learning_curve_ends_at_the_published_card(skills, place):
     card = skills.resolve("toy").manifest.card
     assert row["samples"] == card["cost"]["samples"]
     assert row["survival"] == card["survival"]
-    assert row["diversity"] == card["diversity"]["over_repeat"]
-    assert row["up_after_push"] == card["recovery"]["push"]
+    assert row["time_on_clip"] == card["time_on_clip"]["mean"]
+    assert row["push_500_newton"] == card["robustness"]["push_500_newton"]
     assert (place / "learning" / "learning.png").exists()
 
 
@@ -431,8 +431,8 @@ def test_one_clip_is_a_library_too_whose_card_says_how_little_it_is(tmp_path, ca
     assert [clip.name for clip in manifest.lineage.clips] == list(manifest.latent.clips) == ["walk"]
     (said,) = (line for line in manifest.card["caveats"] if THIN in line)
     assert said.startswith("1 clip(s), 1.3 s")
-    assert set(manifest.card["perform"]) == {"walk"}
-    assert manifest.card["diversity"]["ratio"] is None  # of one clip, over what lies between two
+    assert set(manifest.card["time_on_clip"]["per_clip"]) == {"walk"}
+    assert manifest.card["switch_success"] == {"mean": None, "matrix": {}}  # there is nothing to switch to
 
 
 def learned(folder: Path) -> list[dict[str, float]]:

@@ -8,8 +8,8 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from pretrain.evaluate import of_the_run
-from pretrain.evaluation.episodes import Conditions
+from pretrain.evaluation.conditions import Conditions
+from pretrain.evaluation.skill_card import facts_of_run
 from pretrain.publishing.int8 import quantize_to_int8
 from pretrain.quantize import Quantised, accept, described, main, quantised, read_files
 from skills_store.admission import gate
@@ -71,8 +71,8 @@ def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, mater
     )
     manifest, before = version.manifest, original.manifest
     rounding = manifest.card["quantised"]
-    assert manifest.card == {"survival": 0.9, **of_the_run(before.card), "quantised": rounding}
-    assert rounding["lost"].keys() == {"survival", "skill_recovery", "style"}
+    assert manifest.card == {"survival": 0.9, **facts_of_run(before.card), "quantised": rounding}
+    assert rounding["lost"].keys() == {"survival", "mean_cosine", "style"}
     assert manifest.lineage.config["quantised"]["of"] == original.pinned
     assert manifest.lineage.config.items() > before.lineage.config.items()  # its noise and its clips are the same
     assert 1e-5 < manifest.graphs["policy"].parity.max_abs_error < 0.2

@@ -124,7 +124,7 @@ def _read_surface(model: mujoco.MjModel) -> list[tuple[int, float, float, float,
         if kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
             ends = [np.array([0, 0, s * size[1]]) for s in (-1, 1)]
         elif kind == mujoco.mjtGeom.mjGEOM_BOX:
-            ends = [size * np.array(signs) for signs in product((-1, 1), repeat=3)]
+            ends = [size * np.array([a, b, c]) for a, b, c in product((-1, 1), repeat=3)]
             radius = 0.0
         for end in ends:
             x, y, z = map(float, centre + rotation.reshape(3, 3) @ end)

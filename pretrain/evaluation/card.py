@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,53 +14,23 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from pretrain.rl.learner import Scalars
+from pretrain.evaluation.learning_curves import CURVES, plot_learning
 
 Card = dict[str, Any]
-ENDS = {"samples": (1e6, "million samples"), "seconds": (60, "minutes")}  # drawn along, unit, label
-CURVES = ("episode/length", "reward/style", "reward/skill", "assist")
-POINTS = 100  # of a curve
-COVERED = 0.6  # from here on PRESET=all counts a clip as covered
+BLUE = "#4878a8"
+PALE = "#b8c8d8"
+RED = "#a84832"
+Latents = Mapping[str, Sequence[float]]
 
 
-def learning(rows: Sequence[Scalars]) -> dict[str, list[float]]:
-    """The rows of a run's log in at most POINTS parts: `samples` and `seconds` at the end of each, the means of CURVES over it.
-
-    A curve that some row lacks, or that is not finite somewhere, is left out.
-    """
-
-    def finite(name: str) -> bool:
-        return bool(rows) and all(math.isfinite(row.get(name, math.nan)) for row in rows)
-
-    parts = np.array_split(np.arange(len(rows)), min(POINTS, max(len(rows), 1)))
-    ends = {name: [rows[part[-1]][name] for part in parts] for name in ENDS if finite(name)}
-    means = {name: [float(np.mean([rows[i][name] for i in part])) for part in parts] for name in CURVES if finite(name)}
-    return {name: [float(f"{x:.6g}") for x in values] for name, values in (ends | means).items()}
-
-
-def write_card(
-    folder: Path,
-    ref: str,
-    text: str,
-    card: Card,
-    latents: Mapping[str, Sequence[float]],
-) -> Path:
-    """`text` is the table for people, `latents` the clips' embeddings. -> CARD.md."""
+def write_card(folder: Path, ref: str, text: str, card: Card, latents: Latents) -> Path:
+    """`text` is the table for people, `latents` the clips' own z. -> CARD.md."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "card.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
-    pictures = {
-        "coverage.png": ("Coverage of each clip under random skills", _coverage(card)),
-        "latents.png": ("The clips' embeddings, on their two widest axes", _map(latents)),
-        "falls.png": (
-            "When episodes under random skills end in a fall (who is up again in time has not fallen)",
-            _falls(card),
-        ),
-    }
-    if "samples" in card.get("learning", {}) and any(name in card["learning"] for name in CURVES):
-        pictures["learning.png"] = ("Learning", _learning(card["learning"]))
     lines = [f"# {ref}", "", "```", text, "```", ""]
-    lines += ["## What is thin", "", *(f"- {line}" for line in card["caveats"]), ""] if card["caveats"] else []
-    for file, (caption, figure) in pictures.items():
+    if card["caveats"]:
+        lines += ["## Caveats", "", *(f"- {line}" for line in card["caveats"]), ""]
+    for file, (caption, figure) in _figures(card, latents).items():
         figure.savefig(folder / file, dpi=110, bbox_inches="tight")
         plt.close(figure)
         lines += [f"## {caption}", "", f"![{caption}]({file})", ""]
@@ -70,56 +39,74 @@ def write_card(
     return page
 
 
-def _coverage(card: Card) -> Figure:
-    names, shares = list(card["coverage_per_clip"]), list(card["coverage_per_clip"].values())
-    figure, axes = plt.subplots(figsize=(7, 0.3 * len(names) + 1))
-    axes.barh(names, shares, color="#4878a8")
-    axes.axvline(COVERED, color="grey", lw=0.8, ls="--")
+def _figures(card: Card, latents: Latents) -> dict[str, tuple[str, Figure]]:
+    """File name -> caption and figure, in the order of the page."""
+    figures = {"clips.png": ("Each clip: time on it under its own z, and coverage", _clips(card))}
+    if card["switch_success"]["matrix"]:
+        caption = "Switch success, from the clip of the row to that of the column"
+        figures["switches.png"] = (caption, _switches(card["switch_success"]["matrix"]))
+    figures["latents.png"] = ("The clips' own z, on their two widest axes", _map(latents))
+    curves = card.get("learning", {})
+    if "samples" in curves and any(name in curves for name in CURVES):
+        figures["learning.png"] = ("Learning", plot_learning(curves))
+    return figures
+
+
+def _clips(card: Card) -> Figure:
+    on_clip = card["time_on_clip"]["per_clip"]
+    covered = card["coverage_per_clip"]
+    names = list(on_clip)
+    places = np.arange(len(names))
+    figure, axes = plt.subplots(figsize=(7, 0.4 * len(names) + 1))
+    label = "windows passed at least once under random z"
+    axes.barh(places + 0.2, [covered[name] for name in names], 0.35, color=PALE, label=label)
+    label = "time within tolerance under its own z"
+    axes.barh(places - 0.2, [on_clip[name] for name in names], 0.35, color=BLUE, label=label)
+    axes.set_yticks(places, names)
     axes.set_xlim(0, 1)
     axes.invert_yaxis()
-    axes.set_xlabel(f"share of the clip's windows that a rollout passed within tau of; dashed: {COVERED:g}")
+    axes.set_xlabel("share")
+    figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0), fontsize=8, ncols=2)
     return figure
 
 
-def _map(latents: Mapping[str, Sequence[float]]) -> Figure:
+def _switches(matrix: Mapping[str, Mapping[str, float]]) -> Figure:
+    names = list(matrix)
+    shares = [[matrix[start].get(asked, np.nan) for asked in names] for start in names]
+    side = 0.45 * len(names) + 2
+    figure, axes = plt.subplots(figsize=(side, side))
+    axes.imshow(np.array(shares), vmin=0, vmax=1, cmap="Blues")
+    for row, column in np.argwhere(~np.isnan(shares)):
+        share = shares[row][column]
+        color = "white" if share > 0.6 else "black"
+        text = f"{share:.2f}".removeprefix("0") if share < 1 else "1"
+        axes.text(column, row, text, ha="center", va="center", fontsize=7, color=color)
+    axes.set_xticks(np.arange(len(names)), names, rotation=90)
+    axes.set_yticks(np.arange(len(names)), names)
+    return figure
+
+
+def _map(latents: Latents) -> Figure:
     points = np.array(list(latents.values()))
-    _, _, axes_of = np.linalg.svd(points - points.mean(0))  # all of them: one clip alone spans none
-    flat = (points - points.mean(0)) @ axes_of[:2].T
+    _, _, directions = np.linalg.svd(points - points.mean(0))  # all: one clip alone spans none
+    flat = (points - points.mean(0)) @ directions[:2].T
     figure, axes = plt.subplots(figsize=(7, 6))
-    axes.scatter(flat[:, 0], flat[:, 1], s=18, color="#a84832")
+    axes.scatter(flat[:, 0], flat[:, 1], s=18, color=RED)
     places: dict[tuple[float, float], list[str]] = {}
     for name, (x, y) in zip(latents, flat.round(2).tolist(), strict=True):
-        places.setdefault((x, y), []).append(name)  # a clip and its mirror image often lie on each other
-    upwards = sorted(places, key=lambda at: at[1])
+        # a clip and its mirror image often lie on each other
+        places.setdefault((x, y), []).append(name)
+    upwards = sorted(places, key=lambda place: place[1])
     line = {"arrowstyle": "-", "color": "grey", "lw": 0.4, "relpos": (0, 0.5)}
-    for height, at in zip(np.linspace(0.02, 0.98, len(upwards)), upwards, strict=True):
-        beside = {"xytext": (1.04, height), "textcoords": "axes fraction", "va": "center", "fontsize": 7}
-        axes.annotate(", ".join(places[at]), at, arrowprops=line, **beside)
+    for height, place in zip(np.linspace(0.02, 0.98, len(upwards)), upwards, strict=True):
+        axes.annotate(
+            ", ".join(places[place]),
+            place,
+            xytext=(1.04, height),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=7,
+            arrowprops=line,
+        )
     axes.set_aspect("equal", adjustable="datalim")
-    return figure
-
-
-def _falls(card: Card) -> Figure:
-    counts = card["detail"]["falls_per_second"]
-    figure, axes = plt.subplots(figsize=(7, 2.5))
-    axes.bar(np.arange(len(counts)) + 0.5, counts, width=0.9, color="#4878a8")
-    axes.set_xlabel("s after the start")
-    axes.set_ylabel(f"ends of {card['detail']['survival']['n']} episodes")
-    return figure
-
-
-def _learning(curves: Mapping[str, Sequence[float]]) -> Figure:
-    shown, along = [name for name in CURVES if name in curves], [name for name in ENDS if name in curves]
-    size = (4.5 * len(along), 1.6 * len(shown))
-    figure, panels = plt.subplots(
-        len(shown), len(along), figsize=size, sharex="col", sharey="row", squeeze=False, layout="constrained"
-    )
-    for column, end in zip(panels.T, along, strict=True):
-        unit, text = ENDS[end]
-        for axes, name in zip(column, shown, strict=True):
-            few = len(curves[name]) < POINTS
-            axes.plot(np.array(curves[end]) / unit, curves[name], lw=1, marker="." if few else "", color="#4878a8")
-        column[-1].set_xlabel(text)
-    for axes, name in zip(panels[:, 0], shown, strict=True):
-        axes.set_ylabel(name, fontsize=8)
     return figure

@@ -1,26 +1,22 @@
-"""Random-skill episodes of a published library, and the conditions that all cards share."""
+"""Random-skill episodes of a published library: random z, redrawn every 0 to 5 s."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Generator, Tensor
 
 from pretrain.ase.latents import LatentSchedule
-from pretrain.evaluation.card import Card
 from pretrain.evaluation.coverage import Coverage
-from pretrain.evaluation.measures import interval, jerk
-from pretrain.evaluation.trials import PATIENCE, Like, anyone, wander
+from pretrain.evaluation.falls import FallCounter
+from pretrain.evaluation.jerk import jerk
+from pretrain.evaluation.rollout import RandomSkillStep, random_skill_rollout
+from pretrain.evaluation.setup import Setup
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
-from pretrain.sim.backend import make_backend
-from pretrain.sim.env import CharacterEnv, EpisodeConfig
-from pretrain.sim.falls import NO_PROTECTION, Protection
-from pretrain.sim.ground import read_ground
-from pretrain.training_data import TrainingData, control_steps
-from skills_store.runtime.library import SkillLibrary
+from pretrain.sim.env import CharacterEnv
+from pretrain.training_data import control_steps
 
 # A rollout begins in a clip's state: its first second would cover that clip for nothing.
 BURN_IN = control_steps(1.0)
@@ -28,142 +24,118 @@ SAMPLED = 10  # every so many steps, windows are kept for fidelity
 
 
 @dataclass(frozen=True)
-class Conditions:
-    """What a card is measured under. All cards share the defaults, or they could not be compared."""
-
-    episodes: int = 1024
-    seed: int = 1234
-    seconds: float = 10.0  # of an episode
-    longest_skill: float = 5.0  # s between two random skills, at most
-    engine: str = "mujoco"
-    threads: int = 0
-
-
-COMMON = Conditions()
-
-
-@dataclass(frozen=True)
 class Episodes:
-    """Random-skill rollouts of E worlds over T steps; rows after a fall are not counted."""
+    """Random-skill rollouts of E worlds over T steps; rows after a fall for good are left out."""
 
     clip: Tensor  # (E,) index of the clip each began in
-    lengths: Tensor  # (E,) steps before a fall
-    falls: Tensor  # (E,) times that one began to fall, got up from or not
-    rose: Tensor  # (F,) of those who fell and lay: whether they were up again in time
+    lengths: Tensor  # (E,) steps before a fall for good
+    falls: FallCounter  # got up from or not
+    recovered: Tensor  # (F,) of the falls that ended lying: 1 where it was up within 3 s
     agreement: Tensor  # (E,) mean <z, enc(window)> while standing
-    style: Tensor | None  # (E,) mean likeness to the clips while standing, where the library can tell
-    speed: Tensor  # (E,) mean horizontal speed while standing, m/s
-    coverage: dict[str, float]
+    style: Tensor | None  # (E,) mean likeness to the clips while standing, where it is published
+    speed: Tensor  # (E,) mean level speed while standing, m/s
     jerk: Tensor  # (E,) mean absolute jerk of the joints while standing, rad/s^3
+    coverage: dict[str, float]
     windows: Tensor  # (M, W * F) a sample of the style windows while standing
+    broken: int  # worlds whose simulation broke
 
 
-def world(skills: SkillLibrary, material: TrainingData, n: int, under: Conditions, rng: Generator) -> CharacterEnv:
-    """`n` characters that begin in the clips; where some of these rise, they all have time to."""
-    rising = read_ground(material.library, material.character.skeleton).rising.any()
-    return CharacterEnv(
-        make_backend(under.engine, material.character, n, under.threads),
-        material.character.skeleton,
-        material.library,
-        EpisodeConfig(
-            window=skills.window_length,
-            length=control_steps(under.seconds),
-            protection=Protection(PATIENCE, share=1.0) if rising else NO_PROTECTION,
-        ),
-        rng=rng,
-    )
-
-
-def redrawn(skills: SkillLibrary, under: Conditions) -> LatentSchedule:
+def random_schedule(setup: Setup) -> LatentSchedule:
     """Random skills, each for a random while."""
-    return LatentSchedule(skills.latent_dim, 1, control_steps(under.longest_skill), 0.0)
+    longest = control_steps(setup.conditions.longest_skill)
+    return LatentSchedule(setup.skills.latent_dim, 1, longest, 0.0)
 
 
-def random_skill_episodes(
-    skills: SkillLibrary, env: CharacterEnv, schedule: LatentSchedule, coverage: Coverage, rng: Generator
+def random_skill_episodes(setup: Setup, rng: Generator) -> Episodes:
+    """Episodes of the deterministic policy, from random states of the clips."""
+    env = setup.make_env(setup.conditions.episodes, setup.conditions.seconds, rng)
+    env.reset(torch.arange(env.num_envs))
+    return observe_episodes(setup, env, random_schedule(setup), rng)
+
+
+def observe_episodes(
+    setup: Setup, env: CharacterEnv, schedule: LatentSchedule, rng: Generator
 ) -> Episodes:
-    """What `wander` shows of the policy, which is deterministic."""
-    n, like = env.num_envs, nearest_clip(skills, env)
-    counted, agreement, likeness = torch.zeros(n), torch.zeros(n), torch.zeros(n)
-    speed, jolts, falls = torch.zeros(n), torch.zeros(n), torch.zeros(n)
-    up_before, fallen, asked = torch.ones(n, dtype=torch.bool), torch.zeros(n, dtype=torch.bool), None
-    angles: list[Tensor] = []
-    sample: list[Tensor] = []
-    rose: list[Tensor] = []
-    env.reset(torch.arange(n))
-    begun = env.clip.clone()  # a world that breaks begins anew, in another
-    for step, (_, z, standing) in enumerate(wander(skills.act, env, schedule, rng, like)):
-        states = env.states.numpy()
-        before, asked = asked, like(z)
-        # who crawls and is asked to walk is on the ground, but has not fallen
-        same = torch.ones(n, dtype=torch.bool) if before is None or asked is None else before == asked
-        began = up_before & same & (env.falls.down == 1)
-        falls, fallen = falls + began, fallen | began
-        lay = up_before & fallen & (env.falls.recovered | env.falls.timed_out_on_ground)
-        rose.append(env.falls.recovered[lay].float())
-        fallen &= env.falls.down > 0
-        up_before = standing
-        agreement += standing * (torch.from_numpy(skills.encode(states)) * z).sum(-1)
-        if skills.discriminator is not None:
-            likeness += standing * torch.from_numpy(skills.style(states))
-        speed += standing * env.state().root_vel[:, :2].norm(dim=-1)
-        counted += standing
-        angles = [*angles[-3:], env.state().joint_pos.clone()]
-        if len(angles) == 4:
-            jolts += standing * jerk(torch.stack(angles), CONTROL_RATE)
-        if step >= BURN_IN:
-            coverage.see(env.windows()[standing])
-            if step % SAMPLED == 0:
-                sample.append(env.windows()[standing])
-    steps_up = counted.clamp_min(1)
-    smooth = jolts / (counted - 3).clamp_min(1)
-    return Episodes(
-        clip=begun,
-        lengths=counted,
-        falls=falls,
-        rose=torch.cat(rose),
-        agreement=agreement / steps_up,
-        style=likeness / steps_up if skills.discriminator is not None else None,
-        speed=speed / steps_up,
-        coverage=coverage.per_clip(),
-        jerk=smooth,
-        windows=torch.cat([*sample, env.windows()[:0]]),
-    )
+    """Episodes from where the worlds are."""
+    began_in = env.clip.clone()  # a world that breaks begins anew, in another clip
+    act = setup.skills.act
+    observer = _Observer(setup, env)
+    rollout = random_skill_rollout(act, env, schedule, rng, setup.nearest_clip)
+    for number, step in enumerate(rollout):
+        observer.update(number, step)
+    return observer.episodes(began_in)
 
 
-def nearest_clip(skills: SkillLibrary, env: CharacterEnv) -> Like:
-    """The clip whose own latent is nearest, as in training, where it matters for what a fall is."""
-    library = env.library
-    if not env.falls.ground.rising.any():
-        return anyone
-    clips = library.frames.numpy()
-    spans = zip(library.starts.tolist(), library.lengths.tolist(), strict=True)
-    own = torch.from_numpy(np.stack([skills.embed(clips[start : start + length]).pooled for start, length in spans]))
-    return lambda z: (z @ own.T).argmax(-1)
+class _Observer:
+    """Sums over the steps of an episode."""
+
+    def __init__(self, setup: Setup, env: CharacterEnv):
+        n = env.num_envs
+        self._skills = setup.skills
+        self._env = env
+        self._coverage = Coverage(setup.targets, setup.scale)
+        self._falls = FallCounter(n)
+        self._counted = torch.zeros(n)
+        self._agreement = torch.zeros(n)
+        self._style = torch.zeros(n)
+        self._speed = torch.zeros(n)
+        self._jerk = torch.zeros(n)
+        self._stood = torch.ones(n, dtype=torch.bool)
+        self._fallen = torch.zeros(n, dtype=torch.bool)
+        self._angles: list[Tensor] = []
+        self._windows: list[Tensor] = []
+        self._recovered: list[Tensor] = []
+
+    def update(self, number: int, step: RandomSkillStep) -> None:
+        env = self._env
+        up = step.standing
+        began = self._falls.update(env.falls.down, step.outcome.broken, step.clip_changed)
+        self._fallen = self._fallen | began
+        ended = self._stood & self._fallen & (env.falls.recovered | env.falls.timed_out_on_ground)
+        self._recovered.append(env.falls.recovered[ended].float())
+        self._fallen = self._fallen & (env.falls.down > 0)
+        self._stood = up
+        self._counted += up
+        self._measure_skill(step)
+        self._speed += up * env.state().root_vel[:, :2].norm(dim=-1)
+        self._angles = [*self._angles[-3:], env.state().joint_pos.clone()]
+        if len(self._angles) == 4:
+            self._jerk += up * jerk(torch.stack(self._angles), CONTROL_RATE)
+        if number >= BURN_IN:
+            self._coverage.update(env.windows()[up])
+            if number % SAMPLED == 0:
+                self._windows.append(env.windows()[up])
+
+    def _measure_skill(self, step: RandomSkillStep) -> None:
+        states = self._env.states.numpy()
+        code = torch.from_numpy(self._skills.encode(states))
+        self._agreement += step.standing * (code * step.z).sum(-1)
+        if self._skills.discriminator is not None:
+            self._style += step.standing * torch.from_numpy(self._skills.style(states))
+
+    def episodes(self, began_in: Tensor) -> Episodes:
+        steps = self._counted.clamp_min(1)
+        has_style = self._skills.discriminator is not None
+        return Episodes(
+            clip=began_in,
+            lengths=self._counted,
+            falls=self._falls,
+            recovered=torch.cat(self._recovered),
+            agreement=self._agreement / steps,
+            style=self._style / steps if has_style else None,
+            speed=self._speed / steps,
+            jerk=self._jerk / (self._counted - 3).clamp_min(1),
+            coverage=self._coverage.per_clip(),
+            windows=torch.cat([*self._windows, self._env.windows()[:0]]),
+            broken=self._env.broken,
+        )
 
 
-def of_episodes(episodes: Episodes, under: Conditions) -> Card:
-    """n and a 95 % interval of each mean over random-skill episodes, and how many fell in each second."""
-    steps = control_steps(under.seconds)
-    fell = episodes.lengths[episodes.lengths < steps] / CONTROL_RATE
-    return {
-        "survival": interval(episodes.lengths / steps),
-        "skill_recovery": interval(episodes.agreement),
-        **({} if episodes.style is None else {"style": interval(episodes.style)}),
-        "speed": interval(episodes.speed),
-        "jerk": interval(episodes.jerk),
-        "falls_per_second": torch.histc(fell, bins=round(under.seconds), max=under.seconds).tolist(),
-        "episode_steps": steps,
-    }
-
-
-def begun_in(clip: Tensor, survival: Tensor, library: MotionLibrary) -> dict[str, Tensor]:
-    """Survival of the episodes (E,) that began in each clip or its mirror image, by the name of the original.
-
-    Clips in which no episode began are left out.
-    """
+def by_start_clip(clip: Tensor, values: Tensor, library: MotionLibrary) -> dict[str, Tensor]:
+    """`values` of the episodes (E,) that began in each clip or its mirror image, by the name of
+    the original. Clips in which no episode began are left out."""
     groups: dict[str, list[int]] = {}
     for index, original in enumerate(library.originals):
         groups.setdefault(library.names[original], []).append(index)
-    members = {name: torch.isin(clip, torch.tensor(indices)) for name, indices in groups.items()}
-    return {name: survival[those] for name, those in members.items() if those.any()}
+    masks = {name: torch.isin(clip, torch.tensor(group)) for name, group in groups.items()}
+    return {name: values[mask] for name, mask in masks.items() if mask.any()}

@@ -11,9 +11,10 @@ import torch
 
 from pretrain.assembly import SkillTraining, schedule_action_std
 from pretrain.config import PretrainConfig
-from pretrain.evaluate import skill_card
-from pretrain.evaluation.card import learning, write_card
-from pretrain.evaluation.episodes import Conditions
+from pretrain.evaluation.card import write_card
+from pretrain.evaluation.conditions import Conditions
+from pretrain.evaluation.learning_curves import learning
+from pretrain.evaluation.skill_card import skill_card
 from pretrain.evaluation.table import table
 from pretrain.publishing.export import Trained, build_version, export_nets
 from pretrain.rl.run_folder import read_log

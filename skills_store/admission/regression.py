@@ -13,28 +13,48 @@ from skills_store.errors import Regression
 from skills_store.manifest import Manifest
 from skills_store.version import Version
 
+LOWER = "lower"  # is better
+HIGHER = "higher"
+EPISODES = "detail.survival.n"  # that a card is of: what a few show by luck beats nothing
 MEASURES = {
-    # the last is how many episodes the card is of: what a few show by luck beats nothing
-    "skills": ("survival", "skill_recovery", "coverage", "recovery.fall", "detail.survival.n"),
-    "controller": ("return_ratio",),
+    "skills": {
+        "falls_per_minute.own": LOWER,
+        "falls_per_minute.random": LOWER,
+        "time_on_clip.mean": HIGHER,
+        "time_on_clip.least": HIGHER,
+        "switch_success.mean": HIGHER,
+        EPISODES: HIGHER,
+    },
+    "controller": {"return_ratio": HIGHER},
 }
+# Of a version whose card has none of the first three measures: what every card has.
+OLDER_MEASURES = {"survival": HIGHER, "coverage": HIGHER, EPISODES: HIGHER}
 
 
 def find_regressions(target: Manifest, current: Manifest) -> tuple[str, ...]:
-    """Each measure in which `target` falls below `current`, or that its card lacks, as text."""
+    """Each measure in which `target` is worse than `current`, or that its card lacks, as text."""
     if target.kind != current.kind:
         return (f"kind, for it is of kind {target.kind!r} and not {current.kind!r}",)
     found = []
-    for name in MEASURES[current.kind]:
+    for name, better in _measures(current).items():
         before = _read_number(current.card, name)
         after = _read_number(target.card, name)
         if before is None:
             continue
         if after is None:
             found.append(f"{name}, which is no number of its card (now {before:.6g})")
-        elif after < before:
+        elif (after < before) if better == HIGHER else (after > before):
             found.append(f"{name}, {after:.6g} instead of {before:.6g}")
     return tuple(found)
+
+
+def _measures(current: Manifest) -> Mapping[str, str]:
+    """Name -> which direction is better, of what the card of `current` can be compared by."""
+    measures = MEASURES[current.kind]
+    known = any(
+        _read_number(current.card, name) is not None for name in measures if name != EPISODES
+    )
+    return OLDER_MEASURES if current.kind == "skills" and not known else measures
 
 
 def _read_number(card: Mapping[str, Any], name: str) -> float | None:

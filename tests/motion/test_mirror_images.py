@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.evaluation.coverage import coverage_targets
-from pretrain.evaluation.episodes import begun_in
+from pretrain.evaluation.clip_windows import clip_windows, feature_scale
+from pretrain.evaluation.episodes import by_start_clip
 from pretrain.motion.library import pack
 from pretrain.motion.recipe import Dataset
 
@@ -26,9 +26,9 @@ def test_a_clip_named_like_a_mirror_image_is_an_original(named):
     assert [clip.name for clip in dataset.originals] == ["walk", "walk_mirror"]
     library = pack(named, (1.0, 1.0))
     assert library.images is None
-    targets, _ = coverage_targets(named, library, 3)
+    targets = clip_windows(named, feature_scale(library, named[0].skeleton, 3), 3)
     assert [target.name for target in targets] == ["walk", "walk_mirror"]
-    begun = begun_in(torch.tensor([0, 1]), torch.tensor([1.0, 0.5]), library)
+    begun = by_start_clip(torch.tensor([0, 1]), torch.tensor([1.0, 0.5]), library)
     assert {name: float(x) for name, x in begun.items()} == {"walk": 1.0, "walk_mirror": 0.5}
 
 

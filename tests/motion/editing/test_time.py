@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrain.characters.rotations import facing
+from pretrain.characters.rotations import heading_direction
 from pretrain.motion.clip import ClipError
 from pretrain.motion.editing import time
 from pretrain.motion.poses import world_poses
@@ -51,7 +51,7 @@ def test_a_held_frame_does_not_move(stroll):
 def test_a_clip_at_home_begins_at_the_origin_and_faces_x(stroll):
     home = time.homed(time.trim(stroll, 1.0, 3.0))
     np.testing.assert_allclose(home.root_pos[0, :2], 0, atol=1e-12)
-    np.testing.assert_allclose(facing(home.root_rot[0]), [1, 0], atol=1e-6)
+    np.testing.assert_allclose(heading_direction(home.root_rot[0]), [1, 0], atol=1e-6)
 
 
 def test_a_splice_goes_on_without_a_jump(stroll, still):

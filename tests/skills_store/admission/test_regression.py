@@ -13,7 +13,14 @@ from skills_store.errors import CorruptRecord, Regression, UnknownAlias
 from skills_store.store import Store, Version
 from tests import tiny
 
-GOOD = {"survival": 0.9, "skill_recovery": 0.6, "coverage": 0.5}
+GOOD = {"survival": 0.9, "coverage": 0.5}
+MEASURED = {  # as cards are since they count falls
+    **GOOD,
+    "falls_per_minute": {"own": 0.5, "random": 1.0},
+    "time_on_clip": {"mean": 0.8, "least": 0.4},
+    "switch_success": {"mean": 0.7},
+    "detail": {"survival": {"n": 1024}},
+}
 
 
 @pytest.fixture
@@ -46,31 +53,55 @@ def test_prod_stays_where_it_is(store: Store, measure: str, value: float | None)
 
 
 @pytest.mark.parametrize(
-    ("measure", "better", "worse"),
+    ("measure", "worse"),
     [
-        ("recovery.fall", {"recovery": {"fall": 0.96}}, {"recovery": {"fall": 0.5}}),
-        ("recovery.fall", {"recovery": {"fall": 0.96}}, {"recovery": None}),
         (
-            "n, 1020 instead of 1024",
-            {"detail": {"survival": {"n": 1024}}},
-            {"detail": {"survival": {"n": 1020}}},
+            "falls_per_minute.own, 0.6 instead of 0.5",
+            {"falls_per_minute": {"own": 0.6, "random": 1.0}},
         ),
         (
-            "detail.survival.n",
-            {"detail": {"survival": {"n": 1024}}},
-            {"detail": {"survival": {"n": 2}}},
+            "falls_per_minute.random, 1.1 instead of 1",
+            {"falls_per_minute": {"own": 0.5, "random": 1.1}},
         ),
+        ("falls_per_minute.own, which is no number", {"falls_per_minute": {"random": 1.0}}),
+        ("time_on_clip.mean, 0.79 instead of 0.8", {"time_on_clip": {"mean": 0.79, "least": 0.4}}),
+        ("time_on_clip.least, 0.3 instead of 0.4", {"time_on_clip": {"mean": 0.9, "least": 0.3}}),
+        ("switch_success.mean, 0.6 instead of 0.7", {"switch_success": {"mean": 0.6}}),
+        ("survival.n, 1020 instead of 1024", {"detail": {"survival": {"n": 1020}}}),
     ],
 )
-def test_who_no_longer_gets_up_or_was_hardly_looked_at_does_not_follow(
-    store: Store, measure: str, better: dict[str, Any], worse: dict[str, Any]
+def test_a_library_that_falls_more_or_holds_or_switches_less_does_not_follow(
+    store: Store, measure: str, worse: dict[str, Any]
 ) -> None:
-    publish(store, 0, {**GOOD, **better})
-    publish(store, 1, {**GOOD, **worse})
+    publish(store, 0, MEASURED)
+    publish(store, 1, {**MEASURED, **worse})
     store.alias("humanoid", "prod", 1)
     with pytest.raises(Regression, match=measure) as refused:
         store.alias("humanoid", "prod", 2)
     assert len(refused.value.worse) == 1
+
+
+def test_a_library_that_falls_less_follows_although_it_survives_less(store: Store) -> None:
+    """Survival counts no fall that is got up from, and coverage one lucky pass."""
+    publish(store, 0, MEASURED)
+    better = {"falls_per_minute": {"own": 0.1, "random": 0.2}, "survival": 0.8, "coverage": 0.4}
+    publish(store, 1, {**MEASURED, **better})
+    store.alias("humanoid", "prod", 1)
+    assert store.alias("humanoid", "prod", 2).number == 2
+
+
+def test_a_version_of_before_falls_were_counted_is_followed_by_what_survives_as_well(
+    store: Store,
+) -> None:
+    publish(store, 0, GOOD)
+    publish(store, 1, MEASURED)
+    publish(store, 2, {**MEASURED, "survival": 0.8})
+    store.alias("humanoid", "prod", 1)
+    with pytest.raises(Regression, match=r"survival, 0\.8 instead of 0\.9"):
+        store.alias("humanoid", "prod", 3)
+    assert store.alias("humanoid", "prod", 2).number == 2
+    with pytest.raises(Regression, match=r"falls_per_minute\.own, which is no number"):
+        store.alias("humanoid", "prod", 1)
 
 
 @pytest.mark.parametrize("value", ["0.95", True, None, [1]])

@@ -1,0 +1,24 @@
+"""Perturbation: the same body, heavier or lighter, on ground of another friction."""
+
+# MuJoCo's bindings ship no type stubs
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pretrain.characters.character import Character, mujoco
+
+
+def perturb(character: Character, friction: float = 1.0, mass: float = 1.0) -> Character:
+    """`character` with every geom's friction coefficients times `friction`, and every body's mass
+    and inertia times `mass`; gains and limits stay."""
+    spec = mujoco.MjSpec.from_string(character.mjcf)
+    for geom in spec.geoms:
+        geom.friction = geom.friction * friction
+        geom.density = geom.density * mass
+        geom.mass = geom.mass * mass  # NaN where it follows from the density
+    for body in spec.bodies:
+        body.mass = body.mass * mass
+        body.inertia = body.inertia * mass
+    spec.compile()
+    return replace(character, mjcf=spec.to_xml())

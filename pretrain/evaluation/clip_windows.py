@@ -1,0 +1,60 @@
+"""Clip windows: the style windows of a clip, and how near a rollout must be to be on the clip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pretrain.ase.style import make_reference_windows
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import unflatten
+from pretrain.evaluation.tolerance import floor_distance, repeat_distance
+from pretrain.motion.clip import CONTROL_RATE, MotionClip
+from pretrain.motion.library import MotionLibrary, pack
+from pretrain.sim.features import LEAST_SPREAD
+
+
+@dataclass(frozen=True)
+class ClipWindows:
+    """A clip's windows as features over their scale, and its tolerance `tau` in those units."""
+
+    name: str
+    windows: Tensor  # (M, W * F)
+    tau: float
+
+    def within(self, windows: Tensor) -> Tensor:
+        """Which of `windows` (n, W * F), over their scale, are within tau of it, (n,) bool."""
+        return torch.cdist(windows, self.windows).amin(1) <= self.tau
+
+
+def feature_scale(library: MotionLibrary, skeleton: Skeleton, window: int) -> Tensor:
+    """What each feature of a style window is divided by: its spread over all clips, (W * F)."""
+    windows = make_reference_windows(library, skeleton, window).windows
+    return windows.std(0).clamp_min(LEAST_SPREAD)
+
+
+def clip_windows(
+    clips: tuple[MotionClip, ...], scale: Tensor, window: int
+) -> tuple[ClipWindows, ...]:
+    """The windows and tolerance of each clip that is no mirror image, in the order of `clips`.
+
+    tau is how far apart two instances of one motion lie (`repeat_distance`), but at least the
+    distance of a body that is 2 cm and 0.05 rad off (`floor_distance`): a stand, or one cycle
+    repeated, is more like itself than any body can be.
+    """
+    skeleton = clips[0].skeleton
+    found = []
+    for clip in clips:
+        if clip.mirror_of:
+            continue
+        pair = pack((clip, clip.mirrored()), (1.0, 1.0))
+        demos = make_reference_windows(pair, skeleton, window, rate=CONTROL_RATE)
+        features = demos.windows / scale
+        own = features[demos.clip == 0]
+        states = unflatten(pair.frames[: pair.lengths[0]])
+        repeat = repeat_distance(own, features[demos.clip == 1], window)
+        floor = floor_distance(skeleton, states, scale, window)
+        found.append(ClipWindows(clip.name, own, max(repeat, floor)))
+    return tuple(found)

@@ -1,0 +1,73 @@
+"""Distinguishable skills: how many of a set of z a viewer could tell apart by the motion."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from pretrain.evaluation.held_skills import HeldSkills
+from pretrain.evaluation.intervals import Interval, interval
+from pretrain.evaluation.setup import Setup
+from pretrain.training_data import control_steps
+
+EXCERPT = (1.5, 3.0)  # s after the start: what is looked at
+AXES = 16  # principal axes of the features that the discriminant uses
+RIDGE = 1e-4  # added to the spread within a skill along each axis
+
+
+def distinguishable_skills(setup: Setup, held: HeldSkills) -> Interval:
+    """exp of the information, nats, that a linear discriminant gets about which z was held.
+
+    From 1, nothing is told apart, to the number of skills. n = skills; the interval is over them.
+    """
+    features = visible_features(setup, held)
+    scores = leave_one_out(features) + math.log(len(features))
+    found = interval(scores.mean(1))
+    ends = [max(1.0, math.exp(end)) for end in found["interval"]]
+    return {"n": len(features), "mean": max(1.0, math.exp(found["mean"])), "interval": ends}
+
+
+def visible_features(setup: Setup, held: HeldSkills) -> Tensor:
+    """Mean and spread of the style features over EXCERPT, in units of the clips', (K, R, 2 F)."""
+    first, last = (control_steps(seconds) for seconds in EXCERPT)
+    frames = held.recording.frames[-held.recording.steps :][first:last]
+    scaled = frames / setup.scale[: frames.shape[-1]]
+    both = torch.cat([scaled.mean(0), scaled.std(0)], -1)
+    return both.unflatten(0, (-1, held.repeats))
+
+
+def leave_one_out(features: Tensor) -> Tensor:
+    """Log probability of the right one of K skills for each of R examples of it, (K, R).
+
+    `features` (K, R, D). The discriminant has Gaussian classes of one covariance on the first AXES
+    principal axes; the example's own skill is estimated from its other R - 1 examples. By that,
+    log K + the mean is a lower bound of the information in expectation.
+    """
+    points = _principal(features)
+    skills, repeats, dim = points.shape
+    centred = (points - points.mean(1, keepdim=True)).flatten(0, 1)
+    within = centred.T @ centred / (skills * (repeats - 1)) + RIDGE * torch.eye(dim)
+    precision = torch.linalg.inv(within)
+    sums = points.sum(1)
+    found = torch.zeros(skills, repeats)
+    for skill in range(skills):
+        for repeat in range(repeats):
+            counts = torch.full((skills,), float(repeats))
+            counts[skill] -= 1
+            totals = sums.clone()
+            totals[skill] -= points[skill, repeat]
+            apart = points[skill, repeat] - totals / counts[:, None]
+            widening = 1 + 1 / counts  # an estimated mean has a spread of its own
+            distance = ((apart @ precision) * apart).sum(1) / widening
+            score = -0.5 * distance - 0.5 * dim * widening.log()
+            found[skill, repeat] = score.log_softmax(0)[skill]
+    return found
+
+
+def _principal(features: Tensor) -> Tensor:
+    flat = features.flatten(0, 1)
+    flat = flat - flat.mean(0)
+    _, _, axes = torch.linalg.svd(flat, full_matrices=False)
+    return (flat @ axes[:AXES].T).unflatten(0, features.shape[:2])

@@ -1,0 +1,55 @@
+"""Falls: how often a character goes down, got up from or not."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pretrain.evaluation.intervals import Interval, rate_interval
+from pretrain.evaluation.setup import PATIENCE
+from pretrain.motion.clip import CONTROL_RATE
+
+
+class FallCounter:
+    """Falls of N worlds, and the steps that each was watched for.
+
+    A fall begins where a body touches the ground that the clip of the moment keeps off it, and
+    lasts until the character is as high as that clip again. A broken simulation is a fall, too. A
+    world is watched until it has been down for more than 3 s or is broken: a character that lies
+    for good should neither fall again nor lengthen the time that falls are counted over.
+    """
+
+    def __init__(self, n: int):
+        self.falls = torch.zeros(n)
+        self.steps = torch.zeros(n)
+        self._watched = torch.ones(n, dtype=torch.bool)
+
+    def update(self, down: Tensor, broken: Tensor, clip_changed: Tensor | None = None) -> Tensor:
+        """After a control step, from the steps that each world has been down for, (N,): which of
+        them began to fall, (N,) bool.
+
+        Where `clip_changed` (N,) in this step, a character on the ground has not fallen: it may
+        have been allowed to lie until then.
+        """
+        began = (down == 1) | broken
+        if clip_changed is not None:
+            began = began & (~clip_changed | broken)
+        began = began & self._watched
+        self.falls += began
+        self.steps += self._watched
+        self._watched = self._watched & (down <= PATIENCE) & ~broken
+        return began
+
+    def split(self, counts: list[int]) -> list[FallCounter]:
+        """Of the first worlds, the next, and so on."""
+        parts = [FallCounter(count) for count in counts]
+        for name in ("falls", "steps", "_watched"):
+            for part, values in zip(parts, getattr(self, name).split(counts), strict=True):
+                setattr(part, name, values)
+        return parts
+
+    def per_minute(self, worlds: Tensor | slice = slice(None)) -> Interval:
+        """Falls a minute over `worlds`; `exposure` is in minutes."""
+        steps = self.steps[worlds]
+        minutes = float(steps.sum()) / CONTROL_RATE / 60
+        return rate_interval(int(self.falls[worlds].sum()), minutes, len(steps))

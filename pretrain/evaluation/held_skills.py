@@ -1,0 +1,123 @@
+"""Held skills: what a library does for 10 s under one z, for several z at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.ase.latents import sample_on_sphere
+from pretrain.characters.state import unflatten
+from pretrain.evaluation.intervals import Interval
+from pretrain.evaluation.recording import Recording, record
+from pretrain.evaluation.rollout import start_anywhere
+from pretrain.evaluation.setup import Setup
+from pretrain.sim.features import style_frame
+
+
+@dataclass(frozen=True)
+class HeldSkills:
+    """K skills, each held in R worlds; the worlds of one skill are next to each other."""
+
+    z: Tensor  # (K, D)
+    clips: Tensor  # (K,) whose own z is nearest
+    repeats: int
+    recording: Recording
+
+    def worlds(self, skill: int) -> slice:
+        return slice(skill * self.repeats, (skill + 1) * self.repeats)
+
+
+def own_skills(setup: Setup, rng: Generator) -> HeldSkills:
+    """The own z of every clip that is no mirror image, begun anywhere in that clip."""
+    return _hold(setup, _own(setup), rng)[0]
+
+
+def own_and_random_skills(
+    setup: Setup, count: int, repeats: int, rng: Generator
+) -> tuple[HeldSkills, HeldSkills]:
+    """`own_skills`, and `count` random z, each begun anywhere in `repeats` clips drawn by weight.
+
+    All worlds are of one batch.
+    """
+    z = sample_on_sphere(count, setup.skills.latent_dim, rng)
+    start, _ = setup.library.sample(count * repeats, rng)
+    drawn = _Request(z, setup.nearest_clip(z), start)
+    own, other = _hold(setup, _own(setup), rng, drawn)
+    return own, other
+
+
+@dataclass(frozen=True)
+class _Request:
+    z: Tensor  # (K, D)
+    clips: Tensor  # (K,) whose own z is nearest
+    start: Tensor  # (K * R,) clips that the worlds begin in
+
+    @property
+    def repeats(self) -> int:
+        return len(self.start) // len(self.z)
+
+
+def _own(setup: Setup) -> _Request:
+    clips = setup.originals
+    start = clips.repeat_interleave(setup.conditions.repeats)
+    return _Request(setup.own_z[clips], clips, start)
+
+
+def _hold(setup: Setup, first: _Request, rng: Generator, *others: _Request) -> list[HeldSkills]:
+    requests = [first, *others]
+    start = torch.cat([request.start for request in requests])
+    env = setup.make_env(len(start), setup.conditions.seconds, rng)
+    start_anywhere(env, start, rng)
+    z = torch.cat([each.z.repeat_interleave(each.repeats, 0) for each in requests])
+    clips = torch.cat([each.clips.repeat_interleave(each.repeats) for each in requests])
+    recording = record(setup.skills.act, env, z, clips, env.episode_length)
+    parts = recording.split([len(request.start) for request in requests])
+    return [
+        HeldSkills(request.z, request.clips, request.repeats, part)
+        for request, part in zip(requests, parts, strict=True)
+    ]
+
+
+def time_on_clip(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
+    """Of each clip's own z (`own_skills`): the share of 10 s that each of its worlds is within
+    tau of the clip, (R,)."""
+    found = {}
+    for i, target in enumerate(setup.targets):
+        windows = held.recording.windows(held.worlds(i)) / setup.scale
+        near = target.within(windows.flatten(0, 1)).view(windows.shape[:2])
+        found[target.name] = near.float().mean(0)
+    return found
+
+
+def pose_error(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
+    """Of each clip's own z (`own_skills`): how far head, hands and feet, seen from the root, are
+    from where they are in the clip's nearest pose, m, mean over 10 s of each world, (R,)."""
+    skeleton = setup.data.character.skeleton
+    keys = 3 * len(skeleton.key_bodies)
+    parts = setup.library.frames.split(setup.library.lengths.tolist())
+    found = {}
+    for i, target in enumerate(setup.targets):
+        poses = style_frame(skeleton, unflatten(parts[int(setup.originals[i])]))[:, -keys:]
+        seen = held.recording.frames[-held.recording.steps :, held.worlds(i), -keys:]
+        apart = (seen[:, :, None] - poses).unflatten(-1, (-1, 3)).norm(dim=-1).mean(-1)
+        found[target.name] = apart.amin(-1).mean(0)
+    return found
+
+
+def upright_worlds(setup: Setup, held: HeldSkills) -> Tensor:
+    """The worlds whose skill belongs to a clip that stays on its feet throughout, (N,) bool."""
+    return setup.ground.upright[held.clips].repeat_interleave(held.repeats)
+
+
+def falls_per_minute(setup: Setup, held: HeldSkills) -> tuple[Interval, dict[str, Interval]]:
+    """Of the own z (`own_skills`) of upright clips: over all of them, and clip by clip."""
+    falls = held.recording.falls
+    upright = setup.ground.upright[setup.originals].tolist()
+    each = {
+        target.name: falls.per_minute(held.worlds(i))
+        for i, target in enumerate(setup.targets)
+        if upright[i]
+    }
+    return falls.per_minute(upright_worlds(setup, held)), each

@@ -1,0 +1,60 @@
+"""Means with their 95 % intervals, as plain JSON; of nothing the mean is None, never NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy.special import gammaincinv
+from torch import Tensor
+
+Interval = dict[str, Any]  # n, mean, interval [low, high]
+Z95 = 1.96  # standard deviations on each side of a normal distribution that hold 95 %
+
+
+def mean(x: Tensor) -> float | None:
+    """Mean of x (n,); None where n is 0."""
+    return float(x.mean()) if len(x) else None
+
+
+def interval(x: Tensor) -> Interval:
+    """n, mean and the 95 % interval of the mean of x (n,), by the normal approximation."""
+    middle = mean(x)
+    if middle is None:
+        return {"n": 0, "mean": None, "interval": None}
+    half = Z95 * float(x.std(correction=min(1, len(x) - 1))) / len(x) ** 0.5
+    return {"n": len(x), "mean": middle, "interval": [middle - half, middle + half]}
+
+
+def share_interval(x: Tensor) -> Interval:
+    """n, mean and the 95 % interval of the share of ones in x (n,).
+
+    It stays within 0 and 1 and has a width at both ends. (Wilson 1927, "Probable inference, the
+    law of succession, and statistical inference".)
+    """
+    n = len(x)
+    share = mean(x)
+    if share is None:
+        return interval(x)
+    middle = share + Z95**2 / (2 * n)
+    half = Z95 * (share * (1 - share) / n + Z95**2 / (4 * n**2)) ** 0.5
+    ends = [(middle - half) / (1 + Z95**2 / n), (middle + half) / (1 + Z95**2 / n)]
+    return {"n": n, "mean": share, "interval": ends}
+
+
+def rate_interval(events: int, exposure: float, n: int) -> Interval:
+    """Events per unit of `exposure`, seen in n worlds, with the exact 95 % Poisson interval.
+
+    It has a width where nothing happened, too. (Garwood 1936, "Fiducial limits for the Poisson
+    distribution".)
+    """
+    if exposure <= 0:
+        return {"n": 0, "mean": None, "interval": None}
+    low = float(gammaincinv(events, 0.025)) if events else 0.0
+    high = float(gammaincinv(events + 1, 0.975))
+    return {
+        "n": n,
+        "events": events,
+        "exposure": exposure,
+        "mean": events / exposure,
+        "interval": [low / exposure, high / exposure],
+    }

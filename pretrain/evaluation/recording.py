@@ -1,0 +1,59 @@
+"""Recording: what N worlds did while each held one skill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pretrain.evaluation.falls import FallCounter
+from pretrain.evaluation.rollout import Act, hold_skill, level_velocity
+from pretrain.sim.env import CharacterEnv
+
+
+@dataclass(frozen=True)
+class Recording:
+    """T control steps of N worlds, with W frames a style window."""
+
+    frames: (
+        Tensor  # (W - 1 + T, N, F) style frames; the first W - 1 are those that led to the start
+    )
+    velocity: Tensor  # (T, N, 3) forward m/s, left m/s, turn rate rad/s
+    down: Tensor  # (T, N) bool: on the ground as the skill's clip is not
+    falls: FallCounter
+
+    @property
+    def steps(self) -> int:
+        return len(self.velocity)
+
+    def windows(self, worlds: slice | Tensor, since: int = 0) -> Tensor:
+        """Style windows of n worlds after each step from `since` on, (T - since, n, W * F)."""
+        length = len(self.frames) - self.steps + 1
+        parts = self.frames[since:, worlds].unfold(0, length, 1)  # (T - since, n, F, W)
+        return parts.transpose(-1, -2).flatten(-2)
+
+    def split(self, counts: list[int]) -> list[Recording]:
+        """Of the first worlds, the next, and so on."""
+        parts = zip(
+            self.frames.split(counts, 1),
+            self.velocity.split(counts, 1),
+            self.down.split(counts, 1),
+            self.falls.split(counts),
+            strict=True,
+        )
+        return [Recording(*part) for part in parts]
+
+
+def record(act: Act, env: CharacterEnv, z: Tensor, clips: Tensor, steps: int) -> Recording:
+    """Hold z (N, D) for `steps` from where the worlds are; `clips` (N,) say what a fall is."""
+    frames = list(env.frames[:, 1:].transpose(0, 1).clone())
+    velocity = []
+    down = []
+    falls = FallCounter(env.num_envs)
+    for outcome in hold_skill(act, env, z, clips, steps):
+        falls.update(env.falls.down, outcome.broken)
+        frames.append(env.frames[:, -1].clone())
+        velocity.append(level_velocity(env.state()))
+        down.append((env.falls.down > 0) | outcome.broken)
+    return Recording(torch.stack(frames), torch.stack(velocity), torch.stack(down), falls)

@@ -1,0 +1,96 @@
+"""Rollouts of a policy: one skill held, or random skills in turn.
+
+A policy is anything that turns states and latents into joint targets: the published graph, or in
+the tests one whose answer is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from pretrain.ase.latents import LatentSchedule, sample_on_sphere
+from pretrain.characters.rotations import heading_direction, to_heading_frame
+from pretrain.characters.state import CharacterState
+from pretrain.sim.env import CharacterEnv, Outcome
+
+Act = Callable[[np.ndarray, np.ndarray], np.ndarray]  # states (N, S), z (N, D) -> targets (N, J)
+NearestClip = Callable[[Tensor], Tensor]  # z (N, D) -> clips (N,), which say what a fall is
+
+DISTURBANCE = 0.02  # rad on each joint at the start: what makes repetitions differ
+
+
+@dataclass(frozen=True)
+class RandomSkillStep:
+    """One control step of N worlds under random skills."""
+
+    state: Tensor  # (N, S) before the step
+    z: Tensor  # (N, D) that it was taken under
+    clip_changed: Tensor  # (N,) bool: another clip than in the step before says what a fall is
+    standing: Tensor  # (N,) bool: no fall for good so far
+    outcome: Outcome
+
+
+def advance(act: Act, env: CharacterEnv, z: Tensor, clips: Tensor | None) -> Outcome:
+    """One control step under z (N, D); `clips` (N,) say what a fall is."""
+    targets = act(env.state().flatten().numpy(), z.numpy())
+    return env.step(torch.from_numpy(targets), clips)
+
+
+def hold_skill(
+    act: Act, env: CharacterEnv, z: Tensor, clips: Tensor, steps: int
+) -> Iterator[Outcome]:
+    """Hold z (N, D) for `steps` from where the worlds are; nothing is reset after a fall."""
+    for _ in range(steps):
+        yield advance(act, env, z, clips)
+
+
+def random_skill_rollout(
+    act: Act, env: CharacterEnv, schedule: LatentSchedule, rng: Generator, nearest: NearestClip
+) -> Iterator[RandomSkillStep]:
+    """One episode per world, from where the worlds are, under skills redrawn by `schedule`."""
+    n = env.num_envs
+    z = sample_on_sphere(n, schedule.dim, rng)
+    left = schedule.draw_lifetimes(n, rng)
+    clips = nearest(z)
+    changed = torch.zeros(n, dtype=torch.bool)
+    standing = torch.ones(n, dtype=torch.bool)
+    for _ in range(env.episode_length):
+        state = env.state().flatten()
+        outcome = advance(act, env, z, clips)
+        standing = standing & ~(outcome.fell | outcome.broken)
+        yield RandomSkillStep(state, z, changed, standing, outcome)
+        left -= 1
+        expired = (left <= 0).nonzero()[:, 0]
+        z = z.clone()
+        z[expired] = sample_on_sphere(len(expired), schedule.dim, rng)
+        left[expired] = schedule.draw_lifetimes(len(expired), rng)
+        before = clips
+        clips = nearest(z)
+        changed = clips != before
+
+
+def start_in_clips(env: CharacterEnv, clips: Tensor, times: Tensor, rng: Generator) -> None:
+    """Put every world into a clip's state, (N,) and (N,) s, each joint disturbed a little."""
+    ids = torch.arange(env.num_envs)
+    env.begin(ids, clips, times)
+    state = env.library.at(clips, times)
+    noise = DISTURBANCE * torch.randn(state.joint_pos.shape, generator=rng)
+    env.backend.place(ids, replace(state, joint_pos=state.joint_pos + noise))
+
+
+def start_anywhere(env: CharacterEnv, clips: Tensor, rng: Generator) -> None:
+    """Put every world into a random moment of its clip (N,), each joint disturbed a little."""
+    share = torch.rand(len(clips), generator=rng)
+    start_in_clips(env, clips, share * env.library.durations[clips], rng)
+
+
+def level_velocity(state: CharacterState) -> Tensor:
+    """Forward and leftward speed, m/s, in the heading frame, and turn rate, rad/s, left
+    positive: (..., 3)."""
+    level = to_heading_frame(heading_direction(state.root_rot), state.root_vel)[..., :2]
+    return torch.cat([level, state.root_ang_vel[..., 2:]], -1)

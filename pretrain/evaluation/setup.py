@@ -1,0 +1,91 @@
+"""Setup: a library, the clips that it is measured by, and the worlds that it is measured in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from pretrain.characters.character import Character
+from pretrain.evaluation.clip_windows import ClipWindows, clip_windows, feature_scale
+from pretrain.evaluation.conditions import Conditions
+from pretrain.motion.library import MotionLibrary
+from pretrain.sim.backend import make_backend
+from pretrain.sim.env import CharacterEnv, EpisodeConfig
+from pretrain.sim.falls import NO_PROTECTION, Protection
+from pretrain.sim.ground import Ground, read_ground
+from pretrain.training_data import TrainingData, control_steps
+from skills_store.runtime.library import SkillLibrary
+
+PATIENCE = control_steps(3.0)  # steps within which a fallen character has to be up again
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What every measure needs. C counts the clips, D the dimensions of z."""
+
+    skills: SkillLibrary
+    data: TrainingData
+    conditions: Conditions
+
+    @property
+    def library(self) -> MotionLibrary:
+        return self.data.library
+
+    @cached_property
+    def scale(self) -> Tensor:
+        """What each feature of a style window is divided by, (W * F)."""
+        window = self.skills.window_length
+        return feature_scale(self.library, self.data.character.skeleton, window)
+
+    @cached_property
+    def targets(self) -> tuple[ClipWindows, ...]:
+        """The windows of each clip that is no mirror image."""
+        return clip_windows(self.data.dataset.clips, self.scale, self.skills.window_length)
+
+    @cached_property
+    def originals(self) -> Tensor:
+        """The clips that are no mirror images, in the order of `targets`."""
+        return torch.tensor([self.library.names.index(target.name) for target in self.targets])
+
+    @cached_property
+    def ground(self) -> Ground:
+        return read_ground(self.library, self.data.character.skeleton)
+
+    @cached_property
+    def own_z(self) -> Tensor:
+        """Each clip's own z, (C, D): the published one, or by the published encoder if none is."""
+        published = self.skills.version.manifest.latent.clips
+        frames = self.library.frames.split(self.library.lengths.tolist())
+        rows = [
+            published[name] if name in published else self.skills.embed(motion.numpy()).pooled
+            for name, motion in zip(self.library.names, frames, strict=True)
+        ]
+        return torch.from_numpy(np.array(rows, dtype=np.float32))
+
+    def nearest_clip(self, z: Tensor) -> Tensor:
+        """The clip whose own z is nearest to each of z (N, D), (N,): as in training, it says
+        which bodies may touch the ground."""
+        return (z @ self.own_z.T).argmax(-1)
+
+    def make_env(
+        self, n: int, seconds: float, rng: Generator, character: Character | None = None
+    ) -> CharacterEnv:
+        """`n` worlds; where some clip rises from lying, all have time to get up after a fall.
+
+        `character` replaces the published body.
+        """
+        body = character or self.data.character
+        backend = make_backend(self.conditions.engine, body, n, self.conditions.threads)
+        rising = bool(self.ground.rising.any())
+        episodes = EpisodeConfig(
+            window=self.skills.window_length,
+            length=control_steps(seconds),
+            protection=Protection(PATIENCE, share=1.0) if rising else NO_PROTECTION,
+        )
+        return CharacterEnv(
+            backend, body.skeleton, self.library, episodes, rng=rng, ground=self.ground
+        )

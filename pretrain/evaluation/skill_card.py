@@ -1,0 +1,174 @@
+"""The skill card: what a published library is measured by, most important first.
+
+Every number is of the published graphs and the deterministic policy. Plain numbers stand at the
+top; n and the 95 % interval of each mean stand under `detail`, by the same names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Generator
+
+from pretrain.evaluation.card import Card
+from pretrain.evaluation.caveats import caveats
+from pretrain.evaluation.conditions import QUICK, Conditions
+from pretrain.evaluation.discriminant import distinguishable_skills
+from pretrain.evaluation.episodes import BURN_IN, Episodes, by_start_clip, random_skill_episodes
+from pretrain.evaluation.fidelity import fidelity
+from pretrain.evaluation.headline import headline
+from pretrain.evaluation.held_skills import (
+    HeldSkills,
+    own_and_random_skills,
+    own_skills,
+    pose_error,
+)
+from pretrain.evaluation.information import information_bound
+from pretrain.evaluation.intervals import interval, mean, share_interval
+from pretrain.evaluation.jerk import clip_jerk
+from pretrain.evaluation.robustness import robustness
+from pretrain.evaluation.setup import Setup
+from pretrain.evaluation.steering import steering
+from pretrain.evaluation.switching import Switches, switch_rollouts
+from pretrain.motion.clip import CONTROL_RATE
+from pretrain.training_data import TrainingData, control_steps, load_other_data, load_published_data
+from skills_store.runtime.library import SkillLibrary
+
+REPEATS = 8  # worlds under each random z that is held
+PER_RUN = ("cost", "learning")  # what no evaluation can measure again
+
+
+def skill_card(skills: SkillLibrary, material: TrainingData, conditions: Conditions) -> Card:
+    """All measures of `skills` on the clips of `material`, as plain JSON."""
+    setup = Setup(skills, material, conditions)
+    rng = torch.Generator().manual_seed(conditions.seed)
+    own, drawn = own_and_random_skills(setup, conditions.latents, REPEATS, rng)
+    switches = _switches(setup, rng)
+    episodes = random_skill_episodes(setup, rng)
+    parts = [
+        headline(setup, own, switches, episodes),
+        _information(setup, episodes, drawn),
+        _steering(setup, own, drawn, switches),
+        _robustness(setup, episodes, rng),
+        _of_episodes(setup, episodes),
+        _likeness(setup, own, episodes),
+    ]
+    card: Card = {}
+    detail: Card = {}
+    for numbers, intervals in parts:
+        card |= numbers
+        detail |= intervals
+    card["detail"] = detail
+    return {**card, "caveats": caveats(card, material.dataset)}
+
+
+def quick_card(skills: SkillLibrary, material: TrainingData, seed: int) -> Card:
+    """The first three measures alone, with an eighth of the worlds."""
+    setup = Setup(skills, material, Conditions(QUICK.episodes, seed))
+    rng = torch.Generator().manual_seed(seed)
+    own = own_skills(setup, rng)
+    switches = _switches(setup, rng)
+    card, detail = headline(setup, own, switches, random_skill_episodes(setup, rng))
+    return {**card, "detail": detail, "caveats": []}
+
+
+def evaluate(skills: SkillLibrary, conditions: Conditions, motions: str = "") -> Card:
+    """The card of a published library, with what its own says of the run.
+
+    It is measured by the clips of recipe `motions`, if one is named, or else by its own.
+    """
+    card = skill_card(skills, clips_of(skills, motions), conditions)
+    card |= facts_of_run(skills.version.manifest.card)
+    other = [f"measured by the clips of {motions!r}, whatever it learned from"] if motions else []
+    return {**card, "caveats": [*other, *card["caveats"]]}
+
+
+def clips_of(skills: SkillLibrary, motions: str = "") -> TrainingData:
+    """What to measure a library by: the clips of recipe `motions`, or those it learned from."""
+    manifest = skills.version.manifest
+    window = skills.window_length
+    return load_other_data(manifest, motions, window) if motions else load_published_data(manifest, window)
+
+
+def facts_of_run(card: Card) -> Card:
+    """What a card says of the training."""
+    return {name: card[name] for name in PER_RUN if name in card}
+
+
+def _switches(setup: Setup, rng: Generator) -> Switches | None:
+    return switch_rollouts(setup, rng) if len(setup.targets) > 1 else None
+
+
+def _information(setup: Setup, episodes: Episodes, drawn: HeldSkills) -> tuple[Card, Card]:
+    cosine = interval(episodes.agreement)
+    dim = setup.skills.latent_dim
+    distinct = distinguishable_skills(setup, drawn)
+    numbers = {
+        "nats": information_bound(cosine["mean"], dim),
+        "latent_dim": dim,
+        "mean_cosine": cosine["mean"],
+        "distinguishable": distinct["mean"],
+        "distinguishable_of": distinct["n"],
+    }
+    ends = [information_bound(end, dim) for end in cosine["interval"]]
+    nats = {"n": cosine["n"], "mean": numbers["nats"], "interval": ends}
+    detail = {"nats": nats, "mean_cosine": cosine, "distinguishable": distinct}
+    return {"information": numbers}, {"information": detail}
+
+
+def _steering(
+    setup: Setup, own: HeldSkills, drawn: HeldSkills, switches: Switches | None
+) -> tuple[Card, Card]:
+    numbers, detail = steering(setup, own, drawn, switches)
+    return {"steering": numbers}, {"steering": detail}
+
+
+def _robustness(setup: Setup, episodes: Episodes, rng: Generator) -> tuple[Card, Card]:
+    found = robustness(setup, rng)
+    found["gets_up_after_own_fall"] = share_interval(episodes.recovered)
+    numbers = {name: each["mean"] for name, each in found.items()}
+    return {"robustness": numbers}, {"robustness": found}
+
+
+def _of_episodes(setup: Setup, episodes: Episodes) -> tuple[Card, Card]:
+    """Survival, coverage, speed and style under random skills."""
+    steps = control_steps(setup.conditions.seconds)
+    survival = episodes.lengths / steps
+    per_clip = by_start_clip(episodes.clip, survival, setup.library)
+    covered = episodes.coverage
+    numbers: dict[str, Any] = {
+        "survival": float(survival.mean()),
+        "survival_per_clip": {name: mean(x) for name, x in per_clip.items()},
+        "coverage": sum(covered.values()) / len(covered),
+        "coverage_per_clip": covered,
+        "speed": float(episodes.speed.mean()),
+        "style": None if episodes.style is None else float(episodes.style.mean()),
+    }
+    seconds = setup.conditions.seconds
+    fell = episodes.lengths[episodes.lengths < steps] / CONTROL_RATE
+    detail = {
+        "survival": interval(survival),
+        "survival_per_clip": {name: interval(x) for name, x in per_clip.items()},
+        "speed": interval(episodes.speed),
+        **({} if episodes.style is None else {"style": interval(episodes.style)}),
+        "falls_per_second": torch.histc(fell, bins=max(1, round(seconds)), max=seconds).tolist(),
+        "episode_steps": steps,
+        "burn_in_steps": BURN_IN,
+        "broken_worlds": episodes.broken,
+    }
+    return numbers, detail
+
+
+def _likeness(setup: Setup, own: HeldSkills, episodes: Episodes) -> tuple[Card, Card]:
+    """Fidelity, jerk and pose error: how much the motion is like the clips'."""
+    errors = pose_error(setup, own)
+    rough = interval(episodes.jerk)
+    clips = setup.originals.tolist()
+    numbers = {
+        "fidelity": fidelity(episodes.windows, setup.data.demos, setup.scale),
+        "jerk": rough["mean"] / clip_jerk(setup.library, clips),
+        "pose_error_m": {name: mean(x) for name, x in errors.items()},
+    }
+    detail = {"jerk": rough, "pose_error_m": {name: interval(x) for name, x in errors.items()}}
+    return numbers, detail

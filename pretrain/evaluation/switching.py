@@ -1,0 +1,88 @@
+"""Switching: whether a library, moving as in one clip, comes to do another that it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.evaluation.intervals import Interval, share_interval
+from pretrain.evaluation.recording import Recording, record
+from pretrain.evaluation.rollout import start_anywhere
+from pretrain.evaluation.setup import Setup
+from pretrain.training_data import control_steps
+
+SWITCH_SECONDS = 4.0  # after the switch
+JUDGED_FROM = 2.0  # s after the switch: by then it should be done
+MOST_PAIRS = 1024  # of a library with more, as many are drawn at random
+
+
+@dataclass(frozen=True)
+class Switches:
+    """P ordered pairs of clips, each in R worlds; clips by their number in `Setup.targets`."""
+
+    start: Tensor  # (P,) the clip whose states it begins in
+    asked: Tensor  # (P,) the clip whose own z is held from then on
+    success: Tensor  # (P, R) bool
+    recording: Recording
+
+    @property
+    def repeats(self) -> int:
+        return self.success.shape[1]
+
+
+def switch_rollouts(setup: Setup, rng: Generator) -> Switches:
+    """Every pair of different clips: begun anywhere in the first, under the own z of the second.
+
+    A switch is a success if in seconds 2 to 4 the character is within tau of the second clip for
+    half of the time or more, and never down.
+    """
+    start, asked = _pairs(len(setup.targets), rng)
+    repeats = setup.conditions.pair_repeats(len(start))
+    each = asked.repeat_interleave(repeats)
+    clips = setup.originals[each]
+    env = setup.make_env(len(each), SWITCH_SECONDS, rng)
+    start_anywhere(env, setup.originals[start].repeat_interleave(repeats), rng)
+    steps = control_steps(SWITCH_SECONDS)
+    recording = record(setup.skills.act, env, setup.own_z[clips], clips, steps)
+    success = _success(setup, recording, each).view(-1, repeats)
+    return Switches(start, asked, success, recording)
+
+
+def _pairs(clips: int, rng: Generator) -> tuple[Tensor, Tensor]:
+    """Ordered pairs of different clips, at most MOST_PAIRS of them, (P,) and (P,)."""
+    every = torch.cartesian_prod(torch.arange(clips), torch.arange(clips))
+    different = every[every[:, 0] != every[:, 1]]
+    if len(different) > MOST_PAIRS:
+        chosen = torch.randperm(len(different), generator=rng)[:MOST_PAIRS]
+        different = different[chosen.sort().values]
+    return different[:, 0], different[:, 1]
+
+
+def _success(setup: Setup, recording: Recording, asked: Tensor) -> Tensor:
+    """(N,) bool for `asked` (N,), clips by their number in `Setup.targets`."""
+    since = control_steps(JUDGED_FROM)
+    near = torch.zeros(len(asked))
+    for clip, target in enumerate(setup.targets):
+        worlds = (asked == clip).nonzero()[:, 0]
+        windows = recording.windows(worlds, since) / setup.scale
+        within = target.within(windows.flatten(0, 1)).view(windows.shape[:2])
+        near[worlds] = within.float().mean(0)
+    return (near >= 0.5) & ~recording.down[since:].any(0)
+
+
+def switch_success(switches: Switches) -> Interval:
+    """Share of all worlds; of a library of one clip there are none."""
+    return share_interval(switches.success.flatten().float())
+
+
+def switch_matrix(setup: Setup, switches: Switches) -> dict[str, dict[str, float]]:
+    """Success by the clip that it began in and, inside, the clip that was asked for."""
+    names = [target.name for target in setup.targets]
+    shares = switches.success.float().mean(1).tolist()
+    matrix: dict[str, dict[str, float]] = {name: {} for name in names}
+    pairs = zip(switches.start.tolist(), switches.asked.tolist(), shares, strict=True)
+    for start, asked, share in pairs:
+        matrix[names[start]][names[asked]] = share
+    return matrix

@@ -1,0 +1,82 @@
+"""Tolerance and coverage, on the clips themselves and on motions that are a little off."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.ase.style import make_reference_windows
+from pretrain.evaluation.clip_windows import clip_windows, feature_scale
+from pretrain.evaluation.coverage import Coverage
+from tests.evaluation import playback
+
+WINDOW = 3
+
+
+@pytest.fixture(scope="module")
+def scale(material):
+    return feature_scale(material.library, material.character.skeleton, WINDOW)
+
+
+@pytest.fixture(scope="module")
+def targets(material, scale):
+    return clip_windows(material.dataset.clips, scale, WINDOW)
+
+
+def test_every_clip_that_is_no_mirror_image_has_a_tolerance(targets, material):
+    originals = [clip.name for clip in material.dataset.originals]
+    assert [target.name for target in targets] == originals
+    assert min(target.tau for target in targets) > 1
+
+
+def test_a_clip_that_hardly_moves_has_the_floor_and_another_its_own_spread(targets):
+    """Two cycles that are the same would leave no room for any body."""
+    data = playback.material()
+    scale = feature_scale(data.library, data.character.skeleton, WINDOW)
+    floors = [target.tau for target in clip_windows(data.dataset.clips, scale, WINDOW)]
+    assert max(floors) < 1.1 * min(floors)
+    taus = {target.name: target.tau for target in targets}
+    assert taus["run"] > 2 * taus["walk"]  # the walk is one cycle, and its own mirror image
+
+
+def test_the_tolerance_of_a_clip_is_the_same_every_time(material, scale, targets):
+    again = clip_windows(material.dataset.clips, scale, WINDOW)
+    assert [target.tau for target in again] == [target.tau for target in targets]
+
+
+def test_a_clip_is_within_its_own_tolerance_and_another_posture_is_not():
+    data = playback.material()
+    scale = feature_scale(data.library, data.character.skeleton, WINDOW)
+    stand, *others = clip_windows(data.dataset.clips, scale, WINDOW)
+    assert stand.within(stand.windows).all()
+    for other in others:
+        assert not stand.within(other.windows).any()
+
+
+def test_playing_the_clips_back_covers_them_and_standing_still_does_not(
+    material, skeleton, targets, scale
+):
+    played = Coverage(targets, scale)
+    still = Coverage(targets, scale)
+    windows = make_reference_windows(material.library, skeleton, WINDOW, rate=30.0).windows
+    played.update(windows)
+    still.update(windows[:1].expand(50, -1))
+    assert min(played.per_clip().values()) == 1.0
+    assert sum(still.per_clip().values()) / len(targets) < 0.3
+
+
+def test_one_clip_covers_itself_more_than_another_kind_of_motion(
+    material, skeleton, targets, scale
+):
+    coverage = Coverage(targets, scale)
+    demos = make_reference_windows(material.library, skeleton, WINDOW, rate=30.0)
+    coverage.update(demos.windows[demos.clip == material.library.names.index("walk")])
+    shares = coverage.per_clip()
+    assert shares["walk"] == 1.0
+    assert shares["run"] < 0.2
+
+
+def test_no_window_covers_nothing(targets, scale):
+    coverage = Coverage(targets, scale)
+    coverage.update(torch.empty(0, len(scale)))
+    assert set(coverage.per_clip().values()) == {0.0}

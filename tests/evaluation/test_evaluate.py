@@ -1,0 +1,165 @@
+"""The program: arguments, tables, and the files that it writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from pretrain.evaluate import main
+from pretrain.evaluation.film_strip import BAR, HEIGHT, PER_ROW, TITLE, WIDTH
+from skills_store.store import BUNDLED
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("nosuch", "humanoid"),
+        ("skil=x", "there are: skill"),
+        ("episodes=many", "episodes=many"),
+        ("episodes=1", "at least 2"),
+        (f"episodes={'9' * 5000}", "at least 2 and below 2^63"),
+        ("seed=-1", "at least 0"),
+        ("motions=nosuch", "no dataset recipe 'nosuch'; there are: all,"),
+        ("json=yes", "json=yes is neither true nor false"),
+        ("quick=yes", "quick=yes is neither true nor false"),
+    ],
+)
+def test_a_wrong_argument_is_one_line_that_says_what_is_wanted(argument, said, capsys):
+    assert main([argument, f"store={BUNDLED}", "out="]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_what_cannot_be_read_or_written_is_said_before_anything_is_measured(capsys, monkeypatch):
+    monkeypatch.setattr("pretrain.evaluate.measure", lambda *_: pytest.fail("it was measured"))
+    assert main(["humanoid@1", "nosuch@1", f"store={BUNDLED}"]) == 2
+    assert "nosuch" in capsys.readouterr().err
+    assert main(["humanoid@1", f"store={BUNDLED}", "out=pyproject.toml"]) == 2
+    assert "pyproject.toml" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def two_clips(tmp_path_factory) -> str:
+    """A recipe of a clip that humanoid@1 has learned from and of one that it has never seen."""
+    recipe = tmp_path_factory.mktemp("recipe") / "two.yaml"
+    names = ("walk", "backflip")
+    files = "".join(f'  - {{file: "pybullet:humanoid3d_{name}.txt"}}\n' for name in names)
+    recipe.write_text(f"name: two\nmirror: false\nmotions:\n{files}")
+    return str(recipe)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command has written to `folder` and printed."""
+
+    folder: Path
+    out: str
+    err: str
+
+    def page(self, ref: str) -> Path:
+        """Of two episodes by the recipe `two`, which its folder says."""
+        return self.folder / "cards" / f"{ref}-two-2" / "CARD.md"
+
+    @property
+    def refs(self) -> list[str]:
+        """The libraries of the table."""
+        return self.out.splitlines()[0].split()
+
+
+@pytest.fixture(scope="module")
+def side_by_side(tmp_path_factory, two_clips) -> Output:
+    """Two libraries, measured in little time, as typed in an empty folder."""
+    folder = tmp_path_factory.mktemp("side_by_side") / "Zoë=3, [日本]"
+    folder.mkdir()
+    out = StringIO()
+    err = StringIO()
+    asked = [f"store={Path(BUNDLED).resolve()}", f"motions={two_clips}", "episodes=2"]
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setenv("PYTHONPATH", str(Path.cwd()))
+        patch.setenv("REPERTOIRE_CARDS", f"{folder}/cards")
+        patch.chdir(folder)
+        assert main(["humanoid@1", "humanoid-all@1", *asked]) == 0, err.getvalue()
+    return Output(folder, out.getvalue(), err.getvalue())
+
+
+def test_two_libraries_are_two_columns_of_a_table_and_a_folder_each(side_by_side):
+    refs = ["humanoid@1", "humanoid-all@1"]
+    files = [side_by_side.page(ref).parent / "card.json" for ref in refs]
+    cards = [json.loads(file.read_text()) for file in files]
+    assert side_by_side.refs == refs
+    folders = {path.name for path in (side_by_side.folder / "cards").iterdir()}
+    assert folders == {f"{ref}-two-2" for ref in refs}
+    (line,) = (x for x in side_by_side.out.splitlines() if x.startswith("coverage"))
+    shown = [float(x) for x in line.split()[-2:]]
+    assert shown == pytest.approx([card["coverage"] for card in cards], abs=0.006)
+    assert cards[0]["coverage"] != cards[1]["coverage"]
+
+
+def test_a_card_is_a_page_with_the_table_and_every_picture_that_it_shows(side_by_side):
+    for ref in side_by_side.refs:
+        folder = side_by_side.page(ref).parent
+        text = side_by_side.page(ref).read_text()
+        assert text.startswith(f"# {ref}\n")
+        assert "falls a minute, own z of upright clips" in text
+        pictures = re.findall(r"\]\((.+?\.png)\)", text)
+        assert {"clips.png", "switches.png", "latents.png"} <= set(pictures)
+        for name in pictures:
+            assert (folder / name).read_bytes().startswith(b"\x89PNG")
+        assert f"wrote {side_by_side.page(ref)}" in side_by_side.err
+
+
+def test_the_clips_it_has_learned_from_and_a_minute_of_random_skills_are_drawn(side_by_side):
+    if "no rendering here" in side_by_side.err:
+        pytest.skip(side_by_side.err)
+    for ref, clips in (("humanoid@1", 1), ("humanoid-all@1", 2)):
+        folder = side_by_side.page(ref).parent
+        assert "![skills](skills.png)" in side_by_side.page(ref).read_text()
+        with Image.open(folder / "skills.png") as picture:
+            assert picture.size == (PER_ROW * WIDTH, (clips + 3) * (TITLE + HEIGHT + BAR))
+            assert len(picture.convert("RGB").getcolors(1 << 20) or ()) > 50
+
+
+@pytest.fixture
+def measured(monkeypatch) -> None:
+    """A card, at once."""
+    card = {
+        "time_on_clip": {"mean": 0.5, "least": 0.5, "per_clip": {"walk": 0.5}},
+        "coverage_per_clip": {"walk": 0.5},
+        "switch_success": {"mean": None, "matrix": {}},
+        "caveats": [],
+    }
+    monkeypatch.setattr("pretrain.evaluate.measure", lambda *_: card)
+
+
+@pytest.mark.usefixtures("measured")
+def test_where_nothing_can_be_drawn_a_line_says_so_and_the_card_is_written(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("MUJOCO_GL", "disabled")
+    assert main(["humanoid@1", f"store={BUNDLED}", f"out={tmp_path}/card"]) == 0
+    (said,) = capsys.readouterr().err.splitlines()
+    page = tmp_path / "card" / "CARD.md"
+    reason = "no picture of the skills: no rendering here (MUJOCO_GL=disabled: "
+    assert said.startswith(f"wrote {page}; {reason}")
+    assert said.endswith("; install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa")
+    assert json.loads((tmp_path / "card" / "card.json").read_text())["time_on_clip"]
+    assert {path.name for path in page.parent.glob("*.png")} == {"clips.png", "latents.png"}
+    assert "skills.png" not in page.read_text()
+
+
+@pytest.mark.usefixtures("measured")
+@pytest.mark.parametrize("argument", ["out=", "quick=true"])
+def test_nothing_is_written_where_nothing_is_asked_for(argument, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REPERTOIRE_CARDS", f"{tmp_path}/cards")
+    assert main(["humanoid@1", f"store={BUNDLED}", argument]) == 0
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().out.split()[0] == "humanoid@1"

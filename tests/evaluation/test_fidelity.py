@@ -1,0 +1,50 @@
+"""Fidelity: the Frechet distance has known answers, and the clips are as faithful as it gets."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.ase.style import make_reference_windows
+from pretrain.evaluation.fidelity import fidelity, frechet
+
+WALK = 0
+
+
+def test_frechet_of_gaussians_is_the_closed_form(rng):
+    x = torch.randn(200_000, 3, generator=rng, dtype=torch.float64)
+    scale = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64)
+    shift = torch.tensor([3.0, 0.0, -1.0], dtype=torch.float64)
+    y = torch.randn(200_000, 3, generator=rng, dtype=torch.float64) * scale + shift
+    # diagonal covariances: |mu|^2 + sum (1 - s)^2
+    expected = float(shift.square().sum() + (1 - scale).square().sum())
+    assert frechet(x, y) == pytest.approx(expected, rel=0.02)
+
+
+def test_frechet_is_nothing_to_itself_symmetric_and_blind_to_rotation(rng):
+    x = torch.randn(500, 6, generator=rng)
+    y = 2 * torch.randn(400, 6, generator=rng) + 1
+    turn, _ = torch.linalg.qr(torch.randn(6, 6, generator=rng))
+    assert frechet(x, x) == pytest.approx(0, abs=1e-6)
+    assert frechet(x, y) == pytest.approx(frechet(y, x), rel=1e-6)
+    assert frechet(x @ turn, y @ turn) == pytest.approx(frechet(x, y), rel=1e-4)
+
+
+def test_frechet_takes_fewer_rows_than_features(rng):
+    assert frechet(torch.randn(5, 20, generator=rng), torch.randn(5, 20, generator=rng)) > 0
+
+
+def test_clips_are_as_faithful_as_it_gets_and_noise_is_not(material, skeleton, rng):
+    demos = make_reference_windows(material.library, skeleton, 3)
+    scale = demos.windows.std(0).clamp_min(0.03)
+    noisy = demos.windows + scale * torch.randn(demos.windows.shape, generator=rng)
+    itself = fidelity(demos.windows, demos, scale)
+    rough = fidelity(noisy, demos, scale)
+    one = fidelity(demos.windows[demos.clip == WALK], demos, scale)
+    assert itself is not None
+    assert rough is not None
+    assert one is not None
+    assert itself < 0.01
+    assert rough > 1
+    assert one > 0.5
+    assert fidelity(demos.windows[:0], demos, scale) is None

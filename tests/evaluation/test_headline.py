@@ -1,0 +1,109 @@
+"""Falls, time on clip and switch success, of libraries whose answers are known."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.evaluation.episodes import random_skill_episodes
+from pretrain.evaluation.headline import headline
+from pretrain.evaluation.held_skills import (
+    falls_per_minute,
+    own_skills,
+    pose_error,
+    time_on_clip,
+)
+from pretrain.evaluation.switching import switch_rollouts
+from tests.evaluation import playback
+
+CLIPS = len(playback.CLIPS)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return playback.material()
+
+
+def measure(setup):
+    rng = torch.Generator().manual_seed(0)
+    own = own_skills(setup, rng)
+    switches = switch_rollouts(setup, rng) if len(setup.targets) > 1 else None
+    return headline(setup, own, switches, random_skill_episodes(setup, rng))
+
+
+def test_playing_the_clips_is_perfect(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    card, detail = measure(playback.setup_of(playback.obedient(data), data))
+    assert card["falls_per_minute"]["own"] == 0
+    assert card["falls_per_minute"]["random"] == 0
+    assert card["time_on_clip"]["least"] == 1
+    assert card["switch_success"]["mean"] == 1
+    assert detail["switch_success"]["n"] == CLIPS * (CLIPS - 1) * 2
+
+
+def test_no_fall_in_a_few_minutes_is_not_known_to_be_none(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    _, detail = measure(playback.setup_of(playback.obedient(data), data))
+    low, high = detail["falls_per_minute"]["own"]["interval"]
+    assert low == 0
+    minutes = (CLIPS - 1) * 4 / 6  # four worlds a clip, 10 s each; lying is no upright clip
+    assert high == pytest.approx(3.689 / minutes, rel=1e-3)  # Garwood's 95 % of no event
+
+
+def test_a_policy_that_ignores_z_switches_to_one_clip_alone(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    card, _ = measure(playback.setup_of(playback.deaf(data, "walk"), data))
+    assert card["switch_success"]["mean"] == pytest.approx(1 / CLIPS)
+    assert card["time_on_clip"]["per_clip"]["walk"] == 1
+    assert card["time_on_clip"]["least"] < 0.05
+    assert {row.get("walk", 1.0) for row in card["switch_success"]["matrix"].values()} == {1.0}
+
+
+def test_falls_that_are_got_up_from_are_counted(data, monkeypatch):
+    """It lies from second 1.5 of each two seconds: five times in ten seconds."""
+    playback.playback(monkeypatch, data, falls=True)
+    card, _ = measure(playback.setup_of(playback.obedient(data), data))
+    assert card["falls_per_minute"]["own"] == pytest.approx(30)
+    # a z whose nearest clip lies may be on the ground
+    assert 15 < card["falls_per_minute"]["random"] < 30
+    assert card["switch_success"]["mean"] < 0.3
+
+
+def test_lying_under_a_clip_that_lies_is_no_fall(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    setup = playback.setup_of(playback.obedient(data), data)
+    own = own_skills(setup, torch.Generator().manual_seed(0))
+    lie = data.library.names.index("lie")
+    assert own.recording.falls.falls[own.worlds(lie)].sum() == 0
+    assert not setup.ground.upright[lie]
+    assert "lie" not in falls_per_minute(setup, own)[1]
+
+
+def test_pose_error_is_none_of_playback_and_large_of_another_clip(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    rng = torch.Generator().manual_seed(0)
+    for skills, clip, low, high in (
+        (playback.obedient(data), "walk", 0.0, 1e-6),
+        (playback.deaf(data, "walk"), "lie", 0.05, 1.0),
+    ):
+        setup = playback.setup_of(skills, data)
+        error = float(pose_error(setup, own_skills(setup, rng))[clip].mean())
+        assert low <= error <= high
+
+
+def test_a_body_that_is_a_little_off_is_on_its_stand_and_one_far_off_is_not(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    setup = playback.setup_of(playback.obedient(data), data)
+    own = own_skills(setup, torch.Generator().manual_seed(0))
+    for off, expected in ((0.02, 1.0), (2.0, 0.0)):
+        own.recording.frames[:, own.worlds(0), 0] += off  # the root's height
+        assert float(time_on_clip(setup, own)["stand"].mean()) == expected
+
+
+def test_one_clip_alone_has_nothing_to_switch_to(monkeypatch):
+    data = playback.material(playback.CLIPS[1:2])
+    playback.playback(monkeypatch, data)
+    card, detail = measure(playback.setup_of(playback.obedient(data), data))
+    assert card["switch_success"] == {"mean": None, "matrix": {}}
+    assert detail["switch_success"]["n"] == 0
+    assert card["time_on_clip"]["mean"] == 1

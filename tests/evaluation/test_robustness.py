@@ -1,0 +1,72 @@
+"""Robustness: a limp body survives nothing, a played clip everything; and latency is a step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from pretrain.evaluation.robustness import BODIES, PUSHES, DelayedPolicy, robustness
+from tests.evaluation import playback
+
+
+def test_a_played_clip_survives_everything(monkeypatch):
+    data = playback.material()
+    playback.playback(monkeypatch, data)
+    setup = playback.setup_of(playback.obedient(data), data, episodes=16)
+    found = robustness(setup, torch.Generator().manual_seed(0))
+    assert set(found) == {
+        *BODIES,
+        "latency_1_step",
+        *(f"push_{newtons}_newton" for newtons in PUSHES),
+        "gets_up",
+    }
+    rated = {name: share for name, share in found.items() if name != "gets_up"}
+    assert {share["mean"] for share in rated.values()} == {1.0}
+    assert {share["n"] for share in rated.values()} == {16}
+
+
+def test_falls_that_are_got_up_from_are_no_survival(monkeypatch):
+    data = playback.material()
+    playback.playback(monkeypatch, data, falls=True)
+    setup = playback.setup_of(playback.obedient(data), data, episodes=16)
+    found = robustness(setup, torch.Generator().manual_seed(0))
+    assert found["undisturbed"]["mean"] == pytest.approx(44 / 150)  # it falls in the 45th step
+    assert found["push_100_newton"]["mean"] == 0
+
+
+def limp(state: np.ndarray, z: np.ndarray) -> np.ndarray:
+    return state[:, 13:41]
+
+
+def test_a_limp_body_falls_and_never_gets_up(material):
+    skills = playback.library_of(material, limp)
+    names = material.library.names
+    clips = {name: [1.0] + [0.0] * (playback.LATENT_DIM - 1) for name in names}
+    skills.version.manifest.latent.clips = clips
+    setup = playback.setup_of(skills, material, engine="mujoco", episodes=16)
+    found = robustness(setup, torch.Generator().manual_seed(0))
+    assert found["undisturbed"]["mean"] < 0.7
+    assert found["push_500_newton"]["mean"] in (None, 0.0)
+    assert found["gets_up"]["mean"] == 0
+    assert found["gets_up"]["n"] > 8
+
+
+def test_a_library_without_upright_clips_is_not_pushed(monkeypatch):
+    data = playback.material(playback.CLIPS[-1:])
+    playback.playback(monkeypatch, data)
+    setup = playback.setup_of(playback.obedient(data), data)
+    found = robustness(setup, torch.Generator().manual_seed(0))
+    assert {share["mean"] for share in found.values()} == {None}
+
+
+def test_a_delayed_policy_first_holds_the_pose_and_then_lags_by_one_step():
+    steps = iter(range(3))
+
+    def act(state: np.ndarray, z: np.ndarray) -> np.ndarray:
+        return np.full((1, 28), float(next(steps)))
+
+    delayed = DelayedPolicy(act, 28)
+    state = np.full((1, 69), 7.0)
+    seen = [float(delayed(state, np.zeros((1, 4)))[0, 0]) for _ in range(3)]
+    assert seen == [7.0, 0.0, 1.0]

@@ -1,0 +1,184 @@
+"""The skill card of libraries that come with the project, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from pretrain.evaluation.caveats import caveats
+from pretrain.evaluation.conditions import Conditions
+from pretrain.evaluation.setup import Setup
+from pretrain.evaluation.skill_card import evaluate, quick_card, skill_card
+from pretrain.evaluation.table import table, value_at
+from pretrain.training_data import load_published_data
+from skills_store.runtime.library import SkillLibrary
+from skills_store.store import BUNDLED, Store
+from tests.evaluation import playback
+
+WINDOW = 3
+FEW = Conditions(episodes=16, seconds=2.0, threads=1)
+HEADLINE = {"falls_per_minute", "time_on_clip", "switch_success"}
+
+
+def bundled(ref: str) -> SkillLibrary:
+    return SkillLibrary.open(Store(BUNDLED), ref)
+
+
+@pytest.fixture(scope="module")
+def played() -> dict:
+    """The card of a library that plays its clips."""
+    torch.set_num_threads(1)
+    data = playback.material()
+    with pytest.MonkeyPatch.context() as patch:
+        playback.playback(patch, data)
+        conditions = Conditions(episodes=64, engine=playback.ENGINE)
+        return skill_card(playback.obedient(data), data, conditions)
+
+
+def test_playing_the_clips_is_perfect_by_every_measure(played):
+    assert value_at(played, "falls_per_minute.own") == 0
+    assert value_at(played, "time_on_clip.least") == 1
+    assert value_at(played, "switch_success.mean") == 1
+    assert value_at(played, "steering.stands") is True
+    assert value_at(played, "survival") == 1
+    assert min(played["coverage_per_clip"].values()) == 1
+    assert max(played["pose_error_m"].values()) < 1e-5
+
+
+def test_a_card_is_json_and_every_mean_has_n_and_an_interval(played):
+    assert json.loads(json.dumps(played, allow_nan=False)) == played
+    for path in (
+        "falls_per_minute.own",
+        "falls_per_minute.random",
+        "time_on_clip.mean",
+        "time_on_clip.least",
+        "switch_success",
+        "information.nats",
+        "information.distinguishable",
+        "steering.forward_speed.most",
+        "steering.seconds_to_90_percent",
+        "robustness.push_500_newton",
+        "survival",
+        "jerk",
+    ):
+        found = value_at(played["detail"], path)
+        assert found["n"] > 0, path
+        assert found["interval"][0] <= found["mean"] <= found["interval"][1], path
+
+
+def test_a_quick_card_has_the_first_three_measures_alone(monkeypatch):
+    data = playback.material()
+    playback.playback(monkeypatch, data)
+    monkeypatch.setattr("pretrain.evaluation.skill_card.QUICK", Conditions(16, engine="playback"))
+    card = quick_card(playback.obedient(data), data, 0)
+    assert set(card) == {*HEADLINE, "detail", "caveats"}
+    assert "survival" not in table({"quick": card})
+    assert "time on clip" in table({"quick": card})
+
+
+def test_the_library_of_all_clips_falls_and_gets_up():
+    """Its character collapses every two or three seconds under the z of a walk."""
+    skills = bundled("humanoid-all@1")
+    data = load_published_data(skills.version.manifest, skills.window_length)
+    card = skill_card(skills, data, Conditions(episodes=16, seconds=5.0, threads=1))
+    assert value_at(card, "falls_per_minute.own") > 15
+    assert value_at(card, "time_on_clip.mean") < 0.4
+    assert value_at(card, "robustness.gets_up") > 0.8
+    assert value_at(card, "robustness.gets_up_after_own_fall") > 0.8
+    assert "walk" in card["falls_per_minute"]["per_clip"]
+    assert "crawl" not in card["falls_per_minute"]["per_clip"]
+    assert any(line.startswith("walk falls") for line in card["caveats"])
+
+
+def test_other_clips_may_be_measured_by_and_the_card_says_so():
+    """Jerk is over the clips' own, of which the smoothed running clip has less."""
+    skills = bundled("humanoid@1")
+    own = evaluate(skills, FEW)
+    other = evaluate(skills, FEW, "locomotion_smooth")
+    said = "measured by the clips of 'locomotion_smooth', whatever it learned from"
+    assert other["caveats"][0] == said
+    assert other["jerk"] > 1.1 * own["jerk"]
+    assert other["cost"] == own["cost"] == skills.version.manifest.card["cost"]
+
+
+def test_a_clips_own_z_is_the_published_one_or_else_its_code(every_clip):
+    skills = bundled("humanoid@1")
+    published = skills.version.manifest.latent.clips
+    setup = Setup(skills, every_clip, FEW)
+    names = every_clip.library.names
+    assert "backflip" not in published
+    torch.testing.assert_close(
+        setup.own_z[names.index("run")], torch.tensor(published["run"], dtype=torch.float32)
+    )
+    torch.testing.assert_close(setup.own_z.norm(dim=-1), torch.ones(len(names)))
+    nearest = setup.nearest_clip(setup.own_z).tolist()
+    itself = sum(clip == number for number, clip in enumerate(nearest))
+    assert itself >= len(names) - 4  # a few share their z with their mirror image
+
+
+def test_a_library_is_measured_on_the_body_that_it_carries(material):
+    manifest = Store(BUNDLED).resolve("humanoid@1").manifest
+    heavier = manifest.character.mjcf.replace('density="2226"', 'density="3000"')
+    assert heavier != manifest.character.mjcf
+    body = manifest.character.model_copy(update={"mjcf": heavier})
+    other = manifest.model_copy(update={"character": body})
+    assert load_published_data(other, WINDOW).character.mjcf == heavier
+    assert load_published_data(manifest, WINDOW).character.skeleton == material.character.skeleton
+
+
+def test_a_body_of_another_control_rate_is_refused_not_measured_at_ours():
+    manifest = Store(BUNDLED).resolve("humanoid@1").manifest
+    body = manifest.character.model_copy(update={"control_dt": 1 / 60})
+    faster = manifest.model_copy(update={"character": body})
+    said = r"'humanoid': control_dt is 0\.0166667 s, expected 0\.0333333"
+    with pytest.raises(ValueError, match=said):
+        load_published_data(faster, WINDOW)
+
+
+def test_a_library_that_does_not_say_what_it_learned_from_is_not_measured():
+    manifest = Store(BUNDLED).resolve("humanoid@1").manifest
+    lineage = manifest.lineage.model_copy(update={"config": {}})
+    silent = manifest.model_copy(update={"lineage": lineage})
+    with pytest.raises(ValueError, match="humanoid's lineage names no 'motions'"):
+        load_published_data(silent, WINDOW)
+
+
+def test_a_library_is_not_measured_on_other_clips_than_it_learned_from():
+    manifest = Store(BUNDLED).resolve("humanoid@1").manifest
+    first, *rest = manifest.lineage.clips
+    renamed = first.model_copy(update={"name": "jump"})
+    edited = manifest.lineage.model_copy(update={"clips": (renamed, *rest)})
+    said = f"learned from other clips .*: jump, {first.name} changed"
+    with pytest.raises(ValueError, match=said):
+        load_published_data(manifest.model_copy(update={"lineage": edited}), WINDOW)
+
+
+def test_what_can_be_learned_from_a_dataset_is_in_its_digest(material):
+    dataset = material.dataset
+    other = replace(dataset.clips[0], digest="sha256:" + "0" * 64)
+    edited = replace(dataset, clips=(other, *dataset.clips[1:]))
+    weighed = replace(dataset, weights=(2 * dataset.weights[0], *dataset.weights[1:]))
+    assert len({dataset.digest, edited.digest, weighed.digest}) == 3
+    assert replace(dataset).digest == dataset.digest
+
+
+def test_caveats_name_what_is_not_performed_what_falls_and_what_is_alike(played, material):
+    clips = material.dataset
+    assert not any("falls" in line for line in caveats(played, clips))
+    thin = {
+        **played,
+        "falls_per_minute": {**played["falls_per_minute"], "per_clip": {"walk": 4.8, "run": 0.3}},
+        "time_on_clip": {**played["time_on_clip"], "per_clip": {"walk": 0.12, "run": 0.9}},
+        "information": {**played["information"], "distinguishable": 1.4},
+    }
+    said = caveats(thin, clips)
+    assert "walk falls 4.8 times a minute under its own z" in said
+    assert "walk is performed 12% of the time under its own z" in said
+    assert any("only 1.4 can be told apart" in line for line in said)
+    assert not any(line.startswith("run") and "clip" not in line for line in said[-2:])
+    one = caveats(played, replace(clips, clips=clips.clips[:1]))
+    assert one[0].startswith("1 clip(s), 1.3 s")
+    assert "64 episodes, fewer than 1000" in one

@@ -1,0 +1,61 @@
+"""Steering, of clips whose speeds are known."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.evaluation.held_skills import own_and_random_skills
+from pretrain.evaluation.steering import SMOOTHING, response_times, steering
+from pretrain.evaluation.switching import switch_rollouts
+from tests.evaluation import playback
+
+
+@pytest.fixture(scope="module")
+def data():
+    return playback.material()
+
+
+def measure(skills, data):
+    setup = playback.setup_of(skills, data)
+    rng = torch.Generator().manual_seed(0)
+    own, drawn = own_and_random_skills(setup, 4, 2, rng)
+    switches = switch_rollouts(setup, rng)
+    times = response_times(setup, own, switches)
+    return *steering(setup, own, drawn, switches), switches, times
+
+
+def test_the_ranges_are_the_clips_own(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    card, detail, _, _ = measure(playback.obedient(data), data)
+    assert card["forward_speed"] == pytest.approx([0, playback.SPEED], abs=0.02)
+    assert card["lateral_speed"] == pytest.approx([0, playback.SIDE_SPEED], abs=0.02)
+    assert card["turn_rate"] == pytest.approx([0, playback.TURN_RATE], abs=0.02)
+    assert card["stands"]
+    assert detail["forward_speed"]["most"]["n"] in (2, 4)
+
+
+def test_a_change_without_delay_takes_no_longer_than_the_average(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    card, _, switches, times = measure(playback.obedient(data), data)
+    assert card["reach_90_percent"] == 1.0
+    assert card["seconds_to_90_percent"] == pytest.approx(SMOOTHING / 30, abs=0.01)
+    stand = data.library.names.index("stand")
+    lie = data.library.names.index("lie")
+    still = (switches.start == lie) & (switches.asked == stand)
+    assert times[still].isnan().all()  # neither moves: there is no change of velocity
+
+
+def test_what_only_walks_never_stands_and_never_changes(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    card, _, _, times = measure(playback.deaf(data, "walk"), data)
+    assert not card["stands"]
+    assert card["forward_speed"] == pytest.approx([playback.SPEED] * 2, abs=0.02)
+    assert torch.isfinite(times[~times.isnan()]).all()  # it walks at once, whatever is asked
+
+
+def test_a_library_that_falls_every_two_seconds_has_no_ranges(data, monkeypatch):
+    playback.playback(monkeypatch, data, falls=True)
+    walk_alone = playback.deaf(data, "walk")
+    card, _, _, _ = measure(walk_alone, data)
+    assert not card["stands"]
