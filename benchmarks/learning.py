@@ -1,4 +1,5 @@
-"""Learning curves: the card of each run's milestones against samples and seconds, median and range over the runs.
+"""Learning curves: the card of each run's milestones against samples and seconds, median and range
+over the runs.
 
 python -m benchmarks.learning runs/humanoid-1a2b3c4d runs/humanoid-5e6f7a8b out=learning/
 
@@ -66,12 +67,19 @@ def measured(folder: Path, episodes: int) -> list[Row]:
     """One row a milestone; those that its file of cards has already are not measured again."""
     cfg = PretrainConfig.model_validate_json((folder / "config.json").read_text(encoding="utf-8"))
     kept = folder / f"cards-{episodes}.jsonl"
-    rows = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
-    rows = [row for row in rows if row.keys() >= set(MEASURES)]  # a version that measured less may have written them
+    rows = (
+        [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+        if kept.exists()
+        else []
+    )
+    rows = [
+        row for row in rows if row.keys() >= set(MEASURES)
+    ]  # a version that measured less may have written them
     material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     if folder.resolve().name != find_run_folder(cfg, material).name:
         raise ValueError(
-            f"{folder}: its recipe {cfg.motions!r}, a clip, its config.json or its name is not what it learned under any"
+            f"{folder}: its recipe {cfg.motions!r}, a clip, its config.json or its name is "
+            "not what it learned under any"
             " more; measure it with those of then"
         )
     training = build_training(cfg, material)
@@ -83,31 +91,45 @@ def measured(folder: Path, episodes: int) -> list[Row]:
             training.nets.modules()[name].load_state_dict(weights)
         with TemporaryDirectory() as scratch:
             skills = make_candidate(cfg, material, training, Store(scratch)).skills
-            card = skill_card(skills, material, Conditions(episodes, cfg.eval.seed, engine=cfg.engine))
+            card = skill_card(
+                skills, material, Conditions(episodes, cfg.eval.seed, engine=cfg.engine)
+            )
         row = {"samples": then["samples"], "seconds": then["seconds"], **measures(card)}
         rows = sorted([*rows, row], key=lambda row: row["samples"])
         write_atomically(kept, "".join(json.dumps(row) + "\n" for row in rows))
-        print(f"{folder.name}: " + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+        print(
+            f"{folder.name}: " + "  ".join(f"{key} {value}" for key, value in row.items()),
+            flush=True,
+        )
     return rows
 
 
 def table(runs: Sequence[Sequence[Row]]) -> str:
     """Median (lowest to highest) over the runs, one line a milestone that all of them have."""
-    lines = ["| samples | seconds | " + " | ".join(MEASURES) + " |", "|---" * (2 + len(MEASURES)) + "|"]
+    lines = [
+        "| samples | seconds | " + " | ".join(MEASURES) + " |",
+        "|---" * (2 + len(MEASURES)) + "|",
+    ]
     for together in in_common(runs):
         cells = [f"{together[0]['samples'] / 1e6:.1f} M"]
         for name in ("seconds", *MEASURES):
             values = known(together, name)
-            text = f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})" if values else "-"
+            text = (
+                f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})" if values else "-"
+            )
             cells.append(text)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def in_common(runs: Sequence[Sequence[Row]]) -> list[list[Row]]:
-    """The rows of all runs after as many samples, for each number of samples that all of them have a milestone at."""
+    """The rows of all runs after as many samples, for each number of samples that all of them have
+    a milestone at."""
     after = [{row["samples"]: row for row in rows} for rows in runs]
-    return [[rows[samples] for rows in after] for samples in sorted(set.intersection(*(set(rows) for rows in after)))]
+    return [
+        [rows[samples] for rows in after]
+        for samples in sorted(set.intersection(*(set(rows) for rows in after)))
+    ]
 
 
 def known(rows: Sequence[Row], name: str) -> list[float]:
@@ -121,7 +143,12 @@ def draw(runs: Sequence[Sequence[Row]], file: Path) -> None:
     for axes, name in zip(panels, MEASURES, strict=True):
         for panel, along in zip(axes, ("samples", "seconds"), strict=True):
             for rows in runs:
-                panel.plot([row[along] for row in rows], [row[name] for row in rows], lw=0.8, color="#4878a8")
+                panel.plot(
+                    [row[along] for row in rows],
+                    [row[name] for row in rows],
+                    lw=0.8,
+                    color="#4878a8",
+                )
             together = [rows for rows in in_common(runs) if known(rows, name)]
             middle = [median(row[along] for row in rows) for rows in together]
             panel.plot(middle, [median(known(rows, name)) for rows in together], color="black")
@@ -135,20 +162,28 @@ def main(arguments: list[str]) -> int:
     positional, pairs = split_arguments(arguments)
     folders = [Path(argument) for argument in positional]
     if not folders or not all((folder / "milestones").is_dir() for folder in folders):
-        print("name the folders of one or more runs of pretrain.train, as runs/humanoid-1a2b3c4d", file=sys.stderr)
+        print(
+            "name the folders of one or more runs of pretrain.train, as runs/humanoid-1a2b3c4d",
+            file=sys.stderr,
+        )
         return 2
     try:
         defaults = {"out": str(places.cards() / "learning"), "episodes": "256"}
         asked = parse_options(pairs, defaults)
-        episodes, out = parse_int(asked, "episodes", 2), Path(asked["out"])
+        episodes = parse_int(asked, "episodes", 2)
+        out = Path(asked["out"])
         out.mkdir(parents=True, exist_ok=True)
         runs = [measured(folder, episodes) for folder in folders]
         if not in_common(runs):
-            raise ValueError("there is no number of samples at which all of these runs have a milestone")
+            raise ValueError(
+                "there is no number of samples at which all of these runs have a milestone"
+            )
     except ValidationError as error:
         strange = ", ".join(".".join(map(str, e["loc"])) for e in error.errors())
         print(
-            f"a run of another version, whose config.json has {strange}: measure it with that version", file=sys.stderr
+            f"a run of another version, whose config.json has {strange}: measure it with that "
+            "version",
+            file=sys.stderr,
         )
         return 2
     except (StoreError, ValueError, KeyError, RuntimeError, OSError) as error:

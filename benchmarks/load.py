@@ -1,8 +1,8 @@
-"""Load: many connections from one thread, on one core of its own. Made for a server that is measured, not for use.
+"""Load: many connections from one thread, on one core of its own. Made for a server that is
+measured, not for use.
 
-`closed` sends the next request of a connection when the last is answered. `paced` sends at a fixed rate, whatever the
-server does, and counts from the moment that a request was due.
-"""
+`closed` sends the next request of a connection when the last is answered. `paced` sends at a fixed
+rate, whatever the server does, and counts from the moment that a request was due."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Line:
     """One keep-alive connection."""
 
     def __init__(self, address: tuple[str, int], opening: tuple[bytes, ...] = ()) -> None:
-        self.address, self.opening = address, opening
+        self.address = address
+        self.opening = opening
         self.since = 0.0
         self.open()
 
@@ -86,9 +87,11 @@ class Line:
         self.buffer += data
         if len(self.buffer) < 2:
             return None
-        length, start = self.buffer[1] & 127, 2
+        length = self.buffer[1] & 127
+        start = 2
         if length == 126:
-            length, start = int.from_bytes(self.buffer[2:4], "big"), 4
+            length = int.from_bytes(self.buffer[2:4], "big")
+            start = 4
         if len(self.buffer) < start + length:
             return None
         self.buffer = b""
@@ -96,7 +99,8 @@ class Line:
 
 
 def _whole(data: bytes, head: bytes, end: int) -> bool:
-    """Whether this answer is here to its last byte; `head` is its head in small letters, and ends at `end`."""
+    """Whether this answer is here to its last byte; `head` is its head in small letters, and ends
+    at `end`."""
     at = head.find(LENGTH)
     if end < 0 or at < 0:  # a body of no announced length comes in chunks
         return end >= 0 and data.endswith(LAST_CHUNK)
@@ -106,17 +110,25 @@ def _whole(data: bytes, head: bytes, end: int) -> bool:
 
 def post(path: str, body: bytes, headers: dict[str, str] | None = None) -> bytes:
     lines = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
-    return f"POST {path} HTTP/1.1\r\nhost: localhost\r\n{lines}content-length: {len(body)}\r\n\r\n".encode() + body
+    return (
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\n{lines}content-length: "
+        f"{len(body)}\r\n\r\n".encode()
+        + body
+    )
 
 
-def closed(address: tuple[str, int], requests: list[bytes], connections: int, seconds: float) -> Result:
+def closed(
+    address: tuple[str, int], requests: list[bytes], connections: int, seconds: float
+) -> Result:
     """As fast as the server answers, on `connections` connections."""
     lines = [Line(address) for _ in range(connections)]
-    poll, turn = select.epoll(), 0
+    poll = select.epoll()
+    turn = 0
     for line in lines:
         poll.register(line.socket, select.EPOLLIN)
     by_fd = {line.socket.fileno(): line for line in lines}
-    result, started = Result(seconds), perf_counter()
+    result = Result(seconds)
+    started = perf_counter()
     for line in lines:
         line.send(requests[turn % len(requests)], perf_counter())
         turn += 1
@@ -142,11 +154,16 @@ def paced(
     characters: int,
     hz: float,
     seconds: float,
+    *,
     opening: tuple[bytes, ...] = (),
 ) -> Result:
-    """`characters` connections, each asking `hz` times a second; WebSocket frames where there is an `opening`."""
+    """`characters` connections, each sending `hz` times a second.
+
+    With an `opening` they send WebSocket frames.
+    """
     lines = [Line(address, opening) for _ in range(characters)]
-    poll, result = select.epoll(), Result(seconds)
+    poll = select.epoll()
+    result = Result(seconds)
     by_fd = {line.socket.fileno(): line for line in lines}
     for fd in by_fd:
         poll.register(fd, select.EPOLLIN)

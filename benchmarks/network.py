@@ -1,4 +1,5 @@
-"""The network of the benchmarks: state 253 and z 64 -> 1024 -> 1024 -> 512 -> 28 targets, ReLU, normaliser inside."""
+"""The network of the benchmarks: state 253 and z 64 -> 1024 -> 1024 -> 512 -> 28 targets, ReLU,
+normaliser inside."""
 
 from __future__ import annotations
 
@@ -11,14 +12,18 @@ from pretrain.publishing.int8 import quantize_to_int8
 from skills_store.manifest import Character, Graph, Latent, Lineage, Manifest, Parity, Tensor
 from skills_store.store import Store
 
-STATE, LATENT, WINDOW, LAYERS = 253, 64, 2, (1024, 1024, 512, 28)
+STATE = 253
+LATENT = 64
+WINDOW = 2
+LAYERS = (1024, 1024, 512, 28)
 OPSET = 20
 
 
 def publish(store: Store, name: str = "humanoid", seed: int = 0) -> bytes:
     """One skill library with this network, and the policy's bytes."""
     rng = np.random.default_rng(seed)
-    policy, encoder = _policy(rng), _encoder(rng)
+    policy = _policy(rng)
+    encoder = _encoder(rng)
     store.publish(_manifest(name), {"policy.onnx": policy, "encoder.onnx": encoder})
     return policy
 
@@ -29,14 +34,23 @@ def publish_int8(store: Store, policy: bytes, name: str) -> None:
     asked = {"state": state, "z": z}
     rounded = quantize_to_int8(policy, asked)
     wanted, found = (
-        np.asarray(ort.InferenceSession(graph, providers=["CPUExecutionProvider"]).run(None, asked)[0])
+        np.asarray(
+            ort.InferenceSession(graph, providers=["CPUExecutionProvider"]).run(None, asked)[0]
+        )
         for graph in (policy, rounded)
     )
-    parity = Parity(max_abs_error=float(np.abs(found - wanted).max()), rows=len(found), batch_sizes=(len(found),))
+    parity = Parity(
+        max_abs_error=float(np.abs(found - wanted).max()),
+        rows=len(found),
+        batch_sizes=(len(found),),
+    )
     manifest = _manifest(name)
     graphs = {**manifest.graphs, "policy": POLICY.model_copy(update={"parity": parity})}
     encoder = _encoder(np.random.default_rng(0))
-    store.publish(manifest.model_copy(update={"graphs": graphs}), {"policy.onnx": rounded, "encoder.onnx": encoder})
+    store.publish(
+        manifest.model_copy(update={"graphs": graphs}),
+        {"policy.onnx": rounded, "encoder.onnx": encoder},
+    )
 
 
 def rows(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +72,9 @@ def _policy(rng: np.random.Generator) -> bytes:
         weights[f"w{i}"] = (rng.standard_normal((width, size)) / np.sqrt(width)).astype(np.float32)
         weights[f"b{i}"] = np.zeros(size, np.float32)
         last = i == len(LAYERS) - 1
-        nodes.append(helper.make_node("Gemm", [f"h{i}", f"w{i}", f"b{i}"], ["targets" if last else f"a{i}"]))
+        nodes.append(
+            helper.make_node("Gemm", [f"h{i}", f"w{i}", f"b{i}"], ["targets" if last else f"a{i}"])
+        )
         if not last:
             nodes.append(helper.make_node("Relu", [f"a{i}"], [f"h{i + 1}"]))
         width = size
@@ -66,7 +82,10 @@ def _policy(rng: np.random.Generator) -> bytes:
 
 
 def _encoder(rng: np.random.Generator) -> bytes:
-    weights = {"w": rng.standard_normal((WINDOW * STATE, LATENT)).astype(np.float32), "axis": np.array([1])}
+    weights = {
+        "w": rng.standard_normal((WINDOW * STATE, LATENT)).astype(np.float32),
+        "axis": np.array([1]),
+    }
     nodes = [
         helper.make_node("Flatten", ["window"], ["flat"], axis=1),
         helper.make_node("Gemm", ["flat", "w"], ["raw"]),

@@ -1,11 +1,12 @@
-"""The service beside what a user would take instead: the same ONNX, machine, run and client; JSON, one row a request.
+"""The service beside what a user would take instead: the same ONNX, machine, run and client; JSON,
+one row a request.
 
-    python -m benchmarks.peers --json                     all of them; the first run installs for a quarter of an hour
+    python -m benchmarks.peers --json       all of them; the first run installs, for 15 minutes
     python -m benchmarks.peers litserve --seconds 1
 
-Each peer lives in an environment of its own under --envs, and is asked at 1, 8 and 64 connections after a warm-up, in
-turns with ours. A peer that cannot be installed or started here is reported as that, and counts for nothing.
-"""
+Each peer lives in an environment of its own under --envs, and is asked at 1, 8 and 64 connections
+after a warm-up, in turns with ours. A peer that cannot be installed or started here is reported as
+that, and counts for nothing."""
 
 from __future__ import annotations
 
@@ -57,11 +58,18 @@ def plain() -> bytes:
 def inference() -> bytes:
     """By the Open Inference Protocol, in JSON."""
     inputs = [
-        {"name": name, "shape": list(array.shape), "datatype": "FP32", "data": array.ravel().tolist()}
+        {
+            "name": name,
+            "shape": list(array.shape),
+            "datatype": "FP32",
+            "data": array.ravel().tolist(),
+        }
         for name, array in zip(("state", "z"), network.rows(1), strict=True)
     ]
     return load.post(
-        "/v2/models/policy/infer", orjson.dumps({"id": "1", "inputs": inputs}), {"content-type": "application/json"}
+        "/v2/models/policy/infer",
+        orjson.dumps({"id": "1", "inputs": inputs}),
+        {"content-type": "application/json"},
     )
 
 
@@ -69,12 +77,20 @@ PEERS = {
     "litserve": Peer(("litserve==0.2.19",), script("with_litserve"), plain),
     "bentoml": Peer(
         ("bentoml==1.4.39",),
-        lambda env, _, port: [str(env / "bentoml"), "serve", "with_bentoml:Policy", "--port", str(port)],
+        lambda env, _, port: [
+            str(env / "bentoml"),
+            "serve",
+            "with_bentoml:Policy",
+            "--port",
+            str(port),
+        ],
         plain,
     ),
     "ray": Peer(("ray[serve]==2.60.0",), script("with_ray"), plain),
     "kserve": Peer(("kserve==0.21.0",), script("with_kserve"), inference),
-    "mlserver": Peer(("mlserver==1.7.1",), lambda env, *_: [str(env / "mlserver"), "start", "."], inference),
+    "mlserver": Peer(
+        ("mlserver==1.7.1",), lambda env, *_: [str(env / "mlserver"), "start", "."], inference
+    ),
     "pytriton": Peer(("nvidia-pytriton==0.7.0",), script("with_pytriton"), inference),
 }
 
@@ -85,9 +101,18 @@ def environment(name: str, peer: Peer, envs: Path) -> Path:
     if not (where / "ready").exists():
         shutil.rmtree(where, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(where)], check=True)
-        pip = [str(where / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        pip = [
+            str(where / "bin" / "python"),
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--disable-pip-version-check",
+        ]
         # Some peers pin an older numpy or ONNX Runtime: theirs, then.
-        if subprocess.run([*pip, *peer.packages, *COMMON], check=False, stderr=subprocess.DEVNULL).returncode:
+        if subprocess.run(
+            [*pip, *peer.packages, *COMMON], check=False, stderr=subprocess.DEVNULL
+        ).returncode:
             subprocess.run([*pip, *peer.packages, "onnxruntime", "numpy"], check=True)
         (where / "ready").touch()
     return where / "bin"
@@ -100,11 +125,22 @@ def serving(name: str, peer: Peer, envs: Path, policy: Path, core: set[int]) -> 
         for file in HERE.glob("*.py"):
             shutil.copy(file, folder)
         _mlserver_settings(Path(folder))
-        command = ["taskset", "-c", ",".join(map(str, sorted(core))), *peer.command(env, policy, PORT)]
-        where = os.environ | {"POLICY": str(policy), "PATH": f"{env}:{os.environ['PATH']}", "RAY_DEDUP_LOGS": "0"}
+        command = [
+            "taskset",
+            "-c",
+            ",".join(map(str, sorted(core))),
+            *peer.command(env, policy, PORT),
+        ]
+        where = os.environ | {
+            "POLICY": str(policy),
+            "PATH": f"{env}:{os.environ['PATH']}",
+            "RAY_DEDUP_LOGS": "0",
+        }
         log = Path(folder) / "log"
         with log.open("wb") as out:
-            process = subprocess.Popen(command, cwd=folder, env=where, stdout=out, stderr=out, start_new_session=True)
+            process = subprocess.Popen(
+                command, cwd=folder, env=where, stdout=out, stderr=out, start_new_session=True
+            )
         try:
             _await(peer.request(), process, log)
             yield "127.0.0.1", PORT
@@ -113,7 +149,8 @@ def serving(name: str, peer: Peer, envs: Path, policy: Path, core: set[int]) -> 
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """It and all that it has started: a worker that outlives it would share the core with who is measured next."""
+    """It and all that it has started: a worker that outlives it would share the core with who is
+    measured next."""
     for signal in (15, 9):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal)
@@ -131,12 +168,25 @@ def _await(request: bytes, process: subprocess.Popen[bytes], log: Path) -> None:
         except OSError:
             pass
         time.sleep(0.5)
-    raise RuntimeError(f"it did not start: {log.read_text(encoding='utf-8', errors='replace')[-400:]}")
+    raise RuntimeError(
+        f"it did not start: {log.read_text(encoding='utf-8', errors='replace')[-400:]}"
+    )
 
 
 def _mlserver_settings(folder: Path) -> None:
-    server = {"http_port": PORT, "grpc_port": PORT + 1, "metrics_port": PORT + 2, "debug": False, "parallel_workers": 0}
-    model = {"name": "policy", "implementation": "with_mlserver.Policy", "max_batch_size": 64, "max_batch_time": 0.001}
+    server = {
+        "http_port": PORT,
+        "grpc_port": PORT + 1,
+        "metrics_port": PORT + 2,
+        "debug": False,
+        "parallel_workers": 0,
+    }
+    model = {
+        "name": "policy",
+        "implementation": "with_mlserver.Policy",
+        "max_batch_size": 64,
+        "max_batch_time": 0.001,
+    }
     (folder / "settings.json").write_text(json.dumps(server))
     (folder / "model-settings.json").write_text(json.dumps(model))
 
@@ -156,7 +206,9 @@ def asked(address: Address, request: bytes, seconds: float) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("peers", nargs="*", default=list(PEERS), help=f"of {', '.join(PEERS)}")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each point")
@@ -168,7 +220,10 @@ def main() -> None:
         store = Path(folder) / "store"
         policy = Path(folder) / "policy.onnx"
         policy.write_bytes(network.publish(Store(store)))
-        seen = {name: beside(name, given.envs.resolve(), policy, store, given.seconds) for name in given.peers}
+        seen = {
+            name: beside(name, given.envs.resolve(), policy, store, given.seconds)
+            for name in given.peers
+        }
     result = {**least(seen), "seen": seen}
     print(json.dumps(result) if given.json else json.dumps(result, indent=2))
 
@@ -178,7 +233,8 @@ def installed(envs: Path) -> list[str]:
 
 
 def beside(name: str, envs: Path, policy: Path, store: Path, seconds: float) -> dict[str, Any]:
-    """What the peer and we make of the same requests, one after the other; or why that is not known."""
+    """What the peer and we make of the same requests, one after the other; or why that is not
+    known."""
     cores = sorted(os.sched_getaffinity(0))
     try:
         environment(name, PEERS[name], envs)
@@ -196,10 +252,16 @@ def beside(name: str, envs: Path, policy: Path, store: Path, seconds: float) -> 
 
 
 def least(seen: dict[str, dict[str, Any]]) -> dict[str, float | None]:
-    """Against the best of them at each point: requests/s over theirs, the least; p99 over theirs, the most."""
+    """Against the best of them at each point: requests/s over theirs, the least; p99 over theirs,
+    the most."""
     measured = [found["ratio"] for found in seen.values() if "ratio" in found]
-    rates = {f"c{c}": min((ratio[f"c{c}"] for ratio in measured), default=None) for c in CONNECTIONS}
-    tails = {f"p99_c{c}": max((ratio[f"p99_c{c}"] for ratio in measured), default=None) for c in CONNECTIONS}
+    rates = {
+        f"c{c}": min((ratio[f"c{c}"] for ratio in measured), default=None) for c in CONNECTIONS
+    }
+    tails = {
+        f"p99_c{c}": max((ratio[f"p99_c{c}"] for ratio in measured), default=None)
+        for c in CONNECTIONS
+    }
     return {**rates, **tails}
 
 

@@ -27,7 +27,8 @@ TURNS = 20  # in a round: its end waits for what is still learned, which a run n
 
 
 class Witness:
-    """A backend that notes what is asked of it, so that the same can be asked again of the engine alone."""
+    """A backend that notes what is asked of it, so that the same can be asked again of the engine
+    alone."""
 
     def __init__(self, backend: Backend):
         self._backend = backend
@@ -54,8 +55,10 @@ class Witness:
         self._before = self._backend.snapshot()
 
     def again(self) -> np.ndarray:
-        """What the engine takes to step through all that again, with nothing else at work (`clocks`)."""
-        now, simulated = self._backend.snapshot(), np.zeros(2)
+        """What the engine takes to step through all that again, with nothing else at work
+        (`clocks`)."""
+        now = self._backend.snapshot()
+        simulated = np.zeros(2)
         self._backend.restore(self._before)
         for name, arguments in self._calls:
             started = clocks()
@@ -71,13 +74,18 @@ def clocks() -> np.ndarray:
 
 
 def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
-    """Medians over rounds of TURNS turns of the real training loop, the first left out; after each, of the engine alone in the
-    same steps of the same worlds. What is still being learned at a round's end is waited for, and counted. The overhead of a
-    rollout is what it takes longer than the engine alone, also for what is learned in the background meanwhile. What a sample
-    costs in the time of all cores, and of that the engine, depends less on what else the machine does."""
+    """Medians over rounds of TURNS turns of the real training loop, the first left out; after each,
+    of the engine alone in the same steps of the same worlds. What is still being learned at a
+    round's end is waited for, and counted. The overhead of a rollout is what it takes longer than
+    the engine alone, also for what is learned in the background meanwhile. What a sample costs in
+    the time of all cores, and of that the engine, depends less on what else the machine does."""
     material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     training = build_training(cfg, material)
-    warm_up(cfg.model_copy(update={"warm": cfg.warm.model_copy(update={"clone_steps": 50})}), material, training)
+    warm_up(
+        cfg.model_copy(update={"warm": cfg.warm.model_copy(update={"clone_steps": 50})}),
+        material,
+        training,
+    )
     witness: Any = Witness(training.env.env.backend)
     training.env.env.backend = witness
     samples = TURNS * cfg.num_envs * cfg.ppo.horizon
@@ -109,14 +117,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("overrides", nargs="*", help="configuration of pretrain.train, as num_envs=512")
+    parser.add_argument(
+        "overrides", nargs="*", help="configuration of pretrain.train, as num_envs=512"
+    )
     asked = parser.parse_args()
     if asked.rounds < 1:
         parser.error(f"--rounds {asked.rounds} is not 1 or more")
 
     def run(cfg: PretrainConfig) -> int:
         result = measure(cfg, asked.rounds)
-        print(json.dumps(result) if asked.json else "\n".join(f"{key:<20}{value:>12}" for key, value in result.items()))
+        print(
+            json.dumps(result)
+            if asked.json
+            else "\n".join(f"{key:<20}{value:>12}" for key, value in result.items())
+        )
         return 0
 
     return command(run, PretrainConfig, "pretrain.conf", asked.overrides)

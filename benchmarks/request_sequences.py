@@ -1,11 +1,12 @@
-"""Random sequences of valid requests against a model of who is admitted: each reply must belong to its own request.
+"""Random sequences of valid requests against a model of who is admitted: each reply must belong to
+its own request.
 
     python -m benchmarks.request_sequences --requests 1000000
 
-Requests with and without keys and scopes, of several routes, are pipelined on several connections with empty lines
-between them, and arrive cut at any byte. The protocol and the application are the service's own; only the network is
-replaced, so that the cuts are exact. Prints how many requests were sent, by status, and the first reply that is wrong.
-"""
+Requests with and without keys and scopes, of several routes, are pipelined on several connections
+with empty lines between them, and arrive cut at any byte. The protocol and the application are the
+service's own; only the network is replaced, so that the cuts are exact. Prints how many requests
+were sent, by status, and the first reply that is wrong."""
 
 from __future__ import annotations
 
@@ -35,7 +36,11 @@ from skills_store.store import BUNDLED, Store
 BODIES = 8
 ACT: keys.Scope = "act"
 ENCODE: keys.Scope = "encode"
-SCOPES: dict[str, tuple[keys.Scope, ...]] = {"player": (ACT,), "library": (ENCODE,), "both": (ACT, ENCODE)}
+SCOPES: dict[str, tuple[keys.Scope, ...]] = {
+    "player": (ACT,),
+    "library": (ENCODE,),
+    "both": (ACT, ENCODE),
+}
 WRONG_KEY = "player." + "A" * 43
 
 
@@ -144,7 +149,9 @@ def cut(data: bytes, rng: np.random.Generator) -> list[bytes]:
     return [data[a:b] for a, b in pairwise(places)]
 
 
-async def converse(world: World, config: uvicorn.Config, requests: list[Sent], rng: np.random.Generator) -> list[bytes]:
+async def converse(
+    world: World, config: uvicorn.Config, requests: list[Sent], rng: np.random.Generator
+) -> list[bytes]:
     """Send the requests of one connection, and return the replies."""
     protocol = config.http_protocol_class(config=config, server_state=ServerState(), app_state={})  # type: ignore[call-arg]
     pipe = Pipe()
@@ -204,7 +211,9 @@ async def run_sequences(world: World, requests: int, seed: int) -> Counter[int]:
 
 def check(requests: list[Sent], replies: list[bytes]) -> None:
     shown = [sent.data for sent in requests]
-    assert len(replies) == len(requests), f"{len(replies)} replies to {len(requests)} requests: {shown}"
+    assert len(replies) == len(requests), (
+        f"{len(replies)} replies to {len(requests)} requests: {shown}"
+    )
     for sent, reply in zip(requests, replies, strict=True):
         fault = find_fault(sent, reply)
         assert fault is None, f"{fault}: {sent.data!r} got {reply!r}, among {shown}"
@@ -212,13 +221,21 @@ def check(requests: list[Sent], replies: list[bytes]) -> None:
 
 def make_config(gateway: Gateway) -> uvicorn.Config:
     protocol = partial(LimitedProtocol, request_timeout=60.0, max_connections=64)
-    config = uvicorn.Config(gateway, http=protocol, ws="none", access_log=False, log_config=None, proxy_headers=False)  # type: ignore[arg-type]
+    config = uvicorn.Config(
+        gateway,
+        http=protocol,  # type: ignore[arg-type]  # uvicorn only calls it
+        ws="none",
+        access_log=False,
+        log_config=None,
+        proxy_headers=False,
+    )
     config.load()
     return config
 
 
 def make_world(folder: Path) -> World:
-    """The libraries that come with the project under keys of each kind, and /act bodies with their targets."""
+    """The libraries that come with the project under keys of each kind, and /act bodies with their
+    targets."""
     made = {name: keys.make_key(name, scopes) for name, scopes in SCOPES.items()}
     file = folder / "keys.json"
     keys.write(file, [key for _, key in made.values()])
@@ -229,20 +246,29 @@ def make_world(folder: Path) -> World:
     state[:, 3:7] /= np.linalg.norm(state[:, 3:7], axis=1, keepdims=True)
     z = rng.standard_normal((BODIES, library.latent_dim)).astype(np.float32)
     z /= np.linalg.norm(z, axis=1, keepdims=True)
-    bodies = [json.dumps({"state": s.tolist(), "z": d.tolist()}).encode() for s, d in zip(state, z, strict=True)]
+    bodies = [
+        json.dumps({"state": s.tolist(), "z": d.tolist()}).encode()
+        for s, d in zip(state, z, strict=True)
+    ]
     gateway = make_gateway(Settings(store=BUNDLED, keys=file, refresh=3600.0))
     return World(gateway, tokens, bodies, list(library.act(state, z)))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         world = make_world(Path(folder))
         counts = asyncio.run(run_sequences(world, given.requests, given.seed))
-    found: dict[str, Any] = {"requests": counts.total(), "by_status": dict(sorted(counts.items())), "wrong": 0}
+    found: dict[str, Any] = {
+        "requests": counts.total(),
+        "by_status": dict(sorted(counts.items())),
+        "wrong": 0,
+    }
     print(json.dumps(found))
 
 

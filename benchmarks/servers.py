@@ -1,4 +1,5 @@
-"""Servers to be measured, each in a process of its own on given cores, and the requests that they are asked."""
+"""Servers to be measured, each in a process of its own on given cores, and the requests that they
+are asked."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def running(root: Path, core: set[int], **settings: object) -> Iterator[Address]
 
 
 @contextmanager
-def _serving(root: Path, core: set[int], settings: dict[str, object]) -> Iterator[tuple[int, Address]]:
+def _serving(
+    root: Path, core: set[int], settings: dict[str, object]
+) -> Iterator[tuple[int, Address]]:
     added = {f"REPERTOIRE_{name.upper()}": str(value) for name, value in settings.items()}
     where = os.environ | {"REPERTOIRE_STORE": str(root), "REPERTOIRE_PORT": "0"} | added
     with _process([sys.executable, "-m", "serving"], where, core) as process:
@@ -36,19 +39,38 @@ def _serving(root: Path, core: set[int], settings: dict[str, object]) -> Iterato
 
 
 def cold_start(root: Path, core: set[int]) -> tuple[float, float]:
-    """Seconds from nothing to the first answer of /readyz, and the MiB of memory that the process then has."""
+    """Seconds from nothing to the first answer of /readyz, and the MiB of memory that the process
+    then has."""
     started = time.perf_counter()
     with _serving(root, core, {}) as (pid, address):
         await_ready(address, b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n", every=0.01)
         took = time.perf_counter() - started
-        resident = re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))
+        resident = re.findall(
+            r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        )
         return took, int(resident[0]) / 1024
 
 
 @contextmanager
 def yardstick(policy: Path, core: set[int], port: int = 8765) -> Iterator[Address]:
-    command = [sys.executable, "-m", "uvicorn", "--factory", "benchmarks.yardstick:app", "--port", str(port)]
-    command += ["--no-access-log", "--log-level", "warning", "--loop", "uvloop", "--http", "httptools"]
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "--factory",
+        "benchmarks.yardstick:app",
+        "--port",
+        str(port),
+    ]
+    command += [
+        "--no-access-log",
+        "--log-level",
+        "warning",
+        "--loop",
+        "uvloop",
+        "--http",
+        "httptools",
+    ]
     with _process(command, os.environ | {"REPERTOIRE_YARDSTICK": str(policy)}, core):
         yield "127.0.0.1", port
 
@@ -75,7 +97,11 @@ def await_ready(address: Address, request: bytes, every: float = 0.1) -> None:
 
 def json_body(rows: int, batch: bool = True) -> bytes:
     state, z = network.rows(rows)
-    asked = {"state": state.tolist(), "z": z.tolist()} if batch else {"state": state[0].tolist(), "z": z[0].tolist()}
+    asked = (
+        {"state": state.tolist(), "z": z.tolist()}
+        if batch
+        else {"state": state[0].tolist(), "z": z[0].tolist()}
+    )
     return load.post("/act", orjson.dumps(asked), {"content-type": "application/json"})
 
 

@@ -1,14 +1,15 @@
-"""How fast the service is, against the endpoint that anyone would write first: same network, machine, run and client.
+"""How fast the service is, against the endpoint that anyone would write first: same network,
+machine, run and client.
 
-    python -m benchmarks.serving --json             the ratios; about seven minutes, and two for each peer
-    python -m benchmarks.serving --seconds 1        a glance
+    python -m benchmarks.serving --json           about seven minutes, and two for each peer
+    python -m benchmarks.serving --seconds 1      a glance
 
 Of the peers, those are asked that `python -m benchmarks.peers` has installed.
 
-The server has the first core, the client the last. The servers take turns, three times; medians are compared. Batches of 64
-rows come on 3 connections, so that the server need not wait for its client. Two workers are compared with one on 128
-connections, 64 for each, by wrk, where it is installed: our own client, in Python, takes a fifth of the cores they share.
-"""
+The server has the first core, the client the last. The servers take turns, three times; medians are
+compared. Batches of 64 rows come on 3 connections, so that the server need not wait for its client.
+Two workers are compared with one on 128 connections, 64 for each, by wrk, where it is installed:
+our own client, in Python, takes a fifth of the cores they share."""
 
 from __future__ import annotations
 
@@ -27,7 +28,15 @@ import onnxruntime as ort
 import orjson
 
 from benchmarks import load, network, peers, wrk
-from benchmarks.servers import Address, await_ready, binary_body, cold_start, json_body, running, yardstick
+from benchmarks.servers import (
+    Address,
+    await_ready,
+    binary_body,
+    cold_start,
+    json_body,
+    running,
+    yardstick,
+)
 from skills_store import places
 from skills_store.store import Store
 
@@ -41,7 +50,8 @@ def bare_rows_per_second(policy: bytes, rows: int, seconds: float) -> float:
     options.intra_op_num_threads = 1
     session = ort.InferenceSession(policy, options, providers=["CPUExecutionProvider"])
     feed = dict(zip(("state", "z"), network.rows(rows), strict=True))
-    done, started = 0, time.perf_counter()
+    done = 0
+    started = time.perf_counter()
     while (spent := time.perf_counter() - started) < seconds:
         session.run(["targets"], feed)
         done += rows
@@ -60,11 +70,13 @@ def sharing_cores(address: Address, request: bytes, seconds: float, cores: set[i
         os.sched_setaffinity(0, mine)
 
 
-def characters_held(address: Address, request: bytes, seconds: float, opening: tuple[bytes, ...] = ()) -> int:
+def characters_held(
+    address: Address, request: bytes, seconds: float, opening: tuple[bytes, ...] = ()
+) -> int:
     """The most characters at 30 Hz whose p99 is under 33 ms."""
     held = 0
     for count in load.steps(24, 2000):
-        found = load.paced(address, request, count, 30, seconds, opening)
+        found = load.paced(address, request, count, 30, seconds, opening=opening)
         if found.percentile(99) > 33 or len(found.times) < 0.95 * count * 30 * seconds:
             break
         held = count
@@ -78,35 +90,52 @@ def session() -> tuple[bytes, tuple[bytes, ...]]:
         b"GET /session HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
         b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     )
-    return load.masked(state.tobytes()), (upgrade, load.masked(orjson.dumps({"z": z[0].tolist()}), b"\x81"))
+    return load.masked(state.tobytes()), (
+        upgrade,
+        load.masked(orjson.dumps({"z": z[0].tolist()}), b"\x81"),
+    )
 
 
 def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) -> dict[str, Any]:
-    one, sixty_four = json_body(1), json_body(64)
+    one = json_body(1)
+    sixty_four = json_body(64)
     ours = {"json": json_body(1, False), "binary": binary_body(1, False)}
     points: dict[str, Callable[[], load.Result]] = {}
     for c in (1, 8, 64):
         points[f"yardstick_c{c}"] = lambda c=c: load.closed(servers["yardstick"], [one], c, seconds)
         for kind, body in ours.items():
-            points[f"{kind}_c{c}"] = lambda c=c, body=body: load.closed(servers["service"], [body], c, seconds)
+            points[f"{kind}_c{c}"] = lambda c=c, body=body: load.closed(
+                servers["service"], [body], c, seconds
+            )
     points["batch64_json"] = lambda: load.closed(servers["service"], [sixty_four], 3, seconds)
-    points["batch64_binary"] = lambda: load.closed(servers["service"], [binary_body(64)], 3, seconds)
+    points["batch64_binary"] = lambda: load.closed(
+        servers["service"], [binary_body(64)], 3, seconds
+    )
     points["binary_c64_int8"] = lambda: load.closed(servers["int8"], [ours["binary"]], 64, seconds)
     points["json_c1_int8"] = lambda: load.closed(servers["int8"], [ours["json"]], 1, seconds)
     runs: dict[str, list[load.Result]] = {name: [] for name in points}
-    bare, shared = [], []
+    bare = []
+    shared = []
     for _ in range(3):
         for name, run in points.items():
             time.sleep(SETTLE)
             runs[name].append(run())
         bare.append(bare_rows_per_second(policy, 64, seconds))
-        shared.append([sharing_cores(servers[name], ours["json"], seconds, cores) for name in ("service", "two")])
+        shared.append(
+            [
+                sharing_cores(servers[name], ours["json"], seconds, cores)
+                for name in ("service", "two")
+            ]
+        )
     one_worker, two_workers = (statistics.median(each) for each in zip(*shared, strict=True))
     rate = {name: statistics.median(r.rate for r in found) for name, found in runs.items()}
     if silent := [name for name, found in rate.items() if not found]:
-        raise SystemExit(f"{', '.join(silent)}: not one answer in {seconds:g} s. Is the machine free?")
+        raise SystemExit(
+            f"{', '.join(silent)}: not one answer in {seconds:g} s. Is the machine free?"
+        )
     p50, p99 = (
-        {name: statistics.median(r.percentile(q) for r in found) for name, found in runs.items()} for q in (50, 99)
+        {name: statistics.median(r.percentile(q) for r in found) for name, found in runs.items()}
+        for q in (50, 99)
     )
     rows = statistics.median(bare)
     step, opening = session()
@@ -143,19 +172,26 @@ def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each point")
     asked = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
-    first, last = {cores[0]}, {cores[-1]}
+    first = {cores[0]}
+    last = {cores[-1]}
     with tempfile.TemporaryDirectory() as folder:
-        store, file = Path(folder) / "store", Path(folder) / "policy.onnx"
+        store = Path(folder) / "store"
+        file = Path(folder) / "policy.onnx"
         policy = network.publish(Store(store))
         network.publish_int8(Store(store), policy, "int8")
         file.write_bytes(policy)
         envs = places.peers().resolve()
-        seen = {name: peers.beside(name, envs, file, store, asked.seconds) for name in peers.installed(envs)}
+        seen = {
+            name: peers.beside(name, envs, file, store, asked.seconds)
+            for name in peers.installed(envs)
+        }
         os.sched_setaffinity(0, last)
         starts = [cold_start(store, first) for _ in range(3)]
         with (
@@ -168,7 +204,9 @@ def main() -> None:
             for address in servers.values():
                 await_ready(address, json_body(1))
             result = measure(servers, policy, asked.seconds, set(cores))
-    result["cold_start_s"], result["idle_mib"] = (statistics.median(each) for each in zip(*starts, strict=True))
+    result["cold_start_s"], result["idle_mib"] = (
+        statistics.median(each) for each in zip(*starts, strict=True)
+    )
     result["peers"] = peers.least(seen) if seen else None
     result["seen"]["peers"] = seen
     print(json.dumps(_rounded(result)) if asked.json else json.dumps(_rounded(result), indent=2))

@@ -1,12 +1,13 @@
-"""How quick the store is, on the disk that holds it, against a bare copy of the same bytes that syncs each file.
+"""How quick the store is, on the disk that holds it, against a bare copy of the same bytes that
+syncs each file.
 
 python -m benchmarks.store --json
 
-`publish_ratio` is publishing 8 MB over what it may take, twice the copy and 60 ms: 1 or less is asked. `open_ms` is
-resolve, verify and open of that library; `ls_10k_s` the whole command over 10,000 versions, `ls_10k_cold_s` without its
-index; `import_s` the import of the runtime in a fresh interpreter. Each is the median of what a clock on the wall said; `_cpu_`
-is the processor's own time, which says more where other work goes on beside it.
-"""
+`publish_ratio` is publishing 8 MB over what it may take, twice the copy and 60 ms: 1 or less is
+asked. `open_ms` is resolve, verify and open of that library; `ls_10k_s` the whole command over
+10,000 versions, `ls_10k_cold_s` without its index; `import_s` the import of the runtime in a fresh
+interpreter. Each is the median of what a clock on the wall said; `_cpu_` is the processor's own
+time, which says more where other work goes on beside it."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ assert not {"torch", "onnx", "mujoco"} & set(sys.modules)
 
 
 def library(size: int, rng: np.random.Generator) -> tuple[Manifest, dict[str, bytes]]:
-    """The bundled library's manifest, with graphs of the same interfaces and `size` bytes of random weights in all."""
+    """The bundled library's manifest, with graphs of the same interfaces and `size` bytes of random
+    weights in all."""
     manifest = Store(BUNDLED).resolve("humanoid").manifest
     graphs = {name: g.model_copy(update={"opset": 20}) for name, g in manifest.graphs.items()}
     files = {graph.file: onnx_of(graph, size // len(graphs), rng) for graph in graphs.values()}
@@ -67,9 +69,14 @@ def onnx_of(graph: Graph, size: int, rng: np.random.Generator) -> bytes:
         "w1": rng.standard_normal((hidden, columns), np.float32) / hidden**0.5,
         "shape": np.array([-1, *out.shape[1:]], np.int64),
     }
-    nodes = [helper.make_node("Flatten", [tensor.name], [f"flat_{tensor.name}"]) for tensor in graph.inputs]
+    nodes = [
+        helper.make_node("Flatten", [tensor.name], [f"flat_{tensor.name}"])
+        for tensor in graph.inputs
+    ]
     nodes += [
-        helper.make_node("Concat", [f"flat_{tensor.name}" for tensor in graph.inputs], ["x"], axis=1),
+        helper.make_node(
+            "Concat", [f"flat_{tensor.name}" for tensor in graph.inputs], ["x"], axis=1
+        ),
         helper.make_node("MatMul", ["x", "w0"], ["h"]),
         helper.make_node("Tanh", ["h"], ["a"]),
         helper.make_node("MatMul", ["a", "w1"], ["y"]),
@@ -82,7 +89,9 @@ def onnx_of(graph: Graph, size: int, rng: np.random.Generator) -> bytes:
         [helper.make_tensor_value_info(t.name, TensorProto.FLOAT, t.shape) for t in graph.outputs],
         [numpy_helper.from_array(weight, name) for name, weight in weights.items()],
     )
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", graph.opset)], ir_version=10)
+    model = helper.make_model(
+        made, opset_imports=[helper.make_opsetid("", graph.opset)], ir_version=10
+    )
     return model.SerializeToString()
 
 
@@ -94,26 +103,35 @@ class Took:
 
 def took(action: Callable[[], object], whose: int = resource.RUSAGE_SELF) -> Took:
     """`whose` is RUSAGE_CHILDREN for an action that runs a command."""
-    used, started = resource.getrusage(whose), time.perf_counter()
+    used = resource.getrusage(whose)
+    started = time.perf_counter()
     action()
-    wall, now = time.perf_counter() - started, resource.getrusage(whose)
+    wall = time.perf_counter() - started
+    now = resource.getrusage(whose)
     return Took(wall, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime)
 
 
 def median(runs: Sequence[Took]) -> Took:
-    return Took(statistics.median(run.wall for run in runs), statistics.median(run.cpu for run in runs))
+    return Took(
+        statistics.median(run.wall for run in runs), statistics.median(run.cpu for run in runs)
+    )
 
 
 def publishing(folder: Path, repeats: int) -> dict[str, float]:
     """Publishes and copies in turn, so that whatever else the disk does is shared between them."""
-    store, rng = Store(folder / "store"), np.random.default_rng(0)
-    published, copied = [], []
+    store = Store(folder / "store")
+    rng = np.random.default_rng(0)
+    published = []
+    copied = []
     for turn in range(repeats + 1):
         manifest, files = library(SIZE, rng)
         published.append(took(lambda m=manifest, f=files: store.publish(m, f)))
         copied.append(took(lambda f=files, t=turn: _copy(folder / f"copy-{t}", f)))
-    publish, copy = median(published[1:]), median(copied[1:])  # the first one imports onnx
-    opened = median([took(lambda: SkillLibrary.open(store, "humanoid@latest")) for _ in range(repeats)])
+    publish = median(published[1:])
+    copy = median(copied[1:])  # the first one imports onnx
+    opened = median(
+        [took(lambda: SkillLibrary.open(store, "humanoid@latest")) for _ in range(repeats)]
+    )
     return {
         "publish_ratio": 1e3 * publish.wall / (2e3 * copy.wall + MARGIN),
         "publish_ms": 1e3 * publish.wall,
@@ -125,20 +143,27 @@ def publishing(folder: Path, repeats: int) -> dict[str, float]:
 
 
 def listing(folder: Path, count: int, repeats: int) -> dict[str, float]:
-    """The command that people type, over `count` versions with manifests of their own, each as large as a real one."""
+    """The command that people type, over `count` versions with manifests of their own, each as
+    large as a real one."""
     store = Store(folder / "many")
     fill(store, count)
     command = [sys.executable, "-m", "skills_store", "--store", str(store.root), "ls"]
     cold = _command(command)
     store.gc()  # writes the index; publishers append to it
     warm = median([_command(command) for _ in range(repeats)])
-    return {"ls_10k_s": warm.wall, "ls_10k_cpu_s": warm.cpu, "ls_10k_cold_s": cold.wall, "ls_10k_cold_cpu_s": cold.cpu}
+    return {
+        "ls_10k_s": warm.wall,
+        "ls_10k_cpu_s": warm.cpu,
+        "ls_10k_cold_s": cold.wall,
+        "ls_10k_cold_cpu_s": cold.cpu,
+    }
 
 
 def fill(store: Store, count: int) -> None:
     """As `count` publishes would leave it, but for syncs and the gate, which would take an hour."""
     manifest = Store(BUNDLED).resolve("humanoid").manifest
-    blobs, versions = store.root / "blobs/sha256", store.root / "skills/humanoid/v"
+    blobs = store.root / "blobs/sha256"
+    versions = store.root / "skills/humanoid/v"
     for directory in (blobs, versions):
         directory.mkdir(parents=True)
     for file in (BUNDLED / "blobs/sha256").iterdir():
@@ -147,7 +172,8 @@ def fill(store: Store, count: int) -> None:
     for number in range(1, count + 1):
         lineage = manifest.lineage.model_copy(update={"seed": number})
         data, _ = encode_canonical(manifest.model_copy(update={"lineage": lineage}))
-        blob, now = describe(data), datetime.now(UTC)
+        blob = describe(data)
+        now = datetime.now(UTC)
         (blobs / blob.digest.removeprefix("sha256:")).write_bytes(data)
         record = Record(name="humanoid", number=number, manifest=blob, created=now, prev=before)
         line = record.model_dump_json().encode()
@@ -156,10 +182,17 @@ def fill(store: Store, count: int) -> None:
 
 
 def importing(repeats: int) -> dict[str, float]:
-    """The interpreter's own start is not in it, but for the processor's time, which is that of the whole process."""
-    said, bare = [], median([_command([sys.executable, "-c", "pass"]) for _ in range(repeats)])
-    runs = [took(lambda: said.append(_output(IMPORT)), resource.RUSAGE_CHILDREN) for _ in range(repeats)]
-    return {"import_s": statistics.median(map(float, said)), "import_cpu_s": median(runs).cpu - bare.cpu}
+    """The interpreter's own start is not in it, but for the processor's time, which is that of the
+    whole process."""
+    said = []
+    bare = median([_command([sys.executable, "-c", "pass"]) for _ in range(repeats)])
+    runs = [
+        took(lambda: said.append(_output(IMPORT)), resource.RUSAGE_CHILDREN) for _ in range(repeats)
+    ]
+    return {
+        "import_s": statistics.median(map(float, said)),
+        "import_cpu_s": median(runs).cpu - bare.cpu,
+    }
 
 
 def measure(folder: Path, repeats: int, count: int) -> dict[str, Any]:
@@ -169,17 +202,25 @@ def measure(folder: Path, repeats: int, count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--versions", type=int, default=10_000, help="in the store that is listed")
     parser.add_argument(
-        "--disk", type=Path, help="a folder on the disk to measure; default: the system's temporary one"
+        "--disk",
+        type=Path,
+        help="a folder on the disk to measure; default: the system's temporary one",
     )
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=asked.disk) as folder:
         result = measure(Path(folder), asked.repeats, asked.versions)
-    print(json.dumps(result) if asked.json else "\n".join(f"{key:<20}{value:>12}" for key, value in result.items()))
+    print(
+        json.dumps(result)
+        if asked.json
+        else "\n".join(f"{key:<20}{value:>12}" for key, value in result.items())
+    )
 
 
 def _copy(folder: Path, files: dict[str, bytes]) -> None:
@@ -195,11 +236,16 @@ def _copy(folder: Path, files: dict[str, bytes]) -> None:
 
 
 def _command(command: Sequence[str]) -> Took:
-    return took(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL), resource.RUSAGE_CHILDREN)
+    return took(
+        lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL),
+        resource.RUSAGE_CHILDREN,
+    )
 
 
 def _output(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
 
 
 def _flat(tensor: Tensor) -> int:

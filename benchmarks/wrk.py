@@ -1,4 +1,5 @@
-"""wrk: a load generator in C, where it is installed. It takes a third of what `load.py` does from cores that it shares."""
+"""wrk: a load generator in C, where it is installed. It takes a third of what `load.py` does from
+cores that it shares."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# The request goes as it is, so wrk's own ways of writing one are not used; 400 and above count as errors.
+# The request goes as it is, so wrk's own ways of writing one are not used; 400 and above count as
+# errors.
 SCRIPT = """
 function init(args)
     local file = io.open(args[1], "rb")
@@ -22,7 +24,8 @@ function done(summary)
     local e = summary.errors
     local failed = e.connect + e.read + e.write + e.timeout
     local form = '{"answered": %d, "seconds": %f, "refused": %d, "failed": %d}'
-    io.write("\\n" .. string.format(form, summary.requests, summary.duration / 1e6, e.status, failed))
+    local seconds = summary.duration / 1e6
+    io.write("\\n" .. string.format(form, summary.requests, seconds, e.status, failed))
 end
 """
 
@@ -31,10 +34,13 @@ def installed() -> bool:
     return shutil.which("wrk") is not None
 
 
-def closed(address: tuple[str, int], request: bytes, connections: int, seconds: int, cores: set[int]) -> float:
+def closed(
+    address: tuple[str, int], request: bytes, connections: int, seconds: int, cores: set[int]
+) -> float:
     """Good answers a second, on one thread. RuntimeError where an answer was not good."""
     with tempfile.TemporaryDirectory() as folder:
-        script, asked = Path(folder) / "ask.lua", Path(folder) / "request"
+        script = Path(folder) / "ask.lua"
+        asked = Path(folder) / "request"
         script.write_text(SCRIPT)
         asked.write_bytes(request)
         pinned = ["taskset", "-c", ",".join(map(str, sorted(cores)))]
@@ -51,5 +57,7 @@ def closed(address: tuple[str, int], request: bytes, connections: int, seconds: 
         run = subprocess.run([*pinned, "wrk", *how], capture_output=True, text=True, check=True)
     found = json.loads(run.stdout.splitlines()[-1])
     if found["refused"] or found["failed"]:
-        raise RuntimeError(f"{found['refused']} answers were no success, {found['failed']} connections failed")
+        raise RuntimeError(
+            f"{found['refused']} answers were no success, {found['failed']} connections failed"
+        )
     return found["answered"] / found["seconds"]

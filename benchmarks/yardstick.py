@@ -1,4 +1,5 @@
-"""The yardstick: the endpoint that anyone would write first. FastAPI, pydantic models, one ONNX Runtime session.
+"""The yardstick: the endpoint that anyone would write first. FastAPI, pydantic models, one ONNX
+Runtime session.
 
 REPERTOIRE_YARDSTICK=policy.onnx python -m uvicorn --factory benchmarks.yardstick:app
 """
@@ -26,7 +27,9 @@ def app() -> FastAPI:
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = ort.InferenceSession(os.environ["REPERTOIRE_YARDSTICK"], options, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(
+        os.environ["REPERTOIRE_YARDSTICK"], options, providers=["CPUExecutionProvider"]
+    )
     app = FastAPI()
 
     @app.post("/act")

@@ -1,4 +1,5 @@
-"""Configuration of controller training: Hydra's groups become one frozen model. An unknown key is refused."""
+"""Configuration of controller training: Hydra's groups become one frozen model. An unknown key is
+refused."""
 
 from __future__ import annotations
 
@@ -22,13 +23,16 @@ class PPOConfig(Frozen):
     lam: Share = Field(default=0.95, description="Lambda of GAE")
     clip: Positive = Field(default=0.2, description="PPO's epsilon, of the probability ratio")
     lr: Rate = Field(default=3e-4, description="First learning rate, adapted towards target_kl")
-    target_kl: Positive = Field(default=0.04, description="nats; mean over the minibatches of one fit")
+    target_kl: Positive = Field(
+        default=0.04, description="nats; mean over the minibatches of one fit"
+    )
     value_lr: Positive = Field(default=5e-4, description="Learning rate of the value net")
     epochs: Count = Field(default=5, description="Passes over a rollout")
     minibatch: Count = Field(default=2048, description="Rows of a minibatch")
     hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
     action_std: Positive = Field(
-        default=0.2, description="Standard deviation of each number of z, before the projection to the sphere"
+        default=0.2,
+        description="Standard deviation of each number of z, before the projection to the sphere",
     )
     noise_color: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.85, description="Correlation of exploration noise from one decision to the next"
@@ -49,15 +53,20 @@ class EvalConfig(Frozen):
 
 
 class HlcConfig(Frozen):
-    """The keys that all tasks share. `CONFIG_MODEL` has those of each task besides, under the task's name."""
+    """The keys that all tasks share. `CONFIG_MODEL` has those of each task besides, under the
+    task's name."""
 
     task: str = Field(
         default="reach",
         description=f"One of {', '.join(TASKS)}; also the name of the published controller",
     )
-    skill: str = Field(default="humanoid@latest", description="Reference of the skill library in the store")
+    skill: str = Field(
+        default="humanoid@latest", description="Reference of the skill library in the store"
+    )
     engine: str = Field(default="mujoco", description="Name in pretrain/sim/backend.py")
-    threads: Annotated[int, Field(ge=0)] = Field(default=0, description="0: all that the process may use")
+    threads: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="0: all that the process may use"
+    )
     seed: Seed = Field(default=0, description="Seed of all random draws")
     num_envs: Count = Field(default=512, description="Worlds simulated at once")
     episode_length: Seconds = Field(default=10.0, description="s")
@@ -65,16 +74,23 @@ class HlcConfig(Frozen):
     llc_steps: Count = Field(default=5, description="Control steps per decision")
     task_reward_weight: NotNegative = Field(default=0.9, description="Weight of the task reward")
     disc_reward_weight: NotNegative = Field(default=0.1, description="Weight of the style reward")
-    progress_reward_weight: NotNegative = Field(default=3.0, description="Weight per metre of progress")
-    alive_reward_weight: NotNegative = Field(default=1.0, description="Weight per decision without a fall")
+    progress_reward_weight: NotNegative = Field(
+        default=3.0, description="Weight per metre of progress"
+    )
+    alive_reward_weight: NotNegative = Field(
+        default=1.0, description="Weight per decision without a fall"
+    )
     disc_reward_scale: Positive = Field(default=1.0, description="Factor of the style reward")
     checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
     runs: str = Field(
         default_factory=lambda: str(places.runs()),
-        description=("Folder of training runs; default $REPERTOIRE_RUNS, else as in skills_store/places.py"),
+        description=(
+            "Folder of training runs; default $REPERTOIRE_RUNS, else as in skills_store/places.py"
+        ),
     )
     store: str = Field(
-        default="", description="Skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py"
+        default="",
+        description="Skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py",
     )
     publish: bool = Field(default=True, description="Publish to the store at the end")
     ppo: PPOConfig = PPOConfig()

@@ -1,10 +1,11 @@
-"""The card of a published controller: returns and distances, beside random skills on the same seeds.
+"""The card of a published controller: returns and distances, beside random skills on the same
+seeds.
 
 python -m hlc.evaluate controller=reach@latest
 
 keys:
   controller=reach@latest   reference of the controller
-  store=                    skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py
+  store=                    skill store; default $REPERTOIRE_STORE
   episodes=512              episodes of each policy
   seed=4321                 seed of all random draws
   json=false                print one JSON object
@@ -20,7 +21,16 @@ import torch
 
 from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.parent import Parent, open_parent
-from hlc.rollouts import Decide, Episodes, RandomSkills, distance_curve, episodes, final_distances, returns, survival
+from hlc.rollouts import (
+    Decide,
+    Episodes,
+    RandomSkills,
+    distance_curve,
+    episodes,
+    final_distances,
+    returns,
+    survival,
+)
 from pretrain.cli import parse_flag, parse_int, parse_options, program
 from pretrain.evaluation.intervals import interval
 from pretrain.motion.clip import CONTROL_RATE
@@ -40,9 +50,9 @@ def whole_decisions(seconds: float, llc_steps: int) -> int:
 def task_card(decide: Decide, parent: Parent, cfg: HlcConfig) -> dict[str, Any]:
     """Measures of `decide` and of the better of two random baselines, as plain JSON.
 
-    Every player meets the same starts, goal times and goal draws (a goal lies around the character, so its place in
-    the world differs). Distances are of characters that stand; a fall shows in `survival` and in the return.
-    """
+    Every player meets the same starts, goal times and goal draws (a goal lies around the character,
+    so its place in the world differs). Distances are of characters that stand; a fall shows in
+    `survival` and in the return."""
     played = {
         name: _measured(player, parent, cfg)
         for name, player in {"controller": decide, **_baselines(parent, cfg)}.items()
@@ -59,7 +69,11 @@ def task_card(decide: Decide, parent: Parent, cfg: HlcConfig) -> dict[str, Any]:
         "final_distance_random": random["final_distance"]["mean"],
         "survival": own["survival"]["mean"],
         "survival_random": random["survival"]["mean"],
-        "distance_curve": {"seconds_per_step": 1 / CONTROL_RATE, "controller": own["curve"], "random": random["curve"]},
+        "distance_curve": {
+            "seconds_per_step": 1 / CONTROL_RATE,
+            "controller": own["curve"],
+            "random": random["curve"],
+        },
         "detail": {
             "controller": own,
             "baseline": best,
@@ -71,25 +85,35 @@ def task_card(decide: Decide, parent: Parent, cfg: HlcConfig) -> dict[str, Any]:
 
 
 def _baselines(parent: Parent, cfg: HlcConfig) -> dict[str, Decide]:
-    n, dim = cfg.eval.episodes, parent.skills.latent_dim
+    n = cfg.eval.episodes
+    dim = parent.skills.latent_dim
     spans = {"redrawn": (0.0, 0.0), "held": (cfg.eval.random_time_min, cfg.eval.random_time_max)}
     players: dict[str, Decide] = {}
     for name, span in spans.items():
-        shortest, longest = (max(1, whole_decisions(t, cfg.llc_steps) // cfg.llc_steps) for t in span)
-        players[name] = RandomSkills(n, dim, shortest, longest, torch.Generator().manual_seed(cfg.eval.seed + 2))
+        shortest, longest = (
+            max(1, whole_decisions(t, cfg.llc_steps) // cfg.llc_steps) for t in span
+        )
+        players[name] = RandomSkills(
+            n, dim, shortest, longest, torch.Generator().manual_seed(cfg.eval.seed + 2)
+        )
     return players
 
 
 def _measured(decide: Decide, parent: Parent, cfg: HlcConfig) -> dict[str, Any]:
     starts, goals = (torch.Generator().manual_seed(cfg.eval.seed + i) for i in range(2))
     length = whole_decisions(cfg.episode_length, cfg.llc_steps)
-    env = parent.simulation(cfg.eval.episodes, length, engine=cfg.engine, threads=cfg.threads, rng=starts)
-    played = episodes(decide, parent.skills, env, cfg.chosen_task(), llc_steps=cfg.llc_steps, rng=goals)
+    env = parent.simulation(
+        cfg.eval.episodes, length, engine=cfg.engine, threads=cfg.threads, rng=starts
+    )
+    played = episodes(
+        decide, parent.skills, env, cfg.chosen_task(), llc_steps=cfg.llc_steps, rng=goals
+    )
     return {**summary(played, cfg.llc_steps), "broken_worlds": env.broken}
 
 
 def summary(played: Episodes, llc_steps: int) -> dict[str, Any]:
-    """Means with n and 95 % intervals, and the distance curve: one value per control step since the goal appeared."""
+    """Means with n and 95 % intervals, and the distance curve: one value per control step since the
+    goal appeared."""
     curve, rows = distance_curve(played)
     return {
         "return": interval(returns(played, llc_steps)),
@@ -105,13 +129,18 @@ def table(card: dict[str, Any]) -> str:
     rows = [
         ("", "controller", f"random ({card['detail']['baseline']})"),
         ("return", *(f"{card[key]:.2f}" for key in ("return", "return_random"))),
-        ("final distance", *(_metres(card[key]) for key in ("final_distance", "final_distance_random"))),
+        (
+            "final distance",
+            *(_metres(card[key]) for key in ("final_distance", "final_distance_random")),
+        ),
         ("survival", *(f"{card[key]:.2f}" for key in ("survival", "survival_random"))),
     ]
     curves = card["distance_curve"]
     for second in (0, 0.5, 1, 1.5, 2, 2.5, 3):
         at = max(0, round(second * CONTROL_RATE) - 1)
-        shown = [curves[who][at] if at < len(curves[who]) else None for who in ("controller", "random")]
+        shown = [
+            curves[who][at] if at < len(curves[who]) else None for who in ("controller", "random")
+        ]
         rows.append((f"  distance at {second:g} s", *map(_metres, shown)))
     lines = [f"{name:<24}{own:>12}{random:>20}" for name, own, random in rows]
     return "\n".join([*lines, f"{'return ratio':<24}{card['return_ratio']:>12.2f}"])
@@ -123,11 +152,19 @@ def _metres(x: float | None) -> str:
 
 def trained_config(manifest: Manifest) -> HlcConfig:
     """The configuration that a controller was trained with."""
-    return CONFIG_MODEL.model_validate({key: value for key, value in manifest.lineage.config.items() if key != PARENT})
+    return CONFIG_MODEL.model_validate(
+        {key: value for key, value in manifest.lineage.config.items() if key != PARENT}
+    )
 
 
 def main(arguments: list[str]) -> int:
-    defaults = {"controller": "reach@latest", "store": "", "episodes": "512", "seed": "4321", "json": "false"}
+    defaults = {
+        "controller": "reach@latest",
+        "store": "",
+        "episodes": "512",
+        "seed": "4321",
+        "json": "false",
+    }
     try:
         asked = parse_options(arguments, defaults)
         as_json = parse_flag(asked, "json")

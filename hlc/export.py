@@ -1,4 +1,5 @@
-"""Controller -> one ONNX graph, proven, with a manifest that binds it to the digest of the skills it was trained on."""
+"""Controller -> one ONNX graph, proven, with a manifest that binds it to the digest of the skills
+it was trained on."""
 
 from __future__ import annotations
 
@@ -25,11 +26,13 @@ FILE = "controller.onnx"
 
 
 class ControllerGraph(nn.Module):
-    """state (B, S), goal (B, G) -> z (B, D), unit rows: the policy's mean. Features and normalisers are inside."""
+    """state (B, S), goal (B, G) -> z (B, D), unit rows: the policy's mean. Features and normalisers
+    are inside."""
 
     def __init__(self, policy: GaussianPolicy, task: Task):
         super().__init__()
-        self.policy, self.task = policy, task
+        self.policy = policy
+        self.task = task
 
     def forward(self, state: Tensor, goal: Tensor) -> Tensor:
         return on_sphere(self.policy(observation(self.task, unflatten(state), goal)))
@@ -41,8 +44,11 @@ class Exported:
     data: bytes
 
 
-def export_policy(policy: GaussianPolicy, task: Task, parent: Parent, recorded: Tensor, seed: int) -> Exported:
-    """The graph, proven on `recorded` states (n, S) with goals drawn for them, and on extreme ones."""
+def export_policy(
+    policy: GaussianPolicy, task: Task, parent: Parent, recorded: Tensor, seed: int
+) -> Exported:
+    """The graph, proven on `recorded` states (n, S) with goals drawn for them, and on extreme
+    ones."""
     rng = torch.Generator().manual_seed(seed)
     goals = task.draw(unflatten(recorded), rng)
     wild_states, wild_goals = _extremes(recorded, goals, rng)
@@ -51,7 +57,8 @@ def export_policy(policy: GaussianPolicy, task: Task, parent: Parent, recorded: 
     data = export(module, {key: x[:3] for key, x in rows.items()}, "z")
     parity = check_parity("controller", data, module, rows, "z")
     slices = tuple(
-        m.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame) for p in task.goal_layout()
+        m.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame)
+        for p in task.goal_layout()
     )
     inputs = (
         parent.version.manifest.graphs["policy"].input("state"),  # whoever can act can also decide
@@ -62,7 +69,8 @@ def export_policy(policy: GaussianPolicy, task: Task, parent: Parent, recorded: 
 
 
 def _extremes(states: Tensor, goals: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Thrown, spinning and upside down, with goals up to hundreds of metres off; and the all-zero pose at rest."""
+    """Thrown, spinning and upside down, with goals up to hundreds of metres off; and the all-zero
+    pose at rest."""
     wild = states + 3.0 * states.std(0) * torch.randn(states.shape, generator=rng)
     wild[:, 3:7] = on_sphere(torch.randn(len(states), 4, generator=rng))
     wild[:, 7:13] *= 10.0
@@ -72,8 +80,11 @@ def _extremes(states: Tensor, goals: Tensor, rng: torch.Generator) -> tuple[Tens
     return torch.cat([wild, rest]), torch.cat([far, torch.zeros_like(far[:1])])
 
 
-def build_manifest(cfg: HlcConfig, parent: Parent, graph: m.Graph, card: dict[str, Any]) -> m.Manifest:
-    """Everything that a published controller says of itself. Body and licence are those of its skills."""
+def build_manifest(
+    cfg: HlcConfig, parent: Parent, graph: m.Graph, card: dict[str, Any]
+) -> m.Manifest:
+    """Everything that a published controller says of itself. Body and licence are those of its
+    skills."""
     version = parent.version
     skills = version.manifest
     config = {**cfg.model_dump(mode="json", exclude=PLACES), PARENT: skills.lineage.config}

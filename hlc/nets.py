@@ -17,7 +17,8 @@ from pretrain.sim.features import proprioception
 
 
 def observation(task: Task, state: CharacterState, goal: Tensor) -> Batch:
-    """What omega(z|s,g) sees of state (N, ...) and world goal (N, G). In training and inside the exported graph."""
+    """What omega(z|s,g) sees of state (N, ...) and world goal (N, G). In training and inside the
+    exported graph."""
     return {"obs": proprioception(state), "goal": task.features(state, goal)}
 
 
@@ -32,12 +33,16 @@ class ControllerNets:
         return {"policy": self.policy, "value": self.value}
 
 
-def make_nets(cfg: PPOConfig, task: Task, clips: MotionLibrary, latent_dim: int, rng: Generator) -> ControllerNets:
-    """Fresh networks. The body's normaliser is fixed by the clips; a goal is in metres already and needs none."""
+def make_nets(
+    cfg: PPOConfig, task: Task, clips: MotionLibrary, latent_dim: int, rng: Generator
+) -> ControllerNets:
+    """Fresh networks. The body's normaliser is fixed by the clips; a goal is in metres already and
+    needs none."""
     states = unflatten(clips.frames)
     # The task's own draw says how wide its features are.
     seen = observation(task, states, task.draw(states, torch.Generator().manual_seed(0)))
-    # 0.1: what hardly varies in the clips (a wrist at rest) must not turn into a huge input when it does in simulation
+    # 0.1: what hardly varies in the clips (a wrist at rest) must not turn into a huge input when it
+    # does in simulation
     obs = Normalizer(seen["obs"].mean(0), seen["obs"].std(0).clamp_min(0.1))
     goal = make_unit_normalizer(seen["goal"].shape[-1])
     width = sum(x.shape[-1] for x in seen.values())

@@ -1,4 +1,5 @@
-"""What a controller stands on: a published skill library, the very body it was trained on, and states to start from."""
+"""What a controller stands on: a published skill library, the very body it was trained on, and
+states to start from."""
 
 from __future__ import annotations
 
@@ -37,10 +38,11 @@ class Parent:
     def simulation(
         self, num_envs: int, episode_length: int, *, engine: str, threads: int, rng: torch.Generator
     ) -> CharacterEnv:
-        """`num_envs` worlds whose episodes, of `episode_length` control steps, begin in the version's start states.
+        """`num_envs` worlds whose episodes, of `episode_length` control steps, begin in the
+        version's start states.
 
-        Only in those of clips that stay upright: any other lies, or ends in a fall, before its controller has decided.
-        """
+        Only in those of clips that stay upright: any other lies, or ends in a fall, before its
+        controller has decided."""
         return CharacterEnv(
             make_backend(engine, self.character, num_envs, threads),
             self.character.skeleton,
@@ -55,17 +57,22 @@ class Parent:
 
 
 def open_parent(store: Store, ref: str) -> Parent:
-    """The library that `ref` means now, with the body and the start states that its version carries.
+    """The library that `ref` means now, with the body and the start states that its version
+    carries.
 
     Raises StoreError, and ValueError where the version has no start states or another control rate.
     """
     skills = SkillLibrary.open(store, ref, intra_op_num_threads=torch.get_num_threads())
     manifest = skills.version.manifest
     if manifest.starts is None:
-        raise ValueError(f"{skills.version.ref} was published without start states, from which episodes begin")
+        raise ValueError(
+            f"{skills.version.ref} was published without start states, from which episodes begin"
+        )
     character = from_manifest(manifest.character)
     if abs(character.control_dt * CONTROL_RATE - 1) > SAME_RATE:
         expected = f"expected {1 / CONTROL_RATE:g}: episodes are simulated at {CONTROL_RATE:g} Hz"
-        raise ValueError(f"{skills.version.ref}: control_dt is {character.control_dt:g} s, {expected}")
+        raise ValueError(
+            f"{skills.version.ref}: control_dt is {character.control_dt:g} s, {expected}"
+        )
     clips = read_starts(manifest, store.read(skills.version, manifest.starts.file))
     return Parent(skills, character, clips, upright_excerpts(manifest))

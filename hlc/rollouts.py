@@ -1,4 +1,5 @@
-"""What a controller does over whole episodes, control step by control step; and the same for skills drawn at random."""
+"""What a controller does over whole episodes, control step by control step; and the same for skills
+drawn at random."""
 
 from __future__ import annotations
 
@@ -31,15 +32,24 @@ class Episodes:
 
 
 def episodes(
-    decide: Decide, skills: SkillLibrary, env: CharacterEnv, task: Task, *, llc_steps: int, rng: Generator
+    decide: Decide,
+    skills: SkillLibrary,
+    env: CharacterEnv,
+    task: Task,
+    *,
+    llc_steps: int,
+    rng: Generator,
 ) -> Episodes:
-    """`env.episode_length` steps of every world from its start. Who has fallen lies there and earns nothing more."""
+    """`env.episode_length` steps of every world from its start. Who has fallen lies there and earns
+    nothing more."""
     n = env.num_envs
     env.reset(torch.arange(n))
     goals = Goals(task, n, llc_steps, rng)
     goals.draw(torch.arange(n), env.state())
-    standing, since = torch.ones(n, dtype=torch.bool), torch.zeros(n, dtype=torch.long)
-    z, rows = np.zeros((n, skills.latent_dim), np.float32), []
+    standing = torch.ones(n, dtype=torch.bool)
+    since = torch.zeros(n, dtype=torch.long)
+    z = np.zeros((n, skills.latent_dim), np.float32)
+    rows = []
     for step in range(env.episode_length):
         if step % llc_steps == 0:
             z = decide(env.state().flatten().numpy(), goals.goal.numpy())
@@ -58,22 +68,28 @@ def episodes(
 
 
 class RandomSkills:
-    """The baseline: skills uniform on the sphere, each held for `shortest` to `longest` decisions. Sees no goal."""
+    """The baseline: skills uniform on the sphere, each held for `shortest` to `longest` decisions.
+    Sees no goal."""
 
     def __init__(self, n: int, dim: int, shortest: int, longest: int, rng: Generator):
-        self._span, self._rng = (shortest, longest + 1), rng
-        self._z, self._left = torch.zeros(n, dim), torch.zeros(n, dtype=torch.long)
+        self._span = (shortest, longest + 1)
+        self._rng = rng
+        self._z = torch.zeros(n, dim)
+        self._left = torch.zeros(n, dtype=torch.long)
 
     def __call__(self, state: Array, goal: Array) -> Array:
         expired = (self._left <= 0).nonzero()[:, 0]
-        self._z[expired] = on_sphere(torch.randn(len(expired), self._z.shape[1], generator=self._rng))
+        self._z[expired] = on_sphere(
+            torch.randn(len(expired), self._z.shape[1], generator=self._rng)
+        )
         self._left[expired] = torch.randint(*self._span, (len(expired),), generator=self._rng)
         self._left -= 1
         return self._z.numpy()
 
 
 def returns(e: Episodes, llc_steps: int) -> Tensor:
-    """Sum over an episode's decisions of the mean task reward in each, (E,). At most T / llc_steps."""
+    """Sum over an episode's decisions of the mean task reward in each, (E,). At most T /
+    llc_steps."""
     return e.reward.sum(0) / llc_steps
 
 
@@ -88,11 +104,13 @@ def final_distances(e: Episodes) -> Tensor:
 
 
 def distance_curve(e: Episodes) -> tuple[Tensor, Tensor]:
-    """Mean distance (K,) m of standing characters, 1 ... K control steps after their goal appeared; rows in each (K,).
+    """Mean distance (K,) m of standing characters, 1 ... K control steps after their goal appeared;
+    rows in each (K,).
 
     It ends where the first episodes have no data.
     """
-    when, distance = e.since[e.standing] - 1, e.distance[e.standing]
+    when = e.since[e.standing] - 1
+    distance = e.distance[e.standing]
     rows = torch.bincount(when)
     total = torch.bincount(when, weights=distance.double())
     empty = (rows == 0).nonzero()

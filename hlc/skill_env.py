@@ -1,7 +1,8 @@
-"""SkillEnv: an action is a skill. Each decision runs the frozen, published policy for `llc_steps` control steps.
+"""SkillEnv: an action is a skill. Each decision runs the frozen, published policy for `llc_steps`
+control steps.
 
-It trains on the very bytes that are served (ONNX, float32). `step` resets a world only where its state is no longer finite.
-"""
+It trains on the very bytes that are served (ONNX, float32). `step` resets a world only where its
+state is no longer finite."""
 
 from __future__ import annotations
 
@@ -18,11 +19,12 @@ from skills_store.runtime.library import SkillLibrary
 
 
 class SkillEnv:
-    """N characters with a goal each. (Peng et al. 2022, section 6.) An `Env` of `pretrain.rl.rollout`.
+    """N characters with a goal each. (Peng et al. 2022, section 6.) An `Env` of
+    `pretrain.rl.rollout`.
 
-    What the task pays is averaged over the decision's control steps; a world earns nothing from the moment it has ended.
-    Style is that of the window a decision ends in: asked at every control step, it would cost more than the simulation.
-    """
+    What the task pays is averaged over the decision's control steps; a world earns nothing from the
+    moment it has ended. Style is that of the window a decision ends in: asked at every control
+    step, it would cost more than the simulation."""
 
     def __init__(
         self,
@@ -34,8 +36,13 @@ class SkillEnv:
         llc_steps: int,
         style_scale: float | None,  # None: nobody asks for the style reward, and it is not computed
     ):
-        self.env, self.skills, self.task, self.goals = env, skills, task, goals
-        self.num_envs, self.llc_steps, self._style_scale = env.num_envs, llc_steps, style_scale
+        self.env = env
+        self.skills = skills
+        self.task = task
+        self.goals = goals
+        self.num_envs = env.num_envs
+        self.llc_steps = llc_steps
+        self._style_scale = style_scale
         self.reset(torch.arange(self.num_envs))
 
     def reset(self, ids: Tensor) -> None:
@@ -50,7 +57,8 @@ class SkillEnv:
         """Raw vectors (N, D), projected to the sphere, held for `llc_steps` control steps."""
         z = on_sphere(action).numpy()
         going = torch.ones(self.num_envs, dtype=torch.bool)
-        terminated, truncated = ~going, ~going
+        terminated = ~going
+        truncated = ~going
         task = torch.zeros(self.num_envs)
         before = self._distance()
         for _ in range(self.llc_steps):
@@ -60,8 +68,11 @@ class SkillEnv:
             going = going & ~failed  # a step that ends in a fall earns nothing
             task += going * self.task.reward(self.env.skeleton, self.env.state(), self.goals.goal)
             stopped = going & outcome.timed_out
-            terminated, truncated, going = terminated | failed, truncated | stopped, going & ~stopped
-        style, progress = ~terminated * self._style(), ~terminated * (before - self._distance())
+            terminated = terminated | failed
+            truncated = truncated | stopped
+            going = going & ~stopped
+        style = ~terminated * self._style()
+        progress = ~terminated * (before - self._distance())
         self.goals.decided(self.env.state())
         return Step(
             next_obs=self.observe(),
@@ -77,7 +88,9 @@ class SkillEnv:
     def _style(self) -> Tensor:
         if self._style_scale is None:
             return torch.zeros(self.num_envs)
-        return style_reward(torch.from_numpy(self.skills.style(self.env.states.numpy())), self._style_scale)
+        return style_reward(
+            torch.from_numpy(self.skills.style(self.env.states.numpy())), self._style_scale
+        )
 
     def snapshot(self) -> dict[str, Tensor]:
         """Everything `restore` needs to go on bit for bit."""
@@ -89,10 +102,12 @@ class SkillEnv:
 
 
 def on_sphere(action: Tensor) -> Tensor:
-    """The skill that a raw vector points at, (..., D) -> (..., D), unit rows. Its length is a free direction."""
+    """The skill that a raw vector points at, (..., D) -> (..., D), unit rows. Its length is a free
+    direction."""
     return normalize(action, dim=-1)
 
 
 def style_reward(likeness: Tensor, scale: float) -> Tensor:
-    """-log(max(1 - p, 1e-4)) * scale, at most 9.2 * scale, of the discriminator's p (N,). (nv-tlabs/ASE.)"""
+    """-log(max(1 - p, 1e-4)) * scale, at most 9.2 * scale, of the discriminator's p (N,).
+    (nv-tlabs/ASE.)"""
     return -scale * (1 - likeness).clamp_min(1e-4).log()

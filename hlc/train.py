@@ -1,7 +1,8 @@
-"""Stage 2, a task to a published controller: the loop over frozen skills, export, evaluation, publication.
+"""Stage 2, a task to a published controller: the loop over frozen skills, export, evaluation,
+publication.
 
-python -m hlc.train task=reach            or   python -m hlc.train task=reach skill=humanoid@3 ppo.gamma=0.9
-"""
+python -m hlc.train task=reach            or   python -m hlc.train task=reach skill=humanoid@3
+ppo.gamma=0.9"""
 
 from __future__ import annotations
 
@@ -39,12 +40,16 @@ ControllerTraining = Training[ControllerNets, SkillEnv]
 def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
     """Fresh networks, an environment over the frozen skills, and two learners."""
     seeds = torch.Generator().manual_seed(cfg.seed)
-    streams = [torch.Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)]
+    streams = [
+        torch.Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)
+    ]
     rng, start_rng, goal_rng = streams
     task = cfg.chosen_task()
     length = whole_decisions(cfg.episode_length, cfg.llc_steps)
     env = SkillEnv(
-        parent.simulation(cfg.num_envs, length, engine=cfg.engine, threads=cfg.threads, rng=start_rng),
+        parent.simulation(
+            cfg.num_envs, length, engine=cfg.engine, threads=cfg.threads, rng=start_rng
+        ),
         parent.skills,
         task,
         Goals(task, cfg.num_envs, cfg.llc_steps, goal_rng),
@@ -52,8 +57,12 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
         style_scale=cfg.disc_reward_scale if cfg.disc_reward_weight else None,
     )
     nets = make_nets(cfg.ppo, task, parent.clips, parent.skills.latent_dim, rng)
-    noise = Noise(cfg.ppo.noise_color, torch.randn(cfg.num_envs, parent.skills.latent_dim, generator=rng))
-    loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam, env_reward_weight=cfg.task_reward_weight)
+    noise = Noise(
+        cfg.ppo.noise_color, torch.randn(cfg.num_envs, parent.skills.latent_dim, generator=rng)
+    )
+    loop = LoopConfig(
+        cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam, env_reward_weight=cfg.task_reward_weight
+    )
     return Training(nets, env, controller_objective(cfg, nets), loop, noise, rng)
 
 
@@ -65,7 +74,8 @@ def controller_objective(cfg: HlcConfig, nets: ControllerNets) -> Objective:
     def adam(net: torch.nn.Module, lr: float) -> torch.optim.Optimizer:
         return torch.optim.Adam(net.parameters(), lr, fused=True)
 
-    acting, valuing = (*nets.policy.inputs.names, *FOR_POLICY), (*nets.value.inputs.names, *FOR_VALUE)
+    acting = (*nets.policy.inputs.names, *FOR_POLICY)
+    valuing = (*nets.value.inputs.names, *FOR_VALUE)
     policy = adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch
     value = adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch
     return Objective(
@@ -74,7 +84,9 @@ def controller_objective(cfg: HlcConfig, nets: ControllerNets) -> Objective:
             "progress": (cfg.progress_reward_weight, _progress),
             "alive": (cfg.alive_reward_weight, _alive),
         },
-        policy=Learner("policy", acting, policy_loss(nets.policy, surrogate), *policy, target_kl=ppo.target_kl),
+        policy=Learner(
+            "policy", acting, policy_loss(nets.policy, surrogate), *policy, target_kl=ppo.target_kl
+        ),
         value=Learner("value", valuing, value_loss(nets.value), *value),
     )
 
@@ -86,14 +98,14 @@ def _style(rollout: Rollout) -> Tensor:
 def _progress(rollout: Rollout) -> Tensor:
     """Metres nearer to the goal by each decision: far from the goal the task's own reward is flat.
 
-    The idea is potential-based shaping (Ng, Harada and Russell 1999), but undiscounted, so it may move the optimum a
-    little. It is never part of what is reported.
-    """
+    The idea is potential-based shaping (Ng, Harada and Russell 1999), but undiscounted, so it may
+    move the optimum a little. It is never part of what is reported."""
     return rollout.extras["progress"]
 
 
 def _alive(rollout: Rollout) -> Tensor:
-    """1 for each decision that does not end in a fall: a dive at the goal is progress, too, and far from it costs nothing."""
+    """1 for each decision that does not end in a fall: a dive at the goal is progress, too, and far
+    from it costs nothing."""
     return 1 - rollout.terminated.float()
 
 
@@ -108,13 +120,19 @@ def train(cfg: HlcConfig, training: ControllerTraining, folder: Path) -> bool:
     return train_until(training, cfg.samples, folder, monitor)
 
 
-def publish(cfg: HlcConfig, parent: Parent, training: ControllerTraining, folder: Path, store: Store) -> Version:
-    """Export, evaluate the exported bytes, and publish them with their card under the task's name."""
+def publish(
+    cfg: HlcConfig, parent: Parent, training: ControllerTraining, folder: Path, store: Store
+) -> Version:
+    """Export, evaluate the exported bytes, and publish them with their card under the task's
+    name."""
     print("exporting to ONNX and proving parity", flush=True)
     recorded = training.env.env.states.flatten(0, 1)
     exported = export_policy(training.nets.policy, cfg.chosen_task(), parent, recorded, cfg.seed)
     net = load_net(FILE, exported.data, exported.graph, torch.get_num_threads(), "cpu")
-    print(f"evaluating {cfg.eval.episodes} episodes, and as many under random skills, twice", flush=True)
+    print(
+        f"evaluating {cfg.eval.episodes} episodes, and as many under random skills, twice",
+        flush=True,
+    )
     card = task_card(lambda state, goal: net.run(state=state, goal=goal), parent, cfg)
     card["cost"] = {
         "samples": training.samples,
@@ -133,7 +151,8 @@ def run(cfg: HlcConfig) -> int:
     began = time.monotonic()
     store = open_store(cfg.store)
     parent = open_parent(store, cfg.skill)
-    # `latest` may move while this trains, and a resumed run must stand on the bytes that it began with
+    # `latest` may move while this trains, and a resumed run must stand on the bytes that it began
+    # with
     cfg = cfg.model_copy(update={"skill": parent.version.pinned})
     folder = Path(cfg.runs) / f"{cfg.task}-{hash_config(cfg, NOT_LEARNING)}"
     with lock_run_folder(folder, cfg):
@@ -144,19 +163,33 @@ def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, b
     """From where the run in `folder` is to a published controller."""
     training = build(cfg, parent)
     if training.resume(folder, cfg.samples):
-        print(f"{folder}: going on after {training.samples:,} of {cfg.samples:,} decisions", flush=True)
+        print(
+            f"{folder}: going on after {training.samples:,} of {cfg.samples:,} decisions",
+            flush=True,
+        )
     else:
-        print(f"{folder}: {cfg.task} on {parent.version.ref}, {cfg.samples:,} decisions", flush=True)
+        print(
+            f"{folder}: {cfg.task} on {parent.version.ref}, {cfg.samples:,} decisions", flush=True
+        )
     if not train(cfg, training, folder):
-        print(f"stopped after {training.samples:,} decisions; the same command goes on from {folder}", flush=True)
+        print(
+            f"stopped after {training.samples:,} decisions; the same command goes on from {folder}",
+            flush=True,
+        )
         return 130
     if not cfg.publish:
         return 0
     if version := publish_receipt.find_published(folder, store, training.samples):
-        print(f"{version.ref} ({version.digest[:19]}) is this run's already; samples=N with a larger N goes on from it")
+        print(
+            f"{version.ref} ({version.digest[:19]}) is this run's already; samples=N with a "
+            "larger N goes on from it"
+        )
         return 0
     version = publish(cfg, parent, training, folder, store)
-    print(f"published {version.ref} ({version.digest[:19]}), bound to {parent.version.ref}", flush=True)
+    print(
+        f"published {version.ref} ({version.digest[:19]}), bound to {parent.version.ref}",
+        flush=True,
+    )
     print(f"{(time.monotonic() - began) / 60:.1f} min in all", flush=True)
     return 0
 

@@ -1,4 +1,5 @@
-"""The policy of a library in int8, published as its next version if it loses little against the float one.
+"""The policy of a library in int8, published as its next version if it loses little against the
+float one.
 
 python -m pretrain.quantize humanoid@1
 
@@ -63,14 +64,21 @@ class Quantised:
     @property
     def lost(self) -> Measures:
         """Of each measure, relative; below 0 it gained."""
-        return {name: 1 - self.after[name] / found for name, found in self.before.items() if found > 0}
+        return {
+            name: 1 - self.after[name] / found for name, found in self.before.items() if found > 0
+        }
 
 
-def quantised(store: Store, version: Version, material: TrainingData, under: Conditions) -> Quantised:
+def quantised(
+    store: Store, version: Version, material: TrainingData, under: Conditions
+) -> Quantised:
     """Its policy in int8, and both measured in the same episodes."""
     if "quantised" in version.manifest.lineage.config:
-        raise Refused(f"{version.ref} is quantised already; give the float version that it was made of")
-    graph, threads = version.manifest.graphs["policy"], torch.get_num_threads()
+        raise Refused(
+            f"{version.ref} is quantised already; give the float version that it was made of"
+        )
+    graph = version.manifest.graphs["policy"]
+    threads = torch.get_num_threads()
     skills = SkillLibrary.open(store, version, intra_op_num_threads=threads)
     rows = visited(skills, material, under)
     policy = quantize_to_int8(store.read(version, graph.file), rows)
@@ -81,7 +89,8 @@ def quantised(store: Store, version: Version, material: TrainingData, under: Con
 
 
 def visited(skills: SkillLibrary, material: TrainingData, under: Conditions) -> dict[str, Array]:
-    """What the policy is asked while it stands: state (N, S) and z (N, D), in other episodes than it is measured in."""
+    """What the policy is asked while it stands: state (N, S) and z (N, D), in other episodes than
+    it is measured in."""
     rng = torch.Generator().manual_seed(under.seed + 1)
     setup = Setup(skills, material, under)
     env = setup.make_env(WORLDS, under.seconds, rng)
@@ -95,8 +104,10 @@ def visited(skills: SkillLibrary, material: TrainingData, under: Conditions) -> 
 
 def parity(before: Act, after: Act, rows: dict[str, Array]) -> Parity:
     """How far the answers of the two are apart, rad, over all rows in batches of each size."""
-    state, z = rows["state"], rows["z"]
-    wanted, worst = before(state, z), 0.0
+    state = rows["state"]
+    z = rows["z"]
+    wanted = before(state, z)
+    worst = 0.0
     for size in BATCH_SIZES:
         for i in range(0, len(state), size):
             found = after(state[i : i + size], z[i : i + size])
@@ -109,26 +120,40 @@ def measured(skills: SkillLibrary, material: TrainingData, under: Conditions) ->
     rng = torch.Generator().manual_seed(under.seed)
     setup = Setup(skills, material, under)
     episodes = random_skill_episodes(setup, rng)
-    found = {"survival": episodes.lengths / control_steps(under.seconds), "mean_cosine": episodes.agreement}
+    found = {
+        "survival": episodes.lengths / control_steps(under.seconds),
+        "mean_cosine": episodes.agreement,
+    }
     found |= {} if episodes.style is None else {"style": episodes.style}
     return {name: float(each.mean()) for name, each in found.items()}
 
 
 def accept(ref: str, made: Quantised) -> None:
     """Refused where more than MOST_LOST is lost of any measure."""
-    if worse := [f"{name} by {share:.1%}" for name, share in made.lost.items() if share > MOST_LOST]:
+    if worse := [
+        f"{name} by {share:.1%}" for name, share in made.lost.items() if share > MOST_LOST
+    ]:
         raise Refused(
             f"{ref} in int8 loses too much: {', '.join(worse)}, of at most {MOST_LOST:.0%} each; "
             "force=true publishes it nevertheless"
         )
 
 
-def described(version: Version, material: TrainingData, made: Quantised, card: Card, seed: int) -> Manifest:
-    """The manifest of `version`, but of the int8 policy, with what it was made of and what that cost."""
+def described(
+    version: Version, material: TrainingData, made: Quantised, card: Card, seed: int
+) -> Manifest:
+    """The manifest of `version`, but of the int8 policy, with what it was made of and what that
+    cost."""
     old = version.manifest
     policy = old.graphs["policy"].model_copy(update={"parity": made.parity})
     rounding = {"before": made.before, "after": made.after, "lost": made.lost}
-    how = {"of": version.pinned, "weights": "int8", "inputs": "uint8", "rows": made.rows, "seed": seed}
+    how = {
+        "of": version.pinned,
+        "weights": "int8",
+        "inputs": "uint8",
+        "rows": made.rows,
+        "seed": seed,
+    }
     config = {**old.lineage.config, "quantised": how}
     new = {
         "graphs": {**old.graphs, "policy": policy},
@@ -154,24 +179,38 @@ def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
     material = load_published_data(version.manifest, window)
     made = quantised(store, version, material, under)
     for name, share in made.lost.items():
-        print(f"{name}: {made.before[name]:.4f} in float, {made.after[name]:.4f} in int8, lost {share:.2%}", flush=True)
+        print(
+            f"{name}: {made.before[name]:.4f} in float, {made.after[name]:.4f} in int8, lost "
+            f"{share:.2%}",
+            flush=True,
+        )
     if not force:
         accept(version.ref, made)
     card = skill_card(made.skills, material, under)
-    print(table({f"{version.ref} in int8": {**card, **facts_of_run(version.manifest.card)}}), flush=True)
+    print(
+        table({f"{version.ref} in int8": {**card, **facts_of_run(version.manifest.card)}}),
+        flush=True,
+    )
     manifest = described(version, material, made, card, under.seed)
     files = with_metadata(manifest, read_files(store, version, made.policy))
     return store.publish(manifest, files)
 
 
 def main(arguments: list[str]) -> int:
-    defaults = {"store": "", "episodes": str(COMMON.episodes), "seed": str(COMMON.seed), "force": "false"}
+    defaults = {
+        "store": "",
+        "episodes": str(COMMON.episodes),
+        "seed": str(COMMON.seed),
+        "force": "false",
+    }
     try:
         asked = parse_options([a for a in arguments if "=" in a], defaults)
         refs = [a for a in arguments if "=" not in a]
         if len(refs) != 1:
             raise Refused(f"give one library, as humanoid@1; got {', '.join(refs) or 'none'}")
-        under = Conditions(episodes=parse_int(asked, "episodes", 2), seed=parse_int(asked, "seed", 0))
+        under = Conditions(
+            episodes=parse_int(asked, "episodes", 2), seed=parse_int(asked, "seed", 0)
+        )
         published = run(open_store(asked["store"]), refs[0], under, parse_flag(asked, "force"))
     except (StoreError, ValueError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)

@@ -1,4 +1,5 @@
-"""`python -m serving`: the app on uvicorn, in as many processes as the settings say. Prints in one line what it serves."""
+"""`python -m serving`: the app on uvicorn, in as many processes as the settings say. Prints in one
+line what it serves."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     try:
         set_environment(arguments)
         settings = Settings()
-        gateway = make_worker_gateway()  # made here in any case: what is wrong with store or keys is printed once
+        gateway = (
+            make_worker_gateway()
+        )  # made here in any case: what is wrong with store or keys is printed once
         sockets = listen(settings.host, settings.port)
     except ValidationError as error:
         return _fail(describe(error))
@@ -51,7 +54,9 @@ def main(arguments: Sequence[str] = ()) -> int:
         return _fail(str(error))
     url = make_url("https" if settings.tls_cert else "http", settings.host, sockets)
     print(f"Repertoire on {url} (docs: /docs) serves {_skills(settings)}", flush=True)
-    os.environ["REPERTOIRE_STORE"] = str(settings.store)  # all workers serve the same store, whenever they start
+    os.environ["REPERTOIRE_STORE"] = str(
+        settings.store
+    )  # all workers serve the same store, whenever they start
     if settings.workers == 1:
         serve_in_this_process(gateway, settings, sockets)
     else:
@@ -79,7 +84,8 @@ class Serving:
 
 
 def serve_in_this_process(gateway: Gateway, settings: Settings, sockets: Sockets) -> None:
-    """Until SIGTERM or SIGINT. On SIGHUP a new application takes over the sockets, once the old one has drained."""
+    """Until SIGTERM or SIGINT. On SIGHUP a new application takes over the sockets, once the old one
+    has drained."""
     now: Serving | None = Serving(gateway, sockets)
     while now is not None:
         server = uvicorn.Server(make_config(enclose(now.gateway, configure_tracer()), settings))
@@ -89,8 +95,11 @@ def serve_in_this_process(gateway: Gateway, settings: Settings, sockets: Sockets
         now = successors[0] if successors else None
 
 
-def reload(server: uvicorn.Server, now: Serving, successors: list[Serving], _: int, __: FrameType | None) -> None:
-    """Make the successor first: where that fails, the log has the reason and the service goes on as it was."""
+def reload(
+    server: uvicorn.Server, now: Serving, successors: list[Serving], _: int, __: FrameType | None
+) -> None:
+    """Make the successor first: where that fails, the log has the reason and the service goes on as
+    it was."""
     if successors or now.gateway.draining:
         return
     try:
@@ -130,30 +139,39 @@ def make_config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
         proxy_headers=False,  # no reply depends on the client's address or scheme
         timeout_keep_alive=settings.keep_alive,
         timeout_graceful_shutdown=8,
-        timeout_worker_healthcheck=60,  # on a busy machine a worker may take long to start, and is not hung
+        # on a busy machine a worker may take long to start, and is not hung
+        timeout_worker_healthcheck=60,
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
     )
 
 
 def set_environment(arguments: Sequence[str]) -> None:
-    """`port=8001` stands for REPERTOIRE_PORT=8001, which worker processes inherit. Raises ValueError."""
+    """`port=8001` stands for REPERTOIRE_PORT=8001, which worker processes inherit. Raises
+    ValueError."""
     for argument in arguments:
         key, separator, value = argument.partition("=")
         if not separator or key not in Settings.model_fields:
             near = get_close_matches(key, Settings.model_fields) or list(Settings.model_fields)
             raise ValueError(
-                f"unknown setting {ascii(argument)[1:-1][:80]}; expected key=value with one of: {', '.join(near)}"
+                f"unknown setting {ascii(argument)[1:-1][:80]}; expected key=value with one "
+                f"of: {', '.join(near)}"
             )
         os.environ[f"REPERTOIRE_{key.upper()}"] = value
 
 
 def describe_settings() -> str:
     """Every setting with its default and meaning."""
-    lines = [str(__doc__), "Each setting is given as KEY=VALUE, or in the environment as REPERTOIRE_KEY:", ""]
+    lines = [
+        str(__doc__),
+        "Each setting is given as KEY=VALUE, or in the environment as REPERTOIRE_KEY:",
+        "",
+    ]
     for name, field in Settings.model_fields.items():
         default = "" if field.default_factory is not None else field.default
-        shown = ",".join(default) if isinstance(default, tuple) else "" if default is None else default
+        shown = (
+            ",".join(default) if isinstance(default, tuple) else "" if default is None else default
+        )
         lines.append(f"  {f'{name}={shown}':<36} {field.description}")
     return "\n".join(lines)
 
@@ -167,7 +185,8 @@ def describe(error: ValidationError) -> str:
 
 @contextmanager
 def _shared_metrics() -> Iterator[None]:
-    """Workers write what they count to files of one folder, so that any of them can answer /metrics for all."""
+    """Workers write what they count to files of one folder, so that any of them can answer /metrics
+    for all."""
     with tempfile.TemporaryDirectory(prefix="repertoire-workers-") as folder:
         os.environ[SHARED] = folder
         yield
@@ -179,7 +198,10 @@ def _skills(settings: Settings) -> str:
         names = open_store(settings.store).names()
     except (StoreError, OSError) as error:
         return f"nothing: {error}"
-    return ", ".join(names) or f"nothing yet: {settings.store} has no skills (make pretrain publishes one)"
+    return (
+        ", ".join(names)
+        or f"nothing yet: {settings.store} has no skills (make pretrain publishes one)"
+    )
 
 
 def _fail(reason: str) -> int:

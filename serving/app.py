@@ -1,4 +1,5 @@
-"""create_app: the routes, the gateway around them, and one shape for errors. Holds no route itself."""
+"""create_app: the routes, the gateway around them, and one shape for errors. Holds no route
+itself."""
 
 from __future__ import annotations
 
@@ -29,12 +30,15 @@ from serving.settings import Settings
 from serving.wire.problems import Code, Refusal, invalid
 
 log = logging.getLogger("repertoire.serving")
-SWITCH_INTERVAL = 0.0002  # s that a thread which reads the store may keep a request waiting; Python's own is 5 ms
+SWITCH_INTERVAL = (
+    0.0002  # s that a thread which reads the store may keep a request waiting; Python's own is 5 ms
+)
 HTTP_CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
 
 
 def create_app(settings: Settings | None = None, tracer: Tracer | None = None) -> ASGIApp:
-    """The service over one store, by default the environment's: `uvicorn --factory serving.app:create_app`."""
+    """The service over one store, by default the environment's: `uvicorn --factory
+    serving.app:create_app`."""
     gateway = make_gateway(settings or Settings())
     return enclose(gateway, tracer or configure_tracer())
 
@@ -60,7 +64,9 @@ def make_gateway(settings: Settings) -> Gateway:
     api.add_exception_handler(RequestValidationError, reply_to_invalid_path)
     api.add_exception_handler(ClientDisconnect, reply_to_disconnect)
     api.add_exception_handler(Exception, reply_to_defect)
-    api.openapi = lambda: make_document(api)  # not cached: the examples follow the skill that is served
+    api.openapi = lambda: make_document(
+        api
+    )  # not cached: the examples follow the skill that is served
     return gateway
 
 
@@ -72,13 +78,16 @@ def enclose(gateway: Gateway, tracer: Tracer | None) -> ASGIApp:
     origins = gateway.service.settings.allowed_origins
     if origins:
         exposed = ["x-request-id", "x-skill-digest", "x-tensors", "x-fields", "retry-after"]
-        app = CORSMiddleware(app, origins, allow_methods=["*"], allow_headers=["*"], expose_headers=exposed)
+        app = CORSMiddleware(
+            app, origins, allow_methods=["*"], allow_headers=["*"], expose_headers=exposed
+        )
     return app
 
 
 @asynccontextmanager
 async def _open(gateway: Gateway) -> AsyncIterator[None]:
-    """Open the default skill before the first request. Where that fails, the service starts and /readyz says why."""
+    """Open the default skill before the first request. Where that fails, the service starts and
+    /readyz says why."""
     gateway.loop = asyncio.get_running_loop()
     service = gateway.service
     try:
@@ -86,7 +95,8 @@ async def _open(gateway: Gateway) -> AsyncIterator[None]:
     except Refusal as refusal:
         log.warning("not ready: %s", refusal)
     gc.collect()
-    gc.freeze()  # collections that scan the framework's own objects would cost requests some 15 ms each time
+    # collections that scan the framework's own objects would cost requests some 15 ms each time
+    gc.freeze()
     sys.setswitchinterval(SWITCH_INTERVAL)
     drain_on_sigterm(gateway, service.settings.drain)
     watching = asyncio.create_task(service.watch())
@@ -119,7 +129,11 @@ async def reply_to_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = HTTP_CODES.get(error.status_code, "http_error")
     message = f"{request.method} {request.state.path!a}: {error.detail}"
-    response = Refusal(error.status_code, code, message, None, "see /docs").reply(request.state.path).response()
+    response = (
+        Refusal(error.status_code, code, message, None, "see /docs")
+        .reply(request.state.path)
+        .response()
+    )
     response.headers.update(error.headers or {})  # Allow, for a 405
     return response
 

@@ -21,8 +21,12 @@ def main() -> int:
     except StoreError as error:
         print(f"serving.keys: {error}", file=sys.stderr)
         return 2
-    parser = argparse.ArgumentParser(prog="python -m serving.keys", description="API keys of the service")
-    parser.add_argument("--file", type=Path, default=default, help=f"$REPERTOIRE_KEYS, now {default}")
+    parser = argparse.ArgumentParser(
+        prog="python -m serving.keys", description="API keys of the service"
+    )
+    parser.add_argument(
+        "--file", type=Path, default=default, help=f"$REPERTOIRE_KEYS, now {default}"
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("ls", help="names, scopes and rates")
     add = commands.add_parser("add", help="make a key and print it, this once")
@@ -42,10 +46,14 @@ def main() -> int:
 def _done(asked: argparse.Namespace) -> str:
     keys = {key.name: key for key in read(asked.file).keys} if asked.file.exists() else {}
     if asked.command == "ls":
-        return "".join(f"{key.name}\t{','.join(key.scopes)}\t{key.rate or '-'}\n" for key in keys.values())
+        return "".join(
+            f"{key.name}\t{','.join(key.scopes)}\t{key.rate or '-'}\n" for key in keys.values()
+        )
     if asked.command == "add":
         if asked.name in keys:
-            raise ValueError(f"there is a key {asked.name!r} already; rm it first, or take another name")
+            raise ValueError(
+                f"there is a key {asked.name!r} already; rm it first, or take another name"
+            )
         token, keys[asked.name] = make_key(asked.name, asked.scopes, asked.rate)
         write(asked.file, keys.values())
         return f"{token}\n"

@@ -1,9 +1,9 @@
-"""The same application as a Ray Serve deployment: `serve run serving.ray_app:app`, replicas by REPERTOIRE_REPLICAS.
+"""The same application as a Ray Serve deployment: `serve run serving.ray_app:app`, replicas by
+REPERTOIRE_REPLICAS.
 
-Every replica opens the store itself and answers everything over HTTP; only WebSocket sessions stay with the replica
-that they were opened on, as Ray keeps a connection. Ray's proxy carries the requests, so the limits of
-`serving/server/connection_limits.py` do not apply.
-"""
+Every replica opens the store itself and answers everything over HTTP; only WebSocket sessions stay
+with the replica that they were opened on, as Ray keeps a connection. Ray's proxy carries the
+requests, so the limits of `serving/server/connection_limits.py` do not apply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from ray import serve  # pyright: ignore[reportMissingImports]  # an extra of it
 from serving.app import create_app
 
 
-@serve.deployment(num_replicas=int(os.environ.get("REPERTOIRE_REPLICAS", "2")), max_ongoing_requests=256)
+@serve.deployment(
+    num_replicas=int(os.environ.get("REPERTOIRE_REPLICAS", "2")), max_ongoing_requests=256
+)
 @serve.ingress(create_app)
 class Replica:
     """One process of the service."""

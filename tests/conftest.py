@@ -17,14 +17,16 @@ from pretrain.training_data import TrainingData, load_training_data
 # A store under test has what the test publishes, in this process and in those that it starts.
 os.environ["REPERTOIRE_BUNDLED"] = "off"
 
-# Tests leave nothing in the tree: no database of examples. A slow machine is no failure: no deadline.
+# Tests leave nothing in the tree: no database of examples. A slow machine is no failure: no
+# deadline.
 hypothesis.settings.register_profile("without_database", database=None, deadline=None)
 hypothesis.settings.load_profile("without_database")
 
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    """Small tensors gain nothing from a second thread, and tests that run side by side lose by it."""
+    """Small tensors gain nothing from a second thread, and tests that run side by side lose by
+    it."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -35,9 +37,11 @@ def _one_thread():
 def _logging_as_it_was():
     """A handler that a test leaves behind writes to a stream that is closed by then."""
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers = root.handlers[:]
+    level = root.level
     yield
-    root.handlers[:], root.level = handlers, level
+    root.handlers[:] = handlers
+    root.level = level
 
 
 @pytest.fixture(scope="session")

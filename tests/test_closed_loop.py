@@ -1,4 +1,5 @@
-"""A MuJoCo humanoid driven for 10 s purely over HTTP: the walk clip's z from /encode, every action from /act."""
+"""A MuJoCo humanoid driven for 10 s purely over HTTP: the walk clip's z from /encode, every action
+from /act."""
 
 from __future__ import annotations
 
@@ -18,10 +19,13 @@ WALK = "humanoid3d_walk"
 
 
 def flat_state(data: mujoco.MjData) -> np.ndarray:
-    """qpos and qvel in the layout that the skill's manifest names; a free joint's rotation rate is body-local."""
+    """qpos and qvel in the layout that the skill's manifest names; a free joint's rotation rate is
+    body-local."""
     turning = np.zeros(3)
     mujoco.mju_rotVecQuat(turning, data.qvel[3:6], data.qpos[3:7])
-    return np.concatenate([data.qpos[:7], data.qvel[:3], turning, data.qpos[7:], data.qvel[6:]]).astype(np.float32)
+    return np.concatenate(
+        [data.qpos[:7], data.qvel[:3], turning, data.qpos[7:], data.qvel[6:]]
+    ).astype(np.float32)
 
 
 def drive(client: Client, z: np.ndarray, start: np.ndarray, body: dict) -> np.ndarray:

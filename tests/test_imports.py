@@ -11,7 +11,13 @@ HEAVY = {"torch", "mujoco", "onnx", "obstore", "cryptography"}
 
 
 @pytest.mark.parametrize(
-    "module", ["serving.app", "skills_store.runtime.library", "skills_store.__main__", "pretrain.motion.importers"]
+    "module",
+    [
+        "serving.app",
+        "skills_store.runtime.library",
+        "skills_store.__main__",
+        "pretrain.motion.importers",
+    ],
 )
 def test_it_loads_nothing_of_the_lab_and_no_extra(module):
     code = f"import {module}, sys; sys.exit(' '.join({HEAVY} & set(sys.modules)) or 0)"

@@ -346,7 +346,8 @@ def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_ou
     warm_up(cfg, material, training)
     first = weights(training)
     assert train(cfg.model_copy(update={"samples": 2 * iteration}), training, tmp_path)
-    training.samples, early = cfg.samples, weights(training)
+    training.samples = cfg.samples
+    early = weights(training)
     assert train(
         cfg.model_copy(update={"samples": cfg.samples + 2 * iteration}), training, tmp_path
     )
@@ -368,7 +369,8 @@ def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
         "imitation.cloning_weight=1",
     )
     material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    whole, other = build_training(cfg, material), build_training(cfg, material)
+    whole = build_training(cfg, material)
+    other = build_training(cfg, material)
     assert isinstance(whole.env, SkillEnv)
     assert set(whole.objective.rewards) == {"style", "skill"}
     assert set(whole.env.observe()) == set(whole.nets.value.inputs.names) == {"obs", "z"}
@@ -421,7 +423,8 @@ THIN = "too little for skills that differ"
 
 
 def test_one_clip_is_a_library_too_whose_card_says_how_little_it_is(tmp_path, capsys):
-    recipe, where = tmp_path / "one.yaml", (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
+    recipe = tmp_path / "one.yaml"
+    where = (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
     recipe.write_text(
         'name: one\nmirror: false\nmotions:\n  - {file: "pybullet:humanoid3d_walk.txt"}\n'
     )
@@ -432,7 +435,10 @@ def test_one_clip_is_a_library_too_whose_card_says_how_little_it_is(tmp_path, ca
     (said,) = (line for line in manifest.card["caveats"] if THIN in line)
     assert said.startswith("1 clip(s), 1.3 s")
     assert set(manifest.card["time_on_clip"]["per_clip"]) == {"walk"}
-    assert manifest.card["switch_success"] == {"mean": None, "matrix": {}}  # there is nothing to switch to
+    assert manifest.card["switch_success"] == {
+        "mean": None,
+        "matrix": {},
+    }  # there is nothing to switch to
 
 
 def learned(folder: Path) -> list[dict[str, float]]:
@@ -604,7 +610,8 @@ def left(folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, list[dict[str
 
 
 def assert_the_same_is_left(folder: Path, other: Path) -> None:
-    (nets, logs), (other_nets, other_logs) = left(folder), left(other)
+    (nets, logs) = left(folder)
+    (other_nets, other_logs) = left(other)
     assert nets.keys() == other_nets.keys()
     assert [key for key in nets if not torch.equal(nets[key], other_nets[key])] == []
     assert logs == other_logs
@@ -612,7 +619,8 @@ def assert_the_same_is_left(folder: Path, other: Path) -> None:
 
 def test_a_run_killed_at_one_moment_after_the_other_ends_in_the_same_bits(never_killed, tmp_path):
     for sign, moment in MOMENTS.items():
-        start, process = time.time(), started(tmp_path, *KILLED)
+        start = time.time()
+        process = started(tmp_path, *KILLED)
         while process.poll() is None and not written_since(start, tmp_path.glob(f"*/{sign}")):
             time.sleep(0.002)
         process.kill()  # no warning, wherever it stands
@@ -624,7 +632,8 @@ def test_a_run_killed_at_one_moment_after_the_other_ends_in_the_same_bits(never_
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_run_killed_again_and_again_ends_in_the_same_bits(never_killed, tmp_path, seed):
-    draw, kills = random.Random(seed), 0
+    draw = random.Random(seed)
+    kills = 0
     while True:
         process = started(tmp_path, *KILLED)
         with suppress(subprocess.TimeoutExpired):

@@ -20,7 +20,10 @@ from tests import tiny
 
 def rows(count: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(count)
-    return {name: rng.standard_normal((count, n)).astype(np.float32) for name, n in (("state", tiny.STATE), ("z", 8))}
+    return {
+        name: rng.standard_normal((count, n)).astype(np.float32)
+        for name, n in (("state", tiny.STATE), ("z", 8))
+    }
 
 
 def answers(graph: bytes, asked: dict[str, np.ndarray]) -> np.ndarray:
@@ -45,7 +48,9 @@ def test_no_row_changes_the_answer_to_another_however_far_out_it_is(rounded):
     asked = rows(64)
     wild = {name: np.concatenate([x, 1e6 * x]) for name, x in asked.items()}
     np.testing.assert_array_equal(answers(rounded, wild)[:64], answers(rounded, asked))
-    alone = [answers(rounded, {name: x[i : i + 1] for name, x in asked.items()})[0] for i in range(64)]
+    alone = [
+        answers(rounded, {name: x[i : i + 1] for name, x in asked.items()})[0] for i in range(64)
+    ]
     np.testing.assert_array_equal(alone, answers(rounded, asked))
 
 
@@ -55,39 +60,63 @@ def test_the_same_rows_give_the_same_bytes(rounded):
 
 def test_a_graph_of_one_product_has_nothing_to_round():
     with pytest.raises(ValueError, match="1 matrix products"):
-        quantize_to_int8(tiny.encoder(), {"window": np.zeros((4, tiny.WINDOW, tiny.STATE), np.float32)})
+        quantize_to_int8(
+            tiny.encoder(), {"window": np.zeros((4, tiny.WINDOW, tiny.STATE), np.float32)}
+        )
 
 
 @pytest.fixture(scope="module")
 def made(material) -> Quantised:
     store = Store(BUNDLED)
-    return quantised(store, store.resolve("humanoid@1"), material, Conditions(episodes=8, seconds=1.0))
+    return quantised(
+        store, store.resolve("humanoid@1"), material, Conditions(episodes=8, seconds=1.0)
+    )
 
 
 def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, material, tmp_path):
-    original, bundled, store = Store(BUNDLED).resolve("humanoid@1"), Store(BUNDLED), Store(tmp_path)
+    original = Store(BUNDLED).resolve("humanoid@1")
+    bundled = Store(BUNDLED)
+    store = Store(tmp_path)
     version = store.publish(
-        described(original, material, made, {"survival": 0.9}, 1), read_files(bundled, original, made.policy)
+        described(original, material, made, {"survival": 0.9}, 1),
+        read_files(bundled, original, made.policy),
     )
-    manifest, before = version.manifest, original.manifest
+    manifest = version.manifest
+    before = original.manifest
     rounding = manifest.card["quantised"]
     assert manifest.card == {"survival": 0.9, **facts_of_run(before.card), "quantised": rounding}
     assert rounding["lost"].keys() == {"survival", "mean_cosine", "style"}
     assert manifest.lineage.config["quantised"]["of"] == original.pinned
-    assert manifest.lineage.config.items() > before.lineage.config.items()  # its noise and its clips are the same
+    assert (
+        manifest.lineage.config.items() > before.lineage.config.items()
+    )  # its noise and its clips are the same
     assert 1e-5 < manifest.graphs["policy"].parity.max_abs_error < 0.2
     assert manifest.graphs["encoder"] == before.graphs["encoder"]
     assert manifest.files["policy.onnx"].size < 0.5 * before.files["policy.onnx"].size
     asked = np.eye(1, 69, 3), np.ones((1, before.latent.dim))
-    np.testing.assert_array_equal(SkillLibrary.open(store, version).act(*asked), made.skills.act(*asked))
+    np.testing.assert_array_equal(
+        SkillLibrary.open(store, version).act(*asked), made.skills.act(*asked)
+    )
     with pytest.raises(ValueError, match="humanoid@1 is quantised already"):
         quantised(store, version, material, Conditions())
 
 
 def test_one_that_loses_more_than_a_hundredth_is_refused(made):
-    accept("humanoid@1", replace(made, before={"survival": 1.0, "style": 0.5}, after={"survival": 0.991, "style": 0.6}))
-    with pytest.raises(ValueError, match=r"humanoid@1 in int8 loses too much: style by 1\.2%, of at most 1% each"):
-        accept("humanoid@1", replace(made, before={"survival": 1, "style": 0.5}, after={"survival": 1, "style": 0.494}))
+    accept(
+        "humanoid@1",
+        replace(
+            made, before={"survival": 1.0, "style": 0.5}, after={"survival": 0.991, "style": 0.6}
+        ),
+    )
+    with pytest.raises(
+        ValueError, match=r"humanoid@1 in int8 loses too much: style by 1\.2%, of at most 1% each"
+    ):
+        accept(
+            "humanoid@1",
+            replace(
+                made, before={"survival": 1, "style": 0.5}, after={"survival": 1, "style": 0.494}
+            ),
+        )
 
 
 @pytest.mark.parametrize(

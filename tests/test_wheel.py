@@ -1,4 +1,5 @@
-"""Installed from a wheel, nothing is written to where the packages are or where a command is typed."""
+"""Installed from a wheel, nothing is written to where the packages are or where a command is
+typed."""
 
 from __future__ import annotations
 
@@ -18,12 +19,13 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("pretrain", "hlc", "serving", "skills_store", "benchmarks")
 FILES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE")
 
-# Runs a module as `python -m` does, in an interpreter for which some folders are read-only: tests may run as root, whom
-# permission bits do not bind.
+# Runs a module as `python -m` does, in an interpreter for which some folders are read-only: tests
+# may run as root, whom permission bits do not bind.
 SEALED = """
 import os, runpy, sys
 sealed, module, sys.argv = sys.argv[1].split(os.pathsep), sys.argv[2], sys.argv[2:]
-CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod"}
+CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink"}
+CHANGES |= {"os.truncate", "os.chmod"}
 
 def refuse(event, args):
     if event == "open":
@@ -48,10 +50,20 @@ class Installation:
     def run(self, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`python -m module arguments` where packages and working folder are read-only."""
         sealed = f"{self.packages}:{self.working}"
-        where = {"HOME": str(self.home), "PYTHONPATH": str(self.packages), "PYTHONDONTWRITEBYTECODE": "1"}
+        where = {
+            "HOME": str(self.home),
+            "PYTHONPATH": str(self.packages),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         command = [sys.executable, "-c", SEALED, sealed, module, *arguments]
         return subprocess.run(
-            command, cwd=self.working, env=where, capture_output=True, text=True, check=False, timeout=240
+            command,
+            cwd=self.working,
+            env=where,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
         )
 
     def files(self) -> set[Path]:
@@ -67,15 +79,19 @@ def pip(*arguments: str) -> None:
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     folder = tmp_path_factory.mktemp("wheel")
-    source, packages = folder / "source", folder / "packages"
+    source = folder / "source"
+    packages = folder / "packages"
     for name in PACKAGES:
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
+        shutil.copytree(
+            ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "data")
+        )
     for name in FILES:
         shutil.copy(ROOT / name, source)
     pip("wheel", "--no-build-isolation", "--wheel-dir", str(folder), str(source))
     (wheel,) = folder.glob("*.whl")
     pip("install", "--target", str(packages), str(wheel))
-    home, working = folder / "Zoë 日本", folder / "working"
+    home = folder / "Zoë 日本"
+    working = folder / "working"
     for each in (home, working):
         each.mkdir()
     return Installation(packages, home, working)
@@ -84,7 +100,13 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
 def test_the_seal_holds(installation: Installation) -> None:
     for place in (installation.packages, installation.working):
         done = installation.run(
-            "skills_store", "--store", f"{place}/store", "pull", "reach", "--from", bundled(installation)
+            "skills_store",
+            "--store",
+            f"{place}/store",
+            "pull",
+            "reach",
+            "--from",
+            bundled(installation),
         )
         assert (done.returncode, "Read-only file system" in done.stderr) == (2, True), done.stderr
 
@@ -102,9 +124,11 @@ from skills_store import places
 from skills_store.open import cache_folder
 from skills_store.store import default_root
 
-found = {name: str(getattr(places, name)()) for name in ("store", "runs", "cards", "keys", "clips", "peers", "buckets")}
-found |= {"default": str(default_root()), "pretrain": PretrainConfig().runs, "hlc": CONFIG_MODEL().runs}
-found |= {"bucket": str(cache_folder("s3://a/b").parent), "code": places.__file__, "served": str(Settings().store)}
+NAMES = ("store", "runs", "cards", "keys", "clips", "peers", "buckets")
+found = {name: str(getattr(places, name)()) for name in NAMES}
+found |= {"default": str(default_root()), "pretrain": PretrainConfig().runs}
+found |= {"hlc": CONFIG_MODEL().runs, "bucket": str(cache_folder("s3://a/b").parent)}
+found |= {"code": places.__file__, "served": str(Settings().store)}
 print(json.dumps(found))
 """
 
@@ -113,10 +137,13 @@ def test_every_default_is_in_the_users_folders(installation: Installation) -> No
     (installation.home / "defaults.py").write_text(DEFAULTS)
     where = {"HOME": str(installation.home), "PYTHONPATH": str(installation.packages)}
     command = [sys.executable, str(installation.home / "defaults.py")]
-    done = subprocess.run(command, cwd=installation.working, env=where, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=installation.working, env=where, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    data, cache = installation.home / ".local/share/repertoire", installation.home / ".cache/repertoire"
+    data = installation.home / ".local/share/repertoire"
+    cache = installation.home / ".cache/repertoire"
     assert found == {
         "store": f"{data}/store",
         "default": f"{data}/store",
@@ -143,7 +170,9 @@ def test_the_bundled_libraries_are_found_without_a_store(installation: Installat
     assert installation.files() == before
 
 
-def test_training_starts_and_commands_run_in_a_folder_that_one_may_not_write(installation: Installation) -> None:
+def test_training_starts_and_commands_run_in_a_folder_that_one_may_not_write(
+    installation: Installation,
+) -> None:
     before = installation.files()
     clips = fetched(places.clips())
     shutil.copytree(clips, installation.home / ".cache/repertoire/motions" / clips.name)

@@ -1,4 +1,5 @@
-"""The smallest skill library and controller that the store admits: random weights, real graphs, made in no time."""
+"""The smallest skill library and controller that the store admits: random weights, real graphs,
+made in no time."""
 
 from __future__ import annotations
 
@@ -6,12 +7,35 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from skills_store.manifest import Character, Graph, Latent, Lineage, Manifest, Parent, Parity, Slice, Task, Tensor
+from skills_store.manifest import (
+    Character,
+    Graph,
+    Latent,
+    Lineage,
+    Manifest,
+    Parent,
+    Parity,
+    Slice,
+    Task,
+    Tensor,
+)
 from skills_store.store import Store, Version
 
-LATENT, WINDOW, GOAL, OPSET = 8, 5, 3, 20
+LATENT = 8
+WINDOW = 5
+GOAL = 3
+OPSET = 20
 HINGES = ("right_elbow", "left_elbow", "right_knee", "left_knee")
-BALLS = ("abdomen", "neck", "right_shoulder", "left_shoulder", "right_hip", "left_hip", "right_ankle", "left_ankle")
+BALLS = (
+    "abdomen",
+    "neck",
+    "right_shoulder",
+    "left_shoulder",
+    "right_hip",
+    "left_hip",
+    "right_ankle",
+    "left_ankle",
+)
 JOINTS = (*(f"{ball}_{axis}" for ball in BALLS for axis in "xzy"), *HINGES)
 SLICES = (
     Slice(name="root_pos", start=0, stop=3, unit="m", frame="world"),
@@ -19,7 +43,13 @@ SLICES = (
     Slice(name="root_vel", start=7, stop=10, unit="m/s", frame="world"),
     Slice(name="root_ang_vel", start=10, stop=13, unit="rad/s", frame="world"),
     Slice(name="joint_pos", start=13, stop=13 + len(JOINTS), unit="rad", frame="joint"),
-    Slice(name="joint_vel", start=13 + len(JOINTS), stop=13 + 2 * len(JOINTS), unit="rad/s", frame="joint"),
+    Slice(
+        name="joint_vel",
+        start=13 + len(JOINTS),
+        stop=13 + 2 * len(JOINTS),
+        unit="rad/s",
+        frame="joint",
+    ),
 )
 STATE = SLICES[-1].stop
 
@@ -44,15 +74,21 @@ def model(nodes: Nodes, weights: Weights, graph: Graph) -> bytes:
     return made.SerializeToString(deterministic=True)
 
 
-def graph(file: str, inputs: dict[str, tuple[int, ...]], outputs: dict[str, tuple[int, ...]]) -> Graph:
+def graph(
+    file: str, inputs: dict[str, tuple[int, ...]], outputs: dict[str, tuple[int, ...]]
+) -> Graph:
     def tensors(shapes: dict[str, tuple[int, ...]]) -> tuple[Tensor, ...]:
         return tuple(
-            Tensor(name=name, shape=("B", *shape), slices=SLICES if name in ("state", "window") else ())
+            Tensor(
+                name=name, shape=("B", *shape), slices=SLICES if name in ("state", "window") else ()
+            )
             for name, shape in shapes.items()
         )
 
     parity = Parity(max_abs_error=0.0, rows=1, batch_sizes=(1,))
-    return Graph(file=file, opset=OPSET, inputs=tensors(inputs), outputs=tensors(outputs), parity=parity)
+    return Graph(
+        file=file, opset=OPSET, inputs=tensors(inputs), outputs=tensors(outputs), parity=parity
+    )
 
 
 POLICY = graph("policy.onnx", {"state": (STATE,), "z": (LATENT,)}, {"targets": (len(JOINTS),)})
@@ -73,7 +109,9 @@ def policy(seed: int = 0) -> bytes:
         helper.make_node("Tanh", ["h"], ["a"]),
         helper.make_node("Gemm", ["a", "w1"], ["targets"]),
     ]
-    return model(nodes, {"w0": linear(rng, STATE + LATENT, 16), "w1": linear(rng, 16, len(JOINTS))}, POLICY)
+    return model(
+        nodes, {"w0": linear(rng, STATE + LATENT, 16), "w1": linear(rng, 16, len(JOINTS))}, POLICY
+    )
 
 
 def encoder(seed: int = 0) -> bytes:
@@ -82,7 +120,9 @@ def encoder(seed: int = 0) -> bytes:
         helper.make_node("Gemm", ["flat", "w"], ["raw"]),
         *normalised("raw"),
     ]
-    return model(nodes, {"w": linear(np.random.default_rng(seed), WINDOW * STATE, LATENT), **AXIS}, ENCODER)
+    return model(
+        nodes, {"w": linear(np.random.default_rng(seed), WINDOW * STATE, LATENT), **AXIS}, ENCODER
+    )
 
 
 def style(seed: int = 0) -> bytes:
@@ -92,7 +132,9 @@ def style(seed: int = 0) -> bytes:
         helper.make_node("Squeeze", ["logit", "axis"], ["score"]),
         helper.make_node("Sigmoid", ["score"], ["style"]),
     ]
-    return model(nodes, {"w": linear(np.random.default_rng(seed), WINDOW * STATE, 1), **AXIS}, STYLE)
+    return model(
+        nodes, {"w": linear(np.random.default_rng(seed), WINDOW * STATE, 1), **AXIS}, STYLE
+    )
 
 
 def controller(seed: int = 0) -> bytes:
@@ -101,7 +143,9 @@ def controller(seed: int = 0) -> bytes:
         helper.make_node("Gemm", ["obs", "w"], ["raw"]),
         *normalised("raw"),
     ]
-    return model(nodes, {"w": linear(np.random.default_rng(seed), STATE + GOAL, LATENT), **AXIS}, CONTROLLER)
+    return model(
+        nodes, {"w": linear(np.random.default_rng(seed), STATE + GOAL, LATENT), **AXIS}, CONTROLLER
+    )
 
 
 AXIS = {"axis": np.array([1], dtype=np.int64)}
@@ -165,5 +209,7 @@ def publish_tiny(store: Store, name: str = "humanoid", seed: int = 0) -> Version
     return store.publish(skills_manifest(name), skills_files(seed))
 
 
-def publish_tiny_controller(store: Store, parent: Version, name: str = "reach", seed: int = 0) -> Version:
+def publish_tiny_controller(
+    store: Store, parent: Version, name: str = "reach", seed: int = 0
+) -> Version:
     return store.publish(controller_manifest(parent, name), {"controller.onnx": controller(seed)})

@@ -10,7 +10,9 @@ import onnxruntime as ort
 @bentoml.service(workers=1)
 class Policy:
     def __init__(self) -> None:
-        self.session = ort.InferenceSession(os.environ["POLICY"], providers=["CPUExecutionProvider"])
+        self.session = ort.InferenceSession(
+            os.environ["POLICY"], providers=["CPUExecutionProvider"]
+        )
 
     @bentoml.api(route="/act")
     def act(self, state: list[list[float]], z: list[list[float]]) -> dict[str, list[list[float]]]:

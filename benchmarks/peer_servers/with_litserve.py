@@ -29,4 +29,6 @@ class Policy(litserve.LitAPI):
 
 if __name__ == "__main__":
     api = Policy(max_batch_size=64, batch_timeout=0.001, api_path="/act")
-    litserve.LitServer(api, accelerator="cpu").run(port=int(sys.argv[2]), host="127.0.0.1", log_level="warning")
+    litserve.LitServer(api, accelerator="cpu").run(
+        port=int(sys.argv[2]), host="127.0.0.1", log_level="warning"
+    )

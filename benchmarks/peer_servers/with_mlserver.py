@@ -1,4 +1,5 @@
-"""MLServer, batching on. Its settings are files, which benchmarks/peers.py writes beside this one's copy."""
+"""MLServer, batching on. Its settings are files, which benchmarks/peers.py writes beside this one's
+copy."""
 
 import os
 
@@ -10,7 +11,9 @@ from mlserver.types import InferenceRequest, InferenceResponse
 
 class Policy(MLModel):
     async def load(self) -> bool:
-        self.session = ort.InferenceSession(os.environ["POLICY"], providers=["CPUExecutionProvider"])
+        self.session = ort.InferenceSession(
+            os.environ["POLICY"], providers=["CPUExecutionProvider"]
+        )
         return True
 
     async def predict(self, payload: InferenceRequest) -> InferenceResponse:

@@ -18,7 +18,9 @@ def run(state, z):
 
 if __name__ == "__main__":
     port = int(sys.argv[2])
-    with Triton(config=TritonConfig(http_port=port, grpc_port=port + 1, metrics_port=port + 2)) as triton:
+    with Triton(
+        config=TritonConfig(http_port=port, grpc_port=port + 1, metrics_port=port + 2)
+    ) as triton:
         triton.bind(
             model_name="policy",
             infer_func=run,
@@ -27,6 +29,8 @@ if __name__ == "__main__":
                 Tensor(name="z", dtype=np.float32, shape=(64,)),
             ],
             outputs=[Tensor(name="targets", dtype=np.float32, shape=(28,))],
-            config=ModelConfig(max_batch_size=64, batcher=DynamicBatcher(max_queue_delay_microseconds=1000)),
+            config=ModelConfig(
+                max_batch_size=64, batcher=DynamicBatcher(max_queue_delay_microseconds=1000)
+            ),
         )
         triton.serve()

@@ -16,7 +16,10 @@ class Policy:
 
     @serve.batch(max_batch_size=64, batch_wait_timeout_s=0.001)
     async def run(self, asked):
-        feed = {name: np.array([row for one in asked for row in one[name]], np.float32) for name in ("state", "z")}
+        feed = {
+            name: np.array([row for one in asked for row in one[name]], np.float32)
+            for name in ("state", "z")
+        }
         return [[row] for row in self.session.run(["targets"], feed)[0].tolist()]
 
     async def __call__(self, request: Request):

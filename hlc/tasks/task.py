@@ -1,4 +1,5 @@
-"""Task: what a controller may be asked for. It draws goals, shows them to the policy and judges the outcome.
+"""Task: what a controller may be asked for. It draws goals, shows them to the policy and judges the
+outcome.
 
 A task is pure: it holds parameters and no state, and it draws from the generator that it is handed.
 """
@@ -35,7 +36,8 @@ class Task(Protocol):
         ...
 
     def features(self, state: CharacterState, goal: Tensor) -> Tensor:
-        """What the policy sees of its goal, (..., F). Heading-local, and simple enough for an ONNX graph."""
+        """What the policy sees of its goal, (..., F). Heading-local, and simple enough for an ONNX
+        graph."""
         ...
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:

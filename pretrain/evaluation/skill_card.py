@@ -88,7 +88,11 @@ def clips_of(skills: SkillLibrary, motions: str = "") -> TrainingData:
     """What to measure a library by: the clips of recipe `motions`, or those it learned from."""
     manifest = skills.version.manifest
     window = skills.window_length
-    return load_other_data(manifest, motions, window) if motions else load_published_data(manifest, window)
+    return (
+        load_other_data(manifest, motions, window)
+        if motions
+        else load_published_data(manifest, window)
+    )
 
 
 def facts_of_run(card: Card) -> Card:

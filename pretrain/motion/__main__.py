@@ -33,7 +33,11 @@ def check(args: argparse.Namespace) -> int:
             print(f"\r{len(verdicts)} clips", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print("\r", end="", file=sys.stderr)
-    print(json.dumps([asdict(verdict) for verdict in verdicts], indent=1) if args.json else table(verdicts))
+    print(
+        json.dumps([asdict(verdict) for verdict in verdicts], indent=1)
+        if args.json
+        else table(verdicts)
+    )
     return int(any(verdict.verdict == BAD for verdict in verdicts))
 
 
@@ -69,7 +73,9 @@ def convert(args: argparse.Namespace) -> int:
             print(error, file=sys.stderr)
             continue
         source = args.source or clip.source or file.name
-        target.write_bytes(npz.write(replace(clip, source=source, licence=args.licence or clip.licence)))
+        target.write_bytes(
+            npz.write(replace(clip, source=source, licence=args.licence or clip.licence))
+        )
         for line in clip.warnings:
             print(line, file=sys.stderr)
         print(f"{target}: {len(clip)} frames")
@@ -83,17 +89,25 @@ def recipe(args: argparse.Namespace) -> int:
     from pretrain.motion.files import find_files
 
     files = find_files(args.path)
-    motions = [{"file": os.path.relpath(file, Path(args.relative_to)), "weight": 1.0} for file in files]
+    motions = [
+        {"file": os.path.relpath(file, Path(args.relative_to)), "weight": 1.0} for file in files
+    ]
     if args.licence:
         motions = [{**motion, "licence": args.licence} for motion in motions]
-    document = {"name": args.name or Path(args.path).stem, "character": args.character, "motions": motions}
+    document = {
+        "name": args.name or Path(args.path).stem,
+        "character": args.character,
+        "motions": motions,
+    }
     print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
     return 0
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser("pretrain.motion", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    top = argparse.ArgumentParser(
+        "pretrain.motion", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     checking = commands.add_parser("check", help="measures, verdict and advice, a line a clip")
     checking.add_argument("paths", nargs="+", metavar="PATH")
@@ -108,15 +122,23 @@ def parser() -> argparse.ArgumentParser:
     converting = commands.add_parser("convert", help="any format -> .npz on our humanoid")
     converting.add_argument("path", metavar="PATH")
     converting.add_argument("out", metavar="FOLDER")
-    converting.add_argument("--source", default="", help="where the captures are from, kept in each file")
+    converting.add_argument(
+        "--source", default="", help="where the captures are from, kept in each file"
+    )
     converting.add_argument("--licence", default="", help="an SPDX expression, kept in each file")
-    converting.add_argument("--force", action="store_true", help="also files that are there already")
+    converting.add_argument(
+        "--force", action="store_true", help="also files that are there already"
+    )
     converting.set_defaults(run=convert)
     writing = commands.add_parser("recipe", help="a dataset recipe of a folder, on stdout")
     writing.add_argument("path", metavar="FOLDER")
     writing.add_argument("--name", default="", help="of the recipe; the folder's where left out")
-    writing.add_argument("--licence", default="", help="of every clip, where its file does not say it")
-    writing.add_argument("--relative-to", default=".", metavar="FOLDER", help="where the recipe will stand")
+    writing.add_argument(
+        "--licence", default="", help="of every clip, where its file does not say it"
+    )
+    writing.add_argument(
+        "--relative-to", default=".", metavar="FOLDER", help="where the recipe will stand"
+    )
     writing.set_defaults(run=recipe)
     for command in (checking, viewing, converting, writing):
         command.add_argument("--character", default="humanoid")

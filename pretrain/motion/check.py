@@ -58,7 +58,9 @@ def table(verdicts: list[Verdict]) -> str:
     heading = "".join(f"{name:>{size}}" for name, (size, _) in COLUMNS.items())
     lines = [f"{'clip':<{width}} {heading}  verdict"]
     lines += [f"{v.name:<{width}} {_cells(v.measures)}  {v.verdict}" for v in verdicts]
-    lines += [f"\n{v.name}:\n" + "\n".join(f"  {line}" for line in v.advice) for v in verdicts if v.advice]
+    lines += [
+        f"\n{v.name}:\n" + "\n".join(f"  {line}" for line in v.advice) for v in verdicts if v.advice
+    ]
     return "\n".join(lines)
 
 

@@ -1,4 +1,5 @@
-"""MotionClip: one motion of one skeleton at a steady rate. Numpy only; knows no file format and no simulator."""
+"""MotionClip: one motion of one skeleton at a steady rate. Numpy only; knows no file format and no
+simulator."""
 
 from __future__ import annotations
 
@@ -14,16 +15,19 @@ from pretrain.characters.state import CharacterState
 
 CONTROL_RATE = 30.0  # Hz
 SUNK = 0.03  # m below the ground, at most: a character that begins deeper is thrown out of it
-RAISED = 0.15  # m; whoever has to be raised by more is named. Captured feet sink in by up to half of that
+# m; whoever has to be raised by more is named. Captured feet sink in by up to half of that
+RAISED = 0.15
 
 
 class ClipError(ValueError):
-    """A motion file that cannot be used; the message names the file, the frame and what was expected."""
+    """A motion file that cannot be used; the message names the file, the frame and what was
+    expected."""
 
 
 @dataclass(frozen=True)
 class MotionClip:
-    """Poses of a skeleton at `fps`. Rotations are the truth, hinge angles and velocities are derived from them."""
+    """Poses of a skeleton at `fps`. Rotations are the truth, hinge angles and velocities are
+    derived from them."""
 
     name: str
     fps: float
@@ -50,22 +54,25 @@ class MotionClip:
         return at_rate(self, np.arange(len(self)) / self.fps, fps)
 
     def grounded(self) -> MotionClip:
-        """Moved up or down so that the median over frames of the lowest point touches z = 0, and none is deeper than SUNK.
+        """Moved up or down so that the median over frames of the lowest point touches z = 0, and
+        none is deeper than SUNK.
 
-        Where that raises it by more than RAISED, one of its `warnings` says so, for then the rest of it may float.
-        """
+        Where that raises it by more than RAISED, one of its `warnings` says so, for then the rest
+        of it may float."""
         lowest = lowest_point(self.skeleton, self.states())
         offset = min(float(np.median(lowest)), float(lowest.min()) + SUNK)
         raised = (
-            f"{self.name}: {-lowest.min():.2f} m below the ground in frame {lowest.argmin()}; raised by {-offset:.2f} m,"
-            f" half of its frames are {np.median(lowest) - offset:.2f} m or more above the ground now",
+            f"{self.name}: {-lowest.min():.2f} m below the ground in frame {lowest.argmin()}; "
+            f"raised by {-offset:.2f} m,"
+            f" half of its frames are {np.median(lowest) - offset:.2f} m or more above the "
+            "ground now",
         )
         warnings = self.warnings + (raised if -offset > RAISED else ())
         return replace(self, root_pos=self.root_pos - np.array([0, 0, offset]), warnings=warnings)
 
     def low_passed(self, cutoff: float) -> MotionClip:
-        """Averaged over time by a Gaussian that leaves half the power at `cutoff` (Hz, at most a quarter of the rate), less
-        above it and more below; its first and last frames stay.
+        """Averaged over time by a Gaussian that leaves half the power at `cutoff` (Hz, at most a
+        quarter of the rate), less above it and more below; its first and last frames stay.
 
         One of its `warnings` says so, and by how much that moved a body.
         """
@@ -78,19 +85,31 @@ class MotionClip:
             return mean / np.linalg.norm(mean, axis=-1, keepdims=True)
 
         joint_rot = {body: turned(q) for body, q in self.joint_rot.items()}
-        clip = replace(self, root_pos=smooth(self.root_pos), root_rot=turned(self.root_rot), joint_rot=joint_rot)
+        clip = replace(
+            self,
+            root_pos=smooth(self.root_pos),
+            root_rot=turned(self.root_rot),
+            joint_rot=joint_rot,
+        )
         moved = np.linalg.norm(clip.body_positions() - self.body_positions(), axis=-1).max(-1)
         most = f"a body by up to {moved.max():.2f} m (frame {moved.argmax()})"
         note = f"{self.name}: low-passed at {cutoff:g} Hz, which moves {most}"
-        # whoever changes how it is smoothed changes this text, too: a library is measured by the clips that it learned from
-        digest = f"sha256:{hashlib.sha256(f'{self.digest} low_pass {cutoff!r}'.encode()).hexdigest()}"
+        # whoever changes how it is smoothed changes this text, too: a library is measured by the
+        # clips that it learned from
+        digest = (
+            f"sha256:{hashlib.sha256(f'{self.digest} low_pass {cutoff!r}'.encode()).hexdigest()}"
+        )
         return replace(clip, warnings=(*self.warnings, note), digest=digest)
 
     def mirrored(self) -> MotionClip:
         """Left and right exchanged, by reflection at the x-z plane."""
-        flip = np.array([1.0, -1.0, 1.0, -1.0])  # a reflection at y keeps turns about y, reverses x and z
+        flip = np.array(
+            [1.0, -1.0, 1.0, -1.0]
+        )  # a reflection at y keeps turns about y, reverses x and z
         bodies = self.skeleton.bodies
-        other = {body: bodies[i] for body, i in zip(bodies, self.skeleton.mirrored_bodies, strict=True)}
+        other = {
+            body: bodies[i] for body, i in zip(bodies, self.skeleton.mirrored_bodies, strict=True)
+        }
         return replace(
             self,
             name=f"{self.name}_mirror",
@@ -112,7 +131,8 @@ class MotionClip:
         return angles
 
     def states(self) -> CharacterState:
-        """Every frame with velocities by central differences (one-sided at the ends), from rotations and not from angles."""
+        """Every frame with velocities by central differences (one-sided at the ends), from
+        rotations and not from angles."""
         joint_pos = self.joint_pos()
         joint_vel = np.zeros_like(joint_pos)
         for joint in self.skeleton.joints:
@@ -134,8 +154,10 @@ class MotionClip:
 
 
 def at_rate(clip: MotionClip, stamps: np.ndarray, fps: float) -> MotionClip:
-    """`clip`, whose frames stand at `stamps` (s, rising, maybe uneven), read every 1/fps s from its first frame on."""
-    # files round their frame times: a clip that ends a tenth of a frame early still has its last frame
+    """`clip`, whose frames stand at `stamps` (s, rising, maybe uneven), read every 1/fps s from its
+    first frame on."""
+    # files round their frame times: a clip that ends a tenth of a frame early still has its last
+    # frame
     times = np.arange(int(np.floor(stamps[-1] * fps + 0.1)) + 1) / fps
     later = np.clip(np.searchsorted(stamps, times, side="right"), 1, len(stamps) - 1)
     earlier = later - 1
@@ -146,7 +168,9 @@ def at_rate(clip: MotionClip, stamps: np.ndarray, fps: float) -> MotionClip:
         return continuous(rotations.slerp(q[earlier], q[later], blend))
 
     joint_rot = {body: turned(q) for body, q in clip.joint_rot.items()}
-    return replace(clip, fps=fps, root_pos=root_pos, root_rot=turned(clip.root_rot), joint_rot=joint_rot)
+    return replace(
+        clip, fps=fps, root_pos=root_pos, root_rot=turned(clip.root_rot), joint_rot=joint_rot
+    )
 
 
 def continuous(q: np.ndarray) -> np.ndarray:
@@ -156,16 +180,20 @@ def continuous(q: np.ndarray) -> np.ndarray:
 
 
 def _gaussian(x: np.ndarray, sigma: float) -> np.ndarray:
-    """Means over time with weights of a Gaussian, `sigma` in frames, (T, D); beyond its ends x is point-reflected."""
+    """Means over time with weights of a Gaussian, `sigma` in frames, (T, D); beyond its ends x is
+    point-reflected."""
     reach = int(np.ceil(4 * sigma))
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
     padded = np.pad(x, ((reach, reach), (0, 0)), mode="reflect", reflect_type="odd")
-    return np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=0) @ (weights / weights.sum())
+    return np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=0) @ (
+        weights / weights.sum()
+    )
 
 
 def _angular_velocity(q: np.ndarray, fps: float) -> np.ndarray:
     """Central differences of rotations in their outer frame, (T, 4) -> (T, 3) rad/s."""
-    ahead, behind = np.minimum(np.arange(len(q)) + 1, len(q) - 1), np.maximum(np.arange(len(q)) - 1, 0)
+    ahead = np.minimum(np.arange(len(q)) + 1, len(q) - 1)
+    behind = np.maximum(np.arange(len(q)) - 1, 0)
     step = rotations.log(rotations.multiply(q[ahead], rotations.conjugate(q[behind])))
     return step * (fps / np.maximum(ahead - behind, 1))[:, None]
 
@@ -176,10 +204,11 @@ def _hinge_angle(q: np.ndarray, axis: str) -> np.ndarray:
 
 
 def _hinge_rates(axes: str, angles: np.ndarray, turning: np.ndarray) -> np.ndarray:
-    """Hinge rates that give the angular velocity `turning` in the parent's frame. (T, n), (T, 3) -> (T, n) rad/s.
+    """Hinge rates that give the angular velocity `turning` in the parent's frame. (T, n), (T, 3) ->
+    (T, n) rad/s.
 
-    Damped least squares: near gimbal lock two hinges coincide, and the exact solution would be huge.
-    """
+    Damped least squares: near gimbal lock two hinges coincide, and the exact solution would be
+    huge."""
     if len(axes) == 1:
         return turning[:, rotations.AXIS[axes], None]
     jacobian = rotations.hinge_axes(axes, angles)

@@ -1,7 +1,7 @@
 """The 20 clips that ship inside the `pybullet` wheel: fetched once, checksummed, never installed.
 
-pybullet itself is no dependency (it has no wheel for Python >= 3.12): pip only downloads the file, which is a zip.
-"""
+pybullet itself is no dependency (it has no wheel for Python >= 3.12): pip only downloads the file,
+which is a zip."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ WHEEL = "pybullet==3.2.7"
 PREFIX = "pybullet_data/data/motions/"
 SOURCE = f"{WHEEL} wheel, {PREFIX}"
 LICENCE = "Zlib AND MIT"  # pybullet's, and DeepMimic's, where the clips come from; see NOTICE
-SHA256 = (
-    "8d8ce0164634a9c373de77080a068c34c99162951ddc1edaea64903c6b7e055c"  # of the 15, then the 5 walker/, each sorted
-)
+# of the 15, then the 5 walker/, each sorted
+SHA256 = "8d8ce0164634a9c373de77080a068c34c99162951ddc1edaea64903c6b7e055c"
 
 
 def fetched(cache: Path) -> Path:
-    """Folder with the clips, fetching them on first use. RuntimeError says what to do when that fails."""
+    """Folder with the clips, fetching them on first use. RuntimeError says what to do when that
+    fails."""
     folder = cache / "pybullet-3.2.7"
     if not folder.exists():
-        print(f"fetching {WHEEL} for its motion clips (103 MB, once) into {folder}", file=sys.stderr, flush=True)
+        print(
+            f"fetching {WHEEL} for its motion clips (103 MB, once) into {folder}",
+            file=sys.stderr,
+            flush=True,
+        )
         _make(cache)
         with tempfile.TemporaryDirectory(dir=cache) as temporary:
             unpacked = Path(temporary) / "clips"
@@ -40,11 +44,14 @@ def _make(cache: Path) -> None:
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(f"no clips in {cache}: {error.strerror}; REPERTOIRE_CACHE names another folder") from error
+        raise OSError(
+            f"no clips in {cache}: {error.strerror}; REPERTOIRE_CACHE names another folder"
+        ) from error
 
 
 def _place(unpacked: Path, folder: Path) -> None:
-    """Whole or not at all; where another process was faster, its copy, which passed the same check, stays."""
+    """Whole or not at all; where another process was faster, its copy, which passed the same check,
+    stays."""
     try:
         os.replace(unpacked, folder)
     except OSError:
@@ -80,7 +87,8 @@ def _download(folder: Path) -> Path:
     if result.returncode or not wheels:
         reason = result.stderr.strip().splitlines()[-1:] or ["pip gave no reason"]
         raise RuntimeError(
-            f"could not fetch {WHEEL}: {reason[0]}. Check pip's access to its package index and try again"
+            f"could not fetch {WHEEL}: {reason[0]}. Check pip's access to its package index "
+            "and try again"
         )
     return wheels[0]
 

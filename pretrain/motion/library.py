@@ -1,4 +1,5 @@
-"""MotionLibrary: clips packed into tensors, read at any time in a batch. Knows no file format and no simulator."""
+"""MotionLibrary: clips packed into tensors, read at any time in a batch. Knows no file format and
+no simulator."""
 
 from __future__ import annotations
 
@@ -22,12 +23,16 @@ class MotionLibrary:
     starts: Tensor  # (C,) index of each clip's first frame
     lengths: Tensor  # (C,) frames
     weights: Tensor  # (C,) sum 1
-    originals: tuple[int, ...]  # of each clip, the index of the clip whose mirror image it is; its own where it is none
+    originals: tuple[
+        int, ...
+    ]  # of each clip, the index of the clip whose mirror image it is; its own where it is none
 
     @property
     def images(self) -> tuple[int, ...] | None:
         """The index of each clip's mirror image; None where a clip has none."""
-        mirrors = {original: clip for clip, original in enumerate(self.originals) if clip != original}
+        mirrors = {
+            original: clip for clip, original in enumerate(self.originals) if clip != original
+        }
         both = mirrors | {clip: original for original, clip in mirrors.items()}
         if len(both) < len(self.names):
             return None
@@ -44,21 +49,33 @@ class MotionLibrary:
         return ids, torch.rand(n, generator=rng) * self.durations[ids]
 
     def at(self, ids: Tensor, times: Tensor) -> CharacterState:
-        """States of clips `ids` at `times` (s, clamped to the clip), any common shape (...) -> (...)."""
-        position = (times * CONTROL_RATE).clamp_min(0).minimum((self.lengths[ids] - 1).to(times.dtype))
+        """States of clips `ids` at `times` (s, clamped to the clip), any common shape (...) ->
+        (...)."""
+        position = (
+            (times * CONTROL_RATE).clamp_min(0).minimum((self.lengths[ids] - 1).to(times.dtype))
+        )
         earlier = position.floor().long().minimum(self.lengths[ids] - 2)
         blend = position - earlier
         row = self.starts[ids] + earlier
-        a, b = self.frames[row], self.frames[row + 1]
+        a = self.frames[row]
+        b = self.frames[row + 1]
         state = unflatten(torch.lerp(a, b, blend[..., None]))
         rot = slerp(unflatten(a).root_rot, unflatten(b).root_rot, blend)
-        return CharacterState(state.root_pos, rot, state.root_vel, state.root_ang_vel, state.joint_pos, state.joint_vel)
+        return CharacterState(
+            state.root_pos,
+            rot,
+            state.root_vel,
+            state.root_ang_vel,
+            state.joint_pos,
+            state.joint_vel,
+        )
 
     def windows(self, ids: Tensor, ends: Tensor, steps: int) -> CharacterState:
-        """The last `steps` control steps up to `ends`, oldest first: (n,), (n,) -> states (n, steps).
+        """The last `steps` control steps up to `ends`, oldest first: (n,), (n,) -> states (n,
+        steps).
 
-        Before a clip's beginning its first frame stands still: no window crosses the seam of a looped clip.
-        """
+        Before a clip's beginning its first frame stands still: no window crosses the seam of a
+        looped clip."""
         back = torch.arange(steps - 1, -1, -1) / CONTROL_RATE
         return self.at(ids[:, None].expand(-1, steps), ends[:, None] - back)
 

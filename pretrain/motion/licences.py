@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 # CC BY-NC and its kind, and licences that say it in words. CMU's terms allow products.
-NON_COMMERCIAL = re.compile(r"(?<![a-z])nc(?![a-z])|non[- ]?commercial|research|evaluation only", re.IGNORECASE)
+NON_COMMERCIAL = re.compile(
+    r"(?<![a-z])nc(?![a-z])|non[- ]?commercial|research|evaluation only", re.IGNORECASE
+)
 
 
 def is_non_commercial(licence: str) -> bool:

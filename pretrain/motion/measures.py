@@ -50,7 +50,9 @@ def measure(clip: MotionClip) -> Measures:
     """`clip` in numbers."""
     state = clip.states()
     facing = rotations.heading_direction(clip.root_rot)
-    steps = rotations.to_heading_frame(facing[:-1], np.diff(clip.root_pos, axis=0)).mean(0) * clip.fps
+    steps = (
+        rotations.to_heading_frame(facing[:-1], np.diff(clip.root_pos, axis=0)).mean(0) * clip.fps
+    )
     heading = np.unwrap(np.arctan2(facing[:, 1], facing[:, 0]))
     past = past_range(clip.skeleton, state.joint_pos)
     points = lowest_points(clip.skeleton, state)
@@ -64,7 +66,9 @@ def measure(clip: MotionClip) -> Measures:
         name=clip.name,
         seconds=clip.duration,
         rate=clip.fps,
-        speed=float(np.linalg.norm(np.diff(clip.root_pos[:, :2], axis=0), axis=-1).mean() * clip.fps),
+        speed=float(
+            np.linalg.norm(np.diff(clip.root_pos[:, :2], axis=0), axis=-1).mean() * clip.fps
+        ),
         ahead=float(steps[0]),
         aside=float(steps[1]),
         turn=float((heading[-1] - heading[0]) / clip.duration),
@@ -96,12 +100,20 @@ def _slides(clip: MotionClip) -> list[float]:
     soles = soles_of(clip)
     standing = contacts(soles, near=TOUCHING)
     way = np.linalg.norm(soles.slips(), axis=-1)
-    return [float(way[a:b, foot].sum()) for foot in range(len(soles.feet)) for a, b in runs(standing[:, foot]) if b > a]
+    return [
+        float(way[a:b, foot].sum())
+        for foot in range(len(soles.feet))
+        for a, b in runs(standing[:, foot])
+        if b > a
+    ]
 
 
 def _seam(clip: MotionClip) -> float:
     """How far the joint that differs most is turned between the last frame and the first, rad."""
-    gaps = [rotations.log(rotations.multiply(q[-1:], rotations.conjugate(q[:1]))) for q in clip.joint_rot.values()]
+    gaps = [
+        rotations.log(rotations.multiply(q[-1:], rotations.conjugate(q[:1])))
+        for q in clip.joint_rot.values()
+    ]
     return float(max(np.linalg.norm(gap) for gap in gaps))
 
 

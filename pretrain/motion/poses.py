@@ -60,10 +60,14 @@ def foot_poses(clip: MotionClip) -> tuple[dict[str, np.ndarray], dict[str, np.nd
     """Where the ankles are (T, 3) m, and how the feet are turned (T, 4), in the world, by foot."""
     positions, rotations = world_poses(clip)
     ids = {foot: clip.skeleton.bodies.index(foot) for foot in clip.skeleton.feet}
-    return {foot: positions[:, i] for foot, i in ids.items()}, {foot: rotations[:, i] for foot, i in ids.items()}
+    return {foot: positions[:, i] for foot, i in ids.items()}, {
+        foot: rotations[:, i] for foot, i in ids.items()
+    }
 
 
-def with_feet(clip: MotionClip, ankles: dict[str, np.ndarray], feet: dict[str, np.ndarray]) -> MotionClip:
+def with_feet(
+    clip: MotionClip, ankles: dict[str, np.ndarray], feet: dict[str, np.ndarray]
+) -> MotionClip:
     """`clip` with its feet at `ankles` (T, 3) m, turned as `feet` (T, 4) in the world; knees keep
     their planes.
     """
@@ -84,7 +88,9 @@ def with_feet(clip: MotionClip, ankles: dict[str, np.ndarray], feet: dict[str, n
     return replace(clip, joint_rot=joint_rot)
 
 
-def with_hand(clip: MotionClip, hand: str, target: np.ndarray, plane: np.ndarray | None = None) -> MotionClip:
+def with_hand(
+    clip: MotionClip, hand: str, target: np.ndarray, plane: np.ndarray | None = None
+) -> MotionClip:
     """`clip` with `hand` at `target` (T, 3) m as far as the arm reaches; the elbow keeps its plane,
     or takes `plane`.
     """
@@ -95,7 +101,9 @@ def with_hand(clip: MotionClip, hand: str, target: np.ndarray, plane: np.ndarray
     shoulder = skeleton.bodies.index(upper)
     sign = 1.0 if hand.startswith("right") else -1.0
     own = rotate(rotations[:, shoulder], np.array([0, 0, sign]))
-    bone, axis, flexion = bend_limb(positions[:, shoulder], target, own if plane is None else plane, lengths)
+    bone, axis, flexion = bend_limb(
+        positions[:, shoulder], target, own if plane is None else plane, lengths
+    )
     along = -sign * bone
     frame = from_matrix(np.stack([np.cross(along, sign * axis), along, sign * axis], -1))
     torso = rotations[:, skeleton.parents[shoulder]]

@@ -11,7 +11,9 @@ import sys
 from collections.abc import Sequence
 
 if sys.platform == "linux":
-    os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco is imported; a display is rarely at hand
+    os.environ.setdefault(
+        "MUJOCO_GL", "egl"
+    )  # before mujoco is imported; a display is rarely at hand
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -19,9 +21,11 @@ from PIL import Image, ImageDraw
 from pretrain.characters.character import load_character, mujoco
 from pretrain.motion.clip import MotionClip
 
-HEIGHT, WIDTH = 200, 130
+HEIGHT = 200
+WIDTH = 130
 TILES = 12  # frames of a clip
-DISTANCE, ELEVATION = 3.4, -12  # m and degrees of the camera
+DISTANCE = 3.4
+ELEVATION = -12  # m and degrees of the camera
 AZIMUTH = 130  # degrees: seen from the right and ahead
 LOOK_AT = 0.85  # m above the ground
 SHADOW = 3.0  # of the scene's extent: less, and the shadow's own edge shows
@@ -35,14 +39,17 @@ def contact_sheet(clips: Sequence[MotionClip], tiles: int = TILES) -> Image.Imag
     OSError where this machine cannot draw.
     """
     model = mujoco.MjModel.from_xml_string(load_character(clips[0].skeleton.name).mjcf)
-    model.vis.global_.offwidth, model.vis.global_.offheight = WIDTH, HEIGHT
+    model.vis.global_.offwidth = WIDTH
+    model.vis.global_.offheight = HEIGHT
     model.vis.map.shadowclip = SHADOW
     data = mujoco.MjData(model)
     try:
         drawing = mujoco.Renderer(model, HEIGHT, WIDTH)
     except (AttributeError, ImportError, RuntimeError, mujoco.FatalError) as error:
         where = f"no rendering here (MUJOCO_GL={os.environ.get('MUJOCO_GL', '')}: {error})"
-        raise OSError(f"{where}; install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa") from error
+        raise OSError(
+            f"{where}; install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa"
+        ) from error
     with drawing:
         rows = [_row(clip, tiles, model, data, drawing) for clip in clips]
     sheet = Image.fromarray(np.concatenate(rows))
@@ -53,7 +60,11 @@ def contact_sheet(clips: Sequence[MotionClip], tiles: int = TILES) -> Image.Imag
 
 
 def _row(
-    clip: MotionClip, tiles: int, model: mujoco.MjModel, data: mujoco.MjData, drawing: mujoco.Renderer
+    clip: MotionClip,
+    tiles: int,
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    drawing: mujoco.Renderer,
 ) -> np.ndarray:
     """(HEIGHT, tiles * WIDTH, 3) uint8."""
     camera = mujoco.MjvCamera()

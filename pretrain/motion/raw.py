@@ -43,7 +43,9 @@ class RawMotion:
             chain.append(self.parents[chain[-1]])
         return tuple(chain)
 
-    def forward(self, joints: tuple[int, ...]) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+    def forward(
+        self, joints: tuple[int, ...]
+    ) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
         """World positions (T, 3) and rotations (T, 4) of `joints` and all of their ancestors."""
         needed = sorted({above for joint in joints for above in self.ancestors(joint)})
         positions = {}

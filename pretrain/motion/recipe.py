@@ -34,10 +34,13 @@ class Motion(BaseModel):
 
     file: str  # relative to the recipe, "pybullet:NAME" or "everyday:NAME"
     skeleton: dict[str, str] = {}  # part of the body -> joint of the file, where names do not tell
-    name: Annotated[str, Field(pattern=r"^\w+$")] | None = None  # of the clip; that of its file where left out
+    name: Annotated[str, Field(pattern=r"^\w+$")] | None = (
+        None  # of the clip; that of its file where left out
+    )
     edits: tuple[AnyEdit, ...] = ()  # in their order, after low_pass
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    # Hz, at half power: what changes faster is weakened. Above 7, at 30 frames a second, a Gaussian leaves more than half
+    # Hz, at half power: what changes faster is weakened. Above 7, at 30 frames a second, a Gaussian
+    # leaves more than half
     low_pass: Annotated[float, Field(ge=2, le=7, strict=True)] | None = None
     source: str = ""
     licence: Annotated[str, Field(min_length=1)] = "unknown"
@@ -49,8 +52,9 @@ class Motion(BaseModel):
 
 
 class Recipe(BaseModel):
-    """`motions:` of {file, weight}, as in MimicKit's dataset files, and what is done to them; `mirror` adds each clip's
-    reflection. Of `base`, a recipe of ours by name, all stays that is not said anew."""
+    """`motions:` of {file, weight}, as in MimicKit's dataset files, and what is done to them;
+    `mirror` adds each clip's reflection. Of `base`, a recipe of ours by name, all stays that is not
+    said anew."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,12 +67,17 @@ class Recipe(BaseModel):
     @field_validator("motions")
     @classmethod
     def _each_once(cls, motions: tuple[Motion, ...]) -> tuple[Motion, ...]:
-        if twice := sorted(key for key, n in Counter(motion.key for motion in motions).items() if n > 1):
-            raise PydanticCustomError("twice", "each file once; more than once: {twice}", {"twice": ", ".join(twice)})
+        if twice := sorted(
+            key for key, n in Counter(motion.key for motion in motions).items() if n > 1
+        ):
+            raise PydanticCustomError(
+                "twice", "each file once; more than once: {twice}", {"twice": ", ".join(twice)}
+            )
         return motions
 
     def over(self, base: Recipe) -> Recipe:
-        """`base` with what is said here: of a file that it has, those fields; any other file comes after its own."""
+        """`base` with what is said here: of a file that it has, those fields; any other file comes
+        after its own."""
         motions = {motion.key: motion for motion in base.motions}
         for motion in self.motions:
             motions[motion.key] = motions.get(motion.key, motion).model_copy(update=_said(motion))
@@ -79,9 +88,8 @@ class Recipe(BaseModel):
 class Dataset:
     """Converted clips with their sampling weights; a mirrored clip shares its original's weight.
 
-    A clip that nobody can perform is left out: one at 20 m/s would make all paces of the others equal, whose spread is the
-    unit of what is learned and measured.
-    """
+    A clip that nobody can perform is left out: one at 20 m/s would make all paces of the others
+    equal, whose spread is the unit of what is learned and measured."""
 
     name: str
     character: str
@@ -99,12 +107,20 @@ class Dataset:
         """What speaks against its clips, a line each, and which of them are left out."""
         used = [line for clip in self.originals for line in (*doubts(clip), *_licence_doubts(clip))]
         noted = [line for clip in self.left_out for line in clip.warnings]
-        return (*used, *noted, *(f"{line}: left out" for clip in self.left_out for line in impossible(clip)))
+        return (
+            *used,
+            *noted,
+            *(f"{line}: left out" for clip in self.left_out for line in impossible(clip)),
+        )
 
     @property
     def digest(self) -> str:
-        """Of what can be learned from it: which clips, out of which files, how smoothed, how often."""
-        rows = [(clip.name, clip.digest, weight) for clip, weight in zip(self.clips, self.weights, strict=True)]
+        """Of what can be learned from it: which clips, out of which files, how smoothed, how
+        often."""
+        rows = [
+            (clip.name, clip.digest, weight)
+            for clip, weight in zip(self.clips, self.weights, strict=True)
+        ]
         return f"sha256:{hashlib.sha256(json.dumps(rows).encode()).hexdigest()}"
 
 
@@ -121,15 +137,23 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         path = RECIPES / f"{reference}.yaml"
     if not path.exists():
         known = ", ".join(sorted(p.stem for p in RECIPES.glob("*.yaml")))
-        raise FileNotFoundError(f"no dataset recipe {reference!r}; there are: {known}, or give a path to a .yaml file")
+        raise FileNotFoundError(
+            f"no dataset recipe {reference!r}; there are: {known}, or give a path to a .yaml file"
+        )
     try:
         recipe = Recipe.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         errors = error.errors()
-        # a motion that is wrong counts as missing, too: of an empty recipe that is all there is to say
+        # a motion that is wrong counts as missing, too: of an empty recipe that is all there is to
+        # say
         found = [e for e in errors if e["type"] != "too_short"] or errors
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {shortened(e['input'])}" for e in found)
-        raise ValueError(f"{path}: {wrong}. A motion has: {', '.join(Motion.model_fields)}") from None
+        wrong = "; ".join(
+            f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {shortened(e['input'])}"
+            for e in found
+        )
+        raise ValueError(
+            f"{path}: {wrong}. A motion has: {', '.join(Motion.model_fields)}"
+        ) from None
     except (
         yaml.YAMLError,
         ValueError,
@@ -145,9 +169,12 @@ def _said(model: BaseModel) -> dict[str, Any]:
 
 
 def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
-    """Every clip of a recipe that can be performed, converted at the control rate, with mirrors if the recipe asks for them."""
+    """Every clip of a recipe that can be performed, converted at the control rate, with mirrors if
+    the recipe asks for them."""
     recipe, folder = load_recipe(reference)
-    clips, weights, left_out = [], [], []
+    clips = []
+    weights = []
+    left_out = []
     for motion in recipe.motions:
         clip = _read(motion, folder, skeleton)
         if impossible(clip):
@@ -161,7 +188,10 @@ def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
         raise ClipError(f"recipe {recipe.name!r}: none of its clips can be performed: {why}")
     names = [clip.name for clip in clips]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise ClipError(f"recipe {recipe.name!r}: clip names must differ; more than one {', '.join(sorted(twice))}")
+        raise ClipError(
+            f"recipe {recipe.name!r}: clip names must differ; more than one "
+            f"{', '.join(sorted(twice))}"
+        )
     return Dataset(recipe.name, recipe.character, tuple(clips), tuple(weights), tuple(left_out))
 
 
@@ -176,17 +206,24 @@ def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
 def _read_file(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
     path = _locate(motion.file, folder)
     if not path.is_file():
-        there = ", ".join(sorted(p.name for p in path.parent.glob("*") if p.suffix in SUFFIXES)) or "no clips"
+        there = (
+            ", ".join(sorted(p.name for p in path.parent.glob("*") if p.suffix in SUFFIXES))
+            or "no clips"
+        )
         raise ClipError(f"{path}: no such clip; in that folder: {there}")
     data = path.read_bytes()
     clip = read_clip(data, path.name, skeleton, motion.low_pass, motion.skeleton)
-    source, licence = motion.source or clip.source, motion.licence
+    source = motion.source or clip.source
+    licence = motion.licence
     if motion.file.startswith(PYBULLET):
-        source, licence = fetch.SOURCE, fetch.LICENCE
+        source = fetch.SOURCE
+        licence = fetch.LICENCE
     elif "licence" not in motion.model_fields_set:
         licence = clip.licence or licence
     if motion.low_pass is not None:
-        smoothed = f"low-passed at {motion.low_pass:g} Hz from sha256:{hashlib.sha256(data).hexdigest()}"
+        smoothed = (
+            f"low-passed at {motion.low_pass:g} Hz from sha256:{hashlib.sha256(data).hexdigest()}"
+        )
         source = f"{source}, {smoothed}" if source else smoothed
     return replace(clip, source=source, licence=licence)
 
@@ -201,7 +238,8 @@ def _locate(file: str, folder: Path) -> Path:
 
 
 def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
-    """`clip` after a motion's edits, which its source and digest name, with the files that they read."""
+    """`clip` after a motion's edits, which its source and digest name, with the files that they
+    read."""
     others: list[MotionClip] = []
 
     def read(file: str) -> MotionClip:

@@ -50,7 +50,9 @@ class Soles:
 def sole_corners(skeleton: Skeleton, foot: str) -> np.ndarray:
     """The four lowest corners of a foot, (4, 3) m in its own frame."""
     body = skeleton.bodies.index(foot)
-    points = np.array([[x, y, z - radius] for of, x, y, z, radius in skeleton.surface if of == body])
+    points = np.array(
+        [[x, y, z - radius] for of, x, y, z, radius in skeleton.surface if of == body]
+    )
     return points[np.argsort(points[:, 2], kind="stable")[:4]]
 
 
@@ -60,13 +62,16 @@ def soles_of(clip: MotionClip) -> Soles:
     feet = clip.skeleton.feet
     ids = [clip.skeleton.bodies.index(foot) for foot in feet]
     corners = [
-        positions[:, body, None] + rotate(rotations[:, body, None], sole_corners(clip.skeleton, foot))
+        positions[:, body, None]
+        + rotate(rotations[:, body, None], sole_corners(clip.skeleton, foot))
         for foot, body in zip(feet, ids, strict=True)
     ]
     return Soles(feet, np.stack(corners, 1), positions[:, ids], rotations[:, ids], clip.fps)
 
 
-def contacts(soles: Soles, ground: float = 0.0, near: float = NEAR_GROUND, slow: float = SLOW) -> np.ndarray:
+def contacts(
+    soles: Soles, ground: float = 0.0, near: float = NEAR_GROUND, slow: float = SLOW
+) -> np.ndarray:
     """Whether each foot stands, (T, F) bool: nearer than `near` (m) to the ground and slower than
     `slow` (m/s).
 
@@ -82,7 +87,9 @@ def contacts(soles: Soles, ground: float = 0.0, near: float = NEAR_GROUND, slow:
 def runs(row: np.ndarray) -> list[tuple[int, int]]:
     """Where `row` (T,) bool is true: (first, last) of each stretch."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], row, [False]]).astype(int)))
-    return [(int(first), int(after) - 1) for first, after in zip(edges[::2], edges[1::2], strict=True)]
+    return [
+        (int(first), int(after) - 1) for first, after in zip(edges[::2], edges[1::2], strict=True)
+    ]
 
 
 def _longer(row: np.ndarray, value: bool, least: int) -> np.ndarray:
@@ -114,10 +121,9 @@ def ground_height(soles: Soles) -> float:
 def plant(clip: MotionClip) -> MotionClip:
     """`clip` with the ground at z = 0 and its standing feet locked to it.
 
-    The root moves at the speed at which standing feet do not slide; each standing sole is laid flat if it nearly
-    is, and held where it stands; between two contacts what moved a foot fades from one to the
-    other. Legs bend to reach, the root sinks where a leg would be too short.
-    """
+    The root moves at the speed at which standing feet do not slide; each standing sole is laid flat
+    if it nearly is, and held where it stands; between two contacts what moved a foot fades from one
+    to the other. Legs bend to reach, the root sinks where a leg would be too short."""
     ground = ground_height(soles_of(clip))
     clip = replace(clip, root_pos=clip.root_pos - np.array([0, 0, ground]))
     standing = contacts(soles_of(clip))
@@ -169,7 +175,9 @@ def _flattened(soles: Soles, skeleton: Skeleton, standing: np.ndarray) -> Soles:
         up = rotate(q, np.array([0, 0, 1.0]))
         tilt = np.arccos(up[:, 2].clip(-1, 1))
         kept = np.clip((tilt - FLAT) / (TILTED - FLAT), 0, 1)
-        share = smooth(standing[:, i].astype(float)[:, None], 1.0)[:, 0] * (1 - kept**2 * (3 - 2 * kept))
+        share = smooth(standing[:, i].astype(float)[:, None], 1.0)[:, 0] * (
+            1 - kept**2 * (3 - 2 * kept)
+        )
         axis = np.stack([up[:, 1], -up[:, 0], np.zeros(len(up))], -1)
         axis = axis / np.maximum(np.linalg.norm(axis, axis=-1, keepdims=True), 1e-9)
         half = (0.5 * tilt * share)[:, None]
@@ -207,7 +215,9 @@ def _filled(known: np.ndarray) -> np.ndarray:
     return known[before] * (1 - share) + known[behind] * share
 
 
-def lowered(clip: MotionClip, feet: tuple[str, ...], targets: np.ndarray, standing: np.ndarray) -> MotionClip:
+def lowered(
+    clip: MotionClip, feet: tuple[str, ...], targets: np.ndarray, standing: np.ndarray
+) -> MotionClip:
     """The root as low as the legs need to reach the targets (T, F, 3) of standing feet."""
     skeleton = clip.skeleton
     positions, _ = world_poses(clip)
@@ -233,10 +243,16 @@ def smooth(x: np.ndarray, sigma: float) -> np.ndarray:
     reach = int(np.ceil(3 * sigma))
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
     padded = np.pad(x, ((reach, reach), (0, 0)), mode="edge")
-    return np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=0) @ (weights / weights.sum())
+    return np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=0) @ (
+        weights / weights.sum()
+    )
 
 
 def turned(clip: MotionClip, angle: float) -> MotionClip:
     """`clip` turned about the vertical through the origin, rad."""
     turn = from_axis_angle("z", np.full(len(clip), angle))
-    return replace(clip, root_pos=rotate(turn, clip.root_pos), root_rot=continuous(multiply(turn, clip.root_rot)))
+    return replace(
+        clip,
+        root_pos=rotate(turn, clip.root_pos),
+        root_rot=continuous(multiply(turn, clip.root_rot)),
+    )

@@ -41,17 +41,24 @@ def judge(clip: MotionClip) -> Verdict:
     if wrong:
         return Verdict(clip.name, BAD, (*wrong, *advise(measures), *clip.warnings), measures)
     notes = advise(measures)
-    licence = (f"licence {clip.licence}: not for products",) if is_non_commercial(clip.licence) else ()
-    return Verdict(clip.name, USABLE if notes else GOOD, (*notes, *clip.warnings, *licence), measures)
+    licence = (
+        (f"licence {clip.licence}: not for products",) if is_non_commercial(clip.licence) else ()
+    )
+    return Verdict(
+        clip.name, USABLE if notes else GOOD, (*notes, *clip.warnings, *licence), measures
+    )
 
 
 def advise(m: Measures) -> tuple[str, ...]:
     """What is off, a line each, with the edit that mends it."""
     found = {
-        f"{m.past_limits:.0%} of its frames past a hinge's range, by up to {m.past_limits_most:.2f} rad: "
-        "edit `limit`, or look whether a limb is mapped to the wrong joint": m.past_limits > PAST_LIMITS,
+        f"{m.past_limits:.0%} of its frames past a hinge's range, by up to "
+        f"{m.past_limits_most:.2f} rad: "
+        "edit `limit`, or look whether a limb is mapped to the wrong joint": m.past_limits
+        > PAST_LIMITS,
         f"{100 * m.penetration:.0f} cm in the ground: edit `plant`": m.penetration > PENETRATION,
-        f"standing soles {100 * m.floating:.0f} cm off the ground: edit `plant`": m.floating > FLOATING,
+        f"standing soles {100 * m.floating:.0f} cm off the ground: edit `plant`": m.floating
+        > FLOATING,
         f"a standing foot slides {100 * m.skate_most:.0f} cm: edit `plant`": m.skate_most > SKATE,
         f"lasts {m.seconds:.2f} s: edit `repeat`, or `stand` at its end": m.seconds < SHORTEST,
         _fall(m.fall): not plausible_fall(m.fall) and m.floating <= FLOATING,
@@ -69,5 +76,10 @@ def _fall(fall: float) -> str:
         return f"accelerates by {fall:.1f} m/s^2 in flight, where things fall: is up another axis?"
     factor = np.sqrt(GRAVITY / -fall)
     if factor > MOST_SPED:
-        return f"falls at {-fall:.1f} m/s^2 in flight, which no change of speed explains: something holds it up"
-    return f"falls at {-fall:.1f} m/s^2 in flight: at `speed` {factor:.2f} it would fall as things do"
+        return (
+            f"falls at {-fall:.1f} m/s^2 in flight, which no change of speed explains: "
+            "something holds it up"
+        )
+    return (
+        f"falls at {-fall:.1f} m/s^2 in flight: at `speed` {factor:.2f} it would fall as things do"
+    )

@@ -1,4 +1,5 @@
-"""What speaks against a clip, and what makes it infeasible: the first is reported, the second is left out as well."""
+"""What speaks against a clip, and what makes it infeasible: the first is reported, the second is
+left out as well."""
 
 from __future__ import annotations
 
@@ -9,12 +10,13 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip
 
 FASTEST = 12.0  # m/s of the root: a sprinter's record
-FASTEST_TURN = 60.0  # rad/s of a body against its parent; of the default clips, the backflip's arms turn fastest, at 31
-# rad past a hinge's range. The default clips are retargeted from other bodies and reach 0.7; knees in degrees reach 1.7, and
-# quaternions in another order 2.2.
+# rad/s of a body against its parent; of the default clips, the backflip's arms turn fastest, at 31
+FASTEST_TURN = 60.0
+# rad past a hinge's range. The default clips are retargeted from other bodies and reach 0.7; knees
+# in degrees reach 1.7, and quaternions in another order 2.2.
 MOST_PAST_RANGE = 1.0
-# Height of the root's up axis below which it points down, in more than half of the frames: of the default clips getup_faceup
-# has most such frames, 24 of 114.
+# Height of the root's up axis below which it points down, in more than half of the frames: of the
+# default clips getup_faceup has most such frames, 24 of 114.
 UPSIDE_DOWN = -0.5
 UPSIDE_DOWN_SHARE = 0.5
 STILL = 1e-6  # rad
@@ -26,7 +28,8 @@ def doubts(clip: MotionClip) -> tuple[str, ...]:
 
 
 def implausible(clip: MotionClip) -> tuple[str, ...]:
-    """What a body cannot or hardly hold, and what a mistake in reading the file looks like, a line each."""
+    """What a body cannot or hardly hold, and what a mistake in reading the file looks like, a line
+    each."""
     return (*_upside_down(clip), *_past_range(clip), *_motionless(clip))
 
 
@@ -35,15 +38,16 @@ def _upside_down(clip: MotionClip) -> tuple[str, ...]:
     if down <= UPSIDE_DOWN_SHARE * len(clip):
         return ()
     reason = "are its quaternions in xyzw order, or y and z exchanged?"
-    return (f"{clip.name}: the root's up axis points down in {down} of {len(clip)} frames; {reason}",)
+    return (
+        f"{clip.name}: the root's up axis points down in {down} of {len(clip)} frames; {reason}",
+    )
 
 
 def past_range(skeleton: Skeleton, joint_pos: np.ndarray) -> np.ndarray:
     """How far each hinge is past its range, (T, J) rad -> (T, J) rad, 0 or less within it.
 
-    A whole turn more or less is the same pose, and a rotation of a ball joint has two triples of hinge angles: the
-    one that is less far past its ranges counts.
-    """
+    A whole turn more or less is the same pose, and a rotation of a ball joint has two triples of
+    hinge angles: the one that is less far past its ranges counts."""
     past = _past(skeleton, slice(None), joint_pos)
     for ball in skeleton.balls:
         hinges = slice(ball.start, ball.stop)
@@ -66,10 +70,14 @@ def _past_range(clip: MotionClip) -> tuple[str, ...]:
     if past.max() <= MOST_PAST_RANGE:
         return ()
     frame, hinge = np.unravel_index(int(past.argmax()), past.shape)
-    lower, upper = clip.skeleton.lower[hinge], clip.skeleton.upper[hinge]
+    lower = clip.skeleton.lower[hinge]
+    upper = clip.skeleton.upper[hinge]
     expected = f"expected {lower:.2f} to {upper:.2f} rad; are its angles in degrees?"
     name = clip.skeleton.hinges[hinge]
-    return (f"{clip.name}: hinge {name} is {past[frame, hinge]:.1f} rad past its range in frame {frame}; {expected}",)
+    return (
+        f"{clip.name}: hinge {name} is {past[frame, hinge]:.1f} rad past its range in frame "
+        f"{frame}; {expected}",
+    )
 
 
 def _motionless(clip: MotionClip) -> tuple[str, ...]:
@@ -78,16 +86,20 @@ def _motionless(clip: MotionClip) -> tuple[str, ...]:
 
 
 def impossible(clip: MotionClip) -> tuple[str, ...]:
-    """What no body can follow, with the frame in which it is worst; empty for a clip that can be performed."""
+    """What no body can follow, with the frame in which it is worst; empty for a clip that can be
+    performed."""
     speed = np.linalg.norm(clip.states().root_vel, axis=-1)
     fast = (
-        f"{clip.name}: the root moves at {speed.max():.1f} m/s in frame {speed.argmax()}; expected at most {FASTEST:g}"
+        f"{clip.name}: the root moves at {speed.max():.1f} m/s in frame {speed.argmax()}; "
+        f"expected at most {FASTEST:g}"
     )
     turning = {
-        body: _turning(rotations, clip.fps) for body, rotations in {"root": clip.root_rot, **clip.joint_rot}.items()
+        body: _turning(rotations, clip.fps)
+        for body, rotations in {"root": clip.root_rot, **clip.joint_rot}.items()
     }
     turns = (
-        f"{clip.name}: {body} turns at {rate.max():.0f} rad/s in frame {rate.argmax()}; expected at most {FASTEST_TURN:g}"
+        f"{clip.name}: {body} turns at {rate.max():.0f} rad/s in frame {rate.argmax()}; "
+        f"expected at most {FASTEST_TURN:g}"
         for body, rate in turning.items()
         if rate.max() > FASTEST_TURN
     )
@@ -95,7 +107,7 @@ def impossible(clip: MotionClip) -> tuple[str, ...]:
 
 
 def _turning(rotations: np.ndarray, fps: float) -> np.ndarray:
-    """How fast quaternions (T, 4) turn from each to the next, (T - 1,) rad/s. Hinges' own rates grow without bound where
-    the axes of a joint align."""
+    """How fast quaternions (T, 4) turn from each to the next, (T - 1,) rad/s. Hinges' own rates
+    grow without bound where the axes of a joint align."""
     cosine = np.abs((rotations[1:] * rotations[:-1]).sum(-1))
     return 2 * np.arccos(cosine.clip(0, 1)) * fps

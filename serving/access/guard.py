@@ -30,7 +30,8 @@ class Bucket:
 
     def take(self, now: float) -> float:
         """0, or the seconds until there is a token."""
-        full, more = max(1.0, self.rate), (now - self.at) * self.rate
+        full = max(1.0, self.rate)
+        more = (now - self.at) * self.rate
         self.tokens = min(full, self.tokens + more)
         self.refused = max(0.0, self.refused - more)
         self.at = now
@@ -42,18 +43,22 @@ class Bucket:
 
     @property
     def hold(self) -> float:
-        """s to keep the refusal back: nothing for one now and then, more and more for a key that asks all the time."""
+        """s to keep the refusal back: nothing for one now and then, more and more for a key that
+        asks all the time."""
         return min(LONGEST_HOLD, (self.refused - 1) / self.rate)
 
 
 class Guard:
-    """Without a key file everyone may ask for everything: `Settings` allows that on the loopback address only.
+    """Without a key file everyone may ask for everything: `Settings` allows that on the loopback
+    address only.
 
     `share` is the part of each rate that this process may spend: one over the number of workers.
     """
 
     def __init__(self, file: Path | None, rate: float | None, share: float) -> None:
-        self._file, self._rate, self._share = file, rate, share
+        self._file = file
+        self._rate = rate
+        self._share = share
         self._keys: dict[str, keys.Key] = {}
         self._stamp: tuple[int, int] | None = None
         self._buckets: dict[str, Bucket] = {}
@@ -61,7 +66,8 @@ class Guard:
             self._load(file)
 
     def refresh(self) -> None:
-        """Take up a changed key file. One that cannot be read changes nothing, and is said in the log."""
+        """Take up a changed key file. One that cannot be read changes nothing, and is said in the
+        log."""
         if self._file is not None:
             try:
                 self._load(self._file)
@@ -75,8 +81,12 @@ class Guard:
         key = self._key(headers) if self._file is not None else None
         scope = required_scope(path)
         if key is not None and scope is not None and scope not in key.scopes:
-            message = f"the key {key.name!r} has not the scope {scope!r}, but {', '.join(key.scopes)}"
-            raise Refusal(403, "not_permitted", message, "authorization", f"a key with the scope {scope!r}")
+            message = (
+                f"the key {key.name!r} has not the scope {scope!r}, but {', '.join(key.scopes)}"
+            )
+            raise Refusal(
+                403, "not_permitted", message, "authorization", f"a key with the scope {scope!r}"
+            )
         name = key.name if key is not None else ANYONE
         self.spend(name)
         return name
@@ -87,19 +97,29 @@ class Guard:
         rate = (key.rate if key is not None else None) or self._rate
         if rate is None:
             return
-        rate, now = rate * self._share, monotonic()
+        rate = rate * self._share
+        now = monotonic()
         bucket = self._buckets.get(name)
         if bucket is None or bucket.rate != rate:
             bucket = self._buckets[name] = Bucket(rate, max(1.0, rate), now)
         if wait := bucket.take(now):
             message = f"{name} may ask {rate:g} times a second of this worker"
             later = max(1, ceil(wait))
-            raise Refusal(429, "rate_limited", message, None, "fewer requests", retry_after=later, hold=bucket.hold)
+            refusal = Refusal(
+                429, "rate_limited", message, None, "fewer requests", retry_after=later
+            )
+            raise refusal.with_hold(bucket.hold)
 
     def _key(self, headers: Mapping[bytes, bytes]) -> keys.Key:
         kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if kind.lower() != "bearer" or not token:
-            raise Refusal(401, "no_key", "this service needs a key", "authorization", "Authorization: Bearer <key>")
+            raise Refusal(
+                401,
+                "no_key",
+                "this service needs a key",
+                "authorization",
+                "Authorization: Bearer <key>",
+            )
         key = keys.match(token.strip(), self._keys)
         if key is None:
             raise Refusal(401, "wrong_key", "no such key", "authorization", "a key of this service")
@@ -114,7 +134,8 @@ class Guard:
 
 
 def required_scope(path: str) -> keys.Scope | None:
-    """The scope that a path asks for; None: any key will do. A path that does not exist needs a key, too."""
+    """The scope that a path asks for; None: any key will do. A path that does not exist needs a
+    key, too."""
     if path == "/metrics":
         return "admin"
     if path == "/encode" or (path.endswith("/infer") and ".encoder" in path):
@@ -127,8 +148,8 @@ def required_scope(path: str) -> keys.Scope | None:
 async def wait_before_refusal(error: Exception) -> float:
     """Wait as long as a refusal says, and return those seconds.
 
-    A client that repeats each refused request at once would otherwise cost as much as one that is served.
-    """
+    A client that repeats each refused request at once would otherwise cost as much as one that is
+    served."""
     seconds = error.hold if isinstance(error, Refusal) else 0.0
     if seconds:
         await asyncio.sleep(seconds)

@@ -1,7 +1,7 @@
 """API keys and the file that holds them: names, scopes, rates, and digests only.
 
-The secret is 256 random bits, so that one SHA-256 of it is as good at rest as a slow hash is for a password.
-"""
+The secret is 256 random bits, so that one SHA-256 of it is as good at rest as a slow hash is for a
+password."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Key(BaseModel):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     scopes: tuple[Scope, ...]
-    rate: Annotated[float, Field(gt=0)] | None = None  # requests/s; the service's own limit where absent
+    rate: Annotated[float, Field(gt=0)] | None = (
+        None  # requests/s; the service's own limit where absent
+    )
 
 
 class KeyFile(BaseModel):
@@ -42,7 +44,9 @@ def read(path: Path) -> KeyFile:
         return KeyFile.model_validate_json(path.read_bytes())
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
-        raise ValueError(f"{path.name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise ValueError(
+            f"{path.name}: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        ) from None
 
 
 def match(token: str, keys: Mapping[str, Key]) -> Key | None:
@@ -58,7 +62,10 @@ def make_key(name: str, scopes: Iterable[Scope], rate: float | None = None) -> t
     """A new key, and what is kept of it."""
     secret = secrets.token_urlsafe(32)
     return f"{name}.{secret}", Key(
-        name=name, sha256=hashlib.sha256(secret.encode()).hexdigest(), scopes=tuple(scopes), rate=rate
+        name=name,
+        sha256=hashlib.sha256(secret.encode()).hexdigest(),
+        scopes=tuple(scopes),
+        rate=rate,
     )
 
 

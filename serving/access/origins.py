@@ -1,8 +1,8 @@
 """Which `Host` and `Origin` headers are admitted.
 
-A service on a loopback address without keys trusts all local programs. A page in a browser on the same machine is no such
-program, though it can reach the address: by a WebSocket, which browsers open to any origin, or under a foreign name that
-resolves to the loopback address (DNS rebinding).
+A service on a loopback address without keys trusts all local programs. A page in a browser on the
+same machine is no such program, though it can reach the address: by a WebSocket, which browsers
+open to any origin, or under a foreign name that resolves to the loopback address (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Origins:
         raise Refusal(403, "not_permitted", "this host name is not served here", "host", expected)
 
     def check_origin(self, headers: Mapping[bytes, bytes]) -> None:
-        """Raises Refusal for a page of another origin; a request without `Origin` is from no page."""
+        """Raises Refusal for a page of another origin; a request without `Origin` is from no
+        page."""
         value = headers.get(b"origin")
         if value is None or EVERY in self.origins:
             return
@@ -46,7 +47,8 @@ class Origins:
 
 
 def admitted_hosts(allowed: Iterable[str], host: str, has_keys: bool) -> frozenset[str] | None:
-    """The names that `Host` may have: `allowed`; or without any, the loopback's and `host` where there are no keys."""
+    """The names that `Host` may have: `allowed`; or without any, the loopback's and `host` where
+    there are no keys."""
     names = frozenset(name.lower() for name in allowed)
     if EVERY in names:
         return None
@@ -72,6 +74,10 @@ def bracketed(host: str) -> str:
 def normalize_origin(origin: str) -> str:
     """Raises ValueError for what no browser sends as an origin."""
     parts = urlsplit(origin.lower())
-    if origin != EVERY and (parts.scheme not in ("http", "https") or not parts.netloc or parts.path):
-        raise ValueError(f"{origin!r} is no origin; expected scheme://host or scheme://host:port, or *")
+    if origin != EVERY and (
+        parts.scheme not in ("http", "https") or not parts.netloc or parts.path
+    ):
+        raise ValueError(
+            f"{origin!r} is no origin; expected scheme://host or scheme://host:port, or *"
+        )
     return origin.lower()

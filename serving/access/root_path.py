@@ -1,4 +1,5 @@
-"""The path under which a reverse proxy publishes the service, so that the service's own links work there."""
+"""The path under which a reverse proxy publishes the service, so that the service's own links work
+there."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ class RootPath:
     trusted_proxies: tuple[str, ...]  # addresses whose X-Forwarded-Prefix is believed
 
     def apply(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
-        """The request's path below the root. `scope` gets `root_path` and `path` as ASGI defines them.
+        """The request's path below the root. `scope` gets `root_path` and `path` as ASGI defines
+        them.
 
         A proxy may strip the prefix or leave it: `/rep/act` and `/act` are the same request.
         """

@@ -1,4 +1,5 @@
-"""What /act and a controller's decision compute: fields of a request in, fields of the reply out. Speaks no encoding."""
+"""What /act and a controller's decision compute: fields of a request in, fields of the reply out.
+Speaks no encoding."""
 
 from __future__ import annotations
 
@@ -20,7 +21,11 @@ async def act(service: Service, fields: object) -> dict[str, Any]:
     skill = await service.skill(request.skill)
     state = rows.read(request.state, skill.forms["state"])
     named = isinstance(request.z, str)
-    z = rows.Rows(read_latent(request.z, "z", skill)[None], True) if named else rows.read(request.z, skill.forms["z"])
+    z = (
+        rows.Rows(read_latent(request.z, "z", skill)[None], True)
+        if named
+        else rows.read(request.z, skill.forms["z"])
+    )
     on_sphere, moved = rows.project_to_sphere(
         rows.broadcast(z, state, ("z", "state")), "z", strict=bool(request.strict)
     )
@@ -31,7 +36,8 @@ async def act(service: Service, fields: object) -> dict[str, Any]:
 
 
 async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
-    """The controller's z for a state and a goal, and the joint targets that its own skill library gives for it."""
+    """The controller's z for a state and a goal, and the joint targets that its own skill library
+    gives for it."""
     request = validate(DecideRequest, fields)
     served = await service.controller(name)
     state = rows.read(request.state, served.forms["state"])
@@ -43,7 +49,8 @@ async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
 
 
 def add_noise(skill: ServedSkill, targets: np.ndarray, seed: int) -> np.ndarray:
-    """The policy's own Gaussian around its mean action, as it was trained. The same seed gives the same noise."""
+    """The policy's own Gaussian around its mean action, as it was trained. The same seed gives the
+    same noise."""
     if skill.sigma is None:
         message = f"{skill.version.ref} does not say how wide its policy's noise is"
         raise invalid("not_sampled", message, "seed", "no seed: the mean action")

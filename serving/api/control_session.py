@@ -1,14 +1,17 @@
-"""Session: one character's control loop over a WebSocket. State in, action out; the latent lives on the server's side.
+"""Session: one character's control loop over a WebSocket. The server keeps z.
 
-The first message, as JSON text, chooses: {"skill": "humanoid@prod", "z": "walk"} or {"controller": "reach"}, with
-"hold" (control steps for which a controller's decision is held), "strict" and "seed" where wanted. The answer says what
-was chosen. Every message with a state is then answered with targets:
+The first message, as JSON text, chooses: {"skill": "humanoid@prod", "z": "walk"} or
+{"controller": "reach"}, with "hold" (control steps for which a controller's decision is held),
+"strict" and "seed" where wanted. The reply says what was chosen. Every message with a state is then
+answered with targets:
 
-    text     {"state": ..., "goal": ..., "z": ..., "blend": 15}     goal, z and blend stay until they are given again
-    binary   float32 little-endian: state, or state then goal (of a controller), or state then z (of a skill)
+    text     {"state": ..., "goal": ..., "z": ..., "blend": 15}
+             goal, z and blend stay until they are sent again
+    binary   float32 little-endian: state, or state then goal (of a controller),
+             or state then z (of a skill)
 
-"blend" goes to the new z along the sphere, in that many steps. A session keeps the version that it was opened with.
-A message that cannot be used is answered with a Problem, and changes nothing.
+"blend" goes to the new z along the sphere, in that many steps. A session keeps the version that it
+was opened with. A message that cannot be used is answered with a Problem, and changes nothing.
 """
 
 from __future__ import annotations
@@ -33,16 +36,24 @@ FLOAT32 = np.dtype("<f4")
 
 
 class Opening(Wire):
-    skill: str | None = Field(default=None, description="As in /act; not with a controller, which has its own")
+    skill: str | None = Field(
+        default=None, description="As in /act; not with a controller, which has its own"
+    )
     controller: str | None = Field(default=None, description="As in /controllers")
     z: Any = Field(default=None, description="[D] or a clip's name; needed for a skill")
-    hold: int | None = Field(default=None, ge=1, le=10_000, strict=True, description="Steps per decision")
+    hold: int | None = Field(
+        default=None, ge=1, le=10_000, strict=True, description="Steps per decision"
+    )
     strict: bool | None = Field(default=False, strict=True, description="As in /act")
-    seed: int | None = Field(default=None, ge=0, le=2**62, strict=True, description="As in /act, for the first step")
+    seed: int | None = Field(
+        default=None, ge=0, le=2**62, strict=True, description="As in /act, for the first step"
+    )
 
 
 class Step(Wire):
-    state: Any = Field(default=None, description="[S] or named parts; without it nothing is computed")
+    state: Any = Field(
+        default=None, description="[S] or named parts; without it nothing is computed"
+    )
     goal: Any = Field(default=None, description="[G] or named parts, of a controller")
     z: Any = Field(default=None, description="[D] or a clip's name, of a skill")
     blend: int | None = Field(
@@ -71,15 +82,26 @@ class Session:
         found = {"skill": self.skill.stamp, "state_dim": self.skill.forms["state"].width}
         if self.controller is None:
             return found
-        return found | {"controller": self.controller.stamp, "goal_dim": self._goal.width, "hold": self.hold}
+        return found | {
+            "controller": self.controller.stamp,
+            "goal_dim": self._goal.width,
+            "hold": self.hold,
+        }
 
     async def step(self, message: Step) -> dict[str, Any]:
-        """One control step. What the message changes counts from this step on, and not at all where it is refused."""
-        state = self._read_row(message.state, self.skill.forms["state"]) if message.state is not None else None
+        """One control step. What the message changes counts from this step on, and not at all where
+        it is refused."""
+        state = (
+            self._read_row(message.state, self.skill.forms["state"])
+            if message.state is not None
+            else None
+        )
         goal = self._read_row(message.goal, self._goal) if message.goal is not None else self.goal
         path = self._plan(message)
         if state is not None and self.controller is not None and goal is None:
-            raise invalid("missing_field", "this session has no goal yet", "goal", self._goal.expected)
+            raise invalid(
+                "missing_field", "this session has no goal yet", "goal", self._goal.expected
+            )
         self.goal = goal
         if path is not None:
             self.path = path
@@ -89,14 +111,21 @@ class Session:
         targets = await self.skill.policy.submit(state, z[None])
         if self.seed is not None:
             targets = add_noise(self.skill, targets, self.seed + self.steps)
-        self.z, self.steps = z, self.steps + 1
+        self.z = z
+        self.steps = self.steps + 1
         return {"targets": targets[0], "z": z}
 
     def read(self, data: bytes) -> Step:
         """A binary message: the state, and what else fits its length."""
         if len(data) % 4:
-            raise invalid("not_a_frame", f"{len(data)} bytes are no whole float32 numbers", None, self._lengths())
-        numbers, width = np.frombuffer(data, FLOAT32), self.skill.forms["state"].width
+            raise invalid(
+                "not_a_frame",
+                f"{len(data)} bytes are no whole float32 numbers",
+                None,
+                self._lengths(),
+            )
+        numbers = np.frombuffer(data, FLOAT32)
+        width = self.skill.forms["state"].width
         rest = len(numbers) - width
         if rest == 0:
             return Step(state=numbers)
@@ -120,7 +149,9 @@ class Session:
         if message.z is None:
             return None
         if self.controller is not None:
-            raise invalid("unknown_field", "this session's z is chosen by its controller", "z", "a goal")
+            raise invalid(
+                "unknown_field", "this session's z is chosen by its controller", "z", "a goal"
+            )
         new = read_latent(message.z, "z", self.skill, self.strict)
         if self.z is None or not message.blend:
             return [new]
@@ -130,18 +161,30 @@ class Session:
     def _read_row(self, value: object, form: Form) -> np.ndarray:
         found = rows.read(value, form)
         if not found.one:
-            raise invalid("wrong_shape", f"{form.field} is a batch; a session is one character", form.field, "one row")
+            raise invalid(
+                "wrong_shape",
+                f"{form.field} is a batch; a session is one character",
+                form.field,
+                "one row",
+            )
         return found.array
 
     @property
     def _goal(self) -> Form:
         if self.controller is None:
-            raise invalid("unknown_field", "this session has a skill, and no controller that takes a goal", "goal", "z")
+            raise invalid(
+                "unknown_field",
+                "this session has a skill, and no controller that takes a goal",
+                "goal",
+                "z",
+            )
         return self.controller.forms["goal"]
 
     def _lengths(self) -> str:
         state = self.skill.forms["state"].width
-        other = ("goal", self._goal) if self.controller is not None else ("z", self.skill.forms["z"])
+        other = (
+            ("goal", self._goal) if self.controller is not None else ("z", self.skill.forms["z"])
+        )
         return f"{state} float32 (state), or {state + other[1].width} (state, {other[0]})"
 
 
@@ -152,7 +195,12 @@ async def open_session(service: Service, fields: object) -> Session:
     if opening.controller is not None:
         if opening.skill is not None or opening.z is not None:
             name = "skill" if opening.skill is not None else "z"
-            raise invalid("unknown_field", f"a controller has its own {name}", name, f"controller without {name}")
+            raise invalid(
+                "unknown_field",
+                f"a controller has its own {name}",
+                name,
+                f"controller without {name}",
+            )
         controller = await service.controller(opening.controller)
         held = opening.hold or controller.controller.llc_steps
         return Session(controller.skill, controller, held, strict, opening.seed)
@@ -160,7 +208,11 @@ async def open_session(service: Service, fields: object) -> Session:
     if opening.z is None:
         raise invalid("missing_field", "z is missing", "z", "[D] or a clip's name")
     if opening.hold is not None:
-        raise invalid("unknown_field", "hold is of controllers: a skill's z stays until another is given", "hold")
+        raise invalid(
+            "unknown_field",
+            "hold is of controllers: a skill's z stays until another is given",
+            "hold",
+        )
     session = Session(skill, None, 1, strict, opening.seed)
     session.path = [read_latent(opening.z, "z", skill, strict)]
     session.z = session.path[0]

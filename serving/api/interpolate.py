@@ -1,4 +1,5 @@
-"""Skills by name: the z of a training clip, or one that the client wrote out; and the paths between them."""
+"""Skills by name: the z of a training clip, or one that the client wrote out; and the paths between
+them."""
 
 from __future__ import annotations
 
@@ -24,10 +25,17 @@ async def interpolate_path(service: Service, fields: object) -> dict[str, Any]:
     request = validate(InterpolateRequest, fields)
     skill = await service.skill(request.skill)
     points = (
-        request.path if isinstance(request.path, Sequence | np.ndarray) and not isinstance(request.path, str) else ()
+        request.path
+        if isinstance(request.path, Sequence | np.ndarray) and not isinstance(request.path, str)
+        else ()
     )
     if not 2 <= len(points) <= MOST_POINTS:
-        raise invalid("wrong_shape", "path is not a list of two or more z", "path", f"2 to {MOST_POINTS} z or names")
+        raise invalid(
+            "wrong_shape",
+            "path is not a list of two or more z",
+            "path",
+            f"2 to {MOST_POINTS} z or names",
+        )
     where = [read_latent(point, f"path[{i}]", skill) for i, point in enumerate(points)]
     for i, (a, b) in enumerate(itertools.pairwise(where)):
         refuse_opposite(a, b, f"path[{i + 1}]")
@@ -40,12 +48,23 @@ def read_latent(value: object, field: str, skill: ServedSkill, strict: bool = Fa
         clips = skill.manifest.latent.clips
         if value not in clips:
             exists = ", ".join(clips) or "none"
-            raise Refusal(404, "unknown_clip", f"no clip {quoted(value)}; there are: {exists}", field, "a clip's name")
+            raise Refusal(
+                404,
+                "unknown_clip",
+                f"no clip {quoted(value)}; there are: {exists}",
+                field,
+                "a clip's name",
+            )
         return np.array(clips[value], np.float32)
     form = Form(field, skill.forms["z"].tensor, 1)
     found = rows.read(value, form)
     if not found.one:
-        raise invalid("wrong_shape", f"{field} is a batch, not one z", field, f"[{form.width}] or a clip's name")
+        raise invalid(
+            "wrong_shape",
+            f"{field} is a batch, not one z",
+            field,
+            f"[{form.width}] or a clip's name",
+        )
     return rows.project_to_sphere(found, field, strict)[0][0]
 
 

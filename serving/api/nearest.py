@@ -10,9 +10,14 @@ COUNT = 5
 
 
 def nearest(z: np.ndarray, latent: Latent) -> list[dict[str, str | float]]:
-    """Training clips by their cosine to z, (D,), nearest first. Empty where the version names none."""
+    """Training clips by their cosine to z, (D,), nearest first. Empty where the version names
+    none."""
     if not latent.clips:
         return []
-    names, clips = list(latent.clips), np.array(list(latent.clips.values()))
+    names = list(latent.clips)
+    clips = np.array(list(latent.clips.values()))
     cosine = clips @ z / np.maximum(np.linalg.norm(clips, axis=1) * np.linalg.norm(z), 1e-12)
-    return [{"clip": names[i], "cosine": round(float(cosine[i]), 6)} for i in np.argsort(-cosine)[:COUNT]]
+    return [
+        {"clip": names[i], "cosine": round(float(cosine[i]), 6)}
+        for i in np.argsort(-cosine)[:COUNT]
+    ]

@@ -1,8 +1,9 @@
-"""/v2: the same skills by the Open Inference Protocol, so that clients made for Triton or KServe work unchanged.
+"""/v2: the same skills by the Open Inference Protocol, so that clients made for Triton or KServe
+work unchanged.
 
-A model is a graph of a version: `humanoid` or `humanoid.policy`, `humanoid.encoder`, `humanoid.style`, `reach` (a
-controller). A model's version is a number or an alias; without one, the service's default or the latest.
-"""
+A model is a graph of a version: `humanoid` or `humanoid.policy`, `humanoid.encoder`,
+`humanoid.style`, `reach` (a controller). A model's version is a number or an alias; without one,
+the service's default or the latest."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ from skills_store.version import Version
 
 router = APIRouter(prefix="/v2", tags=["open inference protocol"], responses=INFERENCE_PROBLEMS)
 INFER: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    }
 }
 
 
@@ -47,7 +51,11 @@ def _service(request: Request) -> Service:
 @router.get("")
 async def server() -> dict[str, Any]:
     """What this server is."""
-    return {"name": "repertoire", "version": "0.1.0", "extensions": ["binary_tensor_data", "model_repository"]}
+    return {
+        "name": "repertoire",
+        "version": "0.1.0",
+        "extensions": ["binary_tensor_data", "model_repository"],
+    }
 
 
 @router.get("/health/live")
@@ -60,7 +68,9 @@ async def live() -> dict[str, bool]:
 async def ready(request: Request) -> dict[str, bool]:
     """As /readyz."""
     if request.app.state.gateway.draining:
-        raise Refusal(503, "draining", "this process is about to end", None, "another replica", retry_after=1)
+        raise Refusal(
+            503, "draining", "this process is about to end", None, "another replica", retry_after=1
+        )
     await _service(request).default()
     return {"ready": True}
 
@@ -106,7 +116,9 @@ async def config(request: Request, model: str, version: str = "") -> dict[str, A
 
     def tensors(which: str) -> list[dict[str, Any]]:
         named = getattr(found.graph, which)
-        return [{"name": t.name, "data_type": "TYPE_FP32", "dims": _shape(t.shape)[1:]} for t in named]
+        return [
+            {"name": t.name, "data_type": "TYPE_FP32", "dims": _shape(t.shape)[1:]} for t in named
+        ]
 
     return {
         "name": model,
@@ -134,10 +146,14 @@ async def infer(request: Request, model: str, version: str = "") -> Response:
     wanted = {tensor.name for tensor in found.graph.inputs}
     if call.tensors.keys() != wanted:
         given = ", ".join(map(quoted, call.tensors)) or "none"
-        raise invalid("missing_field", f"inputs are {given}", "inputs", f"inputs {', '.join(sorted(wanted))}")
+        raise invalid(
+            "missing_field", f"inputs are {given}", "inputs", f"inputs {', '.join(sorted(wanted))}"
+        )
     name = found.graph.outputs[0].name
     if set(call.outputs) - {name}:
-        raise invalid("unknown_field", f"outputs are {', '.join(map(quoted, call.outputs))}", "outputs", name)
+        raise invalid(
+            "unknown_field", f"outputs are {', '.join(map(quoted, call.outputs))}", "outputs", name
+        )
     output = await found.run(call.tensors)
     data, headers = oip.encode(call, model, str(found.version.number), {name: output})
     return Reply(200, data, headers).response()
@@ -164,19 +180,25 @@ def _default(service: Service, name: str) -> str:
 
 
 def _skill(service: Service, model: str, graph: str, served: ServedSkill) -> Model:
-    graphs, library = served.manifest.graphs, served.library
+    graphs = served.manifest.graphs
+    library = served.library
     if graph not in graphs:
         raise _unknown(model, served.version, graphs)
 
     async def policy(given: dict[str, np.ndarray]) -> np.ndarray:
-        state, z = _rows(given["state"], served.forms["state"]), _rows(given["z"], served.forms["z"])
+        state = _rows(given["state"], served.forms["state"])
+        z = _rows(given["z"], served.forms["z"])
         z = rows.broadcast(z, state, ("z", "state"))
-        return await served.policy.submit(state.array, rows.project_to_sphere(z, "z", strict=False)[0])
+        return await served.policy.submit(
+            state.array, rows.project_to_sphere(z, "z", strict=False)[0]
+        )
 
     async def run_windows(given: dict[str, np.ndarray]) -> np.ndarray:
         windows = _windows(given["window"], graphs[graph], service.settings.max_rows)
         return require_finite(
-            await service.engine.long(library.encode if graph == "encoder" else library.style, windows)
+            await service.engine.long(
+                library.encode if graph == "encoder" else library.style, windows
+            )
         )
 
     return Model(model, served.version, graphs[graph], policy if graph == "policy" else run_windows)
@@ -188,7 +210,8 @@ def _controller(model: str, graph: str, served: ServedController) -> Model:
         raise _unknown(model, served.version, graphs)
 
     async def decide(given: dict[str, np.ndarray]) -> np.ndarray:
-        state, goal = _rows(given["state"], served.forms["state"]), _rows(given["goal"], served.forms["goal"])
+        state = _rows(given["state"], served.forms["state"])
+        goal = _rows(given["goal"], served.forms["goal"])
         goal = rows.broadcast(goal, state, ("goal", "state"))
         return await served.chooses.submit(state.array, goal.array)
 
@@ -198,7 +221,12 @@ def _controller(model: str, graph: str, served: ServedController) -> Model:
 def _rows(array: np.ndarray, form: Form) -> rows.Rows:
     found = rows.read(array, form)
     if found.one:
-        raise invalid("wrong_shape", f"{form.field} has shape {list(array.shape)}", form.field, f"[B, {form.width}]")
+        raise invalid(
+            "wrong_shape",
+            f"{form.field} has shape {list(array.shape)}",
+            form.field,
+            f"[B, {form.width}]",
+        )
     return found
 
 
@@ -206,9 +234,16 @@ def _windows(array: np.ndarray, graph: Graph, limit: int) -> np.ndarray:
     wanted = _shape(graph.input("window").shape)[1:]
     if array.ndim != 3 or list(array.shape[1:]) != wanted or not 0 < len(array) <= limit:
         message = f"window has shape {list(array.shape)}"
-        raise invalid("wrong_shape", message, "window", f"[B, {wanted[0]}, {wanted[1]}], B up to {limit}")
+        raise invalid(
+            "wrong_shape", message, "window", f"[B, {wanted[0]}, {wanted[1]}], B up to {limit}"
+        )
     if not np.isfinite(array).all():
-        raise invalid("not_finite", "window has numbers that are not finite", "window", "finite float32 numbers")
+        raise invalid(
+            "not_finite",
+            "window has numbers that are not finite",
+            "window",
+            "finite float32 numbers",
+        )
     return array
 
 
@@ -218,4 +253,10 @@ def _shape(shape: tuple[int | str, ...]) -> list[int]:
 
 def _unknown(model: str, version: Version, graphs: dict[str, Graph]) -> Refusal:
     there = ", ".join(f"{version.name}.{graph}" for graph in graphs)
-    return Refusal(404, "unknown_model", f"no model {quoted(model)}; there are: {there}", "model", f"one of: {there}")
+    return Refusal(
+        404,
+        "unknown_model",
+        f"no model {quoted(model)}; there are: {there}",
+        "model",
+        f"one of: {there}",
+    )

@@ -1,4 +1,5 @@
-"""The OpenAPI document: request bodies that the routes read raw, and examples made for the skill being served.
+"""The OpenAPI document: request bodies that the routes read raw, and examples made for the skill
+being served.
 
 An example that the service would refuse is worse than none, so none is written by hand.
 """
@@ -14,28 +15,41 @@ from pydantic.json_schema import models_json_schema
 
 from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
 from serving.models.skills import ServedController, ServedSkill
-from serving.wire.schemas import ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest
+from serving.wire.schemas import (
+    ActRequest,
+    DecideRequest,
+    EncodeRequest,
+    EncodeUpload,
+    InterpolateRequest,
+)
 from skills_store.manifest import Tensor
 
 REF = "#/components/schemas/{model}"
 BODIES = (ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest)
 DESCRIPTION = """Motor skills for physically simulated characters.
 
-`POST /act` gives joint targets for a state and a skill z; `POST /encode` gives the z of a motion clip; a controller
-chooses z for a goal. SI units, radians, z up, x forward, y left, quaternions wxyz, world frame.
-Every reply that is not a success is a `Problem`."""
+`POST /act` gives joint targets for a state and a skill z; `POST /encode` gives the z of a motion
+clip; a controller chooses z for a goal. SI units, radians, z up, x forward, y left, quaternions wxyz, world
+frame. Every reply that is not a success is a `Problem`."""
 
 
 def body_of(**models: type[BaseModel]) -> dict[str, Any]:
     """A route's `openapi_extra` for bodies that it parses itself."""
     media = {"json": "application/json", "multipart": "multipart/form-data"}
-    content = {media[key]: {"schema": {"$ref": REF.format(model=model.__name__)}} for key, model in models.items()}
+    content = {
+        media[key]: {"schema": {"$ref": REF.format(model=model.__name__)}}
+        for key, model in models.items()
+    }
     return {"requestBody": {"required": True, "content": content}}
 
 
-def document(app: FastAPI, skill: ServedSkill | None, controller: ServedController | None) -> dict[str, Any]:
+def document(
+    app: FastAPI, skill: ServedSkill | None, controller: ServedController | None
+) -> dict[str, Any]:
     """With examples for the two, as far as they are open."""
-    schema = get_openapi(title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes)
+    schema = get_openapi(
+        title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes
+    )
     _, schemas = models_json_schema([(model, "validation") for model in BODIES], ref_template=REF)
     schema["components"]["schemas"] |= schemas["$defs"]
     schema["servers"] = [{"url": "."}]  # relative to this document, wherever a proxy publishes it
@@ -49,16 +63,25 @@ def document(app: FastAPI, skill: ServedSkill | None, controller: ServedControll
 
 
 def act_examples(skill: ServedSkill) -> dict[str, Any]:
-    row, z = state_at_rest(skill.manifest)[0].tolist(), example_latent(skill.manifest)[0].tolist()
+    row = state_at_rest(skill.manifest)[0].tolist()
+    z = example_latent(skill.manifest)[0].tolist()
     return {
         "one row": {"state": row, "z": z},
         "a batch of two": {"state": [row, row], "z": [z, z]},
-        "named parts": {"skill": skill.version.ref, "state": parts_of(row, skill.forms["state"].tensor), "z": z},
+        "named parts": {
+            "skill": skill.version.ref,
+            "state": parts_of(row, skill.forms["state"].tensor),
+            "z": z,
+        },
     }
 
 
 def encode_examples(skill: ServedSkill) -> dict[str, Any]:
-    return {"standing still": {"frames": [state_at_rest(skill.manifest)[0].tolist()] * (skill.window + 1)}}
+    return {
+        "standing still": {
+            "frames": [state_at_rest(skill.manifest)[0].tolist()] * (skill.window + 1)
+        }
+    }
 
 
 def interpolate_examples(skill: ServedSkill) -> dict[str, Any]:
@@ -69,7 +92,10 @@ def interpolate_examples(skill: ServedSkill) -> dict[str, Any]:
 def decide_examples(controller: ServedController) -> dict[str, Any]:
     state = state_at_rest(controller.skill.manifest)[0].tolist()
     goal = make_resting_row(controller.forms["goal"].tensor)[0].tolist()
-    return {"one row": {"state": state, "goal": goal}, "a batch of two": {"state": [state] * 2, "goal": [goal] * 2}}
+    return {
+        "one row": {"state": state, "goal": goal},
+        "a batch of two": {"state": [state] * 2, "goal": [goal] * 2},
+    }
 
 
 def parts_of(row: list[float], tensor: Tensor) -> dict[str, list[float]] | list[float]:

@@ -1,4 +1,5 @@
-"""The routes: each reads a request, asks a graph, writes the reply. What they refuse is raised by what they call."""
+"""The routes: each reads a request, asks a graph, writes the reply. What they refuse is raised by
+what they call."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ def _service(request: Request) -> Service:
     return request.app.state.service
 
 
-@router.post("/act", response_model=ActResponse, tags=["skills"], openapi_extra=body_of(json=ActRequest))
+@router.post(
+    "/act", response_model=ActResponse, tags=["skills"], openapi_extra=body_of(json=ActRequest)
+)
 async def act(request: Request) -> Response:
     """Joint targets for a state and a skill z; a batch for a batch."""
     headers = dict(request.headers.raw)
@@ -63,7 +66,8 @@ async def act(request: Request) -> Response:
     openapi_extra=body_of(json=DecideRequest),
 )
 async def decide(request: Request, name: str) -> Response:
-    """The controller's skill for a state and a goal, and the joint targets that its own skill library gives for it."""
+    """The controller's skill for a state and a goal, and the joint targets that its own skill
+    library gives for it."""
     headers = dict(request.headers.raw)
     return (await answer_decide(_service(request), name, headers, await request.body())).response()
 
@@ -75,13 +79,19 @@ async def decide(request: Request, name: str) -> Response:
     openapi_extra=body_of(json=EncodeRequest, multipart=EncodeUpload),
 )
 async def encode(request: Request) -> Response:
-    """z of every window of a clip, and of the whole; of JSON frames, or of a motion file as multipart/form-data."""
-    service, headers = _service(request), dict(request.headers.raw)
-    encoding, limit = wire.choose_encoding(headers), service.settings.max_frames
+    """z of every window of a clip, and of the whole; of JSON frames, or of a motion file as
+    multipart/form-data."""
+    service = _service(request)
+    headers = dict(request.headers.raw)
+    encoding = wire.choose_encoding(headers)
+    limit = service.settings.max_frames
     if headers.get(b"content-type", b"").lower().startswith(b"multipart/form-data"):
         data, filename, ref = await parse_upload(request, service.settings.max_body)
-        skill, field = await service.skill(ref), "file"
-        frames = await service.engine.long(read_states, data, filename, skill.manifest.character, limit)
+        skill = await service.skill(ref)
+        field = "file"
+        frames = await service.engine.long(
+            read_states, data, filename, skill.manifest.character, limit
+        )
     else:
         fields = validate(EncodeRequest, encoding.decode(await request.body(), headers))
         field = "frames"
@@ -93,11 +103,15 @@ async def encode(request: Request) -> Response:
 
 def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, Any]:
     if len(frames) < skill.window:
-        message = f"{field} has {len(frames)} frames; one window of this skill's encoder is {skill.window}"
+        message = (
+            f"{field} has {len(frames)} frames; one window of this skill's encoder is "
+            f"{skill.window}"
+        )
         raise invalid("clip_too_short", message, field, f"at least {skill.window} frames")
     with np.errstate(all="ignore"):  # what overflows is refused by `checked`
         found = skill.library.embed(frames)
-    z, pooled = require_finite(found.windows), require_finite(found.pooled)
+    z = require_finite(found.windows)
+    pooled = require_finite(found.pooled)
     near = nearest(pooled, skill.manifest.latent)
     return {"z": z, "pooled": pooled, "window": skill.window, "nearest": near, "skill": skill.stamp}
 
@@ -111,7 +125,8 @@ async def list_skills(request: Request) -> SkillListing:
 
 @router.get("/skills/{ref}", tags=["skills"])
 async def show_skill(request: Request, ref: str) -> SkillDetail:
-    """All that a client needs to drive the character: state layout, joints, gains, body, the clips' z, the card."""
+    """All that a client needs to drive the character: state layout, joints, gains, body, the clips'
+    z, the card."""
     return skill_detail(await _service(request).skill(ref, "ref"))
 
 
@@ -130,10 +145,13 @@ async def list_latents(request: Request, ref: str) -> LatentListing:
     openapi_extra=body_of(json=InterpolateRequest),
 )
 async def interpolate(request: Request) -> Response:
-    """A path along the sphere through two or more z, each written out or named by its training clip."""
+    """A path along the sphere through two or more z, each written out or named by its training
+    clip."""
     headers = dict(request.headers.raw)
     encoding = wire.choose_encoding(headers)
-    found = await interpolate_path(_service(request), encoding.decode(await request.body(), headers))
+    found = await interpolate_path(
+        _service(request), encoding.decode(await request.body(), headers)
+    )
     data, described = encoding.encode(found)
     return Reply(200, data, described).response()
 
@@ -161,7 +179,9 @@ async def ready(request: Request) -> Readiness:
     """The default skill is open; otherwise a Problem says why not, with status 503."""
     service: Service = _service(request)
     if request.app.state.gateway.draining:
-        raise Refusal(503, "draining", "this process is about to end", None, "another replica", retry_after=1)
+        raise Refusal(
+            503, "draining", "this process is about to end", None, "another replica", retry_after=1
+        )
     skill = ServedVersion.model_validate((await service.default()).stamp)
     errors = service.skills.stale | service.controllers.stale
     stale = {ref: from_store(error, None).problem.message for ref, error in errors.items()}
@@ -169,7 +189,9 @@ async def ready(request: Request) -> Readiness:
 
 
 @router.get(
-    "/metrics", tags=["operation"], responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
+    "/metrics",
+    tags=["operation"],
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(request: Request) -> Response:
     """Counts and latencies, for Prometheus."""

@@ -1,4 +1,5 @@
-"""WS /session as plain ASGI: receives messages, text and binary, and sends the replies of `control_session`."""
+"""WS /session as plain ASGI: receives messages, text and binary, and sends the replies of
+`control_session`."""
 
 from __future__ import annotations
 
@@ -44,8 +45,11 @@ class Socket:
         await self.send({"type": "websocket.send", kind: data})
 
 
-async def serve_session(service: Service, scope: Scope, receive: Receive, send: Send, key: str) -> None:
-    """One character's control loop, from the handshake to the end; each step counts against the rate of `key`."""
+async def serve_session(
+    service: Service, scope: Scope, receive: Receive, send: Send, key: str
+) -> None:
+    """One character's control loop, from the handshake to the end; each step counts against the
+    rate of `key`."""
     message = await receive()
     if message["type"] != "websocket.connect":
         return
@@ -59,7 +63,10 @@ async def serve_session(service: Service, scope: Scope, receive: Receive, send: 
         while True:
             message = await socket.read()
             await socket.write(await _answer(session, service.guard.spend, key, message))
-    except (WebSocketDisconnect, OSError):  # OSError: a reply to a client that has left, as ASGI has it
+    except (
+        WebSocketDisconnect,
+        OSError,
+    ):  # OSError: a reply to a client that has left, as ASGI has it
         pass
     except Exception as error:
         log.error("a session failed", exc_info=error)
@@ -73,7 +80,12 @@ async def _open(socket: Socket, service: Service) -> Session:
         message = await socket.read()
         try:
             if isinstance(message, bytes):
-                raise invalid("not_a_frame", "the first message says what to perform, as JSON text", None, "text")
+                raise invalid(
+                    "not_a_frame",
+                    "the first message says what to perform, as JSON text",
+                    None,
+                    "text",
+                )
             session = await open_session(service, json.decode(message.encode(), {}))
         except Refusal as refusal:
             await socket.write(refusal.problem.model_dump_json())
@@ -82,7 +94,9 @@ async def _open(socket: Socket, service: Service) -> Session:
         return session
 
 
-async def _answer(session: Session, spend: Callable[[str], None], key: str, message: str | bytes) -> str | bytes:
+async def _answer(
+    session: Session, spend: Callable[[str], None], key: str, message: str | bytes
+) -> str | bytes:
     """Text for text, bytes for bytes; a Problem is text."""
     try:
         spend(key)

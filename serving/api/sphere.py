@@ -1,4 +1,5 @@
-"""The unit sphere on which skills lie: paths along it. Pure; z of a clip comes from the manifest."""
+"""The unit sphere on which skills lie: paths along it. Pure; z of a clip comes from the
+manifest."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def between(a: Array, b: Array, share: float) -> Array:
 
 
 def path(points: Array, steps: int) -> Array:
-    """(K, D) unit rows -> (steps, D), from the first to the last, evenly spaced by angle along the way."""
+    """(K, D) unit rows -> (steps, D), from the first to the last, evenly spaced by angle along the
+    way."""
     angles = [angle(a, b) for a, b in itertools.pairwise(points)]
     ends = np.cumsum([0.0, *angles])
     points_between = []

@@ -1,7 +1,7 @@
 """Uploads: a clip file as it came over the wire -> states at a skill's control rate. Runs no graph.
 
-A file is the client's, whatever it makes a reader do: every failure to read one is a Problem, none is a 500.
-"""
+A file is the client's, whatever it makes a reader do: every failure to read one is a Problem, none
+is a 500."""
 
 from __future__ import annotations
 
@@ -29,19 +29,23 @@ async def parse_upload(request: Request, max_body: int) -> tuple[bytes, str, str
     try:
         async with request.form(max_files=1, max_fields=1, max_part_size=max_body) as form:
             _refuse_other_fields(form)
-            file, skill = form.get("file"), form.get("skill")
+            file = form.get("file")
+            skill = form.get("skill")
             if not isinstance(file, UploadFile):
                 raise invalid("missing_field", "the form has no uploaded file", "file", FORM)
             if isinstance(skill, UploadFile):
                 raise invalid("wrong_type", "skill is a file, not text", "skill", FORM)
             return await file.read(), file.filename or "", skill
     except HTTPException as error:  # how Starlette says that the form is malformed
-        raise invalid("bad_upload", f"the form cannot be read: {quoted(error.detail)}", None, FORM) from None
+        raise invalid(
+            "bad_upload", f"the form cannot be read: {quoted(error.detail)}", None, FORM
+        ) from None
 
 
 def read_states(data: bytes, filename: str, character: Character, max_frames: int) -> np.ndarray:
     """(T, S) float32, one control step apart."""
-    # Only the last part of the name: it tells the format and is repeated in messages, and opens nothing.
+    # Only the last part of the name: it tells the format and is repeated in messages, and opens
+    # nothing.
     name = PurePosixPath(filename.replace("\\", "/")).name or "clip"
     skeleton = _skeleton(character)
     try:
@@ -51,28 +55,44 @@ def read_states(data: bytes, filename: str, character: Character, max_frames: in
         raise
     except ClipError as error:
         raise invalid("clip_unreadable", str(error), "file", EXPECTED) from error
-    except Exception as error:  # a reader met what its author had not thought of: logged, for it is a defect there
+    except (
+        Exception
+    ) as error:  # a reader met what its author had not thought of: logged, for it is a defect there
         log.warning("reading an uploaded clip failed", exc_info=error)
-        raise invalid("clip_unreadable", f"{name!a} cannot be read as a motion clip", "file", EXPECTED) from error
+        raise invalid(
+            "clip_unreadable", f"{name!a} cannot be read as a motion clip", "file", EXPECTED
+        ) from error
 
 
 def _refuse_other_fields(form: FormData) -> None:
     for name in form:
         if name not in ("file", "skill"):
-            raise invalid("unknown_field", f"no field {quoted(name)} in the form", quoted(name)[1:-1], FORM)
+            raise invalid(
+                "unknown_field", f"no field {quoted(name)} in the form", quoted(name)[1:-1], FORM
+            )
 
 
 def _skeleton(character: Character) -> Skeleton:
     try:
         return Skeleton.from_dict(character.skeleton)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:  # published by another program than ours
-        raise Refusal(503, "store_error", f"{character.name} has no skeleton to fit a clip to") from error
+    except (
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+    ) as error:  # published by another program than ours
+        raise Refusal(
+            503, "store_error", f"{character.name} has no skeleton to fit a clip to"
+        ) from error
 
 
 def _at_control_rate(clip: MotionClip, control_dt: float, max_frames: int) -> np.ndarray:
     frames = clip.duration / control_dt + 1  # before resampling: a file may claim to last for years
     if frames > max_frames:
-        message = f"the clip has {frames:.0f} frames at the control rate; this service takes up to {max_frames}"
+        message = (
+            f"the clip has {frames:.0f} frames at the control rate; this service takes "
+            f"up to {max_frames}"
+        )
         raise invalid("batch_too_large", message, "file", f"at most {max_frames} frames")
     if len(clip) > 1 and abs(clip.fps * control_dt - 1) > 1e-6:
         clip = clip.resampled(1 / control_dt)

@@ -1,4 +1,5 @@
-"""Python clients of the service: one that waits, and one for asyncio. They need httpx and numpy only."""
+"""Python clients of the service: one that waits, and one for asyncio. They need httpx and numpy
+only."""
 
 from serving.client.calls import Decision, Embedding, ServiceError
 from serving.client.client import AsyncClient, Client

@@ -1,4 +1,5 @@
-"""Calls: what a client sends for each question, and what it makes of the answer. Pure; `client.py` carries them.
+"""Calls: what a client sends for each question, and what it makes of the answer. Pure; `client.py`
+carries them.
 
 Arrays go as raw float32, both ways: a targets array is the very bits that the graph gave.
 """
@@ -58,7 +59,9 @@ class Call(Generic[T]):
     how: dict[str, Any] = field(default_factory=dict)  # httpx's own arguments
 
 
-def act(state: ArrayLike, z: ArrayLike | str, skill: str | None, seed: int | None, strict: bool) -> Call[Array]:
+def act(
+    state: ArrayLike, z: ArrayLike | str, skill: str | None, seed: int | None, strict: bool
+) -> Call[Array]:
     others = {"skill": skill, "seed": seed, "strict": strict or None}
     if isinstance(z, str):
         body = _raw({"state": state}, others | {"z": z})
@@ -71,7 +74,9 @@ def decide(controller: str, state: ArrayLike, goal: ArrayLike) -> Call[Decision]
     def read(answer: httpx.Response) -> Decision:
         return Decision(**_tensors(answer))
 
-    return Call("POST", f"/controllers/{controller}/act", read, _raw({"state": state, "goal": goal}, {}))
+    return Call(
+        "POST", f"/controllers/{controller}/act", read, _raw({"state": state, "goal": goal}, {})
+    )
 
 
 def encode(states: ArrayLike, skill: str | None) -> Call[Embedding]:
@@ -80,14 +85,24 @@ def encode(states: ArrayLike, skill: str | None) -> Call[Embedding]:
 
 def encode_file(path: Path | str, skill: str | None) -> Call[Embedding]:
     path = Path(path)
-    form = {"files": {"file": (path.name, path.read_bytes())}, "data": {"skill": skill} if skill else {}}
+    form = {
+        "files": {"file": (path.name, path.read_bytes())},
+        "data": {"skill": skill} if skill else {},
+    }
     return Call("POST", "/encode", lambda answer: _embedding(answer.json()), form)
 
 
 def interpolate(path: Sequence[ArrayLike | str], steps: int, skill: str | None) -> Call[Array]:
-    points = [point if isinstance(point, str) else np.asarray(point, FLOAT32).tolist() for point in path]
+    points = [
+        point if isinstance(point, str) else np.asarray(point, FLOAT32).tolist() for point in path
+    ]
     asked = {"path": points, "steps": steps} | ({"skill": skill} if skill else {})
-    return Call("POST", "/interpolate", lambda answer: np.array(answer.json()["z"], FLOAT32), {"json": asked})
+    return Call(
+        "POST",
+        "/interpolate",
+        lambda answer: np.array(answer.json()["z"], FLOAT32),
+        {"json": asked},
+    )
 
 
 def latents(ref: str) -> Call[dict[str, Array]]:
@@ -103,8 +118,14 @@ def described(path: str, part: str | None = None) -> Call[Any]:
 
 
 def failure(answer: httpx.Response) -> ServiceError:
-    """What an answer that is no success says. Anything but a Problem comes from a proxy, or another service."""
-    problem: dict[str, Any] = {"code": "http_error", "message": answer.text[:200], "field": None, "expected": None}
+    """What an answer that is no success says. Anything but a Problem comes from a proxy, or another
+    service."""
+    problem: dict[str, Any] = {
+        "code": "http_error",
+        "message": answer.text[:200],
+        "field": None,
+        "expected": None,
+    }
     with suppress(ValueError):
         said = answer.json()
         if isinstance(said, dict) and said.keys() == problem.keys():
@@ -121,7 +142,8 @@ def _raw(tensors: dict[str, ArrayLike], others: dict[str, Any]) -> dict[str, Any
 
 
 def _tensors(answer: httpx.Response) -> dict[str, Array]:
-    found, start = {}, 0
+    found = {}
+    start = 0
     for one in answer.headers["x-tensors"].split(","):
         name, _, sizes = one.partition("=")
         shape = tuple(map(int, sizes.split("x")))

@@ -1,8 +1,9 @@
-"""Clients, one that waits and one for asyncio: numpy in, numpy out. Need httpx, and neither the store nor any model.
+"""Clients, one that waits and one for asyncio: numpy in, numpy out. Need httpx, and neither the
+store nor any model.
 
-Connections are kept open. A request that the service had no room for (429, 503) is made again, after as long as it
-said, `retries` times; nothing else is: whether anything else may be repeated is the caller's to know.
-"""
+Connections are kept open. A request that the service had no room for (429, 503) is made again,
+after as long as it said, `retries` times; nothing else is: whether anything else may be repeated is
+the caller's to know."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ T = TypeVar("T")
 URL = "http://127.0.0.1:8000"
 BUSY = (429, 503)
 LONGEST_WAIT = 30.0  # s
-# The service keeps idle connections for 75 s, and balancers commonly for 60: a connection is given up here before that,
-# so that no request is sent on one that the other side is closing.
+# The service keeps idle connections for 75 s, and balancers commonly for 60: a connection is given
+# up here before that, so that no request is sent on one that the other side is closing.
 LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0)
 
 
@@ -42,7 +43,9 @@ class Client:
         retries: int = 3,
         http: httpx.Client | None = None,
     ) -> None:
-        self._http = http or httpx.Client(base_url=url, timeout=timeout, headers=_headers(key), limits=LIMITS)
+        self._http = http or httpx.Client(
+            base_url=url, timeout=timeout, headers=_headers(key), limits=LIMITS
+        )
         self._retries = retries
 
     def __enter__(self) -> Self:
@@ -63,7 +66,8 @@ class Client:
         seed: int | None = None,
         strict: bool = False,
     ) -> Array:
-        """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training clip. With a seed, sampled."""
+        """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training
+        clip. With a seed, sampled."""
         return self._made(calls.act(state, z, skill, seed, strict))
 
     def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:
@@ -78,7 +82,9 @@ class Client:
         """A clip in any format that the service imports."""
         return self._made(calls.encode_file(path, skill))
 
-    def interpolate(self, path: Sequence[ArrayLike | str], steps: int, skill: str | None = None) -> Array:
+    def interpolate(
+        self, path: Sequence[ArrayLike | str], steps: int, skill: str | None = None
+    ) -> Array:
         """z (steps, D) along the sphere, through each z or named clip of `path`."""
         return self._made(calls.interpolate(path, steps, skill))
 
@@ -87,7 +93,8 @@ class Client:
         return self._made(calls.latents(ref))
 
     def skill(self, ref: str) -> dict[str, Any]:
-        """Layout of the state, joints, gains, body, the clips' z and the card of one skill version."""
+        """Layout of the state, joints, gains, body, the clips' z and the card of one skill
+        version."""
         return self._made(calls.described(f"/skills/{ref}"))
 
     def skills(self) -> list[dict[str, Any]]:
@@ -118,13 +125,17 @@ class AsyncClient:
         retries: int = 3,
         http: httpx.AsyncClient | None = None,
     ) -> None:
-        self._http = http or httpx.AsyncClient(base_url=url, timeout=timeout, headers=_headers(key), limits=LIMITS)
+        self._http = http or httpx.AsyncClient(
+            base_url=url, timeout=timeout, headers=_headers(key), limits=LIMITS
+        )
         self._retries = retries
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    async def __aexit__(
+        self, *_: type[BaseException] | BaseException | TracebackType | None
+    ) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -139,7 +150,8 @@ class AsyncClient:
         seed: int | None = None,
         strict: bool = False,
     ) -> Array:
-        """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training clip. With a seed, sampled."""
+        """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training
+        clip. With a seed, sampled."""
         return await self._made(calls.act(state, z, skill, seed, strict))
 
     async def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:
@@ -154,7 +166,9 @@ class AsyncClient:
         """A clip in any format that the service imports."""
         return await self._made(calls.encode_file(path, skill))
 
-    async def interpolate(self, path: Sequence[ArrayLike | str], steps: int, skill: str | None = None) -> Array:
+    async def interpolate(
+        self, path: Sequence[ArrayLike | str], steps: int, skill: str | None = None
+    ) -> Array:
         """z (steps, D) along the sphere, through each z or named clip of `path`."""
         return await self._made(calls.interpolate(path, steps, skill))
 
@@ -163,7 +177,8 @@ class AsyncClient:
         return await self._made(calls.latents(ref))
 
     async def skill(self, ref: str) -> dict[str, Any]:
-        """Layout of the state, joints, gains, body, the clips' z and the card of one skill version."""
+        """Layout of the state, joints, gains, body, the clips' z and the card of one skill
+        version."""
         return await self._made(calls.described(f"/skills/{ref}"))
 
     async def skills(self) -> list[dict[str, Any]]:

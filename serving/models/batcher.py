@@ -1,9 +1,9 @@
 """Batcher: the rows of concurrent requests, run together. Knows no HTTP and no skill.
 
-A row alone is bound by reading the weights; a batch of 32 costs about as much as a dozen rows. There is no timer. A row
-alone is run at once. Where rows come in company, a run waits as long as each turn of the event loop brings more of them,
-up to a full batch: so an idle service adds no wait, and a loaded one waits only for what has arrived already.
-"""
+A row alone is bound by reading the weights; a batch of 32 costs about as much as a dozen rows.
+There is no timer. A row alone is run at once. Where rows come in company, a run waits as long as
+each turn of the event loop brings more of them, up to a full batch: so an idle service adds no
+wait, and a loaded one waits only for what has arrived already."""
 
 from __future__ import annotations
 
@@ -44,11 +44,16 @@ class RunRecord:
 
 
 class Batcher:
-    """Short runs are made on the event loop, for a thread would cost more than they take. With `inline` false, and
-    for a request that is more than a full batch, they are made on `threads`."""
+    """Short runs are made on the event loop, for a thread would cost more than they take. With
+    `inline` false, and for a request that is more than a full batch, they are made on `threads`."""
 
     def __init__(
-        self, run: Run, threads: Executor, inline: bool, max_waiting: int, observe: Callable[[RunRecord], None]
+        self,
+        run: Run,
+        threads: Executor,
+        inline: bool,
+        max_waiting: int,
+        observe: Callable[[RunRecord], None],
     ) -> None:
         self._run = run
         self._threads = threads
@@ -67,7 +72,9 @@ class Batcher:
         request = PendingRequest(inputs, len(inputs[0]), loop.create_future(), perf_counter())
         if self.rows and self.rows + request.rows > self._max_waiting:
             message = f"{self.rows} rows are waiting to be run; at most {self._max_waiting} may"
-            raise Refusal(503, "overloaded", message, None, "the same, later", retry_after=RETRY_AFTER)
+            raise Refusal(
+                503, "overloaded", message, None, "the same, later", retry_after=RETRY_AFTER
+            )
         self.rows += request.rows
         if request.rows > MAX_ROWS:
             self._on_a_thread([request])
@@ -94,7 +101,9 @@ class Batcher:
             self._on_a_thread(batch, self._flush)
 
     def _more_may_come(self) -> bool:
-        here, before, self._looked = len(self._waiting), self._looked, len(self._waiting)
+        here = len(self._waiting)
+        before = self._looked
+        self._looked = len(self._waiting)
         if max(here, self._company) > 1 and before < here < MAX_ROWS:
             return True
         self._looked = 0
@@ -102,30 +111,42 @@ class Batcher:
 
     def _next(self) -> list[PendingRequest]:
         """As many as fit one run, oldest first."""
-        batch, rows = [], 0
+        batch = []
+        rows = 0
         while self._waiting and rows + self._waiting[0].rows <= MAX_ROWS:
             batch.append(self._waiting.popleft())
             rows += batch[-1].rows
         return batch
 
-    def _on_a_thread(self, batch: list[PendingRequest], then: Callable[[], None] | None = None) -> None:
+    def _on_a_thread(
+        self, batch: list[PendingRequest], then: Callable[[], None] | None = None
+    ) -> None:
         def done(record: asyncio.Future[tuple[list[Array | Exception], float]]) -> None:
             self._settle(batch, *record.result())
             if then:
                 then()
 
-        asyncio.get_running_loop().run_in_executor(self._threads, self._run_each, batch).add_done_callback(done)
+        asyncio.get_running_loop().run_in_executor(
+            self._threads, self._run_each, batch
+        ).add_done_callback(done)
 
     def _run_each(self, batch: list[PendingRequest]) -> tuple[list[Array | Exception], float]:
-        """One outcome each. Where the common run fails, each is run alone, and answers for itself."""
+        """One outcome each. Where the common run fails, each is run alone, and answers for
+        itself."""
         started = perf_counter()
         try:
             outcomes: list[Array | Exception] = list(run_together(self._run, batch))
         except Exception as error:
-            outcomes = [error] if len(batch) == 1 else [self._run_each([request])[0][0] for request in batch]
+            outcomes = (
+                [error]
+                if len(batch) == 1
+                else [self._run_each([request])[0][0] for request in batch]
+            )
         return outcomes, perf_counter() - started
 
-    def _settle(self, batch: list[PendingRequest], outcomes: list[Array | Exception], seconds: float) -> None:
+    def _settle(
+        self, batch: list[PendingRequest], outcomes: list[Array | Exception], seconds: float
+    ) -> None:
         rows = sum(request.rows for request in batch)
         self.rows -= rows
         record = RunRecord(len(batch), rows, perf_counter() - batch[0].since - seconds, seconds)
@@ -136,7 +157,9 @@ class Batcher:
                 request.outcome.set_exception(outcome)
             else:
                 request.outcome.set_result(outcome)
-        asyncio.get_running_loop().call_soon(self._observe, record)  # counted once these replies are on their way
+        asyncio.get_running_loop().call_soon(
+            self._observe, record
+        )  # counted once these replies are on their way
 
 
 def run_together(run: Run, batch: list[PendingRequest]) -> list[Array]:
@@ -144,7 +167,8 @@ def run_together(run: Run, batch: list[PendingRequest]) -> list[Array]:
         return [require_finite(run(*batch[0].inputs))]
     columns = zip(*(request.inputs for request in batch), strict=True)
     output = require_finite(run(*(np.concatenate(column) for column in columns)))
-    parts, start = [], 0
+    parts = []
+    start = 0
     for request in batch:
         parts.append(output[start : start + request.rows])
         start += request.rows
@@ -152,7 +176,11 @@ def run_together(run: Run, batch: list[PendingRequest]) -> list[Array]:
 
 
 def require_finite(output: Array) -> Array:
-    """Finite numbers can be so far out that a graph overflows; no client is to steer a body by what comes of it."""
+    """Finite numbers can be so far out that a graph overflows; no client is to steer a body by what
+    comes of it."""
     if not all_finite(output):
-        raise invalid("not_finite", "the skill's answer overflows: some input is far out of any character's reach")
+        raise invalid(
+            "not_finite",
+            "the skill's answer overflows: some input is far out of any character's reach",
+        )
     return output

@@ -1,9 +1,10 @@
-"""Catalog: the versions open for use, by reference. Opens what is asked for, once; never decides what exists.
+"""Catalog: the versions open for use, by reference. Opens what is asked for, once; never decides
+what exists.
 
-A reference keeps its meaning until `refresh` finds another one in the store, opens it and finds it good; then the
-next request has the new version, and those under way end on the one they began with. A new version that cannot be
-opened, or a store that cannot be read, changes nothing: what is loaded is served, and `stale` says why.
-"""
+A reference keeps its meaning until `refresh` finds another one in the store, opens it and finds it
+good; then the next request has the new version, and those under way end on the one they began with.
+A new version that cannot be opened, or a store that cannot be read, changes nothing: what is loaded
+is served, and `stale` says why."""
 
 from __future__ import annotations
 
@@ -32,10 +33,11 @@ T = TypeVar("T", bound=Open)
 
 
 class Catalog(Generic[T]):
-    """`capacity` bytes of graphs stay open, and what `pinned` means in any case; beyond them, least recently used first.
+    """`capacity` bytes of graphs stay open, and what `pinned` means in any case; beyond them, least
+    recently used first.
 
-    A failure to open belongs to the reference that met it: it is raised to whoever asked, and nothing is kept of it.
-    """
+    A failure to open belongs to the reference that met it: it is raised to whoever asked, and
+    nothing is kept of it."""
 
     def __init__(
         self,
@@ -53,7 +55,9 @@ class Catalog(Generic[T]):
         self._meanings: dict[str, Version] = {}
         self._items: OrderedDict[Version, T] = OrderedDict()  # least recently used first
         self._opening: dict[str, asyncio.Task[T]] = {}
-        self.stale: dict[str, StoreError | OSError] = {}  # reference -> why its newest meaning is not the one served
+        self.stale: dict[
+            str, StoreError | OSError
+        ] = {}  # reference -> why its newest meaning is not the one served
 
     def now(self, ref: str) -> T | None:
         """What `ref` means, if that is open already."""
@@ -64,11 +68,13 @@ class Catalog(Generic[T]):
         return self._items[version]
 
     async def take(self, ref: str) -> T:
-        """What `ref` means, opened if need be. Raises StoreError or OSError where that is impossible."""
+        """What `ref` means, opened if need be. Raises StoreError or OSError where that is
+        impossible."""
         found = self.now(ref)
         if found is not None:
             return found
-        # One task per reference, however many requests wait: a slow file delays only those who want it.
+        # One task per reference, however many requests wait: a slow file delays only those who want
+        # it.
         task = self._opening.get(ref)
         if task is None:
             task = self._opening[ref] = asyncio.create_task(self._fetch(ref))
@@ -103,7 +109,8 @@ class Catalog(Generic[T]):
         return await self._give(_key(ref), await run_sync(self._store.resolve, ref))
 
     async def _give(self, ref: str, version: Version) -> T:
-        """Only here does a reference get a meaning: between two requests, and to a version that is open."""
+        """Only here does a reference get a meaning: between two requests, and to a version that is
+        open."""
         item = self._items.get(version) or await self._opened(version)
         self._items[version] = item
         self._items.move_to_end(version)
@@ -119,7 +126,9 @@ class Catalog(Generic[T]):
                 break
             used -= self._items.pop(version).nbytes
         # A reference is remembered only as long as what it means is open.
-        self._meanings = {ref: version for ref, version in self._meanings.items() if version in self._items}
+        self._meanings = {
+            ref: version for ref, version in self._meanings.items() if version in self._items
+        }
         self.stale = {ref: why for ref, why in self.stale.items() if ref in self._meanings}
 
 

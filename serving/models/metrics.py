@@ -1,4 +1,5 @@
-"""Metrics: what the service counts, in Prometheus' own form. Several workers add up through files that they share."""
+"""Metrics: what the service counts, in Prometheus' own form. Several workers add up through files
+that they share."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from serving.models.batcher import RunRecord
 
-SHARED = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's own variable; set before this module is imported
+# prometheus_client's own variable; set before this module is imported
+SHARED = "PROMETHEUS_MULTIPROC_DIR"
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.033, 0.05, 0.1, 0.2, 0.5, 1, 5)
 SHORT = (0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.033, 0.1, 1)
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -19,19 +21,31 @@ ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 class Metrics:
     def __init__(self) -> None:
         self.registry = own = CollectorRegistry()
-        self.requests = Counter("repertoire_requests", "Requests answered", ["route", "status"], registry=own)
+        self.requests = Counter(
+            "repertoire_requests", "Requests answered", ["route", "status"], registry=own
+        )
         help_text = "From the request read to the reply made"
-        self.seconds = Histogram("repertoire_request_seconds", help_text, ["route"], registry=own, buckets=SECONDS)
+        self.seconds = Histogram(
+            "repertoire_request_seconds", help_text, ["route"], registry=own, buckets=SECONDS
+        )
         help_text = "Rows in one run of a graph"
-        self.rows = Histogram("repertoire_batch_rows", help_text, ["skill"], registry=own, buckets=ROWS)
+        self.rows = Histogram(
+            "repertoire_batch_rows", help_text, ["skill"], registry=own, buckets=ROWS
+        )
         help_text = "How long the first request of a run waited for it"
-        self.waited = Histogram("repertoire_queue_seconds", help_text, ["skill"], registry=own, buckets=SHORT)
+        self.waited = Histogram(
+            "repertoire_queue_seconds", help_text, ["skill"], registry=own, buckets=SHORT
+        )
         help_text = "How long one run of a graph took"
-        self.runs = Histogram("repertoire_run_seconds", help_text, ["skill"], registry=own, buckets=SHORT)
+        self.runs = Histogram(
+            "repertoire_run_seconds", help_text, ["skill"], registry=own, buckets=SHORT
+        )
         help_text = "References that came to mean another version (moved), or could not (failed)"
         self.swaps = Counter("repertoire_swaps", help_text, ["outcome"], registry=own)
         help_text = "Open WebSocket sessions"
-        self.sessions = Gauge("repertoire_sessions", help_text, registry=own, multiprocess_mode="livesum")
+        self.sessions = Gauge(
+            "repertoire_sessions", help_text, registry=own, multiprocess_mode="livesum"
+        )
 
         # `labels` looks its series up under a lock: a tenth of what a request costs here.
         self._series = lru_cache(512)(

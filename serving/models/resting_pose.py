@@ -1,4 +1,5 @@
-"""A character at rest, in the rows of a version's own tensors: to warm a graph with, and to make examples of."""
+"""A character at rest, in the rows of a version's own tensors: to warm a graph with, and to make
+examples of."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ STANDING = {"root_pos": [0.0, 0.0, 0.9], "root_rot": [1.0, 0.0, 0.0, 0.0]}
 
 
 def state_at_rest(manifest: Manifest) -> np.ndarray:  # (1, S)
-    """Upright, in the pose that the action is an offset to (the mean of the clips), where it is known."""
+    """Upright, in the pose that the action is an offset to (the mean of the clips), where it is
+    known."""
     action = manifest.action
     known = {"joint_pos": [round(x, 4) for x in action.offset]} if action else {}
     return make_resting_row(manifest.graphs["policy"].input("state"), known)
@@ -19,12 +21,17 @@ def state_at_rest(manifest: Manifest) -> np.ndarray:  # (1, S)
 def example_latent(manifest: Manifest) -> np.ndarray:  # (1, D)
     """A training clip's own z; on the sphere in any case."""
     clips = manifest.latent.clips.values()
-    return np.array([next((list(z) for z in clips), [1.0] + [0.0] * (manifest.latent.dim - 1))], np.float32)
+    return np.array(
+        [next((list(z) for z in clips), [1.0] + [0.0] * (manifest.latent.dim - 1))], np.float32
+    )
 
 
-def make_resting_row(tensor: Tensor, known: dict[str, list[float]] | None = None) -> np.ndarray:  # (1, width)
+def make_resting_row(
+    tensor: Tensor, known: dict[str, list[float]] | None = None
+) -> np.ndarray:  # (1, width)
     """Zeros, but for what is known and for rotations, which zero is none of."""
-    row, known = [0.0] * tensor.width, STANDING | (known or {})
+    row = [0.0] * tensor.width
+    known = STANDING | (known or {})
     for part in tensor.slices:
         default = [1.0, 0.0, 0.0, 0.0] if "wxyz" in part.unit else row[part.start : part.stop]
         value = known.get(part.name, default)

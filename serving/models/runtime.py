@@ -1,4 +1,5 @@
-"""Engine: what runs graphs in this process. Bounds the threads and the queues, and warms a graph before it is used."""
+"""Engine: what runs graphs in this process. Bounds the threads and the queues, and warms a graph
+before it is used."""
 
 from __future__ import annotations
 
@@ -36,8 +37,14 @@ class Engine:
         full = [np.repeat(one, MAX_ROWS, axis=0) for one in row]
         for inputs in (row, full):
             if not np.isfinite(run(*inputs)).all():
-                raise UnusableGraph(f"{ref} answers a character at rest with numbers that are not finite")
-        started = thread_time()  # not the clock on the wall: a busy machine would make every graph look slow
+                raise UnusableGraph(
+                    f"{ref} answers a character at rest with numbers that are not finite"
+                )
+        started = (
+            thread_time()
+        )  # not the clock on the wall: a busy machine would make every graph look slow
         run(*full)
         inline = self.device == "cpu" and thread_time() - started < INLINE
-        return Batcher(run, self.threads, inline, self.max_waiting, lambda ran: self.observe(ref, ran))
+        return Batcher(
+            run, self.threads, inline, self.max_waiting, lambda ran: self.observe(ref, ran)
+        )

@@ -1,4 +1,5 @@
-"""Service: settings, the store, and what is open of it. Routes ask it for versions; it gives one or refuses."""
+"""Service: settings, the store, and what is open of it. Routes ask it for versions; it gives one or
+refuses."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ from skills_store.store import Store
 from skills_store.version import Version
 
 T = TypeVar("T", bound=Open)
-LONGEST_REFERENCE = 200  # a name and a digest are 136; a longer text is refused without being repeated
+LONGEST_REFERENCE = (
+    200  # a name and a digest are 136; a longer text is refused without being repeated
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ class Service:
         return await _take(self.skills, ref or self.settings.skill, field)
 
     async def default(self) -> ServedSkill:
-        """The skill that readiness is about: without it, whatever the reason, the service is not ready."""
+        """The skill that readiness is about: without it, whatever the reason, the service is not
+        ready."""
         try:
             return await self.skill(None, None)
         except Refusal as refusal:
@@ -71,21 +75,30 @@ class Service:
 
 def make_service(settings: Settings) -> Service:
     """Raises StoreError, OSError or ValueError where store or key file cannot be read."""
-    store, metrics = open_store(settings.store), Metrics()
+    store = open_store(settings.store)
+    metrics = Metrics()
     threads = ThreadPoolExecutor(settings.threads, "graph")
     engine = Engine(threads, settings.max_waiting, settings.device, metrics.count_run)
 
     async def open_skill(version: Version) -> ServedSkill:
-        return await run_sync(ServedSkill.open, store, version, engine, settings.max_rows, settings.max_frames)
+        return await run_sync(
+            ServedSkill.open, store, version, engine, settings.max_rows, settings.max_frames
+        )
 
     async def open_controller(version: Version) -> ServedController:
         if version.manifest.kind != "controller":
             raise WrongKind(version.ref, version.manifest.kind, "controller")
         parent = await run_sync(store.parent, version.manifest)
-        skill = await skills.take(parent.pinned)  # one session for all controllers of a skill, and for /act
-        return await run_sync(ServedController.open, store, version, skill, engine, settings.max_rows)
+        skill = await skills.take(
+            parent.pinned
+        )  # one session for all controllers of a skill, and for /act
+        return await run_sync(
+            ServedController.open, store, version, skill, engine, settings.max_rows
+        )
 
-    skills = Catalog(store, open_skill, settings.max_memory, metrics.count_swap, pinned=settings.skill)
+    skills = Catalog(
+        store, open_skill, settings.max_memory, metrics.count_swap, pinned=settings.skill
+    )
     controllers = Catalog(store, open_controller, settings.max_memory, metrics.count_swap)
     guard = Guard(settings.keys, settings.rate, share=1 / settings.workers)
     return Service(settings, store, engine, metrics, guard, skills, controllers)
@@ -96,7 +109,10 @@ async def _take(catalog: Catalog[T], ref: str, field: str | None) -> T:
         return found
     if len(ref) > LONGEST_REFERENCE:
         raise invalid(
-            "invalid_reference", f"a reference has at most {LONGEST_REFERENCE} characters", field, "a shorter one"
+            "invalid_reference",
+            f"a reference has at most {LONGEST_REFERENCE} characters",
+            field,
+            "a shorter one",
         )
     try:
         return await catalog.take(ref)

@@ -1,4 +1,5 @@
-"""What is served: a skill library or a controller, open and warm, with what a route must know. Speaks no HTTP."""
+"""What is served: a skill library or a controller, open and warm, with what a route must know.
+Speaks no HTTP."""
 
 from __future__ import annotations
 
@@ -28,15 +29,20 @@ class ServedSkill:
     policy: Batcher
 
     @staticmethod
-    def open(store: Store, version: Version, engine: Engine, max_rows: int, max_frames: int) -> ServedSkill:
+    def open(
+        store: Store, version: Version, engine: Engine, max_rows: int, max_frames: int
+    ) -> ServedSkill:
         """Verified, and warm. Raises StoreError for a version that cannot answer."""
         library = SkillLibrary.open(store, version, device=engine.device)
         inputs = {tensor.name: tensor for tensor in library.policy.graph.inputs}
         forms = {name: Form(name, inputs[name], max_rows) for name in ("state", "z")}
         forms["frames"] = Form("frames", inputs["state"], max_frames)
-        state, z = state_at_rest(version.manifest), example_latent(version.manifest)
+        state = state_at_rest(version.manifest)
+        z = example_latent(version.manifest)
         library.encode(np.repeat(state[:, None], library.window_length, axis=1))
-        return ServedSkill(library, stamp(version), forms, engine.batcher(version.ref, library.act, state, z))
+        return ServedSkill(
+            library, stamp(version), forms, engine.batcher(version.ref, library.act, state, z)
+        )
 
     @property
     def version(self) -> Version:
@@ -56,7 +62,8 @@ class ServedSkill:
 
     @cached_property
     def sigma(self) -> np.ndarray | None:
-        """(J,) rad: the std of the policy's noise when training ended; None where the version does not say."""
+        """(J,) rad: the std of the policy's noise when training ended; None where the version does
+        not say."""
         action = self.manifest.action
         if action is None or action.std is None:
             return None
@@ -72,11 +79,14 @@ class ServedController:
     skill: ServedSkill  # the very version that the controller was trained on
 
     @staticmethod
-    def open(store: Store, version: Version, skill: ServedSkill, engine: Engine, max_rows: int) -> ServedController:
+    def open(
+        store: Store, version: Version, skill: ServedSkill, engine: Engine, max_rows: int
+    ) -> ServedController:
         controller = Controller.open(store, version, library=skill.library, device=engine.device)
         inputs = {tensor.name: tensor for tensor in controller.net.graph.inputs}
         forms = {name: Form(name, inputs[name], max_rows) for name in ("state", "goal")}
-        row, goal = state_at_rest(skill.manifest), make_resting_row(inputs["goal"])
+        row = state_at_rest(skill.manifest)
+        goal = make_resting_row(inputs["goal"])
         chooses = engine.batcher(version.ref, controller.decide, row, goal)
         return ServedController(controller, stamp(version), forms, chooses, skill)
 
@@ -101,11 +111,13 @@ def summaries(store: Store, kind: str) -> Iterable[Summary]:
     """What the store holds of one kind. A skill that cannot be listed says so in its own line."""
     for name in store.names():
         try:
-            (rows, faults), aliases = store.summaries(name), store.aliases(name)
+            (rows, faults) = store.summaries(name)
+            aliases = store.aliases(name)
         except (StoreError, OSError):  # deleted or made unreadable between two looks
             continue
         kinds = {row.kind for row in rows}
-        # A name whose every version is damaged has no known kind: it is listed with the skills, not hidden.
+        # A name whose every version is damaged has no known kind: it is listed with the skills, not
+        # hidden.
         if kind in kinds or (not kinds and kind == "skills"):
             yield Summary(
                 name=name,
@@ -116,7 +128,9 @@ def summaries(store: Store, kind: str) -> Iterable[Summary]:
 
 
 def skill_detail(served: ServedSkill) -> SkillDetail:
-    version, manifest, body = served.version, served.manifest, served.manifest.character
+    version = served.version
+    manifest = served.manifest
+    body = served.manifest.character
     return SkillDetail(
         name=version.name,
         version=version.number,
@@ -141,7 +155,8 @@ def skill_detail(served: ServedSkill) -> SkillDetail:
 
 
 def controller_detail(served: ServedController) -> ControllerDetail:
-    version, task = served.version, served.version.manifest.task
+    version = served.version
+    task = served.version.manifest.task
     assert task is not None  # the manifest's own rule for a controller
     return ControllerDetail(
         name=version.name,

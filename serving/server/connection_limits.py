@@ -1,10 +1,11 @@
-"""uvicorn's HTTP protocol with limits that no ASGI application can set, for it learns of a request from its head.
+"""uvicorn's HTTP protocol with limits that no ASGI application can set, for it learns of a request
+from its head.
 
-A request that arrives too slowly, and a head that does not end within twice `MAX_HEAD` bytes, end the connection. A head
-beyond `MAX_HEAD`, and each request on a connection beyond the limit, are marked, so that the application refuses them. When
-the process ends, an idle connection is closed a moment later than uvicorn would: a request that is on its way there is
-answered. Nothing is answered here.
-"""
+A request that arrives too slowly, and a head that does not end within twice `MAX_HEAD` bytes, end
+the connection. A head beyond `MAX_HEAD`, and each request on a connection beyond the limit, are
+marked, so that the application refuses them. When the process ends, an idle connection is closed a
+moment later than uvicorn would: a request that is on its way there is answered. Nothing is answered
+here."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ HEAD_TOO_LARGE = "head_too_large"
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    def __init__(self, *args: Any, request_timeout: float, max_connections: int, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, request_timeout: float, max_connections: int, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._request_timeout = request_timeout  # s
         self._max_connections = max_connections

@@ -1,9 +1,8 @@
 """What happens between SIGTERM and the end of the process.
 
-For `seconds`, /readyz answers 503 and every reply asks its client to reconnect, while requests are still taken: load
-balancers and keep-alive clients find another process before this one stops listening. Then uvicorn finishes what is in
-progress.
-"""
+For `seconds`, /readyz answers 503 and every reply asks its client to reconnect, while requests are
+still taken: load balancers and keep-alive clients find another process before this one stops
+listening. Then uvicorn finishes what is in progress."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ from serving.server.gateway import Gateway
 def drain_on_sigterm(gateway: Gateway, seconds: float) -> None:
     """Put the drain before uvicorn's own handler. A second SIGTERM ends it.
 
-    Does nothing without a handler, or outside the main thread, where signals are another component's.
-    """
+    Does nothing without a handler, or outside the main thread, where signals are another
+    component's."""
     end = signal.getsignal(signal.SIGTERM)
     if not callable(end) or threading.current_thread() is not threading.main_thread():
         return

@@ -1,8 +1,8 @@
 """The ASGI application that every request passes: access, limits, one shape for errors, metrics.
 
-The two routes of a control loop (`serving.api.fast_routes`) are answered here, before FastAPI, whose routing costs more than
-their own work. All other requests go on to FastAPI. Only public ASGI is used: a request is what the server has parsed.
-"""
+The two routes of a control loop (`serving.api.fast_routes`) are answered here, before FastAPI,
+whose routing costs more than their own work. All other requests go on to FastAPI. Only public ASGI
+is used: a request is what the server has parsed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import count
 from time import perf_counter
+from typing import NamedTuple
 from uuid import uuid4
 
 from fastapi import FastAPI
@@ -38,6 +39,15 @@ CLOSE = (b"connection", b"close")
 TOO_LARGE = (413, 431)
 
 
+class Answering(NamedTuple):
+    """A request of a fast route."""
+
+    route: FastRoute
+    name: str  # of the controller, where the path has one
+    path: str
+    headers: dict[bytes, bytes]
+
+
 class Gateway:
     """ASGI callable around the FastAPI application `api`."""
 
@@ -58,7 +68,8 @@ class Gateway:
         self._ids = count(1)
 
     def drain(self, seconds: float, end: Callable[[], object]) -> None:
-        """Ask clients to reconnect elsewhere, and call `end` after `seconds`. Safe in a signal handler."""
+        """Ask clients to reconnect elsewhere, and call `end` after `seconds`. Safe in a signal
+        handler."""
         self.draining = True
         loop = self.loop
         loop.call_soon_threadsafe(loop.call_later, seconds, end)
@@ -69,8 +80,8 @@ class Gateway:
             path = self._root_path.apply(scope, headers)
             found = find_fast_route(path) if scope["method"] == "POST" else None
             if found is not None:
-                scope["route"] = found[0]
-                await self._answer(*found, scope, path, headers, receive, send)
+                answering = Answering(found[0], found[1], path, headers)
+                await self._answer(answering, scope, receive, send)
             else:
                 # The server sends no body in reply to HEAD; FastAPI need not know of it.
                 as_get = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
@@ -81,17 +92,13 @@ class Gateway:
             await self.api(scope, receive, send)
 
     async def _answer(
-        self,
-        route: FastRoute,
-        name: str,
-        scope: Scope,
-        path: str,
-        headers: dict[bytes, bytes],
-        receive: Receive,
-        send: Send,
+        self, answering: Answering, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """One request of a fast route, from its head to the last byte of the reply."""
         started = perf_counter()
+        path = answering.path
+        headers = answering.headers
+        scope["route"] = answering.route
         request_id = self._make_request_id(headers)
         key_name = ""
         try:
@@ -99,7 +106,7 @@ class Gateway:
             self._origins.check_host(headers)
             key_name = self._guard.admit(path, headers)
             body = await self._body.read(receive, headers)
-            reply = await route.answer(self.service, name, headers, body)
+            reply = await answering.route.answer(self.service, answering.name, headers, body)
         except ClientDisconnect:
             return
         except Exception as error:
@@ -107,10 +114,14 @@ class Gateway:
             reply = make_problem_reply(error, path, request_id)
         await self._send(reply, request_id, send)
         seconds = perf_counter() - started
-        self._record(route.path, reply.status, seconds, request_id, key_name)
+        self._record(answering.route.path, reply.status, seconds, request_id, key_name)
 
     async def _send(self, reply: Reply, request_id: bytes, send: Send) -> None:
-        headers = [*reply.headers, (b"content-length", b"%d" % len(reply.body)), (b"x-request-id", request_id)]
+        headers = [
+            *reply.headers,
+            (b"content-length", b"%d" % len(reply.body)),
+            (b"x-request-id", request_id),
+        ]
         if self.draining or reply.status in TOO_LARGE:
             headers.append(CLOSE)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
@@ -133,7 +144,11 @@ class Gateway:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 closing = self.draining or status in TOO_LARGE
-                added = [(b"x-request-id", request_id), CLOSE] if closing else [(b"x-request-id", request_id)]
+                added = (
+                    [(b"x-request-id", request_id), CLOSE]
+                    if closing
+                    else [(b"x-request-id", request_id)]
+                )
                 message["headers"] = [*message.get("headers", ()), *added]
             await send(message)
 
@@ -154,7 +169,8 @@ class Gateway:
         self._record(route, status, perf_counter() - started, request_id, key_name)
 
     async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A WebSocket is admitted or refused as a whole: browsers do not protect it by themselves."""
+        """A WebSocket is admitted or refused as a whole: browsers do not protect it by
+        themselves."""
         headers = dict(scope["headers"])
         path = self._root_path.apply(scope, headers)
         try:
@@ -176,7 +192,9 @@ class Gateway:
             return given
         return b"%s-%x" % (self._id_prefix, next(self._ids))
 
-    def _record(self, route: str, status: int, seconds: float, request_id: bytes, key_name: str) -> None:
+    def _record(
+        self, route: str, status: int, seconds: float, request_id: bytes, key_name: str
+    ) -> None:
         self._metrics.count_request(route, status, seconds)
         if self._log_access:
             fields = {
@@ -193,7 +211,9 @@ def check_connections(scope: Scope) -> None:
     """Raises Refusal for a request that the connection has marked."""
     reason = scope.get("state", {}).get(REFUSED)
     if reason == HEAD_TOO_LARGE:
-        raise Refusal(431, "head_too_large", "the headers are too large", None, f"at most {MAX_HEAD} bytes")
+        raise Refusal(
+            431, "head_too_large", "the headers are too large", None, f"at most {MAX_HEAD} bytes"
+        )
     if reason == OVER_LIMIT:
         message = "this process has as many open connections as it takes"
         raise Refusal(503, "overloaded", message, None, "the same, later", retry_after=1)
@@ -204,17 +224,25 @@ def make_problem_reply(error: Exception, path: str, request_id: bytes) -> Reply:
     if isinstance(error, Refusal):
         return error.reply(path)
     log_defect(error, path, request_id)
-    message = f"this is a defect of the service; its log names the cause under request id {request_id.decode()}"
+    message = (
+        "this is a defect of the service; its log names the cause under request id "
+        f"{request_id.decode()}"
+    )
     return Refusal(500, "internal_error", message).reply(path)
 
 
 def log_defect(error: Exception, path: str, request_id: bytes) -> None:
     shown = request_id.decode()
-    log.error("request %s: %s failed", shown, ascii(path), exc_info=error, extra={"request_id": shown})
+    log.error(
+        "request %s: %s failed", shown, ascii(path), exc_info=error, extra={"request_id": shown}
+    )
 
 
-def with_key_of_subprotocol(headers: Mapping[bytes, bytes], offered: list[str]) -> Mapping[bytes, bytes]:
-    """Browsers send no `Authorization` with a WebSocket: `Sec-WebSocket-Protocol: bearer, KEY` stands for it."""
+def with_key_of_subprotocol(
+    headers: Mapping[bytes, bytes], offered: list[str]
+) -> Mapping[bytes, bytes]:
+    """Browsers send no `Authorization` with a WebSocket: `Sec-WebSocket-Protocol: bearer, KEY`
+    stands for it."""
     if b"authorization" in headers or len(offered) != 2 or offered[0] != "bearer":
         return headers
     return {**headers, b"authorization": b"Bearer " + offered[1].encode("latin-1")}

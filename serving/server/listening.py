@@ -10,7 +10,8 @@ BOTH_FAMILIES = "::"
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
-    """One socket for each address of `host`, all on the same port; `port` 0 is any free one. Raises OSError."""
+    """One socket for each address of `host`, all on the same port; `port` 0 is any free one. Raises
+    OSError."""
     if host == BOTH_FAMILIES:
         address = (host, port)
         return [socket.create_server(address, family=socket.AF_INET6, dualstack_ipv6=True)]

@@ -1,4 +1,5 @@
-"""Logs: one JSON object per line on stderr, for whatever collects them. What a record carries is its caller's choice."""
+"""Logs: one JSON object per line on stderr, for whatever collects them. What a record carries is
+its caller's choice."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ class Lines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **{name: value for name in FIELDS if (value := getattr(record, name, None)) is not None},
+            **{
+                name: value for name in FIELDS if (value := getattr(record, name, None)) is not None
+            },
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

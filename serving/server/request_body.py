@@ -82,7 +82,9 @@ class BodyReader:
             raise self._too_large()
 
     def _too_large(self) -> Refusal:
-        return Refusal(413, "body_too_large", "the body is too large", None, f"at most {self.max_body} bytes")
+        return Refusal(
+            413, "body_too_large", "the body is too large", None, f"at most {self.max_body} bytes"
+        )
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

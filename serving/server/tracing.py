@@ -1,7 +1,8 @@
-"""Tracing: OpenTelemetry spans, where `OTEL_EXPORTER_OTLP_ENDPOINT` says to whom. Without it, nothing here is in the way.
+"""Tracing: OpenTelemetry spans, where `OTEL_EXPORTER_OTLP_ENDPOINT` says to whom. Without it,
+nothing here is in the way.
 
-The SDK is an extra (`repertoire[otel]`) and reads its own variables: OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, ...
-"""
+The SDK is an extra (`repertoire[otel]`) and reads its own variables: OTEL_SERVICE_NAME,
+OTEL_TRACES_SAMPLER, ..."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
 def configure_tracer() -> Tracer | None:
-    """The tracer of the environment; None without an endpoint. Raises ImportError where the SDK is not installed."""
+    """The tracer of the environment; None without an endpoint. Raises ImportError where the SDK is
+    not installed."""
     if ENDPOINT not in os.environ:
         return None
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -30,7 +32,8 @@ def configure_tracer() -> Tracer | None:
 
 
 class TracingMiddleware:
-    """A span around each request, a child of the client's own where it sent one. Plain ASGI, around the gateway."""
+    """A span around each request, a child of the client's own where it sent one. Plain ASGI, around
+    the gateway."""
 
     def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
         self.app = app
@@ -39,7 +42,9 @@ class TracingMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        carried = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
         name = f"{scope['method']} {scope['path']}"
         with self.tracer.start_as_current_span(name, extract(carried), SpanKind.SERVER) as span:
 

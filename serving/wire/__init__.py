@@ -1,4 +1,5 @@
-"""Encodings of a body, by Content-Type. Each turns bytes into the same plain object, and a reply's fields into bytes."""
+"""Encodings of a body, by Content-Type. Each turns bytes into the same plain object, and a reply's
+fields into bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Encoding:
-    """`decode` raises Refusal for bytes that are not of its kind; what the fields hold is not its business."""
+    """`decode` raises Refusal for bytes that are not of its kind; what the fields hold is not its
+    business."""
 
     decode: Callable[[bytes, Mapping[bytes, bytes]], object]
     encode: Callable[[Fields], tuple[bytes, Headers]]

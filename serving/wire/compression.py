@@ -7,7 +7,9 @@ import zlib
 from serving.wire.problems import Refusal, invalid, quoted
 
 ACCEPTED = b"gzip, deflate"
-GZIP, ZLIB, RAW = 31, 15, -15  # zlib's window bits, which select the format
+GZIP = 31
+ZLIB = 15
+RAW = -15  # zlib's window bits, which select the format
 PIECE = 4096  # bytes fed at once: what follows a gzip member is copied, so it has to be short
 MOST_MEMBERS = 1024  # of a gzip body: an empty one costs as much time as kilobytes of data
 

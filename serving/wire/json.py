@@ -1,8 +1,9 @@
-"""JSON. Numbers go out in float32's own shortest digits: half the bytes, and the same bits when read as float32.
+"""JSON. Numbers go out in float32's own shortest digits: half the bytes, and the same bits when
+read as float32.
 
-What a control loop sends, an object whose arrays hold numbers alone, is read straight into float32 arrays: making a
-Python object of each number and looking at its type costs more than the network. Anything else is read as it is.
-"""
+What a control loop sends, an object whose arrays hold numbers alone, is read straight into float32
+arrays: making a Python object of each number and looking at its type costs more than the network.
+Anything else is read as it is."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ import simdjson
 from serving.wire.problems import invalid
 from serving.wire.reply import JSON, Headers
 
-PARSER = simdjson.Parser()  # holds the memory of one document, and refuses a second as long as anyone holds the first
+PARSER = (
+    simdjson.Parser()
+)  # holds the memory of one document, and refuses a second as long as anyone holds the first
 
 
 def decode(body: bytes, _: Mapping[bytes, bytes]) -> object:
@@ -29,7 +32,8 @@ def decode(body: bytes, _: Mapping[bytes, bytes]) -> object:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
         pass
-    # The slower parser reads NaN and integers of any length, too, so that the refusal can name the number at fault.
+    # The slower parser reads NaN and integers of any length, too, so that the refusal can name the
+    # number at fault.
     try:
         return pydantic_core.from_json(body)
     except ValueError as error:
@@ -41,8 +45,10 @@ def encode(fields: Mapping[str, Any]) -> tuple[bytes, Headers]:
 
 
 def _arrays(body: bytes) -> dict[str, Any] | None:
-    """An object of scalars and of arrays (n,) or (B, n) of numbers, not empty; None for anything else."""
-    fields, brackets = {}, 0
+    """An object of scalars and of arrays (n,) or (B, n) of numbers, not empty; None for anything
+    else."""
+    fields = {}
+    brackets = 0
     try:
         document = PARSER.parse(body)
         if type(document) is not simdjson.Object:
@@ -64,7 +70,8 @@ def _arrays(body: bytes) -> dict[str, Any] | None:
 
 
 def _numbers(values: simdjson.Array) -> np.ndarray:
-    """float32 (n,) or (B, n). What is beyond its range becomes inf, and is then refused with its index."""
+    """float32 (n,) or (B, n). What is beyond its range becomes inf, and is then refused with its
+    index."""
     first = values[0]
     shape = (len(values), len(first)) if type(first) is simdjson.Array else (len(values),)
     if len(shape) == 2 and any(len(values[i]) != shape[1] for i in range(shape[0])):

@@ -17,7 +17,9 @@ def decode(body: bytes, _: Mapping[bytes, bytes]) -> object:
     try:
         return ormsgpack.unpackb(body)
     except ValueError as error:
-        raise invalid("not_msgpack", f"the body is not MessagePack: {error}", None, "a map of fields") from None
+        raise invalid(
+            "not_msgpack", f"the body is not MessagePack: {error}", None, "a map of fields"
+        ) from None
 
 
 def encode(fields: Mapping[str, Any]) -> tuple[bytes, Headers]:

@@ -1,8 +1,9 @@
-"""The Open Inference Protocol v2: infer requests and replies, with the binary tensor extension. Knows no model.
+"""The Open Inference Protocol v2: infer requests and replies, with the binary tensor extension.
+Knows no model.
 
-https://kserve.github.io/website/docs/concepts/architecture/data-plane/v2-protocol and, for binary tensors, Triton's
-extension_binary_data: the JSON comes first, and `Inference-Header-Content-Length` says how long it is.
-"""
+https://kserve.github.io/website/docs/concepts/architecture/data-plane/v2-protocol and, for binary
+tensors, Triton's extension_binary_data: the JSON comes first, and `Inference-Header-Content-Length`
+says how long it is."""
 
 from __future__ import annotations
 
@@ -94,9 +95,12 @@ def decode(body: bytes, headers: Mapping[bytes, bytes]) -> Call:
     return Call(asked.id, tensors, tuple(one.name for one in outputs), own, bool(by_default))
 
 
-def encode(call: Call, model: str, version: str, outputs: Mapping[str, Array]) -> tuple[bytes, Headers]:
+def encode(
+    call: Call, model: str, version: str, outputs: Mapping[str, Array]
+) -> tuple[bytes, Headers]:
     """The reply, each output as its request wants it."""
-    described, parts = [], []
+    described = []
+    parts = []
     for name, array in outputs.items():
         one: dict[str, Any] = {"name": name, "datatype": "FP32", "shape": list(array.shape)}
         if call.binary.get(name, call.binary_by_default):
@@ -106,7 +110,9 @@ def encode(call: Call, model: str, version: str, outputs: Mapping[str, Array]) -
             one["data"] = np.ascontiguousarray(array, FLOAT32).reshape(-1)
         described.append(one)
     found = {"model_name": model, "model_version": version, "outputs": described}
-    head = orjson.dumps(found | ({"id": call.id} if call.id else {}), option=orjson.OPT_SERIALIZE_NUMPY)
+    head = orjson.dumps(
+        found | ({"id": call.id} if call.id else {}), option=orjson.OPT_SERIALIZE_NUMPY
+    )
     if not parts:
         return head, (JSON,)
     media = (b"content-type", b"application/octet-stream")
@@ -205,7 +211,8 @@ def _from_json(one: Input) -> Array:
 
 
 def _flatten(one: Input) -> tuple[list[Any], tuple[int, ...]]:
-    """The elements of nested lists in row-major order, and the length of the lists of each level."""
+    """The elements of nested lists in row-major order, and the length of the lists of each
+    level."""
     elements: list[Any] = [one.data]
     nesting: list[int] = []
     while elements and isinstance(elements[0], list):

@@ -1,4 +1,5 @@
-"""Problem: the one shape of every reply that is not a success. Nothing here looks at numbers or opens a file."""
+"""Problem: the one shape of every reply that is not a success. Nothing here looks at numbers or
+opens a file."""
 
 from __future__ import annotations
 
@@ -9,7 +10,14 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from serving.wire.reply import JSON, Headers, Reply
-from skills_store.errors import InvalidReference, StoreError, Unknown, UnreachableOrigin, WrongKind, error_codes
+from skills_store.errors import (
+    InvalidReference,
+    StoreError,
+    Unknown,
+    UnreachableOrigin,
+    WrongKind,
+    error_codes,
+)
 
 # Of the service's own problems. Those about the store have the codes of its errors.
 Code = Literal[
@@ -73,7 +81,9 @@ class Problem(BaseModel):
 
     code: str = Field(json_schema_extra={"enum": sorted(CODES)})
     message: str
-    field: str | None = Field(default=None, description="Path of the value at fault: `state`, `state[2][17]`, `z`")
+    field: str | None = Field(
+        default=None, description="Path of the value at fault: `state`, `state[2][17]`, `z`"
+    )
     expected: str | None = Field(default=None, description="What would have been accepted")
 
 
@@ -95,12 +105,26 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         "model": Problem,
         "description": "The Content-Encoding is not read; Accept-Encoding lists those that are",
     },
-    422: {"model": Problem, "description": "A value cannot be used; `field` is its path, `expected` what would be"},
-    429: {"model": Problem, "description": "More requests than the key may make; Retry-After says when to come back"},
-    500: {"model": Problem, "description": "A defect of the service; the message has the request id that its log has"},
-    503: {"model": Problem, "description": "Too much is waiting, or the store cannot give this version now"},
+    422: {
+        "model": Problem,
+        "description": "A value cannot be used; `field` is its path, `expected` what would be",
+    },
+    429: {
+        "model": Problem,
+        "description": "More requests than the key may make; Retry-After says when to come back",
+    },
+    500: {
+        "model": Problem,
+        "description": "A defect of the service; the message has the request id that its log has",
+    },
+    503: {
+        "model": Problem,
+        "description": "Too much is waiting, or the store cannot give this version now",
+    },
 }
-INFERENCE_PROBLEMS = {status: found | {"model": InferenceProblem} for status, found in PROBLEMS.items()}
+INFERENCE_PROBLEMS = {
+    status: found | {"model": InferenceProblem} for status, found in PROBLEMS.items()
+}
 
 
 class Refusal(Exception):
@@ -115,14 +139,18 @@ class Refusal(Exception):
         expected: str | None = None,
         *,
         retry_after: int | None = None,
-        hold: float = 0.0,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.problem = Problem(code=code, message=message, field=field, expected=expected)
         self.retry_after = retry_after  # s; for what may well succeed later
         self.headers: Headers = ()  # of the reply, beside those that every Problem has
-        self.hold = hold  # s before it is answered; for who does not wait of their own accord
+        self.hold = 0.0  # s before it is answered
+
+    def with_hold(self, seconds: float) -> Self:
+        """This refusal, answered later: a client may repeat refused requests at once."""
+        self.hold = seconds
+        return self
 
     def with_header(self, name: bytes, value: bytes) -> Self:
         """This refusal, whose reply has one header more."""
@@ -142,7 +170,9 @@ class Refusal(Exception):
         return Reply(self.status, orjson.dumps(found), tuple(headers))
 
 
-def invalid(code: str, message: str, field: str | None = None, expected: str | None = None) -> Refusal:
+def invalid(
+    code: str, message: str, field: str | None = None, expected: str | None = None
+) -> Refusal:
     """The client's own value is at fault."""
     return Refusal(422, code, message, field, expected)
 

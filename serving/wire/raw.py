@@ -1,4 +1,5 @@
-"""Raw float32: the tensors end to end in the body, little-endian, row-major; what they are is in the headers.
+"""Raw float32: the tensors end to end in the body, little-endian, row-major; what they are is in
+the headers.
 
     content-type: application/octet-stream
     x-tensors: state=64x253,z=64x64          names and shapes, in the order of the body
@@ -25,13 +26,22 @@ MEDIA = (b"content-type", b"application/octet-stream")
 FLOAT32 = np.dtype("<f4")
 DTYPES = (b"", b"float32", b"<f4")
 ONE = re.compile(rb"([a-z_]{1,40})=([0-9]{1,9}(?:x[0-9]{1,9}){0,2})")
-EXPECTED = "x-tensors: state=69,z=16 or x-tensors: state=4x69,z=4x16, and as many little-endian float32 in the body"
+EXPECTED = (
+    "x-tensors: state=69,z=16 or x-tensors: state=4x69,z=4x16, and as many "
+    "little-endian float32 in the body"
+)
 
 
 def decode(body: bytes, headers: Mapping[bytes, bytes]) -> object:
     if headers.get(b"x-dtype", b"") not in DTYPES:
-        raise invalid("wrong_type", f"x-dtype is {quoted(headers[b'x-dtype'])}", "x-dtype", "float32, little-endian")
-    fields, start = _others(headers.get(b"x-fields")), 0
+        raise invalid(
+            "wrong_type",
+            f"x-dtype is {quoted(headers[b'x-dtype'])}",
+            "x-dtype",
+            "float32, little-endian",
+        )
+    fields = _others(headers.get(b"x-fields"))
+    start = 0
     for name, shape in _shapes(headers.get(b"x-tensors", b"")):
         if fields.get(name) is not None:
             message = f"{name} is in x-tensors and in x-fields"
@@ -49,7 +59,9 @@ def decode(body: bytes, headers: Mapping[bytes, bytes]) -> object:
 def encode(fields: Mapping[str, Any]) -> tuple[bytes, Headers]:
     tensors = {name: value for name, value in fields.items() if isinstance(value, np.ndarray)}
     others = {name: value for name, value in fields.items() if name not in tensors}
-    shapes = ",".join(f"{name}={'x'.join(map(str, array.shape))}" for name, array in tensors.items())
+    shapes = ",".join(
+        f"{name}={'x'.join(map(str, array.shape))}" for name, array in tensors.items()
+    )
     body = b"".join([array.astype(FLOAT32, copy=False).tobytes() for array in tensors.values()])
     return body, (MEDIA, (b"x-tensors", shapes.encode()), (b"x-fields", orjson.dumps(others)))
 
@@ -61,7 +73,9 @@ def _shapes(header: bytes) -> tuple[tuple[str, tuple[int, ...]], ...]:
     names = [match[1] for match in found if match]
     if len(names) != len(found) or len(set(names)) != len(names):
         raise invalid("wrong_shape", f"x-tensors is {quoted(header)}", "x-tensors", EXPECTED)
-    return tuple((match[1].decode(), tuple(map(int, match[2].split(b"x")))) for match in found if match)
+    return tuple(
+        (match[1].decode(), tuple(map(int, match[2].split(b"x")))) for match in found if match
+    )
 
 
 def _others(header: bytes | None) -> dict[str, Any]:
@@ -70,11 +84,20 @@ def _others(header: bytes | None) -> dict[str, Any]:
     try:
         fields = orjson.loads(header)
     except orjson.JSONDecodeError as error:
-        raise invalid("not_json", f"x-fields is not JSON: {error}", "x-fields", '{"skill": "humanoid"}') from None
+        raise invalid(
+            "not_json", f"x-fields is not JSON: {error}", "x-fields", '{"skill": "humanoid"}'
+        ) from None
     if not isinstance(fields, dict):
-        raise invalid("wrong_type", "x-fields is not a JSON object", "x-fields", '{"skill": "humanoid"}')
+        raise invalid(
+            "wrong_type", "x-fields is not a JSON object", "x-fields", '{"skill": "humanoid"}'
+        )
     return fields
 
 
 def _wrong_length(body: bytes, header: bytes):
-    return invalid("wrong_shape", f"the body's {len(body)} bytes are not those of {quoted(header)}", None, EXPECTED)
+    return invalid(
+        "wrong_shape",
+        f"the body's {len(body)} bytes are not those of {quoted(header)}",
+        None,
+        EXPECTED,
+    )

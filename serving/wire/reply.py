@@ -1,4 +1,5 @@
-"""Reply: what goes back over HTTP, whatever carries it. And the way from one to Starlette's own response."""
+"""Reply: what goes back over HTTP, whatever carries it. And the way from one to Starlette's own
+response."""
 
 from __future__ import annotations
 

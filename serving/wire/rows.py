@@ -1,4 +1,5 @@
-"""Rows: numbers as a client wrote them -> one float32 array, or a Problem that names the number at fault.
+"""Rows: numbers as a client wrote them -> one float32 array, or a Problem that names the number at
+fault.
 
 Knows the widths and slices of the manifest's tensors. Opens no file, runs no graph.
 """
@@ -17,7 +18,9 @@ import numpy as np
 from serving.wire.problems import Refusal, invalid, quoted
 from skills_store.manifest import Slice, Tensor
 
-UNIT_TOLERANCE = 1e-3  # a client that integrates its own quaternion drifts; beyond this it has a bug
+UNIT_TOLERANCE = (
+    1e-3  # a client that integrates its own quaternion drifts; beyond this it has a bug
+)
 SPHERE_TOLERANCE = 1e-2  # a z that went through float16 or a few decimals is meant as it is
 KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
@@ -75,13 +78,17 @@ def read_frames(value: object, form: Form) -> np.ndarray:
     rows = read(value, form)
     if rows.one:
         raise invalid(
-            "wrong_shape", f"{form.field} is one frame, not a list of frames", form.field, f"[T, {form.width}]"
+            "wrong_shape",
+            f"{form.field} is one frame, not a list of frames",
+            form.field,
+            f"[T, {form.width}]",
         )
     return rows.array
 
 
 def broadcast(rows: Rows, to: Rows, names: tuple[str, str]) -> Rows:
-    """`rows` as many as `to`: one row is repeated, any other number must be the same. `names` are those of the fields."""
+    """`rows` as many as `to`: one row is repeated, any other number must be the same. `names` are
+    those of the fields."""
     if rows.one == to.one and len(rows) == len(to):
         return rows
     if rows.one:
@@ -93,14 +100,16 @@ def broadcast(rows: Rows, to: Rows, names: tuple[str, str]) -> Rows:
 
 
 def project_to_sphere(rows: Rows, field: str, strict: bool) -> tuple[np.ndarray, bool]:
-    """z on the unit sphere, and whether any row had to be brought there; `strict` refuses such a row instead."""
+    """z on the unit sphere, and whether any row had to be brought there; `strict` refuses such a
+    row instead."""
     if _one_unit(rows.array, SPHERE_TOLERANCE):
         return rows.array, False
     norms = _norms(rows.array)
     far = np.abs(norms - 1) > SPHERE_TOLERANCE
     if not far.any():
         return rows.array, False
-    shortest, first = int(np.argmin(norms)), int(np.argmax(far))
+    shortest = int(np.argmin(norms))
+    first = int(np.argmax(far))
     if norms[shortest] < UNIT_TOLERANCE:
         path = field if rows.one else f"{field}[{shortest}]"
         message = f"{path} has norm {norms[shortest]:.6g}, and so no direction"
@@ -108,22 +117,31 @@ def project_to_sphere(rows: Rows, field: str, strict: bool) -> tuple[np.ndarray,
     if strict:
         path = field if rows.one else f"{field}[{first}]"
         message = f"{path} has norm {norms[first]:.6g}; on the unit sphere it is 1"
-        raise invalid("not_on_the_sphere", message, path, f"norm 1, within {SPHERE_TOLERANCE}; or strict: false")
+        raise invalid(
+            "not_on_the_sphere",
+            message,
+            path,
+            f"norm 1, within {SPHERE_TOLERANCE}; or strict: false",
+        )
     return (rows.array / norms[:, None]).astype(np.float32), True
 
 
 def _from_parts(value: dict[str, Any], form: Form) -> Rows:
-    field, names = form.field, [part.name for part in form.parts]
+    field = form.field
+    names = [part.name for part in form.parts]
     for name in value:
         if name not in names:
             message = f"{field} has no part {quoted(name)}; there are: {', '.join(names)}"
             raise invalid("unknown_field", message, field, form.expected)
     for name in names:
         if name not in value:
-            raise invalid("missing_field", f"{field} lacks its part {name}", f"{field}.{name}", form.expected)
+            raise invalid(
+                "missing_field", f"{field} lacks its part {name}", f"{field}.{name}", form.expected
+            )
     parts = []
     for part in form.parts:
-        width, path = part.stop - part.start, f"{field}.{part.name}"
+        width = part.stop - part.start
+        path = f"{field}.{part.name}"
         expected = f"[{width}] or [B, {width}], {part.unit}"
         parts.append(_from_numbers(value[part.name], path, width, form.limit, expected))
         if parts[-1].one != parts[0].one or len(parts[-1]) != len(parts[0]):
@@ -134,7 +152,8 @@ def _from_parts(value: dict[str, Any], form: Form) -> Rows:
 
 def _from_numbers(value: object, field: str, width: int, limit: int, expected: str) -> Rows:
     if isinstance(value, np.ndarray):  # float32 already
-        one, batch = value.ndim == 1, value if value.ndim > 1 else value[None]
+        one = value.ndim == 1
+        batch = value if value.ndim > 1 else value[None]
         if batch.ndim != 2 or not len(batch):
             raise invalid("wrong_shape", f"{field} has shape {list(value.shape)}", field, expected)
         _refuse_many(len(batch), field, limit, expected)
@@ -149,20 +168,25 @@ def _from_numbers(value: object, field: str, width: int, limit: int, expected: s
             _refuse_malformed(row, field if one else f"{field}[{i}]", width, expected)
         found = _array(batch, width)
     else:
-        raise invalid("wrong_type", f"{field} is {_kind(value)}, not a list of numbers", field, expected)
+        raise invalid(
+            "wrong_type", f"{field} is {_kind(value)}, not a list of numbers", field, expected
+        )
     if not all_finite(found):
         raise _not_finite(found, field, one, expected)
     return Rows(found, one)
 
 
 def all_finite(numbers: np.ndarray) -> bool:
-    """The sum of squares is finite only if all numbers are, and costs a fifth of looking at each."""
+    """The sum of squares is finite only if all numbers are, and costs a fifth of looking at
+    each."""
     return math.isfinite(np.vdot(numbers, numbers)) or bool(np.isfinite(numbers).all())
 
 
 def _array(batch: list[list[float]], width: int) -> np.ndarray:
     """What is beyond float32's range becomes inf, and is then refused with its index."""
-    numbers = array("f")  # quicker than numpy at reading lists, and without a warning where a number is too large
+    numbers = array(
+        "f"
+    )  # quicker than numpy at reading lists, and without a warning where a number is too large
     for row in batch:
         try:
             numbers.fromlist(row)
@@ -186,10 +210,14 @@ def _refuse_many(count: int, field: str, limit: int, expected: str) -> None:
 def _refuse_malformed(row: object, path: str, width: int, expected: str) -> None:
     """Types before lengths before numpy, which would read "1.5" and null as numbers."""
     if not isinstance(row, list):
-        raise invalid("wrong_type", f"{path} is {_kind(row)}, not a list of numbers", path, expected)
+        raise invalid(
+            "wrong_type", f"{path} is {_kind(row)}, not a list of numbers", path, expected
+        )
     if not set(map(type, row)) <= {float, int}:
         j = next(j for j, number in enumerate(row) if type(number) not in (float, int))
-        raise invalid("wrong_type", f"{path}[{j}] is {_kind(row[j])}, not a number", f"{path}[{j}]", expected)
+        raise invalid(
+            "wrong_type", f"{path}[{j}] is {_kind(row[j])}, not a number", f"{path}[{j}]", expected
+        )
     if len(row) != width:
         raise _wrong_width(row, path, width, expected)
 
@@ -213,11 +241,15 @@ def _one_unit(rows: np.ndarray, tolerance: float) -> bool:
     return len(rows) == 1 and abs(math.hypot(*rows[0].tolist()) - 1) <= tolerance
 
 
-def _norms(rows: np.ndarray) -> np.ndarray:  # (B, n) -> (B,), in double: a finite float32 has a finite square there
+def _norms(
+    rows: np.ndarray,
+) -> np.ndarray:  # (B, n) -> (B,), in double: a finite float32 has a finite square there
     return np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
 
 
-def _wrong_width(row: Sequence[float] | np.ndarray, path: str, width: int, expected: str) -> Refusal:
+def _wrong_width(
+    row: Sequence[float] | np.ndarray, path: str, width: int, expected: str
+) -> Refusal:
     numbers = f"{len(row)} number" + ("" if len(row) == 1 else "s")
     return invalid("wrong_shape", f"{path} has {numbers}; it needs {width}", path, expected)
 

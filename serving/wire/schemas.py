@@ -1,4 +1,5 @@
-"""What goes over the wire. The numbers themselves are checked in `rows`, where the served skill's widths are known."""
+"""What goes over the wire. The numbers themselves are checked in `rows`, where the served skill's
+widths are known."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def validate(model: type[Model], fields: object) -> Model:
 
 
 def _refusal(error: ValidationError, model: type[Wire]) -> Refusal:
-    first, fields = error.errors(include_url=False, include_input=False)[0], model.model_fields
+    first = error.errors(include_url=False, include_input=False)[0]
+    fields = model.model_fields
     code: Code = "missing_field" if first["type"] == "missing" else "wrong_type"
     there = ", ".join(fields)
     if not first["loc"]:
@@ -49,12 +51,16 @@ def _refusal(error: ValidationError, model: type[Wire]) -> Refusal:
 class ActRequest(Wire):
     """One character's state and skill, or a batch of each, of the same length."""
 
-    skill: str | None = Field(default=None, description="`name`, `name@version` or `name@alias`; the service's default")
+    skill: str | None = Field(
+        default=None, description="`name`, `name@version` or `name@alias`; the service's default"
+    )
     state: SkipValidation[Row | Batch | Parts] = Field(
-        description="[S], [B, S], or an object of named parts: SI units, world frame, quaternions wxyz. See GET /skills"
+        description="[S], [B, S], or an object of named parts: SI units, world frame, "
+        "quaternions wxyz. See GET /skills"
     )
     z: SkipValidation[Row | Batch | str] = Field(
-        description="[D] or [B, D] on the unit sphere, or the name of a training clip; one z counts for a whole batch"
+        description="[D] or [B, D] on the unit sphere, or the name of a training clip; one z "
+        "counts for a whole batch"
     )
     strict: bool | None = Field(
         default=False,
@@ -62,13 +68,19 @@ class ActRequest(Wire):
         description="true: refuse a z that is not on the sphere",
     )
     seed: int | None = Field(
-        default=None, ge=0, le=2**63 - 1, strict=True, description="Sample the policy's own noise; without it, its mean"
+        default=None,
+        ge=0,
+        le=2**63 - 1,
+        strict=True,
+        description="Sample the policy's own noise; without it, its mean",
     )
 
 
 class DecideRequest(Wire):
     state: SkipValidation[Row | Batch | Parts] = Field(description="As in /act")
-    goal: SkipValidation[Row | Batch | Parts] = Field(description="[G], [B, G] or named parts. See GET /controllers")
+    goal: SkipValidation[Row | Batch | Parts] = Field(
+        description="[G], [B, G] or named parts. See GET /controllers"
+    )
 
 
 class EncodeRequest(Wire):
@@ -82,15 +94,22 @@ class EncodeUpload(Wire):
     """A clip file, resampled to the control rate and fitted to the skill's character."""
 
     skill: str | None = None
-    file: str = Field(description="The file's bytes; its name tells the format", json_schema_extra={"format": "binary"})
+    file: str = Field(
+        description="The file's bytes; its name tells the format",
+        json_schema_extra={"format": "binary"},
+    )
 
 
 class InterpolateRequest(Wire):
     """A path along the unit sphere, through two or more skills."""
 
     skill: str | None = Field(default=None, description="As in /act")
-    path: SkipValidation[list[Row | str]] = Field(description="Two or more z, each [D] or the name of a training clip")
-    steps: int = Field(ge=2, le=10_000, strict=True, description="Points on the path, both ends among them")
+    path: SkipValidation[list[Row | str]] = Field(
+        description="Two or more z, each [D] or the name of a training clip"
+    )
+    steps: int = Field(
+        ge=2, le=10_000, strict=True, description="Points on the path, both ends among them"
+    )
 
 
 class ServedVersion(Wire):
@@ -102,14 +121,20 @@ class ServedVersion(Wire):
 
 
 class ActResponse(Wire):
-    targets: Row | Batch = Field(description="Joint position targets, rad, in the order of `joints`; in the form asked")
-    z_normalised: bool = Field(description="true: some z was not on the sphere, and was brought there")
+    targets: Row | Batch = Field(
+        description="Joint position targets, rad, in the order of `joints`; in the form asked"
+    )
+    z_normalised: bool = Field(
+        description="true: some z was not on the sphere, and was brought there"
+    )
     skill: ServedVersion
 
 
 class DecideResponse(Wire):
     z: Row | Batch
-    targets: Row | Batch = Field(description="What the controller's own skill does with z in this state")
+    targets: Row | Batch = Field(
+        description="What the controller's own skill does with z in this state"
+    )
     controller: ServedVersion
     skill: ServedVersion
 
@@ -123,7 +148,9 @@ class EncodeResponse(Wire):
     z: Batch = Field(description="[N, D]: one per window, N = T - window + 1")
     pooled: Row = Field(description="[D]: the direction of the mean z")
     window: int = Field(description="Frames in one window")
-    nearest: list[Neighbour] = Field(description="Training clips whose z is nearest to `pooled`, nearest first")
+    nearest: list[Neighbour] = Field(
+        description="Training clips whose z is nearest to `pooled`, nearest first"
+    )
     skill: ServedVersion
 
 
@@ -163,7 +190,9 @@ class SkillDetail(ServedVersion):
     character: str
     joints: list[str]
     kp: list[float] = Field(description="N m / rad")
-    kd: list[float] = Field(description="N m s / rad, of the drive: clip(kp (target - q) - kd q', +-torque_limit)")
+    kd: list[float] = Field(
+        description="N m s / rad, of the drive: clip(kp (target - q) - kd q', +-torque_limit)"
+    )
     damping: list[float] = Field(description="N m s / rad, passive: beside the drive and its limit")
     torque_limit: list[float] = Field(description="N m")
     control_dt: float = Field(description="s")
@@ -193,8 +222,11 @@ class Health(Wire):
 
 
 class Readiness(Wire):
-    """`stale` while some reference is served as it was, because its newest meaning cannot be: `stale` says why."""
+    """`stale` while some reference is served as it was, because its newest meaning cannot be:
+    `stale` says why."""
 
     status: Literal["ready", "stale"] = "ready"
     skill: ServedVersion
-    stale: dict[str, str] = Field(default_factory=dict, description="Reference -> what keeps it from being followed")
+    stale: dict[str, str] = Field(
+        default_factory=dict, description="Reference -> what keeps it from being followed"
+    )

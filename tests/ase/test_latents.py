@@ -59,7 +59,8 @@ def test_where_hardly_any_direction_belongs_to_a_clip_its_own_latent_stands_in(r
 
 def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(material, humanoid):
     skills = make(material, humanoid)
-    env, latents = skills.env, skills.clip_latents
+    env = skills.env
+    latents = skills.clip_latents
 
     def own() -> torch.Tensor:
         return (skills.z == latents[skills.z_clip]).all(-1)
@@ -108,13 +109,15 @@ def test_a_reset_writes_into_nothing_that_a_step_has_said(material, humanoid):
 def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoid, own_return):
     skills = make(every_clip, humanoid, longest=8)
     skills.schedule = replace(skills.schedule, own_return=own_return)
-    some, ends = torch.tensor([3, 1, 200]), 0
+    some = torch.tensor([3, 1, 200])
+    ends = 0
     for _ in range(20):
         step = skills.step(torch.zeros(256, 28))
         over = step.terminated | step.truncated
         assert step.continues is not None
         skills.reset((over & ~step.continues).nonzero()[:, 0])
-        now, of_some = skills.observe(), skills.observe(some)
+        now = skills.observe()
+        of_some = skills.observe(some)
         for name, seen in now.items():
             assert torch.equal(seen[~over], step.next_obs[name][~over]), name
             torch.testing.assert_close(of_some[name], seen[some])
@@ -129,7 +132,8 @@ def test_with_own_return_a_skills_return_ends_with_it_and_the_episode_does_not(
     skills = make(material, humanoid, longest=3)
     skills.schedule = replace(skills.schedule, own_return=own_return)
     for left in (2, 1, 0):
-        z, still = skills.z.clone(), torch.zeros(256, 28)
+        z = skills.z.clone()
+        still = torch.zeros(256, 28)
         step = skills.step(still)
         over = torch.full((256,), left == 0)
         assert not (skills.z != z).any(-1)[~over].any()
@@ -159,7 +163,8 @@ def test_a_change_to_a_standing_clip_while_lying_is_no_fall(every_clip, humanoid
     crawl = every_clip.library.names.index("crawl")
     every = torch.arange(256)
     skills.env.begin(every, torch.full((256,), crawl), torch.rand(256))
-    skills.z_clip[:], skills.left[:] = crawl, 2
+    skills.z_clip[:] = crawl
+    skills.left[:] = 2
     steps = [skills.step(torch.zeros(256, 28)) for _ in range(3)]
     assert (skills.env.falls.down > 1).sum() > 32
     assert not any(step.terminated.any() for step in steps)

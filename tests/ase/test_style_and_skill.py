@@ -38,7 +38,8 @@ def nets(material, rng):
 
 def rollout(**extras: torch.Tensor) -> Rollout:
     n = len(next(iter(extras.values())))
-    zero, flag = torch.zeros(1, n), torch.zeros(1, n, dtype=torch.bool)
+    zero = torch.zeros(1, n)
+    flag = torch.zeros(1, n, dtype=torch.bool)
     named = {name: x[None] for name, x in extras.items()}
     return Rollout({"z": named.pop("z", zero)}, {}, zero, zero, zero, flag, flag, flag, named)
 
@@ -111,7 +112,8 @@ def test_the_discriminator_learns_to_tell_a_clip_from_another(material, nets, rn
 
 
 def test_the_discriminator_sees_a_window_as_it_departs_from_its_clip(material, nets):
-    demos, disc = material.demos, nets.discriminator
+    demos = material.demos
+    disc = nets.discriminator
     seen = disc.norm(demos.windows, demos.clip)
     means = torch.stack([part.mean(0) for part in seen.split(demos.counts.tolist())])
     assert means.abs().max() < 0.2  # but for what is clipped, every clip is centred
@@ -141,7 +143,8 @@ def test_the_style_reward_is_bounded(nets):
 
 
 def test_the_encoder_learns_to_read_z_back(material, nets, rng):
-    windows, z = drawn(material, 64, rng)[0], sample_on_sphere(64, 8, rng)
+    windows = drawn(material, 64, rng)[0]
+    z = sample_on_sphere(64, 8, rng)
     before = skill_reward(nets.encoder)(rollout(window=windows, z=z)).mean()
     fit(
         encoder_loss(nets.encoder, material.demos),
@@ -181,7 +184,8 @@ def test_the_clips_stay_where_they_lie_whatever_the_character_does(material, net
 
 def test_diversity_pushes_actions_of_different_skills_apart(nets, rng):
     n = 64
-    obs, z = torch.randn(n, 69, generator=rng), sample_on_sphere(n, 8, rng)
+    obs = torch.randn(n, 69, generator=rng)
+    z = sample_on_sphere(n, 8, rng)
     batch = {
         "obs": obs,
         "z": z,

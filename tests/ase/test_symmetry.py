@@ -49,12 +49,14 @@ def test_features_of_a_mirrored_state_are_mirrored_features(sides, skeleton):
 
 
 def test_every_network_treats_both_sides_alike(material, skeleton, rng):
-    library, demos = material.library, material.demos
+    library = material.library
+    demos = material.demos
     both = make_symmetry(skeleton, library.images, 8, 3)
     assert both.policy
     assert both.encoder
     nets = make_nets(SIZES, library, demos, skeleton.num_hinges, symmetry=both, rng=rng)
-    (seen, said), (window, z) = both.policy, both.encoder
+    (seen, said) = both.policy
+    (window, z) = both.encoder
     x = torch.randn(16, len(seen), generator=rng)
     torch.testing.assert_close(nets.policy.body(seen(x)), said(nets.policy.body(x)))
     torch.testing.assert_close(nets.value.body(seen(x)), nets.value.body(x))
@@ -84,6 +86,7 @@ def test_an_odd_latent_is_mirrored_too(skeleton):
     found = make_symmetry(skeleton, (1, 0), 5, 3)
     assert found.policy is not None
     assert found.encoder is not None
-    seen, z = found.policy[0], found.encoder[1]
+    seen = found.policy[0]
+    z = found.encoder[1]
     assert z.source.tolist() == [2, 3, 0, 1, 4]
     assert torch.equal(seen.source[-5:], z.source + len(seen) - 5)

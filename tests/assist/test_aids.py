@@ -80,13 +80,15 @@ def begin(assisted: AssistedEnv, clips: torch.Tensor, times: torch.Tensor) -> No
 
 def test_latents_lie_near_a_clip_until_it_is_mastered(material, humanoid, demos):
     assisted = make(material, humanoid, demos, near=NearLatents(prob=1.0, steps=150, after=0.0))
-    curriculum, run = assisted.curriculum, material.library.names.index("run")
+    curriculum = assisted.curriculum
+    run = material.library.names.index("run")
 
     def astray() -> torch.Tensor:  # clips that worlds begin in with another's latent
         assisted.reset(torch.arange(256))
         return assisted.env.clip[assisted.skills.z_clip != assisted.env.clip].unique()
 
-    curriculum.steps[:], curriculum.falls[:] = 1000, 5
+    curriculum.steps[:] = 1000
+    curriculum.falls[:] = 5
     curriculum.falls[run] = 10  # 100 steps between them
     curriculum.assist_strength[:] = 0.02
     assert not len(astray())
@@ -186,7 +188,8 @@ def test_a_world_that_breaks_and_begins_anew_lying_is_compared_with_its_skill(ev
         every_clip, humanoid, every_clip.demos, protection=Protection(90, share=0.0, lying=1.0)
     )
     assisted.env.falls.ground.rising[-1] = True  # the clip that NONE would index
-    every, held = torch.arange(256), assisted.skills.z_clip.clone()
+    every = torch.arange(256)
+    held = assisted.skills.z_clip.clone()
     assisted.env.backend.place(every, assisted.env.state().map(lambda x: x * float("nan")))
     step = assisted.step(torch.zeros(256, 28))
     assert (assisted.env.falls.down > 0).any()
@@ -197,7 +200,8 @@ def test_in_a_clip_that_lies_only_its_own_skill_is_recorded(every_clip, humanoid
     assisted = make(
         every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=0.5)
     )
-    library, ground = every_clip.library, assisted.env.falls.ground
+    library = every_clip.library
+    ground = assisted.env.falls.ground
     crawl, walk = (library.names.index(name) for name in ("crawl", "walk"))
     every = torch.arange(256)
     begin(assisted, torch.full((256,), crawl), torch.rand(256))
@@ -213,7 +217,8 @@ def test_in_a_clip_that_lies_only_its_own_skill_is_recorded(every_clip, humanoid
 
 def test_phase_locked_standing_where_the_clip_turns_over_ends_an_episode(every_clip, humanoid):
     assisted = make(every_clip, humanoid, every_clip.demos, max_error=1.0, longest=300)
-    library, every = every_clip.library, torch.arange(256)
+    library = every_clip.library
+    every = torch.arange(256)
     roll, walk = (library.names.index(name) for name in ("roll", "walk"))
     begin(assisted, torch.full((256,), walk), torch.linspace(0, 1, 256))
     assisted.skills.z_clip[:] = roll
@@ -241,7 +246,8 @@ def test_without_tracking_there_is_no_tracking_error(material, humanoid, demos):
 
 def test_extras_have_the_reference_action_and_the_assistance(every_clip, humanoid):
     assisted = make(every_clip, humanoid, every_clip.demos, longest=300)
-    library, ground = every_clip.library, assisted.env.falls.ground
+    library = every_clip.library
+    ground = assisted.env.falls.ground
     every = torch.arange(256)
     clips = every % len(library.names)
     begin(assisted, clips, torch.zeros(256))
@@ -289,9 +295,12 @@ def test_the_privileged_observation_has_the_reference_and_the_time_that_is_left(
     assisted.skills.left[:] = 300
     assisted.termination.slack[:] = GRACE
     assisted.step(torch.zeros(256, 28))
-    seen, falls, tracker = assisted.observe()["privileged"], assisted.env.falls, assisted.tracker
+    seen = assisted.observe()["privileged"]
+    falls = assisted.env.falls
+    tracker = assisted.tracker
     lies = falls.down > 0
-    slack, patience = assisted.termination.slack / GRACE, lies * (90 - falls.down) / 90
+    slack = assisted.termination.slack / GRACE
+    patience = lies * (90 - falls.down) / 90
     expected = torch.stack(
         [tracker.tracking_error(assisted.env.windows()), slack, lies, patience], -1
     )
@@ -322,13 +331,15 @@ def test_a_reset_writes_into_nothing_that_a_step_has_said(material, humanoid, de
 def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoid, own_return):
     assisted = make(every_clip, humanoid, every_clip.demos, longest=8)
     assisted.skills.schedule = replace(assisted.skills.schedule, own_return=own_return)
-    some, ends = torch.tensor([3, 1, 200]), 0
+    some = torch.tensor([3, 1, 200])
+    ends = 0
     for _ in range(20):
         step = assisted.step(torch.zeros(256, 28))
         over = step.terminated | step.truncated
         assert step.continues is not None
         assisted.reset((over & ~step.continues).nonzero()[:, 0])
-        now, of_some = assisted.observe(), assisted.observe(some)
+        now = assisted.observe()
+        of_some = assisted.observe(some)
         for name, seen in now.items():
             assert torch.equal(seen[~over], step.next_obs[name][~over]), name
             torch.testing.assert_close(of_some[name], seen[some])
@@ -343,7 +354,8 @@ def test_with_own_return_a_skills_return_ends_with_it_and_the_episode_does_not(
     assisted = make(material, humanoid, demos, longest=3)
     assisted.skills.schedule = replace(assisted.skills.schedule, own_return=own_return)
     for left in (2, 1, 0):
-        z, still = assisted.skills.z.clone(), torch.zeros(256, 28)
+        z = assisted.skills.z.clone()
+        still = torch.zeros(256, 28)
         step = assisted.step(still)
         over = torch.full((256,), left == 0)
         assert not (assisted.skills.z != z).any(-1)[~over].any()
@@ -402,7 +414,8 @@ def test_the_aids_change_nothing_of_plain_ase_while_they_have_no_strength(
     assisted, plain = (make(material, humanoid, demos) for _ in range(2))
     for _ in range(5):
         action = torch.full((256, 28), 0.1)
-        one, other = assisted.step(action), plain.skills.step(action)
+        one = assisted.step(action)
+        other = plain.skills.step(action)
         assert torch.equal(one.next_obs["obs"], other.next_obs["obs"])
         assert torch.equal(one.next_obs["z"], other.next_obs["z"])
         assert torch.equal(one.terminated, other.terminated)

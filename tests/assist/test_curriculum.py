@@ -67,7 +67,8 @@ def test_old_falls_are_forgotten():
 
 
 def test_a_snapshot_brings_it_back():
-    first, second = begun([2, 10]), begun([50, 0])
+    first = begun([2, 10])
+    second = begun([50, 0])
     first.step_schedule()
     second.restore(first.snapshot())
     assert torch.equal(first.assist_strength, second.assist_strength)

@@ -56,7 +56,8 @@ def test_the_torque_brakes_tumbling_but_not_turning():
 
 
 def test_the_torque_does_not_depend_on_where_the_scene_faces():
-    lean, yaw = leaning("x", 0.2), from_axis_angle("z", torch.tensor([1.3]))
+    lean = leaning("x", 0.2)
+    yaw = from_axis_angle("z", torch.tensor([1.3]))
     turned = replace(lean, root_rot=multiply(yaw, lean.root_rot))
     torch.testing.assert_close(
         upright_torque(turned), rotate(yaw, upright_torque(lean)), atol=1e-3, rtol=0
@@ -126,7 +127,8 @@ def test_an_assisted_body_stays_up_where_a_free_one_falls(humanoid, library):
     share = {}
     for strength in (0.0, 1.0):
         env, forces = make(humanoid, library, strength)
-        targets, fell = pose(env), torch.zeros(32, dtype=torch.bool)
+        targets = pose(env)
+        fell = torch.zeros(32, dtype=torch.bool)
         for _ in range(60):
             forces.apply(env.clip)
             fell |= env.step(targets, env.clip).fell
@@ -138,7 +140,8 @@ def test_an_assisted_body_stays_up_where_a_free_one_falls(humanoid, library):
 
 def test_a_body_is_driven_at_the_velocity_of_the_clip_that_it_is_to_follow(humanoid, library):
     env, forces = make(humanoid, library, 1.0)
-    walk, run = library.names.index("walk"), library.names.index("run")
+    walk = library.names.index("walk")
+    run = library.names.index("run")
     env.begin(torch.arange(32), torch.full((32,), walk), torch.zeros(32))
     clips = torch.tensor([walk, run]).repeat(16)
     targets = pose(env)
@@ -150,7 +153,8 @@ def test_a_body_is_driven_at_the_velocity_of_the_clip_that_it_is_to_follow(human
 
 
 def test_an_assistance_that_ends_leaves_no_force_behind(humanoid, library):
-    (free, none), (assisted, forces) = make(humanoid, library), make(humanoid, library, 0.5)
+    (free, none) = make(humanoid, library)
+    (assisted, forces) = make(humanoid, library, 0.5)
     every = torch.arange(32)
     forces.apply(assisted.clip)
     assisted.step(pose(assisted))

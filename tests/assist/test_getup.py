@@ -14,8 +14,10 @@ from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import Protection
 
-FIRST, SECOND = torch.tensor([0]), torch.tensor([1])
-YES, NO = torch.tensor([True]), torch.tensor([False])
+FIRST = torch.tensor([0])
+SECOND = torch.tensor([1])
+YES = torch.tensor([True])
+NO = torch.tensor([False])
 
 
 def test_it_weakens_while_falls_end_standing_and_grows_while_they_do_not():
@@ -43,7 +45,8 @@ def test_each_clip_has_an_assistance_of_its_own():
 
 @pytest.mark.parametrize(("rise", "strength"), [(65, 0.45), (55, 0.5), (45, 0.55)])
 def test_a_recovery_rate_about_a_half_does_not_weaken_it(rise, strength):
-    getup, hundred = GetUpAssist(torch.full((1,), 0.5), rate=0.1), torch.arange(100)
+    getup = GetUpAssist(torch.full((1,), 0.5), rate=0.1)
+    hundred = torch.arange(100)
     getup.record(FIRST.expand(100), hundred < rise, hundred >= rise)
     getup.step_schedule()
     assert getup.strength.item() == pytest.approx(strength)
@@ -65,7 +68,8 @@ def test_once_gone_it_does_not_come_back():
 
 
 def test_a_snapshot_brings_it_back():
-    first, second = GetUpAssist(torch.full((2,), 0.5), rate=0.1), GetUpAssist(torch.zeros(2))
+    first = GetUpAssist(torch.full((2,), 0.5), rate=0.1)
+    second = GetUpAssist(torch.zeros(2))
     first.record(SECOND.expand(2), torch.tensor([True, False]), torch.tensor([False, True]))
     second.restore(first.snapshot())
     assert second.strength.tolist() == [0.5, 0.5]
@@ -94,7 +98,9 @@ def recovered(env: CharacterEnv, forces: AssistForces, every_clip) -> tuple[floa
     """The share that has stood within 3 s, aiming where the reference goes; and the fastest root,
     rad/s."""
     walk = torch.full((16,), every_clip.library.names.index("walk"))
-    up, fastest, targets = torch.zeros(16, dtype=torch.bool), 0.0, env.state().joint_pos
+    up = torch.zeros(16, dtype=torch.bool)
+    fastest = 0.0
+    targets = env.state().joint_pos
     tracker = forces.tracker
     for _ in range(90):
         tracker.advance(walk, env.falls.down > 0, env.windows(), env.state())
@@ -121,7 +127,9 @@ def test_the_reference_of_a_body_that_is_down_begins_where_a_clip_is_most_like_i
     every_clip, humanoid
 ):
     env, forces = lying_env(every_clip, humanoid, 0.5)
-    library, tracker, every = every_clip.library, forces.tracker, torch.arange(16)
+    library = every_clip.library
+    tracker = forces.tracker
+    every = torch.arange(16)
     clips = torch.tensor(
         [library.names.index("getup_facedown"), library.names.index("getup_faceup")]
     ).repeat(8)

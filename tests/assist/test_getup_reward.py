@@ -12,12 +12,15 @@ from pretrain.sim.ground import read_ground
 def test_height_pays_up_to_standing_upright_and_only_in_clips_that_rise(every_clip, skeleton):
     ground = read_ground(every_clip.library, skeleton)
     names = every_clip.library.names
-    rising, walk = names.index("getup_faceup"), names.index("walk")
+    rising = names.index("getup_faceup")
+    walk = names.index("walk")
     height = ground.standing * torch.tensor([[0.0, 0.2, 1.0, 1.3, 0.2, 1.0, 1.0]])
     clips = torch.tensor([[rising, rising, rising, rising, walk, rising, rising]])
     obs = torch.zeros(1, 7, 7)
-    obs[..., 0], obs[..., 6] = height, torch.tensor([1.0, 1.0, 1.0, 1.0, 1.0, 0.0, -1.0])
-    nothing, flag = torch.zeros_like(height), torch.zeros_like(height, dtype=torch.bool)
+    obs[..., 0] = height
+    obs[..., 6] = torch.tensor([1.0, 1.0, 1.0, 1.0, 1.0, 0.0, -1.0])
+    nothing = torch.zeros_like(height)
+    flag = torch.zeros_like(height, dtype=torch.bool)
     rollout = Rollout(
         {}, {"obs": obs}, nothing, nothing, nothing, flag, flag, flag, {"z_clip": clips}
     )

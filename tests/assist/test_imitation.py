@@ -18,7 +18,8 @@ from pretrain.rl.rollout import Rollout
 
 
 def test_all_is_paid_where_the_clip_is_and_less_with_distance():
-    nothing, flag = torch.zeros(1, 3), torch.zeros(1, 3, dtype=torch.bool)
+    nothing = torch.zeros(1, 3)
+    flag = torch.zeros(1, 3, dtype=torch.bool)
     rollout = Rollout(
         {},
         {},

@@ -62,7 +62,8 @@ def test_a_body_that_aims_along_a_clip_gets_over_with_a_pull_and_not_without(eve
     furthest = {}
     for strength in (0.0, 1.0):
         env, forces, clips = make(every_clip, humanoid, strength)
-        time, worst = torch.zeros(len(clips)), torch.zeros(len(clips))
+        time = torch.zeros(len(clips))
+        worst = torch.zeros(len(clips))
         for _ in range(40):
             step(env, forces, every_clip.library.at(clips, time + 0.07).joint_pos, clips)
             time += 1 / 30
@@ -76,14 +77,13 @@ def test_a_body_that_aims_along_a_clip_gets_over_with_a_pull_and_not_without(eve
 
 def elsewhere(there):
     """A state turned about z and moved along the ground, and by how much."""
-    turned, moved = from_axis_angle("z", torch.tensor([2.0])), torch.tensor([[3.0, -4.0, 0.0]])
+    turned = from_axis_angle("z", torch.tensor([2.0]))
+    moved = torch.tensor([[3.0, -4.0, 0.0]])
     state = there.map(torch.clone)
     state.root_pos[:] = rotate(turned, there.root_pos) + moved
     state.root_rot[:] = multiply(turned, there.root_rot)
-    state.root_vel[:], state.root_ang_vel[:] = (
-        rotate(turned, there.root_vel),
-        rotate(turned, there.root_ang_vel),
-    )
+    state.root_vel[:] = rotate(turned, there.root_vel)
+    state.root_ang_vel[:] = rotate(turned, there.root_ang_vel)
     return state, moved
 
 
@@ -94,11 +94,13 @@ def one_world(every_clip, skeleton) -> ReferenceTracker:
     )
 
 
-ONE, STANDS = torch.tensor([0]), torch.tensor([False])
+ONE = torch.tensor([0])
+STANDS = torch.tensor([False])
 
 
 def test_a_clip_that_has_come_to_its_end_begins_again_where_the_character_is(every_clip, skeleton):
-    library, tracker = every_clip.library, one_world(every_clip, skeleton)
+    library = every_clip.library
+    tracker = one_world(every_clip, skeleton)
     kick = torch.tensor([library.names.index("kick")])
     tracker.start(ONE, kick, library.durations[kick])
     state, moved = elsewhere(library.at(kick, torch.zeros(1)))
@@ -110,10 +112,12 @@ def test_a_clip_that_has_come_to_its_end_begins_again_where_the_character_is(eve
 
 
 def test_a_world_that_has_risen_is_to_stand_and_not_to_lie_down_again(every_clip, skeleton):
-    library, tracker = every_clip.library, one_world(every_clip, skeleton)
+    library = every_clip.library
+    tracker = one_world(every_clip, skeleton)
     rise = torch.tensor([library.names.index("getup_faceup")])
     standing = library.windows(rise, library.durations[rise], 3)
-    window, state = style_frame(skeleton, standing).flatten(1), standing.map(lambda x: x[:, -1])
+    window = style_frame(skeleton, standing).flatten(1)
+    state = standing.map(lambda x: x[:, -1])
     tracker.start(ONE, rise, library.durations[rise] - 0.1)
     for _ in range(30):
         tracker.advance(rise, STANDS, window, state)
@@ -144,7 +148,8 @@ def test_the_reference_frame_is_the_clips_at_the_phase(every_clip, skeleton):
 
 
 def test_a_clip_that_is_newly_followed_begins_at_its_most_alike_phase(every_clip, skeleton):
-    library, tracker = every_clip.library, one_world(every_clip, skeleton)
+    library = every_clip.library
+    tracker = one_world(every_clip, skeleton)
     walk, roll = (torch.tensor([library.names.index(name)]) for name in ("walk", "roll"))
     tracker.start(ONE, walk, torch.zeros(1))
     time = torch.tensor([1.0])  # upside down
@@ -159,7 +164,8 @@ def test_a_clip_that_is_newly_followed_begins_at_its_most_alike_phase(every_clip
 
 def test_the_phase_keeps_to_a_slow_body_and_not_to_one_that_stands_still(every_clip, skeleton):
     library = every_clip.library
-    walk, steps = torch.tensor([library.names.index("walk")]), 24
+    walk = torch.tensor([library.names.index("walk")])
+    steps = 24
     late = {}
     for pace in (1.0, 0.8, 0.0):
         tracker = one_world(every_clip, skeleton)

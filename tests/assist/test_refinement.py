@@ -160,7 +160,8 @@ def test_the_rate_of_learning_settles(walk):
 
 @pytest.mark.parametrize("turns", [3, 42])  # amid correcting, and amid learning
 def test_one_that_was_interrupted_ends_in_the_same_bits(walk, turns, tmp_path):
-    whole, other = begun(walk)[0], begun(walk)[0]
+    whole = begun(walk)[0]
+    other = begun(walk)[0]
     for _ in range(turns):
         whole.iterate()
     for _ in range(2):  # somewhere else

@@ -14,8 +14,10 @@ from pretrain.assist.tracking_termination import (
 
 GRACE = 3
 WORLDS = 8
-FAR, NEAR = torch.full((WORLDS,), 9.0), torch.zeros(WORLDS)
-UP, DOWN = torch.zeros(WORLDS, dtype=torch.bool), torch.ones(WORLDS, dtype=torch.bool)
+FAR = torch.full((WORLDS,), 9.0)
+NEAR = torch.zeros(WORLDS)
+UP = torch.zeros(WORLDS, dtype=torch.bool)
+DOWN = torch.ones(WORLDS, dtype=torch.bool)
 CLIPS = torch.zeros(WORLDS, dtype=torch.long)
 
 

@@ -1,4 +1,5 @@
-"""Curves over runs: medians and ranges of what the runs have in common, and a run without milestones is refused."""
+"""Curves over runs: medians and ranges of what the runs have in common, and a run without
+milestones is refused."""
 
 from __future__ import annotations
 
@@ -10,19 +11,30 @@ from benchmarks.learning import MEASURES, Row, draw, in_common, known, main, tab
 
 
 def row(samples: float, survival: float | None) -> Row:
-    return {"samples": samples, "seconds": samples / 10_000, **dict.fromkeys(MEASURES, 1.0), "survival": survival}
+    return {
+        "samples": samples,
+        "seconds": samples / 10_000,
+        **dict.fromkeys(MEASURES, 1.0),
+        "survival": survival,
+    }
 
 
 def test_a_line_has_the_median_and_the_range_of_runs_that_got_there() -> None:
     runs = [[row(2e6, 10), row(4e6, 30)], [row(2e6, 50), row(4e6, 20)], [row(2e6, 20)]]
     header, _, *lines = table(runs).splitlines()
     column = header.split(" | ").index("survival")
-    assert [line.split(" | ")[column] for line in lines] == ["20 (10 to 50)"]  # the third run has no second milestone
+    assert [line.split(" | ")[column] for line in lines] == [
+        "20 (10 to 50)"
+    ]  # the third run has no second milestone
 
 
 def test_runs_are_compared_after_as_many_samples() -> None:
-    often, seldom = [row(1e6, 1), row(2e6, 2), row(4e6, 4)], [row(2e6, 20), row(4e6, 40)]
-    assert [[r["survival"] for r in rows] for rows in in_common([often, seldom])] == [[2, 20], [4, 40]]
+    often = [row(1e6, 1), row(2e6, 2), row(4e6, 4)]
+    seldom = [row(2e6, 20), row(4e6, 40)]
+    assert [[r["survival"] for r in rows] for rows in in_common([often, seldom])] == [
+        [2, 20],
+        [4, 40],
+    ]
 
 
 def test_a_measure_that_no_run_has_is_a_dash() -> None:

@@ -9,7 +9,9 @@ from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
 
 
-@pytest.mark.parametrize(("asked", "said"), [("--rounds=0", "not 1 or more"), ("--rounds=x", "invalid int")])
+@pytest.mark.parametrize(
+    ("asked", "said"), [("--rounds=0", "not 1 or more"), ("--rounds=x", "invalid int")]
+)
 def test_no_rounds_are_refused(asked, said, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["pretraining", asked])
     with pytest.raises(SystemExit, match="2"):
@@ -17,7 +19,9 @@ def test_no_rounds_are_refused(asked, said, capsys, monkeypatch):
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("asked", "said"), [("wat=3", "unknown key wat"), ("motions=swimming", "locomotion")])
+@pytest.mark.parametrize(
+    ("asked", "said"), [("wat=3", "unknown key wat"), ("motions=swimming", "locomotion")]
+)
 def test_what_there_is_not_is_named(asked, said, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["pretraining", asked])
     assert pretraining.main() == 2
@@ -28,4 +32,6 @@ def test_the_ratio_is_that_of_its_two_rates():
     found = pretraining.measure(load_config(PretrainConfig, "pretrain.conf", ["preset=toy"]), 1)
     assert found["engine_steps_per_s"] > 0
     assert 0 < found["engine_cpu_us_per_sample"] < found["cpu_us_per_sample"]
-    assert found["ratio"] == pytest.approx(found["samples_per_s"] / found["engine_steps_per_s"], abs=2e-3)
+    assert found["ratio"] == pytest.approx(
+        found["samples_per_s"] / found["engine_steps_per_s"], abs=2e-3
+    )

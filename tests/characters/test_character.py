@@ -86,7 +86,8 @@ def test_mirroring_twice_is_nothing(skeleton):
 
 def test_limits_are_mirror_images(skeleton):
     source, sign = skeleton.mirrored_hinges
-    lower, upper = np.array(skeleton.lower), np.array(skeleton.upper)
+    lower = np.array(skeleton.lower)
+    upper = np.array(skeleton.upper)
     mirrored = np.sort(np.stack([sign * lower[source], sign * upper[source]]), axis=0)
     np.testing.assert_allclose(mirrored, np.stack([lower, upper]), atol=1e-6)
 

@@ -25,14 +25,17 @@ def vectors(n: int, seed: int = 1) -> np.ndarray:
 
 @KINDS
 def test_rotating_is_multiplying_by_the_matrix(kind):
-    q, v = kind(quaternions(50)), kind(vectors(50))
+    q = kind(quaternions(50))
+    v = kind(vectors(50))
     by_matrix = (r.to_matrix(q) @ v[..., None])[..., 0]
     np.testing.assert_allclose(r.rotate(q, v), by_matrix, atol=1e-12)
 
 
 @KINDS
 def test_product_rotates_in_turn_and_conjugate_undoes(kind):
-    a, b, v = kind(quaternions(50)), kind(quaternions(50, 2)), kind(vectors(50))
+    a = kind(quaternions(50))
+    b = kind(quaternions(50, 2))
+    v = kind(vectors(50))
     np.testing.assert_allclose(
         r.rotate(r.multiply(a, b), v), r.rotate(a, r.rotate(b, v)), atol=1e-12
     )
@@ -71,7 +74,9 @@ def test_hinge_angles_follow_a_smooth_motion_without_jumps():
 
 
 def test_hinge_axes_map_rates_to_angular_velocity():
-    angles, rates, dt = vectors(20), vectors(20, 3), 1e-6
+    angles = vectors(20)
+    rates = vectors(20, 3)
+    dt = 1e-6
 
     def rotation(a: np.ndarray) -> np.ndarray:
         first, second, third = (r.from_axis_angle(axis, a[:, i]) for i, axis in enumerate("xzy"))
@@ -84,8 +89,10 @@ def test_hinge_axes_map_rates_to_angular_velocity():
 
 @KINDS
 def test_slerp_hits_both_ends_at_constant_speed(kind):
-    a, b = kind(quaternions(30)), kind(quaternions(30, 5))
-    zeros, ones = kind(np.zeros(30)), kind(np.ones(30))
+    a = kind(quaternions(30))
+    b = kind(quaternions(30, 5))
+    zeros = kind(np.zeros(30))
+    ones = kind(np.ones(30))
     np.testing.assert_allclose(np.abs((r.slerp(a, b, zeros) * a).sum(-1)), 1, atol=1e-9)
     np.testing.assert_allclose(np.abs((r.slerp(a, b, ones) * b).sum(-1)), 1, atol=1e-9)
     middle = r.slerp(a, b, zeros + 0.5)

@@ -1,4 +1,5 @@
-"""Real bodies over random skills: the smallest parent that a controller can be trained on, in no time."""
+"""Real bodies over random skills: the smallest parent that a controller can be trained on, in no
+time."""
 
 from __future__ import annotations
 
@@ -19,8 +20,11 @@ from skills_store.store import Store
 from tests import tiny
 
 
-def publish_skills(store: Store, seed: int = 0, policy: bytes | None = None, motions: str = "locomotion") -> Parent:
-    """Random weights for the real humanoid, published as if trained on the clips of recipe `motions`, and opened.
+def publish_skills(
+    store: Store, seed: int = 0, policy: bytes | None = None, motions: str = "locomotion"
+) -> Parent:
+    """Random weights for the real humanoid, published as if trained on the clips of recipe
+    `motions`, and opened.
 
     `policy` takes the place of the random one.
     """
@@ -31,12 +35,20 @@ def publish_skills(store: Store, seed: int = 0, policy: bytes | None = None, mot
     starts = write_starts(clips, read_ground(clips, body.skeleton).upright, most=10_000)
     assert starts is not None
     lineage = drawn.lineage.model_copy(update={"clips": describe_clips(dataset)})
-    changed = drawn.model_copy(update={"character": to_manifest(body), "lineage": lineage, "starts": starts[0]})
-    files = tiny.skills_files(seed) | {starts[0].file: starts[1]} | ({"policy.onnx": policy} if policy else {})
+    changed = drawn.model_copy(
+        update={"character": to_manifest(body), "lineage": lineage, "starts": starts[0]}
+    )
+    files = (
+        tiny.skills_files(seed)
+        | {starts[0].file: starts[1]}
+        | ({"policy.onnx": policy} if policy else {})
+    )
     return open_parent(store, store.publish(changed, files).pinned)
 
 
-def moved(state: CharacterState, goal: Tensor, yaw: float, shift: Tensor) -> tuple[CharacterState, Tensor]:
+def moved(
+    state: CharacterState, goal: Tensor, yaw: float, shift: Tensor
+) -> tuple[CharacterState, Tensor]:
     """The whole scene turned by `yaw` about the world's z axis, then shifted."""
     q = from_axis_angle("z", torch.full(state.shape, yaw))
     scene = CharacterState(

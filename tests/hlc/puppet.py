@@ -1,8 +1,8 @@
-"""A body on strings: its joints are at once where they are sent, its root rolls over the ground, and it never falls.
+"""A body on strings: its joints are at once where they are sent, its root rolls over the ground,
+and it never falls.
 
-With skills that steer it to_dense (a number forward, one to turn, three for the right arm), what a controller can learn
-does not depend on how well a library was pretrained, and costs no physics.
-"""
+With skills that steer it to_dense (a number forward, one to turn, three for the right arm), what a
+controller can learn does not depend on how well a library was pretrained, and costs no physics."""
 
 from __future__ import annotations
 
@@ -18,8 +18,15 @@ from pretrain.characters.rotations import from_axis_angle, heading_direction, mu
 from pretrain.characters.state import CharacterState, unflatten
 from tests import tiny
 
-# What each joint target is sent to by a unit step along one axis of z, rad. The neck's targets stand for speeds.
-STRINGS = {"neck_y": 2.0, "neck_z": 3.0, "right_shoulder_x": 2.5, "right_shoulder_y": 2.0, "right_shoulder_z": 2.0}
+# What each joint target is sent to by a unit step along one axis of z, rad. The neck's targets
+# stand for speeds.
+STRINGS = {
+    "neck_y": 2.0,
+    "neck_z": 3.0,
+    "right_shoulder_x": 2.5,
+    "right_shoulder_y": 2.0,
+    "right_shoulder_z": 2.0,
+}
 DT = 1 / 30  # s
 HEIGHT = 0.85  # m
 
@@ -41,9 +48,14 @@ class PuppetEngine:
 
     def __init__(self, character: Character, num_envs: int, threads: int):
         skeleton = character.skeleton
-        self.num_envs, self._hinges, self._bodies = num_envs, skeleton.hinges, len(skeleton.bodies)
-        self._lower, self._upper = torch.tensor(skeleton.lower), torch.tensor(skeleton.upper)
-        self._state = unflatten(torch.zeros(num_envs, 13 + 2 * skeleton.num_hinges)).map(torch.clone)
+        self.num_envs = num_envs
+        self._hinges = skeleton.hinges
+        self._bodies = len(skeleton.bodies)
+        self._lower = torch.tensor(skeleton.lower)
+        self._upper = torch.tensor(skeleton.upper)
+        self._state = unflatten(torch.zeros(num_envs, 13 + 2 * skeleton.num_hinges)).map(
+            torch.clone
+        )
         self._state.root_rot[:, 0] = 1.0
 
     def state(self) -> CharacterState:
@@ -58,7 +70,12 @@ class PuppetEngine:
         self._state.root_pos[ids] = state.root_pos
         self._state.root_pos[ids, 2] = HEIGHT
         self._state.root_rot[ids] = from_axis_angle("z", torch.atan2(ahead[:, 1], ahead[:, 0]))
-        for still in (self._state.root_vel, self._state.root_ang_vel, self._state.joint_pos, self._state.joint_vel):
+        for still in (
+            self._state.root_vel,
+            self._state.root_ang_vel,
+            self._state.joint_pos,
+            self._state.joint_vel,
+        ):
             still[ids] = 0.0
 
     def advance(self, targets: Tensor) -> Tensor:
@@ -69,7 +86,9 @@ class PuppetEngine:
         self._state.root_ang_vel[:, 2] = rate
         self._state.root_rot[:] = multiply(from_axis_angle("z", DT * rate), self._state.root_rot)
         angles = torch.minimum(torch.maximum(targets, self._lower), self._upper)
-        self._state.joint_vel[:] = ((angles - self._state.joint_pos) / DT).clamp(-math.tau, math.tau)
+        self._state.joint_vel[:] = ((angles - self._state.joint_pos) / DT).clamp(
+            -math.tau, math.tau
+        )
         self._state.joint_pos[:] = angles
         return torch.zeros(self.num_envs, dtype=torch.bool)
 

@@ -23,7 +23,11 @@ def test_every_task_can_be_chosen_by_name() -> None:
 
 
 def test_keys_and_presets_reach_the_configuration() -> None:
-    cfg = load_config(CONFIG_MODEL, "hlc.conf", ["task=reach", "preset=toy", "ppo.lr=1e-3", "reach.height_max=1.8"])
+    cfg = load_config(
+        CONFIG_MODEL,
+        "hlc.conf",
+        ["task=reach", "preset=toy", "ppo.lr=1e-3", "reach.height_max=1.8"],
+    )
     assert (cfg.num_envs, cfg.ppo.horizon, cfg.ppo.lr, cfg.reach.height_max) == (32, 4, 1e-3, 1.8)
     assert load_config(CONFIG_MODEL, "hlc.conf", []) == CONFIG_MODEL()
 

@@ -1,4 +1,5 @@
-"""Ctrl-C in training: the iteration is finished, the checkpoint is written, and the same command goes on from it."""
+"""Ctrl-C in training: the iteration is finished, the checkpoint is written, and the same command
+goes on from it."""
 
 from __future__ import annotations
 
@@ -27,8 +28,11 @@ class Impatient:
     inner: SkillEnv
 
     def __post_init__(self) -> None:
-        self.num_envs, self.env = self.inner.num_envs, self.inner.env
-        self.observe, self.reset, self.snapshot = self.inner.observe, self.inner.reset, self.inner.snapshot
+        self.num_envs = self.inner.num_envs
+        self.env = self.inner.env
+        self.observe = self.inner.observe
+        self.reset = self.inner.reset
+        self.snapshot = self.inner.snapshot
 
     def step(self, action: Tensor) -> Step:
         signal.raise_signal(signal.SIGINT)
@@ -36,7 +40,10 @@ class Impatient:
 
 
 def test_ctrl_c_leaves_a_checkpoint_that_the_same_command_goes_on_from(
-    toy: HlcConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    toy: HlcConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     cfg = toy.model_copy(update={"publish": False})
 

@@ -17,7 +17,9 @@ from tests.hlc.bodies import clip_states
 def test_reward_is_one_in_the_target_and_falls_with_the_squared_distance() -> None:
     hand = torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     target = torch.tensor([[1.0, 2.0, 3.0], [0.3, 0.4, 0.0], [0.0, 1.0, 1.0]])
-    torch.testing.assert_close(near(hand, target), torch.tensor([1.0, math.exp(-1.0), math.exp(-4.0)]))
+    torch.testing.assert_close(
+        near(hand, target), torch.tensor([1.0, math.exp(-1.0), math.exp(-4.0)])
+    )
 
 
 def test_target_ahead_is_ahead_whichever_way_the_character_faces(parent: Parent) -> None:
@@ -35,11 +37,14 @@ def test_hand_is_where_the_body_has_it(parent: Parent) -> None:
     state = clip_states(parent, 1).map(torch.zeros_like)
     state.root_rot[:, 0] = 1.0
     expected = [[-0.02405, -0.18311 - 0.274788 - 0.258947, 0.236151 + 0.2435]]
-    torch.testing.assert_close(hand_position(parent.character.skeleton, state), torch.tensor(expected))
+    torch.testing.assert_close(
+        hand_position(parent.character.skeleton, state), torch.tensor(expected)
+    )
 
 
 def test_targets_lie_in_the_box_around_the_heading(parent: Parent) -> None:
-    task, state = Reach(distance_max=0.5, height_min=0.8, height_max=1.1), clip_states(parent, 2000)
+    task = Reach(distance_max=0.5, height_min=0.8, height_max=1.1)
+    state = clip_states(parent, 2000)
     target = task.draw(state, torch.Generator().manual_seed(0))
     seen = to_heading_frame(heading_direction(state.root_rot), target - state.root_pos)
     for axis in (0, 1):

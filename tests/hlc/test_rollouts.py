@@ -12,7 +12,8 @@ from hlc.rollouts import Episodes, RandomSkills, distance_curve, final_distances
 
 
 def by_hand() -> Episodes:
-    """Two worlds over four steps: the first changes goal after step 2, the second falls in step 3."""
+    """Two worlds over four steps: the first changes goal after step 2, the second falls in step
+    3."""
     return Episodes(
         reward=torch.tensor([[1.0, 0.5], [0.5, 0.5], [0.25, 0.0], [0.25, 0.0]]),
         distance=torch.tensor([[0.1, 0.4], [0.2, 0.6], [0.3, 9.0], [0.4, 9.0]]),
@@ -26,7 +27,9 @@ def test_measures_by_hand() -> None:
     played = by_hand()
     torch.testing.assert_close(returns(played, 2), torch.tensor([1.0, 0.5]))
     torch.testing.assert_close(survival(played), torch.tensor([1.0, 0.5]))
-    torch.testing.assert_close(final_distances(played), torch.tensor([0.2]))  # who lies on the ground is not counted
+    torch.testing.assert_close(
+        final_distances(played), torch.tensor([0.2])
+    )  # who lies on the ground is not counted
     curve, rows = distance_curve(played)
     torch.testing.assert_close(curve, torch.tensor([0.8 / 3, 1.2 / 3]))
     assert rows.tolist() == [3, 3]
@@ -45,7 +48,9 @@ def test_random_skills_are_unit_and_held_as_long_as_asked() -> None:
 def test_players_are_compared_on_the_same_seeds(parent: Parent) -> None:
     """A player that is the better baseline in disguise measures exactly what the baseline does."""
     cfg = CONFIG_MODEL(threads=1, episode_length=2.0, eval=EvalConfig(episodes=8))
-    disguise = RandomSkills(8, parent.skills.latent_dim, 1, 1, torch.Generator().manual_seed(cfg.eval.seed + 2))
+    disguise = RandomSkills(
+        8, parent.skills.latent_dim, 1, 1, torch.Generator().manual_seed(cfg.eval.seed + 2)
+    )
     card = task_card(disguise, parent, cfg)
     assert card["detail"]["random"]["redrawn"] == card["detail"]["controller"]
     assert card["return_random"] == max(

@@ -1,4 +1,5 @@
-"""The macro step: what is averaged, what is masked, what ends, on an engine that follows a script."""
+"""The macro step: what is averaged, what is masked, what ends, on an engine that follows a
+script."""
 
 from __future__ import annotations
 
@@ -23,10 +24,15 @@ STEPS = 5
 
 
 class StillEngine:
-    """Characters that stand as they were placed, and touch the ground or break when the script says so."""
+    """Characters that stand as they were placed, and touch the ground or break when the script says
+    so."""
 
-    def __init__(self, parent: Parent, num_envs: int, falls: dict[int, int], breaks: dict[int, int]):
-        self.num_envs, self._falls, self._breaks = num_envs, falls, breaks
+    def __init__(
+        self, parent: Parent, num_envs: int, falls: dict[int, int], breaks: dict[int, int]
+    ):
+        self.num_envs = num_envs
+        self._falls = falls
+        self._breaks = breaks
         self._bodies = len(parent.character.skeleton.bodies)
         self._state = clip_states(parent, num_envs)
         self.steps = 0
@@ -64,7 +70,9 @@ Scripted = Callable[..., SkillEnv]
 
 @pytest.fixture
 def scripted(parent: Parent) -> Scripted:
-    def make(*, falls: dict[int, int], breaks: dict[int, int] | None = None, episode_length: int = 100) -> SkillEnv:
+    def make(
+        *, falls: dict[int, int], breaks: dict[int, int] | None = None, episode_length: int = 100
+    ) -> SkillEnv:
         rng = torch.Generator().manual_seed(0)
         env = CharacterEnv(
             StillEngine(parent, 4, falls, breaks or {}),
@@ -84,13 +92,17 @@ def test_a_world_earns_until_it_falls_and_nothing_after(scripted: Scripted, pare
     each = Reach().reward(
         parent.character.skeleton, env.env.state(), env.goals.goal
     )  # nobody moves: alike in every step
-    step = env.step(torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1)))
+    step = env.step(
+        torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
+    )
     torch.testing.assert_close(step.reward, each * torch.tensor([5, 2, 4, 1]) / STEPS)
     assert step.terminated.tolist() == [False, True, True, True]
     assert not step.truncated.any()
 
 
-def test_the_next_decision_finds_the_world_that_ended_where_it_is(scripted: Scripted, parent: Parent) -> None:
+def test_the_next_decision_finds_the_world_that_ended_where_it_is(
+    scripted: Scripted, parent: Parent
+) -> None:
     env = scripted(falls={1: 3})
     action = torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
     first = env.step(action)
@@ -115,9 +127,13 @@ def test_style_pays_the_window_that_a_decision_ends_in_and_nothing_after_a_fall(
     scripted: Scripted, parent: Parent
 ) -> None:
     env = scripted(falls={1: 3})
-    paid = env.step(torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))).extras
+    paid = env.step(
+        torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
+    ).extras
     likeness = torch.from_numpy(parent.skills.style(env.env.states.numpy()))
-    torch.testing.assert_close(paid["style"], style_reward(likeness, 2.0) * torch.tensor([1, 0, 1, 1]))
+    torch.testing.assert_close(
+        paid["style"], style_reward(likeness, 2.0) * torch.tensor([1, 0, 1, 1])
+    )
 
 
 def test_style_reward_by_hand() -> None:

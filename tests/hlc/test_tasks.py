@@ -19,7 +19,8 @@ def task(request: pytest.FixtureRequest) -> Task:
 
 
 def test_shapes_are_declared_and_numbers_finite(task: Task, parent: Parent) -> None:
-    state, skeleton = clip_states(parent, 32), parent.character.skeleton
+    state = clip_states(parent, 32)
+    skeleton = parent.character.skeleton
     goal = task.draw(state, torch.Generator().manual_seed(0))
     assert goal.shape == (32, goal_width(task))
     assert task.features(state, goal).shape[:-1] == (32,)
@@ -39,26 +40,35 @@ def test_same_seed_draws_the_same_bits(task: Task, parent: Parent) -> None:
     assert not torch.equal(a, c)
 
 
-def test_nothing_depends_on_where_the_scene_stands_and_which_way_it_faces(task: Task, parent: Parent) -> None:
-    state, skeleton = clip_states(parent, 32), parent.character.skeleton
+def test_nothing_depends_on_where_the_scene_stands_and_which_way_it_faces(
+    task: Task, parent: Parent
+) -> None:
+    state = clip_states(parent, 32)
+    skeleton = parent.character.skeleton
     goal = task.draw(state, torch.Generator().manual_seed(0))
     for yaw, shift in ((1.3, (5.0, -7.0, 0.0)), (-2.9, (-3.0, 0.5, 0.0))):
         there, goal_there = moved(state, goal, yaw, torch.tensor(shift))
         for judge in (task.reward, task.distance):
             expected = judge(skeleton, state, goal)
-            torch.testing.assert_close(judge(skeleton, there, goal_there), expected, atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(
+                judge(skeleton, there, goal_there), expected, atol=1e-5, rtol=1e-4
+            )
         seen = task.features(there, goal_there)
         torch.testing.assert_close(seen, task.features(state, goal), atol=1e-5, rtol=1e-4)
 
 
-def test_goals_change_within_their_time_and_only_those_that_are_due(task: Task, parent: Parent) -> None:
-    state, llc_steps = clip_states(parent, 64), 5
+def test_goals_change_within_their_time_and_only_those_that_are_due(
+    task: Task, parent: Parent
+) -> None:
+    state = clip_states(parent, 64)
+    llc_steps = 5
     goals = Goals(task, 64, llc_steps, torch.Generator().manual_seed(0))
     goals.draw(torch.arange(64), state)
     assert (goals.left * llc_steps / 30 >= task.goal_time_min - 1e-6).all()
     assert (goals.left * llc_steps / 30 <= task.goal_time_max + 1e-6).all()
     for _ in range(30):
-        before, due = goals.goal.clone(), goals.left == 1
+        before = goals.goal.clone()
+        due = goals.left == 1
         changed = goals.decided(state)
         assert torch.equal(changed, due)
         assert torch.equal((goals.goal != before).any(-1), due)

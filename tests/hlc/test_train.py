@@ -26,10 +26,16 @@ FINAL = "checkpoint.pt"
 
 
 def weights(training: ControllerTraining) -> dict[str, torch.Tensor]:
-    return {f"{name}.{key}": x for name, net in training.nets.modules().items() for key, x in net.state_dict().items()}
+    return {
+        f"{name}.{key}": x
+        for name, net in training.nets.modules().items()
+        for key, x in net.state_dict().items()
+    }
 
 
-def test_resumed_training_is_bit_for_bit_the_uninterrupted_one(toy: HlcConfig, parent: Parent, tmp_path: Path) -> None:
+def test_resumed_training_is_bit_for_bit_the_uninterrupted_one(
+    toy: HlcConfig, parent: Parent, tmp_path: Path
+) -> None:
     whole = build(toy, parent)
     before = {key: x.clone() for key, x in weights(whole).items()}
     assert train(toy, whole, tmp_path / "whole")
@@ -39,10 +45,13 @@ def test_resumed_training_is_bit_for_bit_the_uninterrupted_one(toy: HlcConfig, p
     resumed.restore(checkpoint.load(tmp_path / "parts" / FINAL))
     assert train(toy, resumed, tmp_path / "parts")
     assert resumed.iteration == whole.iteration == 2
-    ours, theirs = weights(whole), weights(resumed)
+    ours = weights(whole)
+    theirs = weights(resumed)
     assert all(torch.equal(ours[key], theirs[key]) for key in ours)
     assert any(not torch.equal(ours[key], before[key]) for key in ours)
-    rows = [json.loads(row) for row in (tmp_path / "parts" / "metrics.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(row) for row in (tmp_path / "parts" / "metrics.jsonl").read_text().splitlines()
+    ]
     assert [row["iteration"] for row in rows] == [1, 2]
     assert {"reward/env", "reward/style", "policy/kl", "samples"} <= set(rows[0])
 
@@ -55,7 +64,10 @@ def test_fewer_decisions_than_a_run_has_taken_are_refused(toy: HlcConfig) -> Non
 
 
 def test_a_controller_whose_run_was_killed_as_it_was_published_is_not_published_twice(
-    toy: HlcConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    toy: HlcConfig,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     store = Store(tmp_path / "store")
     skills = publish_skills(store).version.pinned
@@ -65,7 +77,9 @@ def test_a_controller_whose_run_was_killed_as_it_was_published_is_not_published_
         whole_publish(self, manifest, files)
         raise KeyboardInterrupt
 
-    cfg = toy.model_copy(update={"store": str(store.root), "skill": skills, "eval": EvalConfig(episodes=4)})
+    cfg = toy.model_copy(
+        update={"store": str(store.root), "skill": skills, "eval": EvalConfig(episodes=4)}
+    )
     with monkeypatch.context() as patch:
         patch.setattr(Store, "publish", killed)
         with pytest.raises(KeyboardInterrupt):
@@ -110,8 +124,11 @@ def test_what_was_learned_is_worth_twice_what_random_skills_are(published: Contr
     assert curve[49] < 0.8 * curve[0]
 
 
-def test_published_controller_is_bound_to_the_digest_of_its_skills(published: Controller, strings: Parent) -> None:
-    manifest, skills = published.version.manifest, strings.version.manifest
+def test_published_controller_is_bound_to_the_digest_of_its_skills(
+    published: Controller, strings: Parent
+) -> None:
+    manifest = published.version.manifest
+    skills = strings.version.manifest
     assert manifest.task is not None
     assert manifest.task.parent.digest == strings.version.digest
     assert published.llc_steps == 5
@@ -119,11 +136,22 @@ def test_published_controller_is_bound_to_the_digest_of_its_skills(published: Co
     assert manifest.character == skills.character
     assert manifest.lineage.config["parent"] == skills.lineage.config
     assert trained_config(manifest).skill == strings.version.pinned
-    assert not {"runs", "store"} & (set(manifest.lineage.config) | set(manifest.lineage.config["parent"]))
-    assert {"return", "return_random", "return_ratio", "final_distance", "distance_curve", "cost"} <= set(manifest.card)
+    assert not {"runs", "store"} & (
+        set(manifest.lineage.config) | set(manifest.lineage.config["parent"])
+    )
+    assert {
+        "return",
+        "return_random",
+        "return_ratio",
+        "final_distance",
+        "distance_curve",
+        "cost",
+    } <= set(manifest.card)
 
 
-def test_published_bytes_decide_what_the_network_does(published: Controller, strings: Parent, runs: Path) -> None:
+def test_published_bytes_decide_what_the_network_does(
+    published: Controller, strings: Parent, runs: Path
+) -> None:
     cfg = trained_config(published.version.manifest)
     training = build(cfg, strings)
     [folder] = runs.iterdir()
@@ -131,7 +159,9 @@ def test_published_bytes_decide_what_the_network_does(published: Controller, str
     state = clip_states(strings, 50, seed=3)
     goal = cfg.chosen_task().draw(state, torch.Generator().manual_seed(0))
     with torch.no_grad():
-        expected = ControllerGraph(training.nets.policy, cfg.chosen_task())(state.flatten(), goal).numpy()
+        expected = ControllerGraph(training.nets.policy, cfg.chosen_task())(
+            state.flatten(), goal
+        ).numpy()
     found = published.decide(state.flatten().numpy(), goal.numpy())
     np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1, atol=1e-5)
@@ -152,4 +182,6 @@ def test_evaluation_of_the_published_bytes_repeats_the_card(
     arguments = ["controller=reach@latest", f"store={store.root}", "episodes=24", "json=true"]
     assert evaluate(arguments) == 0
     card = json.loads(capsys.readouterr().out)
-    assert card == {key: value for key, value in published.version.manifest.card.items() if key != "cost"}
+    assert card == {
+        key: value for key, value in published.version.manifest.card.items() if key != "cost"
+    }

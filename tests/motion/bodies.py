@@ -46,7 +46,9 @@ def bvh(header: str, frames: list[list[float]], frame_time: float = 0.01) -> byt
     return f"{header}\nMOTION\nFrames: {len(frames)}\nFrame Time: {frame_time}\n{rows}\n".encode()
 
 
-def chain(root: str = "Zrotation Yrotation Xrotation", child: str = "Zrotation Yrotation Xrotation") -> str:
+def chain(
+    root: str = "Zrotation Yrotation Xrotation", child: str = "Zrotation Yrotation Xrotation"
+) -> str:
     """A header of two joints, whose rotation channels are given."""
     return f"""HIERARCHY
 ROOT Hips
@@ -65,7 +67,9 @@ ROOT Hips
 }}"""
 
 
-def as_rig(clip: MotionClip, unit: float = 0.01, twists: dict[str, np.ndarray] | None = None) -> RawMotion:
+def as_rig(
+    clip: MotionClip, unit: float = 0.01, twists: dict[str, np.ndarray] | None = None
+) -> RawMotion:
     """`clip` as another maker's rig would have it: y up, in units of `unit` m, with toes.
 
     `twists` turn a body's own axes (4,) in that rig, which changes no pose.
@@ -87,7 +91,9 @@ def as_rig(clip: MotionClip, unit: float = 0.01, twists: dict[str, np.ndarray] |
     offsets = [np.zeros(3)]
     for i, parent in enumerate(skeleton.parents[1:], start=1):
         local.append(multiply(conjugate(own[:, parent]), own[:, i]))
-        offsets.append(_into(twists.get(bodies[parent], none), np.array(skeleton.offsets[i])) / unit)
+        offsets.append(
+            _into(twists.get(bodies[parent], none), np.array(skeleton.offsets[i])) / unit
+        )
     joints = [NAMES[body] for body in bodies]
     parents = list(skeleton.parents)
     for side in ("right", "left"):

@@ -15,7 +15,8 @@ INNER = slice(30, -30)  # a reflected end is another wave's
 
 
 def swaying(walk: MotionClip, hz: float) -> MotionClip:
-    """A walk's first pose for 4 s, moved forward at 1 m/s; root, heading and left knee go to and fro."""
+    """A walk's first pose for 4 s, moved forward at 1 m/s; root, heading and left knee go to and
+    fro."""
     time = np.arange(121) / walk.fps
     wave = AMPLITUDE * np.sin(2 * np.pi * hz * time)
     held = {body: np.tile(q[:1], (len(time), 1)) for body, q in walk.joint_rot.items()}
@@ -56,7 +57,8 @@ def test_low_pass_keeps_both_ends_and_unit_rotations(material):
 
 def test_low_pass_of_a_mirror_image_is_the_mirror_image_of_a_low_pass(material):
     for clip in material.dataset.originals:
-        one, other = clip.mirrored().low_passed(4.0), clip.low_passed(4.0).mirrored()
+        one = clip.mirrored().low_passed(4.0)
+        other = clip.low_passed(4.0).mirrored()
         assert one.body_positions() == pytest.approx(other.body_positions(), abs=1e-9)
 
 
@@ -65,6 +67,9 @@ def test_low_pass_says_how_far_it_moves_a_body_and_is_another_clip(material):
     passed = run.low_passed(2.0)
     far = np.linalg.norm(passed.body_positions() - run.body_positions(), axis=-1).max(-1)
     assert far.argmax() > 0
-    said = f"{run.name}: low-passed at 2 Hz, which moves a body by up to {far.max():.2f} m (frame {far.argmax()})"
+    said = (
+        f"{run.name}: low-passed at 2 Hz, which moves a body by up to {far.max():.2f} m "
+        f"(frame {far.argmax()})"
+    )
     assert passed.warnings == ("old", said)
     assert len({c.digest for c in (run, passed, run.low_passed(3.0), walk.low_passed(2.0))}) == 4

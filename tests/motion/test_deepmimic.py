@@ -1,4 +1,5 @@
-"""The DeepMimic importer: against the raw file's own kinematics, and against files that are wrong."""
+"""The DeepMimic importer: against the raw file's own kinematics, and against files that are
+wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +14,13 @@ from pretrain.motion.fetch import fetched
 from pretrain.motion.importers import deepmimic, read_clip
 from skills_store import places
 
-CLIPS = ["humanoid3d_walk", "humanoid3d_run", "humanoid3d_cartwheel", "humanoid3d_kick", "walker/turn_left0"]
+CLIPS = [
+    "humanoid3d_walk",
+    "humanoid3d_run",
+    "humanoid3d_cartwheel",
+    "humanoid3d_kick",
+    "walker/turn_left0",
+]
 
 
 def raw(name: str) -> bytes:
@@ -21,7 +28,8 @@ def raw(name: str) -> bytes:
 
 
 def raw_wrist(frame: np.ndarray) -> np.ndarray:
-    """Right wrist in the raw file's y-up world, by its own chain: root, chest, shoulder, elbow. Written on its own."""
+    """Right wrist in the raw file's y-up world, by its own chain: root, chest, shoulder, elbow.
+    Written on its own."""
 
     def unit(q: np.ndarray) -> np.ndarray:
         return q / np.linalg.norm(q)
@@ -62,8 +70,11 @@ def test_velocities_are_the_derivatives_of_positions(skeleton):
     clip = read_clip(raw("humanoid3d_walk"), "humanoid3d_walk.txt", skeleton)
     state = clip.states()
     difference = (state.joint_pos[2:] - state.joint_pos[:-2]) * 15
-    # the rates come from rotations over two frames, the differences from angles: second-order terms apart
-    np.testing.assert_allclose(state.joint_vel[1:-1], difference, atol=0.02 + 0.1 * np.abs(difference).max())
+    # the rates come from rotations over two frames, the differences from angles: second-order terms
+    # apart
+    np.testing.assert_allclose(
+        state.joint_vel[1:-1], difference, atol=0.02 + 0.1 * np.abs(difference).max()
+    )
     assert np.linalg.norm(state.root_vel, axis=-1).mean() == pytest.approx(0.98, abs=0.05)
 
 
@@ -71,7 +82,9 @@ def test_odd_frame_durations_are_integrated(skeleton):
     frames = np.array(json.loads(raw("humanoid3d_walk"))["Frames"])[:10]
     frames[:, 0] = 0.05
     frames[4, 0] = 0.25  # one long frame: 8 * 0.05 + 0.25 s in all
-    clip = deepmimic.read(json.dumps({"Loop": "none", "Frames": frames.tolist()}).encode(), "odd", skeleton)
+    clip = deepmimic.read(
+        json.dumps({"Loop": "none", "Frames": frames.tolist()}).encode(), "odd", skeleton
+    )
     assert clip.duration == pytest.approx(0.65, abs=1 / 30)
 
 
@@ -85,7 +98,8 @@ def test_non_unit_quaternions_are_normalised_with_a_warning(skeleton):
 
 def test_mirror_twice_is_the_clip_and_once_swaps_sides(skeleton):
     clip = read_clip(raw("walker/turn_left0"), "turn_left0.txt", skeleton)
-    mirror, twice = clip.mirrored(), clip.mirrored().mirrored()
+    mirror = clip.mirrored()
+    twice = clip.mirrored().mirrored()
     np.testing.assert_allclose(twice.joint_pos(), clip.joint_pos(), atol=1e-9)
     right, left = (skeleton.bodies.index(f"{side}_hand") for side in ("right", "left"))
     flipped = clip.body_positions()[:, right] * [1, -1, 1]
@@ -106,7 +120,8 @@ def put(frame: int, column: int, value: object):
 
 
 def spelled(number: str):
-    """`damaged`, with that JSON number, which Python itself may not be able to write, in place of "HERE"."""
+    """`damaged`, with that JSON number, which Python itself may not be able to write, in place of
+    "HERE"."""
     return lambda change: damaged(change).replace(b'"HERE"', number.encode())
 
 
@@ -116,7 +131,11 @@ BAD = {
     "text": (damaged, put(2, 9, "x"), "frame 2 column 9"),
     "no duration": (damaged, put(5, 0, 0.0), "frame 5 lasts 0"),
     "endless": (damaged, put(5, 0, 9e5), "lasts"),
-    "zero quaternion": (damaged, lambda d: d["Frames"][4].__setitem__(slice(4, 8), [0, 0, 0, 0]), "frame 4"),
+    "zero quaternion": (
+        damaged,
+        lambda d: d["Frames"][4].__setitem__(slice(4, 8), [0, 0, 0, 0]),
+        "frame 4",
+    ),
     "columns": (damaged, lambda d: d["Frames"][9].pop(), "frame 9 has 43 columns, expected 44"),
     "one frame": (damaged, lambda d: d.update(Frames=d["Frames"][:1]), "1 frame"),
     "no time": (
@@ -137,7 +156,11 @@ BAD = {
     "whole number too large": (damaged, put(7, 3, 10**6), "frame 7 column 3 is 1000000.0"),
     "true": (damaged, put(7, 3, True), "frame 7 column 3 is True"),
     "long text": (damaged, put(2, 9, "x" * 10_000), r"frame 2 column 9 is 'x+\.\.\.x+', expected"),
-    "loop of many digits": (spelled("9" * 5000), lambda d: d.update(Loop="HERE"), "Loop is inf, expected"),
+    "loop of many digits": (
+        spelled("9" * 5000),
+        lambda d: d.update(Loop="HERE"),
+        "Loop is inf, expected",
+    ),
     "loop": (damaged, lambda d: d.update(Loop="maybe"), "maybe"),
     "no frames": (damaged, lambda d: d.pop("Frames"), "Frames"),
 }
@@ -153,7 +176,8 @@ def test_a_bad_file_is_refused_by_name_and_frame(skeleton, case):
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{", b"\xff\xfe", b"[1, 2]", b"null", b"7", b"9" * 5000, b"[" * 2000 + b"]" * 2000]
+    "data",
+    [b"", b"{", b"\xff\xfe", b"[1, 2]", b"null", b"7", b"9" * 5000, b"[" * 2000 + b"]" * 2000],
 )
 def test_what_is_no_clip_at_all_is_refused(skeleton, data):
     with pytest.raises(ClipError, match=r"walk\.txt"):

@@ -15,7 +15,8 @@ from pretrain.motion.verdict import GOOD, judge
 from skills_store.manifest import Clip
 
 WIDEST_GAP = 0.5  # m/s between the speeds of two clips
-SLOWEST, FASTEST = -0.4, 3.0  # m/s
+SLOWEST = -0.4
+FASTEST = 3.0  # m/s
 LARGEST = 3_000_000  # bytes
 
 
@@ -25,7 +26,9 @@ def measured(everyday):
 
 
 def test_every_clip_is_good(everyday):
-    assert {clip.name: judge(clip).advice for clip in everyday.originals if judge(clip).verdict != GOOD} == {}
+    assert {
+        clip.name: judge(clip).advice for clip in everyday.originals if judge(clip).verdict != GOOD
+    } == {}
 
 
 def test_no_hinge_is_past_its_range_and_no_standing_foot_slides_or_floats(measured):
@@ -58,7 +61,9 @@ def test_it_stands_turns_on_the_spot_steps_aside_and_reaches(measured):
     assert measured["pick_up"].hand_low < 0.2
 
 
-@pytest.mark.parametrize("name", ["stop", "pick_up", "turn_quarter", "side_stop", "reach_knee", "reach_high"])
+@pytest.mark.parametrize(
+    "name", ["stop", "pick_up", "turn_quarter", "side_stop", "reach_knee", "reach_high"]
+)
 def test_what_is_done_once_ends_in_a_stand(everyday, name):
     clip = next(clip for clip in everyday.originals if clip.name == name)
     last = clip.body_positions()[-10:]
@@ -89,7 +94,9 @@ def test_edits_are_in_a_clips_source_and_digest(everyday):
     assert clips["walk_slow"].source == "CMU mocap 49_01 (cgspeed BVH), retargeted"
     assert len({clip.digest for clip in everyday.originals}) == len(clips)
     for clip in everyday.clips:
-        Clip(name=clip.name, digest=clip.digest, source=clip.source, licence=clip.licence, weight=1.0)
+        Clip(
+            name=clip.name, digest=clip.digest, source=clip.source, licence=clip.licence, weight=1.0
+        )
 
 
 def test_it_is_the_same_every_time(everyday, skeleton):

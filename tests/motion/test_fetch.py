@@ -9,7 +9,9 @@ import pytest
 from pretrain.motion import fetch
 
 
-def test_two_first_fetches_at_once_end_in_one_whole_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_first_fetches_at_once_end_in_one_whole_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second is done while the first is still unpacking."""
 
     def unpacked(_: Path, folder: Path) -> None:
@@ -26,7 +28,9 @@ def test_two_first_fetches_at_once_end_in_one_whole_folder(tmp_path: Path, monke
     monkeypatch.setattr(fetch, "_check", lambda folder: None)
     folder = fetch.fetched(tmp_path)
     assert [file.read_text() for file in folder.iterdir()] == ["whole"]
-    assert [entry.name for entry in tmp_path.iterdir()] == [folder.name]  # nothing temporary is left
+    assert [entry.name for entry in tmp_path.iterdir()] == [
+        folder.name
+    ]  # nothing temporary is left
 
 
 def test_what_cannot_be_placed_is_an_error(tmp_path: Path) -> None:

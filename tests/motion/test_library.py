@@ -55,11 +55,16 @@ def test_one_clip_alone_packs(material):
 
 def test_locomotion_has_seven_clips_and_their_mirrors(material):
     assert len(material.dataset.clips) == 14
-    assert all(clip.digest.startswith("sha256:") and clip.licence for clip in material.dataset.clips)
+    assert all(
+        clip.digest.startswith("sha256:") and clip.licence for clip in material.dataset.clips
+    )
 
 
-def test_a_clip_that_nobody_can_perform_is_left_out_and_changes_nothing_of_the_rest(tmp_path, skeleton):
-    """Neither what is learned from nor, since all units are those of the clips, what it is measured by."""
+def test_a_clip_that_nobody_can_perform_is_left_out_and_changes_nothing_of_the_rest(
+    tmp_path, skeleton
+):
+    """Neither what is learned from nor, since all units are those of the clips, what it is measured
+    by."""
     for name, speed in (("walk", 0), ("run", 0), ("fast", 20)):
         file = fetched(places.clips()) / f"humanoid3d_{'run' if name == 'run' else 'walk'}.txt"
         motion = json.loads(file.read_text())
@@ -69,21 +74,28 @@ def test_a_clip_that_nobody_can_perform_is_left_out_and_changes_nothing_of_the_r
 
     def dataset(*names: str) -> Dataset:
         recipe = tmp_path / "recipe.yaml"
-        recipe.write_text("name: mine\nmotions:\n" + "".join(f"  - {{file: {name}.txt}}\n" for name in names))
+        recipe.write_text(
+            "name: mine\nmotions:\n" + "".join(f"  - {{file: {name}.txt}}\n" for name in names)
+        )
         return load_dataset(str(recipe), skeleton)
 
-    whole, sound = dataset("walk", "fast", "run"), dataset("walk", "run")
+    whole = dataset("walk", "fast", "run")
+    sound = dataset("walk", "run")
     assert whole.digest == sound.digest
     assert [clip.name for clip in whole.left_out] == ["fast"]
     (said,) = (line for line in whole.doubts if line not in sound.doubts)
     assert said.startswith("fast: the root moves at 2")
     assert said.endswith("left out")
-    with pytest.raises(ClipError, match=r"'mine': none of its clips can be performed: fast: the root moves"):
+    with pytest.raises(
+        ClipError, match=r"'mine': none of its clips can be performed: fast: the root moves"
+    ):
         dataset("fast")
 
 
 def test_own_recipe_by_path(tmp_path, skeleton):
-    (tmp_path / "mine.txt").write_bytes((fetched(places.clips()) / "humanoid3d_walk.txt").read_bytes())
+    (tmp_path / "mine.txt").write_bytes(
+        (fetched(places.clips()) / "humanoid3d_walk.txt").read_bytes()
+    )
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("name: mine\nmirror: false\nmotions: [{file: mine.txt, licence: CC0-1.0}]\n")
     dataset = load_dataset(str(recipe), skeleton)
@@ -92,7 +104,9 @@ def test_own_recipe_by_path(tmp_path, skeleton):
 
 
 def test_a_recipe_smooths_a_clip_and_says_so(tmp_path, skeleton):
-    (tmp_path / "mine.txt").write_bytes((fetched(places.clips()) / "humanoid3d_run.txt").read_bytes())
+    (tmp_path / "mine.txt").write_bytes(
+        (fetched(places.clips()) / "humanoid3d_run.txt").read_bytes()
+    )
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("name: mine\nmotions: [{file: mine.txt}]\n")
     raw = load_dataset(str(recipe), skeleton)
@@ -111,15 +125,19 @@ def test_a_recipe_smooths_a_clip_and_says_so(tmp_path, skeleton):
 
 @pytest.mark.parametrize("recipe", ["locomotion", "all"])
 def test_a_preset_s_clips_are_those_of_its_base_but_for_the_run(skeleton, recipe):
-    raw, smooth = load_dataset(recipe, skeleton), load_dataset(f"{recipe}_smooth", skeleton)
+    raw = load_dataset(recipe, skeleton)
+    smooth = load_dataset(f"{recipe}_smooth", skeleton)
     assert smooth.name == f"{recipe}_smooth"
     assert [clip.name for clip in smooth.originals] == [clip.name for clip in raw.originals]
     assert smooth.weights == raw.weights
-    changed = [a.name for a, b in zip(raw.originals, smooth.originals, strict=True) if a.digest != b.digest]
+    changed = [
+        a.name for a, b in zip(raw.originals, smooth.originals, strict=True) if a.digest != b.digest
+    ]
     assert changed == ["run"]
     for a, b in zip(raw.originals, smooth.originals, strict=True):
         far = np.linalg.norm(a.body_positions() - b.body_positions(), axis=-1).max()
-        # the root alone is moved by 0.015 m, with its turns by 0.043: a foot at full swing is moved most
+        # the root alone is moved by 0.015 m, with its turns by 0.043: a foot at full swing is moved
+        # most
         assert (0.06 < far < 0.09) if a.name == "run" else far < 1e-9
 
 
@@ -137,7 +155,10 @@ motions:
     ours, _ = load_recipe("all")
     assert folder == tmp_path
     assert (mine.name, mine.mirror, mine.character) == ("mine", ours.mirror, ours.character)
-    assert [motion.file for motion in mine.motions] == [*(motion.file for motion in ours.motions), "mine.txt"]
+    assert [motion.file for motion in mine.motions] == [
+        *(motion.file for motion in ours.motions),
+        "mine.txt",
+    ]
     changed = {a.file: b.weight for a, b in zip(ours.motions, mine.motions, strict=False) if a != b}
     assert changed == {"pybullet:humanoid3d_run.txt": 3}
 
@@ -145,7 +166,8 @@ motions:
 def test_what_a_recipe_says_of_its_base_need_not_be_what_is_the_default(tmp_path):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(
-        'name: mine\nbase: locomotion_smooth\nmirror: false\nmotions: [{file: "pybullet:humanoid3d_run.txt", low_pass: null}]'
+        "name: mine\nbase: locomotion_smooth\nmirror: false\nmotions: [{file: "
+        '"pybullet:humanoid3d_run.txt", low_pass: null}]'
     )
     mine, _ = load_recipe(str(recipe))
     assert not mine.mirror
@@ -161,7 +183,10 @@ def test_what_a_recipe_says_of_its_base_need_not_be_what_is_the_default(tmp_path
         ),
         ("base: ../all\nmotions: [{file: a.txt}]", "base: String should match pattern"),
         ("base: all\nmotions: []", "motions: Tuple should have at least 1 item"),
-        ("motions: [{file: a.txt}, {file: b.txt}, {file: a.txt}]", "motions: each file once; more than once: a.txt"),
+        (
+            "motions: [{file: a.txt}, {file: b.txt}, {file: a.txt}]",
+            "motions: each file once; more than once: a.txt",
+        ),
     ],
 )
 def test_what_a_recipe_cannot_be_is_said(tmp_path, document, said):

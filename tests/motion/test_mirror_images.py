@@ -16,7 +16,8 @@ from pretrain.motion.recipe import Dataset
 @pytest.fixture
 def named(material):
     """Two clips of their own, of which one is named as a mirror image of the other would be."""
-    walk, run = (material.dataset.clips[0], material.dataset.clips[2])
+    walk = material.dataset.clips[0]
+    run = material.dataset.clips[2]
     assert (walk.mirror_of, run.mirror_of) == ("", "")
     return walk, replace(run, name="walk_mirror")
 

@@ -22,12 +22,15 @@ LENGTHS = (0.42, 0.41)
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-1, 1), min_size=6, max_size=6), st.floats(0.1, STRAIGHT))
 def test_a_limb_ends_at_its_target(numbers, reach):
-    direction, plane = np.array(numbers[:3]), np.array(numbers[3:])
+    direction = np.array(numbers[:3])
+    plane = np.array(numbers[3:])
     if np.linalg.norm(np.cross(direction, plane)) < 0.05:
         return
     direction /= np.linalg.norm(direction)
     target = direction[None] * reach * sum(LENGTHS)
-    bone, axis, flexion = bend_limb(np.zeros((1, 3)), target, plane[None] / np.linalg.norm(plane), LENGTHS)
+    bone, axis, flexion = bend_limb(
+        np.zeros((1, 3)), target, plane[None] / np.linalg.norm(plane), LENGTHS
+    )
     second = bone * np.cos(flexion)[:, None] + np.cross(axis, bone) * np.sin(flexion)[:, None]
     np.testing.assert_allclose(LENGTHS[0] * bone + LENGTHS[1] * second, target, atol=1e-9)
     assert 0 <= flexion[0] <= np.pi
@@ -35,7 +38,9 @@ def test_a_limb_ends_at_its_target(numbers, reach):
 
 
 def test_a_limb_that_is_too_short_points_at_its_target():
-    bone, _, flexion = bend_limb(np.zeros((1, 3)), np.array([[0, 0, -2.0]]), np.array([[0, 1.0, 0]]), LENGTHS)
+    bone, _, flexion = bend_limb(
+        np.zeros((1, 3)), np.array([[0, 0, -2.0]]), np.array([[0, 1.0, 0]]), LENGTHS
+    )
     assert np.degrees(flexion[0]) < 20
     assert bone[0, 2] < -0.98
 
@@ -53,14 +58,17 @@ def test_a_hand_goes_to_its_target(still):
     shoulder = positions[:, still.skeleton.bodies.index("left_upper_arm")]
     target = shoulder + np.array([0.3, 0.1, -0.1])
     moved = with_hand(still, "left_hand", target)
-    np.testing.assert_allclose(world_poses(moved)[0][:, still.skeleton.bodies.index("left_hand")], target, atol=1e-9)
+    np.testing.assert_allclose(
+        world_poses(moved)[0][:, still.skeleton.bodies.index("left_hand")], target, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", ["walker/0walk_forward", "walker/turn_left1", "humanoid3d_run"])
 def test_planted_feet_stand_still_on_the_ground_at_the_same_pace(skeleton, name):
     path = fetched(places.clips()) / f"{name}.txt"
     clip = read_clip(path.read_bytes(), path.name, skeleton)
-    before, after = measure(clip), measure(plant(clip))
+    before = measure(clip)
+    after = measure(plant(clip))
     assert after.skate_most < 0.02
     assert after.penetration < 0.005
     assert after.floating < 0.005
@@ -76,7 +84,9 @@ def test_a_clip_that_was_planted_is_hardly_changed_by_it_again(stroll):
 
 def test_a_clip_in_the_air_is_put_on_the_ground(stroll):
     raised = replace(stroll, root_pos=stroll.root_pos + np.array([0, 0, 0.4]))
-    assert plant(raised).root_pos[:, 2].mean() == pytest.approx(stroll.root_pos[:, 2].mean(), abs=0.01)
+    assert plant(raised).root_pos[:, 2].mean() == pytest.approx(
+        stroll.root_pos[:, 2].mean(), abs=0.01
+    )
 
 
 def test_a_walk_stands_on_one_foot_or_two(stroll):

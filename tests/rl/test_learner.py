@@ -12,7 +12,8 @@ from pretrain.rl.rollout import Batch
 
 def poisoned(share: float) -> tuple[nn.Linear, Learner]:
     """A net, and a learner of which `share` of the rows have no finite gradient."""
-    net, rows = nn.Linear(1, 1), iter(range(100))
+    net = nn.Linear(1, 1)
+    rows = iter(range(100))
 
     def loss(batch: Batch, rng: torch.Generator):
         return net(batch["x"]).mean() * torch.tensor(

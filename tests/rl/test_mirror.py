@@ -41,7 +41,8 @@ def test_blocks_trade_places():
 
 @pytest.mark.parametrize("mirror", ALL)
 def test_of_a_reflection_even_parts_stay_and_odd_ones_turn_around(mirror, rng):
-    axes, x = SymmetryBasis.from_mirror(mirror), torch.randn(2, 5, len(mirror), generator=rng)
+    axes = SymmetryBasis.from_mirror(mirror)
+    x = torch.randn(2, 5, len(mirror), generator=rng)
     even, odd = axes.split(x)
     image_even, image_odd = axes.split(mirror(x))
     assert even.shape[-1] + odd.shape[-1] == len(mirror)

@@ -66,10 +66,8 @@ def test_it_starts_as_wide_as_a_plain_one(rng):
 
 
 def test_a_step_of_adam_moves_the_plain_layers_weights_by_root_two_of_its_rate(rng):
-    net, x = (
-        mirror_net([66, 256, 256, 128], BOTH.repeat_blocks(range(11)), make_half_swap(128), rng),
-        torch.randn(64, 66, generator=rng),
-    )
+    net = mirror_net([66, 256, 256, 128], BOTH.repeat_blocks(range(11)), make_half_swap(128), rng)
+    x = torch.randn(64, 66, generator=rng)
     before = [layer.weight.detach() for layer in net]
     net(x).square().sum().backward()
     torch.optim.Adam(net.parameters(), 1e-3).step()
@@ -81,7 +79,8 @@ def test_a_step_of_adam_moves_the_plain_layers_weights_by_root_two_of_its_rate(r
 
 @pytest.mark.parametrize("out", [SWAP, make_half_swap(4), make_identity_mirror(1)])
 def test_plain_nets_inside_it_compute_the_same(out, rng):
-    net, x = mirror_net([6, 16, 8, len(out)], BOTH, out, rng), torch.randn(9, 6, generator=rng)
+    net = mirror_net([6, 16, 8, len(out)], BOTH, out, rng)
+    x = torch.randn(9, 6, generator=rng)
     with torch.no_grad():
         for layer in net:
             layer.bias.normal_(generator=rng)
@@ -99,17 +98,16 @@ def test_plain_nets_inside_it_compute_the_same(out, rng):
 def test_a_penalty_on_its_slopes_pulls_as_on_a_plain_one_s(rng):
     """The discriminator's goes through its layers twice. Weights that move alike are pulled
     alike."""
-    net, x = (
-        mirror_net([6, 16, 8, 1], BOTH, make_identity_mirror(1), rng),
-        torch.randn(9, 6, generator=rng),
-    )
+    net = mirror_net([6, 16, 8, 1], BOTH, make_identity_mirror(1), rng)
+    x = torch.randn(9, 6, generator=rng)
 
     def penalty(body: nn.Module) -> torch.Tensor:
         at = x.clone().requires_grad_()
         (slope,) = torch.autograd.grad(body(at).sum(), at, create_graph=True)
         return slope.square().sum()
 
-    plain, moves = net.to_dense(), deepcopy(net)
+    plain = net.to_dense()
+    moves = deepcopy(net)
     blocks = [block for layer in net for block in (layer.even, layer.odd)]
     ours = torch.autograd.grad(penalty(net), blocks)
     theirs = torch.autograd.grad(penalty(plain), [layer.weight for layer in linears(plain)])

@@ -22,7 +22,8 @@ def test_the_latest_rows_are_kept_whole(rng):
 
 
 def test_one_that_was_restored_goes_on_alike():
-    kept, other = replay(), replay()
+    kept = replay()
+    other = replay()
     kept.add(seen=torch.rand(7, 1), asked=torch.arange(7))
     other.restore(kept.snapshot())
     for each in (other, kept):

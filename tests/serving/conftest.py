@@ -30,7 +30,8 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Local]]:
-    """serve(store.root, max_rows=4): the app over it, which looks at the store again on `refresh()` only."""
+    """serve(store.root, max_rows=4): the app over it, which looks at the store again on `refresh()`
+    only."""
     with ExitStack() as stack:
 
         def start(root: Path, **settings: Any) -> Local:

@@ -18,7 +18,8 @@ from tests.tiny import GOAL, LATENT, STATE, publish_tiny, publish_tiny_controlle
 
 
 class Local:
-    """The app without a socket. What the app lets escape is raised here, so no test can pass over it."""
+    """The app without a socket. What the app lets escape is raised here, so no test can pass over
+    it."""
 
     def __init__(self, settings: Settings, tracer: Tracer | None = None) -> None:
         self.gateway = make_gateway(settings)
@@ -28,7 +29,9 @@ class Local:
         api = self.gateway.api
         self._lifespan = api.router.lifespan_context(api)
         self._runner.run(self._lifespan.__aenter__())
-        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://localhost")
+        self._http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app), base_url="http://localhost"
+        )
 
     def close(self) -> None:
         self._runner.run(self._http.aclose())
@@ -50,7 +53,9 @@ class Local:
 
     def together(self, requests: list[tuple[str, Any]]) -> list[httpx.Response]:
         async def all_of_them() -> list[httpx.Response]:
-            return await asyncio.gather(*(self._http.post(path, json=body) for path, body in requests))
+            return await asyncio.gather(
+                *(self._http.post(path, json=body) for path, body in requests)
+            )
 
         return self._runner.run(all_of_them())
 
@@ -61,7 +66,9 @@ def write_store(root: Path) -> Store:
     return store
 
 
-def problem(answer: httpx.Response, status: int, code: str, field: str | None = None) -> dict[str, Any]:
+def problem(
+    answer: httpx.Response, status: int, code: str, field: str | None = None
+) -> dict[str, Any]:
     """The Problem that `answer` must be."""
     assert answer.status_code == status, answer.text
     found = answer.json()

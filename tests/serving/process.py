@@ -1,4 +1,5 @@
-"""The service as its users run it, a process of its own; and sockets to ask it with, byte by byte."""
+"""The service as its users run it, a process of its own; and sockets to ask it with, byte by
+byte."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ class Running:
     @property
     def workers(self) -> list[int]:
         """The processes that serve, oldest first, where there are several."""
-        found = subprocess.run(["pgrep", "-P", str(self.pid), "-f", "spawn_main"], capture_output=True, check=False)
+        found = subprocess.run(
+            ["pgrep", "-P", str(self.pid), "-f", "spawn_main"], capture_output=True, check=False
+        )
         return [int(pid) for pid in found.stdout.split()]
 
     def said(self) -> str:
@@ -56,7 +59,9 @@ def running(root: Path, **settings: object) -> Iterator[Running]:
     """`python -m serving` on a free port, ended by SIGTERM; no traceback may be in what it said."""
     where = environment(root, **{"port": 0, "drain": 0.0} | settings)
     command = [sys.executable, "-m", "serving"]
-    with subprocess.Popen(command, env=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        command, env=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
@@ -65,7 +70,11 @@ def running(root: Path, **settings: object) -> Iterator[Running]:
             yield Running(found[0], line, process)
         finally:
             process.send_signal(signal.SIGTERM)
-            rest = process.communicate(timeout=20)[0] if process.stdout and not process.stdout.closed else ""
+            rest = (
+                process.communicate(timeout=20)[0]
+                if process.stdout and not process.stdout.closed
+                else ""
+            )
     assert "Traceback" not in rest, rest
 
 
@@ -109,7 +118,8 @@ def heard(line: socket.socket) -> Answer | None:
 
 
 def shares(address: tuple[str, int], count: int) -> Counter[str]:
-    """How many of `count` connections, all open at once, each process has, by what its request ids begin with."""
+    """How many of `count` connections, all open at once, each process has, by what its request ids
+    begin with."""
     with ExitStack() as held:
         lines = [held.enter_context(connected(address)) for _ in range(count)]
         for line in lines:
@@ -118,5 +128,12 @@ def shares(address: tuple[str, int], count: int) -> Counter[str]:
 
 
 def request(path: str, body: bytes, *headers: str, method: str = "POST") -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", "host: localhost", *headers, f"content-length: {len(body)}", "", ""]
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        "host: localhost",
+        *headers,
+        f"content-length: {len(body)}",
+        "",
+        "",
+    ]
     return "\r\n".join(lines).encode() + body

@@ -1,4 +1,5 @@
-"""POST /act and the controllers' decision: the library's own numbers, bit for bit, in the form asked."""
+"""POST /act and the controllers' decision: the library's own numbers, bit for bit, in the form
+asked."""
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ def library(standing):
 
 
 def test_one_row_is_the_librarys_own_row(service, library):
-    state, z = state_rows(1), skill_rows(1)
+    state = state_rows(1)
+    z = skill_rows(1)
     answer = service.post("/act", json={"state": state[0].tolist(), "z": z[0].tolist()})
     assert answer.status_code == 200
     np.testing.assert_array_equal(floats(answer.json()["targets"]), library.act(state, z)[0])
@@ -24,7 +26,8 @@ def test_one_row_is_the_librarys_own_row(service, library):
 
 @pytest.mark.parametrize("count", [1, 2, 32, 33, 40])  # more than 32 run in a thread
 def test_a_batch_is_the_librarys_own_batch(service, library, count):
-    state, z = state_rows(count), skill_rows(count)
+    state = state_rows(count)
+    z = skill_rows(count)
     answer = service.post("/act", json={"state": state.tolist(), "z": z.tolist()})
     assert answer.status_code == 200
     np.testing.assert_array_equal(floats(answer.json()["targets"]), library.act(state, z))
@@ -44,7 +47,10 @@ def test_integers_are_numbers(service):
     row = [0, 0, 1, 1, *[0] * 65]
     whole = service.post("/act", json={"state": row, "z": [1] + [0] * 7})
     assert (
-        whole.content == service.post("/act", json={"state": [float(x) for x in row], "z": [1.0] + [0.0] * 7}).content
+        whole.content
+        == service.post(
+            "/act", json={"state": [float(x) for x in row], "z": [1.0] + [0.0] * 7}
+        ).content
     )
 
 
@@ -61,19 +67,24 @@ def test_json_is_read_under_any_content_type(service):
         str(state_rows(1)[0].tolist()).encode(),
         str(skill_rows(1)[0].tolist()).encode(),
     )
-    answer = service.post("/act", content=body, headers={"content-type": "application/x-www-form-urlencoded"})
+    answer = service.post(
+        "/act", content=body, headers={"content-type": "application/x-www-form-urlencoded"}
+    )
     assert answer.status_code == 200
 
 
 @pytest.mark.parametrize("count", [None, 1, 35])
 def test_a_decision_is_the_controllers_z_and_its_own_skills_targets(service, standing, count):
     controller = Controller.open(standing, "reach")
-    state, goal = state_rows(count or 1), goal_rows(count or 1)
+    state = state_rows(count or 1)
+    goal = goal_rows(count or 1)
     z = controller.decide(state, goal)
     targets = controller.library.act(state, z)
     asked = {"state": state.tolist(), "goal": goal.tolist()}
     if count is None:
-        asked, z, targets = {name: rows[0] for name, rows in asked.items()}, z[0], targets[0]
+        asked = {name: rows[0] for name, rows in asked.items()}
+        z = z[0]
+        targets = targets[0]
     answer = service.post("/controllers/reach@latest/act", json=asked)
     assert answer.status_code == 200
     found = answer.json()
@@ -88,10 +99,14 @@ def test_the_same_seed_gives_the_same_sample_and_another_another(store, serve):
     joints = len(manifest.character.joints)
     action = Action(offset=(0.0,) * joints, scale=(0.5,) * joints, std=(0.05,) * joints)
     store.publish(manifest.model_copy(update={"action": action}), skills_files())
-    service, state, z = serve(store.root), state_rows(400), skill_rows(400)
+    service = serve(store.root)
+    state = state_rows(400)
+    z = skill_rows(400)
     ask = {"state": state.tolist(), "z": z.tolist()}
     mean = floats(service.post("/act", json=ask).json()["targets"])
-    drawn, again, other = (floats(service.post("/act", json=ask | {"seed": n}).json()["targets"]) for n in (1, 1, 2))
+    drawn, again, other = (
+        floats(service.post("/act", json=ask | {"seed": n}).json()["targets"]) for n in (1, 1, 2)
+    )
     np.testing.assert_array_equal(drawn, again)
     assert (drawn != other).all()
     np.testing.assert_allclose((drawn - mean).std(axis=0), 0.05, rtol=0.2)
@@ -104,7 +119,8 @@ def test_a_policy_that_does_not_say_its_noise_is_not_sampled(service):
 
 
 def test_a_z_off_the_sphere_is_brought_there_and_said(service, library):
-    state, z = state_rows(2), skill_rows(2)
+    state = state_rows(2)
+    z = skill_rows(2)
     ask = {"state": state.tolist(), "z": (3 * z).tolist()}
     found = service.post("/act", json=ask).json()
     assert found["z_normalised"]
@@ -112,29 +128,47 @@ def test_a_z_off_the_sphere_is_brought_there_and_said(service, library):
     problem(service.post("/act", json=ask | {"strict": True}), 422, "not_on_the_sphere", "z[0]")
     near = {"state": state.tolist(), "z": (1.001 * z).tolist(), "strict": True}
     assert service.post("/act", json=near).json()["z_normalised"] is False
-    problem(service.post("/act", json=ask | {"z": [z[0].tolist(), [0.0] * 8]}), 422, "not_a_direction", "z[1]")
+    problem(
+        service.post("/act", json=ask | {"z": [z[0].tolist(), [0.0] * 8]}),
+        422,
+        "not_a_direction",
+        "z[1]",
+    )
 
 
 def test_a_clips_name_stands_for_its_z(service):
     z = service.get("/skills/humanoid/latents").json()["latents"]["walk"]
     state = state_rows(3).tolist()
     named = service.post("/act", json={"state": state, "z": "walk"})
-    assert named.json()["targets"] == service.post("/act", json={"state": state, "z": [z] * 3}).json()["targets"]
-    answer = problem(service.post("/act", json={"state": state, "z": "0walk"}), 404, "unknown_clip", "z")
+    assert (
+        named.json()["targets"]
+        == service.post("/act", json={"state": state, "z": [z] * 3}).json()["targets"]
+    )
+    answer = problem(
+        service.post("/act", json={"state": state, "z": "0walk"}), 404, "unknown_clip", "z"
+    )
     assert "walk" in answer["message"]
 
 
 def test_one_z_counts_for_a_whole_batch(service):
-    state, z = state_rows(3).tolist(), skill_rows(1)[0].tolist()
+    state = state_rows(3).tolist()
+    z = skill_rows(1)[0].tolist()
     one = service.post("/act", json={"state": state, "z": z})
-    assert one.json()["targets"] == service.post("/act", json={"state": state, "z": [z] * 3}).json()["targets"]
+    assert (
+        one.json()["targets"]
+        == service.post("/act", json={"state": state, "z": [z] * 3}).json()["targets"]
+    )
     goal = goal_rows(1)[0].tolist()
     path = "/controllers/reach/act"
     one = service.post(path, json={"state": state, "goal": goal})
-    assert one.json()["z"] == service.post(path, json={"state": state, "goal": [goal] * 3}).json()["z"]
+    assert (
+        one.json()["z"] == service.post(path, json={"state": state, "goal": [goal] * 3}).json()["z"]
+    )
 
 
 def test_the_client_takes_a_clips_name(live):
     with Client(live.url) as client:
         z = client.latents("humanoid")["walk"]
-        np.testing.assert_array_equal(client.act(state_rows(2), "walk"), client.act(state_rows(2), [z, z]))
+        np.testing.assert_array_equal(
+            client.act(state_rows(2), "walk"), client.act(state_rows(2), [z, z])
+        )

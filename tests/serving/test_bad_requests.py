@@ -8,7 +8,9 @@ import pytest
 from tests.serving.local import goal_rows, problem, skill_rows, state_rows
 from tests.tiny import SLICES
 
-STATE, Z, GOAL = state_rows(1)[0].tolist(), skill_rows(1)[0].tolist(), goal_rows(1)[0].tolist()
+STATE = state_rows(1)[0].tolist()
+Z = skill_rows(1)[0].tolist()
+GOAL = goal_rows(1)[0].tolist()
 PARTS = {part.name: STATE[part.start : part.stop] for part in SLICES}
 
 
@@ -38,18 +40,43 @@ BODIES = [  # name, body, code, field
     ("state missing", {"z": Z}, "missing_field", "state"),
     ("extra key", {"state": STATE, "z": Z, "temperature": 1}, "unknown_field", "temperature"),
     ("skill a number", {"state": STATE, "z": Z, "skill": 3}, "wrong_type", "skill"),
-    ("skill not a reference", {"state": STATE, "z": Z, "skill": "../etc"}, "invalid_reference", "skill"),
+    (
+        "skill not a reference",
+        {"state": STATE, "z": Z, "skill": "../etc"},
+        "invalid_reference",
+        "skill",
+    ),
     ("skill too long", {"state": STATE, "z": Z, "skill": "x" * 5000}, "invalid_reference", "skill"),
     ("skill a controller", {"state": STATE, "z": Z, "skill": "reach"}, "wrong_kind", "skill"),
     ("a batch of one z for one state", {"state": STATE, "z": [Z]}, "batch_mismatch", "z"),
     ("three z for two states", {"state": [STATE] * 2, "z": [Z] * 3}, "batch_mismatch", "z"),
     ("huge batch", {"state": [STATE] * 41, "z": [Z] * 41}, "batch_too_large", "state"),
     ("no rotation", {"state": replaced(STATE, 3, 2.0), "z": Z}, "not_a_rotation", "state.root_rot"),
-    ("zero rotation", {"state": [*STATE[:3], 0, 0, 0, 0, *STATE[7:]], "z": Z}, "not_a_rotation", "state.root_rot"),
-    ("part missing", {"state": {**PARTS} | {"root_pos": None}, "z": Z}, "wrong_type", "state.root_pos"),
-    ("part absent", {"state": dict(list(PARTS.items())[1:]), "z": Z}, "missing_field", "state.root_pos"),
+    (
+        "zero rotation",
+        {"state": [*STATE[:3], 0, 0, 0, 0, *STATE[7:]], "z": Z},
+        "not_a_rotation",
+        "state.root_rot",
+    ),
+    (
+        "part missing",
+        {"state": {**PARTS} | {"root_pos": None}, "z": Z},
+        "wrong_type",
+        "state.root_pos",
+    ),
+    (
+        "part absent",
+        {"state": dict(list(PARTS.items())[1:]), "z": Z},
+        "missing_field",
+        "state.root_pos",
+    ),
     ("part unknown", {"state": PARTS | {"root_quat": [1]}, "z": Z}, "unknown_field", "state"),
-    ("part short", {"state": PARTS | {"joint_vel": [0.0]}, "z": Z}, "wrong_shape", "state.joint_vel"),
+    (
+        "part short",
+        {"state": PARTS | {"joint_vel": [0.0]}, "z": Z},
+        "wrong_shape",
+        "state.joint_vel",
+    ),
     (
         "parts differ",
         {"state": PARTS | {"joint_vel": [PARTS["joint_vel"]]}, "z": Z},
@@ -61,7 +88,9 @@ BODIES = [  # name, body, code, field
 ]
 
 
-@pytest.mark.parametrize(("body", "code", "field"), [b[1:] for b in BODIES], ids=[b[0] for b in BODIES])
+@pytest.mark.parametrize(
+    ("body", "code", "field"), [b[1:] for b in BODIES], ids=[b[0] for b in BODIES]
+)
 def test_a_bad_body(service, body, code, field):
     answer = service.post("/act", json=body)
     if code is None:  # finite, so the graph is asked; whatever it says, no infinity is passed on
@@ -73,16 +102,23 @@ def test_a_bad_body(service, body, code, field):
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 400])
 @pytest.mark.parametrize("batch", [False, True])
 def test_a_number_that_is_not_finite_is_named_with_its_index(service, number, batch):
-    state, z = json.dumps(STATE), json.dumps(replaced(Z, 2, "?")).replace('"?"', number)
+    state = json.dumps(STATE)
+    z = json.dumps(replaced(Z, 2, "?")).replace('"?"', number)
     body = (
-        f'{{"state": [{state}, {state}], "z": [{json.dumps(Z)}, {z}]}}' if batch else f'{{"state": {state}, "z": {z}}}'
+        f'{{"state": [{state}, {state}], "z": [{json.dumps(Z)}, {z}]}}'
+        if batch
+        else f'{{"state": {state}, "z": {z}}}'
     )
     where = "z[1][2]" if batch else "z[2]"
-    assert "[8]" in problem(service.post("/act", content=body), 422, "not_finite", where)["expected"]
+    assert (
+        "[8]" in problem(service.post("/act", content=body), 422, "not_finite", where)["expected"]
+    )
 
 
 def test_the_expected_shape_is_said(service):
-    found = problem(service.post("/act", json={"state": STATE, "z": Z[:3]}), 422, "wrong_shape", "z")
+    found = problem(
+        service.post("/act", json={"state": STATE, "z": Z[:3]}), 422, "wrong_shape", "z"
+    )
     assert found == {
         "code": "wrong_shape",
         "message": "z has 3 numbers; it needs 8",
@@ -91,7 +127,15 @@ def test_the_expected_shape_is_said(service):
     }
 
 
-BYTES = [b"", b"{", b"state=1", b"\xff\xfe", b'{"state": [1,]}', b'{"\\ud800": 1}', b"[" * 1025 + b"]" * 1025]
+BYTES = [
+    b"",
+    b"{",
+    b"state=1",
+    b"\xff\xfe",
+    b'{"state": [1,]}',
+    b'{"\\ud800": 1}',
+    b"[" * 1025 + b"]" * 1025,
+]
 
 
 @pytest.mark.parametrize("path", ["/act", "/encode", "/controllers/reach/act"])
@@ -104,14 +148,31 @@ def test_a_body_that_is_not_json(service, path):
 
 def test_a_bad_goal(service):
     path = "/controllers/reach/act"
-    problem(service.post(path, json={"state": STATE, "goal": GOAL[:-1]}), 422, "wrong_shape", "goal")
-    problem(service.post(path, json={"state": STATE, "goal": [GOAL]}), 422, "batch_mismatch", "goal")
-    problem(service.post(path, json={"state": STATE, "goal": GOAL, "skill": "humanoid"}), 422, "unknown_field", "skill")
-    problem(service.post("/controllers/humanoid/act", json={"state": STATE, "goal": GOAL}), 422, "wrong_kind", "name")
+    problem(
+        service.post(path, json={"state": STATE, "goal": GOAL[:-1]}), 422, "wrong_shape", "goal"
+    )
+    problem(
+        service.post(path, json={"state": STATE, "goal": [GOAL]}), 422, "batch_mismatch", "goal"
+    )
+    problem(
+        service.post(path, json={"state": STATE, "goal": GOAL, "skill": "humanoid"}),
+        422,
+        "unknown_field",
+        "skill",
+    )
+    problem(
+        service.post("/controllers/humanoid/act", json={"state": STATE, "goal": GOAL}),
+        422,
+        "wrong_kind",
+        "name",
+    )
 
 
 def test_a_body_over_the_cap(service):
-    assert "200000" in problem(service.post("/act", content=b" " * 200_001), 413, "body_too_large")["expected"]
+    assert (
+        "200000"
+        in problem(service.post("/act", content=b" " * 200_001), 413, "body_too_large")["expected"]
+    )
 
     async def in_chunks():  # with no length announced, it is counted as it arrives
         for _ in range(300):

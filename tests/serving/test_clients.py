@@ -1,4 +1,5 @@
-"""Clients against a running service: Python's two, and the C++ and C# examples of the manual where a compiler is."""
+"""Clients against a running service: Python's two, and the C++ and C# examples of the manual where
+a compiler is."""
 
 import asyncio
 import shutil
@@ -17,7 +18,9 @@ from skills_store.runtime.library import Controller
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import ROOT, running
 
-STATE, Z, GOAL = state_rows(3), skill_rows(3), goal_rows(3)
+STATE = state_rows(3)
+Z = skill_rows(3)
+GOAL = goal_rows(3)
 EXAMPLES = ROOT / "docs" / "clients"
 
 
@@ -27,10 +30,19 @@ def test_both_clients_give_the_graphs_own_bits(live, standing, library):
     async def asked():
         async with AsyncClient(live.url) as client:
             one, decided, embedded = await asyncio.gather(
-                client.act(STATE[0], Z[0]), client.decide("reach", STATE, GOAL), client.encode(state_rows(9))
+                client.act(STATE[0], Z[0]),
+                client.decide("reach", STATE, GOAL),
+                client.encode(state_rows(9)),
             )
             path = await client.interpolate(["walk", Z[0]], 4)
-            return one, decided, embedded, path, await client.latents("humanoid"), await client.skills()
+            return (
+                one,
+                decided,
+                embedded,
+                path,
+                await client.latents("humanoid"),
+                await client.skills(),
+            )
 
     with Client(live.url) as client:
         waited = (
@@ -86,7 +98,9 @@ class Busy(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize(("status", "times"), [(429, 3), (503, 3), (500, 1), (404, 1), (422, 1), (408, 1)])
+@pytest.mark.parametrize(
+    ("status", "times"), [(429, 3), (503, 3), (500, 1), (404, 1), (422, 1), (408, 1)]
+)
 def test_only_a_busy_service_is_asked_again(status, times):
     with HTTPServer(("127.0.0.1", 0), Busy) as server:
         thread = Thread(target=server.serve_forever)
@@ -105,27 +119,48 @@ def test_only_a_busy_service_is_asked_again(status, times):
 
 
 def printed_by(command, live, library):
-    state, z = np.zeros((1, 69), np.float32), np.zeros((1, 8), np.float32)
-    state[0, 2], state[0, 3], z[0, 0] = 0.9, 1, 1
+    state = np.zeros((1, 69), np.float32)
+    z = np.zeros((1, 8), np.float32)
+    state[0, 2] = 0.9
+    state[0, 3] = 1
+    z[0, 0] = 1
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
-    np.testing.assert_array_equal(np.array(done.stdout.split(), np.float32), library.act(state, z)[0])
+    np.testing.assert_array_equal(
+        np.array(done.stdout.split(), np.float32), library.act(state, z)[0]
+    )
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler here")
 def test_the_cpp_example_gives_the_graphs_own_bits(live, library, tmp_path):
     program = tmp_path / "act"
-    command = ["c++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", str(EXAMPLES / "act.cpp"), "-o", str(program)]
+    command = [
+        "c++",
+        "-std=c++17",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        str(EXAMPLES / "act.cpp"),
+        "-o",
+        str(program),
+    ]
     subprocess.run(command, check=True, timeout=120)
     host, port = live.address
     printed_by([str(program), host, str(port), "69", "8"], live, library)
-    refused = subprocess.run([str(program), host, str(port), "68", "8"], check=False, capture_output=True, text=True)
+    refused = subprocess.run(
+        [str(program), host, str(port), "68", "8"], check=False, capture_output=True, text=True
+    )
     assert (refused.returncode, "wrong_shape" in refused.stderr) == (1, True)
 
 
 @pytest.mark.skipif(shutil.which("dotnet") is None, reason="no .NET here")
 def test_the_csharp_example_gives_the_graphs_own_bits(live, library, tmp_path):
-    subprocess.run(["dotnet", "new", "console", "-o", str(tmp_path), "--force"], check=True, timeout=300)
+    subprocess.run(
+        ["dotnet", "new", "console", "-o", str(tmp_path), "--force"], check=True, timeout=300
+    )
     (tmp_path / "Program.cs").write_text((EXAMPLES / "Act.cs").read_text())
-    subprocess.run(["dotnet", "build", "-o", str(tmp_path / "out"), str(tmp_path)], check=True, timeout=300)
+    subprocess.run(
+        ["dotnet", "build", "-o", str(tmp_path / "out"), str(tmp_path)], check=True, timeout=300
+    )
     program = next(Path(tmp_path / "out").glob("*.dll"))
     printed_by(["dotnet", str(program), live.url, "69", "8"], live, library)

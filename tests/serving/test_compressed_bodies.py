@@ -38,5 +38,13 @@ def test_both_ways_into_the_service_take_compressed_bodies(service, encoding, da
 
 def test_a_body_that_unpacks_to_too_much_is_refused(service):
     body = gzip.compress(b" " * 200_001)
-    problem(service.post("/act", content=body, headers={"content-encoding": "gzip"}), 413, "body_too_large")
-    problem(service.post("/interpolate", content=body, headers={"content-encoding": "gzip"}), 413, "body_too_large")
+    problem(
+        service.post("/act", content=body, headers={"content-encoding": "gzip"}),
+        413,
+        "body_too_large",
+    )
+    problem(
+        service.post("/interpolate", content=body, headers={"content-encoding": "gzip"}),
+        413,
+        "body_too_large",
+    )

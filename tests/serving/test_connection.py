@@ -1,4 +1,5 @@
-"""Requests as bytes on a socket: split, chunked, pipelined, slow, too large, and what is no request at all."""
+"""Requests as bytes on a socket: split, chunked, pipelined, slow, too large, and what is no request
+at all."""
 
 import json
 import socket
@@ -15,7 +16,8 @@ from skills_store.runtime.library import SkillLibrary
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import connected, exchange, hear, heard, request, running
 
-STATE, Z = state_rows(1)[0], skill_rows(1)[0]
+STATE = state_rows(1)[0]
+Z = skill_rows(1)[0]
 ASK = json.dumps({"state": STATE.tolist(), "z": Z.tolist()}).encode()
 DECIDE = json.dumps({"state": STATE.tolist(), "goal": goal_rows(1)[0].tolist()}).encode()
 RAW = STATE.tobytes() + Z.tobytes()
@@ -24,7 +26,9 @@ TENSORS = "x-tensors: state=69,z=8"
 
 @pytest.fixture(scope="module")
 def live(standing):
-    with running(standing.root, max_body=200_000, request_timeout=0.5, max_connections=60) as service:
+    with running(
+        standing.root, max_body=200_000, request_timeout=0.5, max_connections=60
+    ) as service:
         yield service
 
 
@@ -37,27 +41,37 @@ def line(live):
 def test_a_chunked_body_a_split_one_and_one_that_expects_are_read_whole(line, standing):
     wanted = SkillLibrary.open(standing, "humanoid").act([STATE], [Z])[0]
     chunked = b"POST /act HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
-    chunked += b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (ASK[:100], ASK[100:])) + b"0\r\n\r\n"
+    chunked += (
+        b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (ASK[:100], ASK[100:]))
+        + b"0\r\n\r\n"
+    )
     answers = [exchange(line, chunked)]
     whole = request("/act", ASK)
     for i in range(0, len(whole), 300):
         line.sendall(whole[i : i + 300])
         time.sleep(0.002)
     answers.append(hear(line))
-    line.sendall(request("/act", b"", "expect: 100-continue").replace(b"length: 0", b"length: %d" % len(ASK)))
+    line.sendall(
+        request("/act", b"", "expect: 100-continue").replace(b"length: 0", b"length: %d" % len(ASK))
+    )
     assert line.recv(100).startswith(b"HTTP/1.1 100")
     answers.append(exchange(line, ASK))
     for answer in answers:
-        np.testing.assert_array_equal(np.array(json.loads(answer.body)["targets"], np.float32), wanted)
+        np.testing.assert_array_equal(
+            np.array(json.loads(answer.body)["targets"], np.float32), wanted
+        )
 
 
 def test_pipelined_requests_are_answered_in_their_order(line):
-    line.sendall(request("/act", ASK) + request("/healthz", b"", method="GET") + request("/act", b"{") * 2)
+    line.sendall(
+        request("/act", ASK) + request("/healthz", b"", method="GET") + request("/act", b"{") * 2
+    )
     assert [int(status.split()[1]) for status in replies(line, 4)] == [200, 200, 422, 422]
 
 
 def test_a_request_inside_another_is_part_of_that(line):
-    """What looks like a request is a header's value or a body where it arrives in the middle of one."""
+    """What looks like a request is a header's value or a body where it arrives in the middle of
+    one."""
     inner = request("/act", ASK)
     assert exchange(line, inner).status == 200
     line.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-value: ")
@@ -65,7 +79,9 @@ def test_a_request_inside_another_is_part_of_that(line):
     assert json.loads(exchange(line, inner).body) == {"status": "ok"}
 
     with socket.create_connection(line.getpeername()) as other:
-        other.sendall(b"POST /act HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(inner))
+        other.sendall(
+            b"POST /act HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(inner)
+        )
         time.sleep(0.05)
         answer = exchange(other, inner)
         assert (answer.status, json.loads(answer.body)["code"]) == (422, "not_json")
@@ -78,7 +94,8 @@ def test_empty_lines_before_a_request_change_nothing(line):
 
 
 def test_a_body_without_a_head_is_no_request(live):
-    """Bytes that no parser made a request of are never answered, whatever was answered before them."""
+    """Bytes that no parser made a request of are never answered, whatever was answered before
+    them."""
     for _ in range(3):
         with connected(live.address) as first:
             assert exchange(first, b"\r\n\r\n" + request("/act", ASK)).status == 200
@@ -90,7 +107,8 @@ def test_a_body_without_a_head_is_no_request(live):
 
 def replies(line: socket.socket, count: int) -> list[bytes]:
     """The status lines of so many answers, whatever arrives together."""
-    file, statuses = line.makefile("rb"), []
+    file = line.makefile("rb")
+    statuses = []
     for _ in range(count):
         statuses.append(file.readline())
         length = 0
@@ -113,11 +131,15 @@ def test_a_client_that_vanishes_costs_the_others_nothing(live):
     for _ in range(20):
         with connected(live.address) as line:
             line.sendall(request("/act", ASK))
-            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset, not a good-bye
+            line.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0"
+            )  # a reset, not a good-bye
     assert httpx.post(f"{live.url}/act", content=ASK).status_code == 200
 
 
-@pytest.mark.parametrize("part", [b"", b"POST /act HT", request("/act", ASK)[:-5], request("/encode", ASK)[:-5]])
+@pytest.mark.parametrize(
+    "part", [b"", b"POST /act HT", request("/act", ASK)[:-5], request("/encode", ASK)[:-5]]
+)
 def test_a_request_that_does_not_arrive_is_cut_off(line, part):
     started = time.monotonic()
     line.sendall(part)
@@ -168,13 +190,22 @@ def test_requests_of_too_many_connections_are_refused_with_a_time(live):
     assert json.loads(last.body)["code"] == "overloaded"
     assert exchange(lines[0], request("/act", ASK)).status == 200
     with pytest.raises((InvalidMessage, OSError)):
-        connect(f"ws://localhost:{live.address[1]}/session", sock=connected(live.address), open_timeout=10)
+        connect(
+            f"ws://localhost:{live.address[1]}/session",
+            sock=connected(live.address),
+            open_timeout=10,
+        )
     for one in lines:
         one.close()
 
 
 def test_garbage_is_a_400_and_the_next_connection_is_served(live):
-    for data in (b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"POST /act HTTP/9.9\r\n\r\n", b"\0" * 1000):
+    for data in (
+        b"\x16\x03\x01\x02\x00",
+        b"GET\r\n\r\n",
+        b"POST /act HTTP/9.9\r\n\r\n",
+        b"\0" * 1000,
+    ):
         with connected(live.address) as line:
             line.sendall(data)
             answer = heard(line)

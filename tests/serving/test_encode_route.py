@@ -1,4 +1,5 @@
-"""POST /encode: one z per window and one for the whole, of JSON frames or of an uploaded motion file."""
+"""POST /encode: one z per window and one for the whole, of JSON frames or of an uploaded motion
+file."""
 
 import json
 
@@ -18,7 +19,8 @@ def test_frames_are_encoded_window_by_window(service, standing):
     library = SkillLibrary.open(standing, "humanoid")
     answer = service.post("/encode", json={"frames": FRAMES.tolist()})
     assert answer.status_code == 200
-    found, own = answer.json(), library.embed(FRAMES)
+    found = answer.json()
+    own = library.embed(FRAMES)
     assert len(found["z"]) == len(FRAMES) - WINDOW + 1
     np.testing.assert_array_equal(floats(found["z"]), own.windows)
     np.testing.assert_array_equal(floats(found["pooled"]), own.pooled)
@@ -45,11 +47,21 @@ def test_bad_frames(service):
     rows = FRAMES.tolist()
     problem(service.post("/encode", json={"frames": rows[0]}), 422, "wrong_shape", "frames")
     problem(service.post("/encode", json={"frames": []}), 422, "wrong_shape", "frames")
-    problem(service.post("/encode", json={"frames": [*rows, rows[0][:-1]]}), 422, "wrong_shape", "frames[12]")
     problem(
-        service.post("/encode", json={"frames": [*rows, [*rows[0][:-1], None]]}), 422, "wrong_type", "frames[12][68]"
+        service.post("/encode", json={"frames": [*rows, rows[0][:-1]]}),
+        422,
+        "wrong_shape",
+        "frames[12]",
     )
-    problem(service.post("/encode", json={"frames": [rows[0]] * 61}), 422, "batch_too_large", "frames")
+    problem(
+        service.post("/encode", json={"frames": [*rows, [*rows[0][:-1], None]]}),
+        422,
+        "wrong_type",
+        "frames[12][68]",
+    )
+    problem(
+        service.post("/encode", json={"frames": [rows[0]] * 61}), 422, "batch_too_large", "frames"
+    )
     problem(service.post("/encode", json={}), 422, "missing_field", "frames")
 
 
@@ -57,7 +69,10 @@ def standing_clip(frames: int = 20, duration: float = 1 / 30) -> dict:
     """A DeepMimic file: upright, arms hanging, walking off along x."""
     turn = [1.0, 0.0, 0.0, 0.0]
     pose = [*turn, *turn, *turn, 0.0, *turn, *turn, 0.0, *turn, 0.0, *turn, *turn, 0.0]
-    return {"Loop": "none", "Frames": [[duration, 0.03 * i, 0.9, 0.0, *turn, *pose] for i in range(frames)]}
+    return {
+        "Loop": "none",
+        "Frames": [[duration, 0.03 * i, 0.9, 0.0, *turn, *pose] for i in range(frames)],
+    }
 
 
 @pytest.fixture(scope="module")
@@ -90,16 +105,28 @@ def test_an_uploaded_clip_is_its_own_states_encoded(uploading, skeleton):
 def test_bad_uploads(uploading):
     good = json.dumps(standing_clip()).encode()
     assert (
-        "bad.txt" in problem(upload(uploading, b"no clip", "../../bad.txt"), 422, "clip_unreadable", "file")["message"]
+        "bad.txt"
+        in problem(upload(uploading, b"no clip", "../../bad.txt"), 422, "clip_unreadable", "file")[
+            "message"
+        ]
     )
     problem(upload(uploading, b"", "empty.txt"), 422, "clip_unreadable", "file")
     problem(upload(uploading, b"MZ" + good, "walk.txt"), 422, "clip_unreadable", "file")
     problem(upload(uploading, json.dumps(standing_clip(3)).encode()), 422, "clip_too_short", "file")
-    problem(upload(uploading, json.dumps(standing_clip(20, 1.0)).encode()), 422, "batch_too_large", "file")
+    problem(
+        upload(uploading, json.dumps(standing_clip(20, 1.0)).encode()),
+        422,
+        "batch_too_large",
+        "file",
+    )
     problem(upload(uploading, good, skill="nobody"), 404, "unknown_skill", "skill")
     problem(upload(uploading, good, speed="2"), 422, "unknown_field", "speed")
-    problem(uploading.post("/encode", files={"clip": ("a.txt", good)}), 422, "unknown_field", "clip")
-    problem(uploading.post("/encode", files={"skill": ("a.txt", good)}), 422, "missing_field", "file")
+    problem(
+        uploading.post("/encode", files={"clip": ("a.txt", good)}), 422, "unknown_field", "clip"
+    )
+    problem(
+        uploading.post("/encode", files={"skill": ("a.txt", good)}), 422, "missing_field", "file"
+    )
     two = [("file", ("a.txt", good)), ("file", ("b.txt", good))]
     problem(uploading.post("/encode", files=two), 422, "bad_upload")
 
@@ -125,7 +152,8 @@ FORMS = [
     b"--b\r\n\r\nx\r\n--b--\r\n",
     b"--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--\r\n",
     b'--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nx\r\n--b--\r\n',
-    b'--b\r\nContent-Disposition: form-data; name="file"; filename="\xff\x00.txt"\r\n\r\nx\r\n--b--\r\n',
+    b'--b\r\nContent-Disposition: form-data; name="file"; '
+    b'filename="\xff\x00.txt"\r\n\r\nx\r\n--b--\r\n',
     b"--b\r\n" + b"A" * 20_000 + b": x\r\n\r\nx\r\n--b--\r\n",
     b"\x00\xff" * 50,
 ]
@@ -133,7 +161,8 @@ FORMS = [
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "kind", ["multipart/form-data; boundary=b", "multipart/form-data", "multipart/form-data; boundary="]
+    "kind",
+    ["multipart/form-data; boundary=b", "multipart/form-data", "multipart/form-data; boundary="],
 )
 def test_malformed_forms(uploading, form, kind):
     answer = uploading.post("/encode", content=form, headers={"content-type": kind})

@@ -1,4 +1,5 @@
-"""An alias that moves all the time, under load: no request fails, no answer is mixed, and hardly one is late."""
+"""An alias that moves all the time, under load: no request fails, no answer is mixed, and hardly
+one is late."""
 
 import json
 import subprocess
@@ -13,9 +14,11 @@ from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, hear, request, running
 from tests.tiny import publish_tiny
 
-STATE, Z = state_rows(1)[0], skill_rows(1)[0]
+STATE = state_rows(1)[0]
+Z = skill_rows(1)[0]
 BODY = json.dumps({"state": STATE.tolist(), "z": Z.tolist()}).encode()
-EVERY = 0.06  # s from one flip to the next, a little more than the service takes from one look to the next
+# s from one flip to the next, a little more than the service takes from one look to the next
+EVERY = 0.06
 CLIENTS = """
 import json, sys
 from benchmarks import load
@@ -34,13 +37,24 @@ def check(answer, answers):
     """The digest of an answer that is of one version from beginning to end."""
     digest = answer.headers["x-skill-digest"]
     assert answer.status == 200
-    np.testing.assert_array_equal(np.array(json.loads(answer.body)["targets"], np.float32), answers[digest])
+    np.testing.assert_array_equal(
+        np.array(json.loads(answer.body)["targets"], np.float32), answers[digest]
+    )
     return digest
 
 
 def asked_while(address, seconds, flip):
-    """The times of what four connections ask, from a process of their own, while `flip` is called again and again."""
-    command = [sys.executable, "-c", CLIENTS, address[0], str(address[1]), str(seconds), BODY.decode()]
+    """The times of what four connections ask, from a process of their own, while `flip` is called
+    again and again."""
+    command = [
+        sys.executable,
+        "-c",
+        CLIENTS,
+        address[0],
+        str(address[1]),
+        str(seconds),
+        BODY.decode(),
+    ]
     until = time.monotonic() + seconds + 1  # the process takes a moment to begin
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         while time.monotonic() < until:
@@ -58,15 +72,20 @@ def asked_while(address, seconds, flip):
     [
         (20, 30, 1000, None),
         pytest.param(2, 1000, 200_000, 2, marks=pytest.mark.slow),  # both stay open
-        pytest.param(1100, 1000, 200_000, 2, marks=pytest.mark.slow),  # each is new, and drives an older one out
+        pytest.param(
+            1100, 1000, 200_000, 2, marks=pytest.mark.slow
+        ),  # each is new, and drives an older one out
     ],
 )
 def test_an_alias_moves_under_load(store, versions, flips, requests, factor):
-    """Beside a time in which as many moves are made, but of an alias that nobody asks for: making them costs the same."""
+    """Beside a time in which as many moves are made, but of an alias that nobody asks for: making
+    them costs the same."""
     for seed in range(1, versions):
         publish_tiny(store, seed=seed)
     store.alias("humanoid", "served", 1)
-    answers, moved, seen = answers_by_digest(store), {"served": 0, "other": 0}, set()
+    answers = answers_by_digest(store)
+    moved = {"served": 0, "other": 0}
+    seen = set()
     times = {alias: [] for alias in moved}
     room = 4 * sum(blob.size for blob in store.resolve("humanoid@1").manifest.files.values())
     with (
@@ -84,5 +103,6 @@ def test_an_alias_moves_under_load(store, versions, flips, requests, factor):
             for alias in moved:
                 times[alias] += asked_while(live.address, 2, lambda alias=alias: flip(alias))
     assert len(seen) > min(versions, flips) / 2
-    late, usual = np.percentile(times["served"], 99), np.percentile(times["other"], 99)
+    late = np.percentile(times["served"], 99)
+    usual = np.percentile(times["other"], 99)
     assert factor is None or late <= factor * usual

@@ -21,14 +21,24 @@ from tests.serving.local import skill_rows, state_rows, write_store
 from tests.serving.process import running
 from tests.tiny import POLICY, skills_files, skills_manifest
 
-STATE, Z = state_rows(2), skill_rows(2)
+STATE = state_rows(2)
+Z = skill_rows(2)
 FIELDS = {"state": STATE.tolist(), "z": Z.tolist(), "skill": "humanoid", "strict": False, "seed": 3}
-TENSORS = {b"content-type": b"application/octet-stream", b"x-tensors": b"state=2x69,z=2x8", b"x-fields": b'{"seed": 3}'}
+TENSORS = {
+    b"content-type": b"application/octet-stream",
+    b"x-tensors": b"state=2x69,z=2x8",
+    b"x-fields": b'{"seed": 3}',
+}
 HEAD = json.dumps(
     {
         "id": "a",
         "inputs": [
-            {"name": "state", "shape": [2, 69], "datatype": "FP32", "parameters": {"binary_data_size": 552}},
+            {
+                "name": "state",
+                "shape": [2, 69],
+                "datatype": "FP32",
+                "parameters": {"binary_data_size": 552},
+            },
             {"name": "z", "shape": [2, 8], "datatype": "FP32", "data": Z.tolist()},
         ],
         "outputs": [{"name": "targets", "parameters": {"binary_data": True}}],
@@ -55,7 +65,9 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
         elif kind == 2:
             changed[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice([1, 4, 9])))
         elif kind == 3:
-            changed[at:at] = rng.choice([b"[", b"{", b"NaN", b"1e999", b"-", b'"', b"null", b"\xff" * 8, b"9" * 30])
+            changed[at:at] = rng.choice(
+                [b"[", b"{", b"NaN", b"1e999", b"-", b'"', b"null", b"\xff" * 8, b"9" * 30]
+            )
         else:
             piece = changed[at : at + rng.randrange(64)]
             changed[at:at] = piece
@@ -83,7 +95,8 @@ def decoded(kind: str, headers: dict[bytes, bytes], body: bytes) -> None:
 
 
 def fuzzed(kind: str, count: int, seed: int) -> dict[str, int]:
-    rng, (headers, body) = random.Random(seed), GOOD[kind]
+    rng = random.Random(seed)
+    (headers, body) = GOOD[kind]
     seen = {"accepted": 0, "refused": 0}
     decoded(kind, headers, body)
     for _ in range(count):
@@ -115,17 +128,35 @@ def test_a_million_mutated_bodies_are_read_or_refused(kind):
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
     """With the real humanoid's skeleton, so that uploads are read."""
-    store, manifest = write_store(tmp_path_factory.mktemp("fuzzed")), skills_manifest()
-    body = manifest.character.model_copy(update={"skeleton": load_character("humanoid").skeleton.to_dict()})
+    store = write_store(tmp_path_factory.mktemp("fuzzed"))
+    manifest = skills_manifest()
+    body = manifest.character.model_copy(
+        update={"skeleton": load_character("humanoid").skeleton.to_dict()}
+    )
     store.publish(manifest.model_copy(update={"character": body}), skills_files())
     with running(store.root) as service:
         yield service
 
 
 def as_documented(url, examples, folder):
-    """schemathesis against the running service. A schema cannot say how wide a row is: what fits it may be a 422."""
-    command = [sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json", "--max-examples", str(examples)]
-    command += ["--phases", "examples,fuzzing", "--exclude-checks", "positive_data_acceptance", "--no-color"]
+    """schemathesis against the running service. A schema cannot say how wide a row is: what fits it
+    may be a 422."""
+    command = [
+        sys.executable,
+        "-m",
+        "schemathesis.cli",
+        "run",
+        f"{url}/openapi.json",
+        "--max-examples",
+        str(examples),
+    ]
+    command += [
+        "--phases",
+        "examples,fuzzing",
+        "--exclude-checks",
+        "positive_data_acceptance",
+        "--no-color",
+    ]
     command += ["--seed", "1", "--suppress-health-check", "all"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]

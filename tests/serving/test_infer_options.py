@@ -8,7 +8,8 @@ import pytest
 
 from tests.serving.local import skill_rows, state_rows
 
-STATE, Z = state_rows(2), skill_rows(2)
+STATE = state_rows(2)
+Z = skill_rows(2)
 ASK = {
     "parameters": {},
     "inputs": [

@@ -32,9 +32,16 @@ def given(binary=True, **arrays):
 @pytest.mark.parametrize("binary_in", [True, False])
 @pytest.mark.parametrize("binary_out", [True, False, None])
 def test_the_policy_answers_as_the_library_does(client, standing, binary_in, binary_out):
-    state, z = state_rows(7), skill_rows(7)
-    outputs = None if binary_out is None else [triton.InferRequestedOutput("targets", binary_data=binary_out)]
-    found = client.infer("humanoid", given(binary_in, state=state, z=z), outputs=outputs, request_id="seven")
+    state = state_rows(7)
+    z = skill_rows(7)
+    outputs = (
+        None
+        if binary_out is None
+        else [triton.InferRequestedOutput("targets", binary_data=binary_out)]
+    )
+    found = client.infer(
+        "humanoid", given(binary_in, state=state, z=z), outputs=outputs, request_id="seven"
+    )
     wanted = SkillLibrary.open(standing, "humanoid").act(state, z)
     np.testing.assert_array_equal(found.as_numpy("targets"), wanted)
     assert found.get_response()["id"] == "seven"
@@ -42,13 +49,17 @@ def test_the_policy_answers_as_the_library_does(client, standing, binary_in, bin
 
 
 def test_every_graph_is_a_model(client, standing):
-    library, controller = SkillLibrary.open(standing, "humanoid"), Controller.open(standing, "reach")
+    library = SkillLibrary.open(standing, "humanoid")
+    controller = Controller.open(standing, "reach")
     windows = state_rows(4 * WINDOW).reshape(4, WINDOW, -1)
     found = client.infer("humanoid.encoder", given(window=windows)).as_numpy("z")
     np.testing.assert_array_equal(found, library.encode(windows))
-    found = client.infer("humanoid.style", given(window=windows), model_version="1").as_numpy("style")
+    found = client.infer("humanoid.style", given(window=windows), model_version="1").as_numpy(
+        "style"
+    )
     np.testing.assert_array_equal(found, library.style(windows))
-    state, goal = state_rows(2), goal_rows(2)
+    state = state_rows(2)
+    goal = goal_rows(2)
     found = client.infer("reach", given(state=state, goal=goal)).as_numpy("z")
     np.testing.assert_array_equal(found, controller.decide(state, goal))
 
@@ -66,13 +77,18 @@ def test_health_metadata_and_index(client):
         {"name": "z", "datatype": "FP32", "shape": [-1, 8]},
     ]
     assert found["outputs"] == [{"name": "targets", "datatype": "FP32", "shape": [-1, 28]}]
-    assert client.get_model_config("humanoid")["input"][0] == {"name": "state", "data_type": "TYPE_FP32", "dims": [69]}
+    assert client.get_model_config("humanoid")["input"][0] == {
+        "name": "state",
+        "data_type": "TYPE_FP32",
+        "dims": [69],
+    }
     index = {(model["name"], model["version"]) for model in client.get_model_repository_index()}
     assert index == {("humanoid", "1"), ("reach", "1")}
 
 
 def test_what_is_refused_is_said_in_the_clients_own_terms(client):
-    state, z = state_rows(2), skill_rows(2)
+    state = state_rows(2)
+    z = skill_rows(2)
     cases = [
         ("nobody", given(state=state, z=z), "unknown_skill"),
         ("humanoid.flight", given(state=state, z=z), "unknown_model"),
@@ -87,7 +103,9 @@ def test_what_is_refused_is_said_in_the_clients_own_terms(client):
         with pytest.raises(InferenceServerException, match=code):
             client.infer(model, inputs)
     with pytest.raises(InferenceServerException, match="unknown_field"):
-        client.infer("humanoid", given(state=state, z=z), outputs=[triton.InferRequestedOutput("speed")])
+        client.infer(
+            "humanoid", given(state=state, z=z), outputs=[triton.InferRequestedOutput("speed")]
+        )
 
 
 def test_what_triton_would_do_and_this_service_does_not_is_refused_by_name(client):
@@ -116,12 +134,23 @@ def test_options_that_change_no_answer_are_accepted(client):
     np.testing.assert_array_equal(found, wanted)
 
 
-STATE, Z = state_rows(1), skill_rows(1)
+STATE = state_rows(1)
+Z = skill_rows(1)
 HEAD = json.dumps(
     {
         "inputs": [
-            {"name": "state", "shape": [1, 69], "datatype": "FP32", "parameters": {"binary_data_size": 276}},
-            {"name": "z", "shape": [1, 8], "datatype": "FP32", "parameters": {"binary_data_size": 32}},
+            {
+                "name": "state",
+                "shape": [1, 69],
+                "datatype": "FP32",
+                "parameters": {"binary_data_size": 276},
+            },
+            {
+                "name": "z",
+                "shape": [1, 8],
+                "datatype": "FP32",
+                "parameters": {"binary_data_size": 32},
+            },
         ]
     }
 ).encode()
@@ -141,7 +170,10 @@ MALFORMED = [  # body, length of its JSON
     (BODY.replace(b"FP32", b"FP64"), len(HEAD)),
     (b'{"inputs": 3}', None),
     (b'{"inputs": [{"name": "state", "shape": [2], "datatype": "FP32", "data": [1, [2]]}]}', None),
-    (b'{"inputs": [{"name": "state", "shape": [2], "datatype": "FP32", "data": ["a", null]}]}', None),
+    (
+        b'{"inputs": [{"name": "state", "shape": [2], "datatype": "FP32", "data": ["a", null]}]}',
+        None,
+    ),
     (b'{"inputs": [{"name": "state", "shape": [3, 69], "datatype": "FP32", "data": []}]}', None),
     (b'{"inputs": [{"name": "state", "shape": [0], "datatype": "FP32", "data": []}]}', None),
     (b"[]", None),

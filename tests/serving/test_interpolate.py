@@ -36,7 +36,9 @@ def test_interpolate_between_rows_and_clips(service):
     asked = {"path": ["walk", B.tolist(), (5 * C).tolist()], "steps": 7}
     found = service.post("/interpolate", json=asked).json()
     walk = np.eye(8, dtype=np.float32)[0]
-    np.testing.assert_allclose(floats(found["z"]), sphere.path(np.array([walk, B, C]), 7), atol=1e-6)
+    np.testing.assert_allclose(
+        floats(found["z"]), sphere.path(np.array([walk, B, C]), 7), atol=1e-6
+    )
     assert found["skill"]["name"] == "humanoid"
 
 

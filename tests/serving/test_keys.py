@@ -1,4 +1,5 @@
-"""Keys: nobody without one, nothing beyond its scopes, no secret at rest or in a log, changes without a restart."""
+"""Keys: nobody without one, nothing beyond its scopes, no secret at rest or in a log, changes
+without a restart."""
 
 import json
 import re
@@ -12,7 +13,8 @@ from serving.access.guard import Bucket
 from serving.settings import Settings
 from tests.serving.local import Local, problem, skill_rows, state_rows
 
-STATE, Z = state_rows(1)[0].tolist(), skill_rows(1)[0].tolist()
+STATE = state_rows(1)[0].tolist()
+Z = skill_rows(1)[0].tolist()
 ASK = {"state": STATE, "z": Z}
 ROUTES = {  # method and path -> the scope that opens it; None: any key; "": no key
     ("POST", "/act"): "act",
@@ -68,7 +70,8 @@ def status(local, method, path, token=None):
 
 @pytest.mark.parametrize(("route", "scope"), ROUTES.items(), ids=str)
 def test_every_route_asks_for_its_scope_and_is_closed_without(keyed, route, scope):
-    (local, tokens, _), (method, path) = keyed, route
+    (local, tokens, _) = keyed
+    (method, path) = route
     assert status(local, method, path).status_code == (401 if scope != "" else 200)
     for own in keys.SCOPES:
         code = status(local, method, path, tokens[own]).status_code
@@ -83,13 +86,24 @@ def test_the_matrix_has_every_route(keyed):
         assert any(like.match(one) for one in listed) or path.endswith(known), path
 
 
-WRONG = ["x", "only-act", "only-act.", "only-act.wrong", ".", "nobody.x", "only-act.\xff", "a" * 10_000]
+WRONG = [
+    "x",
+    "only-act",
+    "only-act.",
+    "only-act.wrong",
+    ".",
+    "nobody.x",
+    "only-act.\xff",
+    "a" * 10_000,
+]
 
 
 @pytest.mark.parametrize("token", WRONG, ids=range(len(WRONG)))
 def test_a_wrong_key_is_refused_without_being_repeated(keyed, token):
     local, _, _ = keyed
-    answer = local.post("/act", json=ASK, headers={b"authorization": b"Bearer " + token.encode("latin-1")})
+    answer = local.post(
+        "/act", json=ASK, headers={b"authorization": b"Bearer " + token.encode("latin-1")}
+    )
     problem(answer, 401, "wrong_key", "authorization")
     assert answer.headers["www-authenticate"] == "Bearer"
     assert token not in answer.text or len(token) < 3
@@ -157,7 +171,10 @@ def test_a_key_is_added_and_taken_away_without_a_restart(standing, tmp_path):
     assert status(local, "POST", "/act", second).status_code == 401
     keys.write(file, [new])
     local.refresh()
-    assert [status(local, "POST", "/act", token).status_code for token in (first, second)] == [401, 200]
+    assert [status(local, "POST", "/act", token).status_code for token in (first, second)] == [
+        401,
+        200,
+    ]
     file.write_text("{")  # damaged: what was read last stays
     local.refresh()
     assert status(local, "POST", "/act", second).status_code == 200

@@ -17,8 +17,16 @@ def found():
 
 
 def test_there_is_what_a_deployment_needs(found):
-    assert found.keys() == {"Deployment", "Service", "HorizontalPodAutoscaler", "PodDisruptionBudget"}
-    assert found["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == found["Deployment"]["metadata"]["name"]
+    assert found.keys() == {
+        "Deployment",
+        "Service",
+        "HorizontalPodAutoscaler",
+        "PodDisruptionBudget",
+    }
+    assert (
+        found["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"]
+        == found["Deployment"]["metadata"]["name"]
+    )
     labels = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
     assert found["Service"]["spec"]["selector"].items() <= labels.items()
 
@@ -33,5 +41,9 @@ def test_it_asks_the_services_own_routes_and_sets_its_own_settings(found, servic
 
 def test_a_pod_may_drain_before_it_is_killed(found):
     pod = found["Deployment"]["spec"]["template"]["spec"]
-    drain = next(float(one["value"]) for one in pod["containers"][0]["env"] if one["name"] == "REPERTOIRE_DRAIN")
+    drain = next(
+        float(one["value"])
+        for one in pod["containers"][0]["env"]
+        if one["name"] == "REPERTOIRE_DRAIN"
+    )
     assert pod["terminationGracePeriodSeconds"] > drain + 8  # uvicorn's own share

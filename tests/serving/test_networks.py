@@ -46,7 +46,10 @@ def test_the_unspecified_ipv6_address_serves_both_families():
 
 
 def test_a_name_is_served_on_all_its_addresses(monkeypatch):
-    found = [(socket.AF_INET6, 1, 6, "", ("::1", 0, 0, 0)), (socket.AF_INET, 1, 6, "", ("127.0.0.1", 0))]
+    found = [
+        (socket.AF_INET6, 1, 6, "", ("::1", 0, 0, 0)),
+        (socket.AF_INET, 1, 6, "", ("127.0.0.1", 0)),
+    ]
     known = found if has_ipv6() else found[1:]
     monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: known)
     sockets = listen("robot.example", 0)

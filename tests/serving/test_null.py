@@ -10,7 +10,9 @@ from serving.api import control_session
 from serving.wire import schemas
 from tests.serving.local import goal_rows, skill_rows, state_rows
 
-STATES, STATE, Z = state_rows(9), state_rows(1)[0].tolist(), skill_rows(1)[0].tolist()
+STATES = state_rows(9)
+STATE = state_rows(1)[0].tolist()
+Z = skill_rows(1)[0].tolist()
 REQUESTS = {  # path: a request without its optional fields, and their names
     "/act": ({"state": STATE, "z": Z}, ["skill", "strict", "seed"]),
     "/encode": ({"frames": STATES.tolist()}, ["skill"]),
@@ -60,7 +62,10 @@ def test_null_among_the_fields_of_a_raw_request_is_as_good_as_absent(service):
 def test_null_in_a_message_of_a_session_is_as_good_as_absent(live, opening, steps):
     def answers(nulls):
         with connect(f"{live.url.replace('http', 'ws')}/session") as socket:
-            for fields, model in [(opening, control_session.Opening), *((s, control_session.Step) for s in steps)]:
+            for fields, model in [
+                (opening, control_session.Opening),
+                *((s, control_session.Step) for s in steps),
+            ]:
                 absent = dict.fromkeys(optional(model)) if nulls else {}
                 socket.send(json.dumps(absent | fields))
                 yield json.loads(socket.recv(timeout=10))

@@ -1,4 +1,5 @@
-"""The OpenAPI document is one, its examples are accepted by the service itself, and the replies are as documented."""
+"""The OpenAPI document is one, its examples are accepted by the service itself, and the replies are
+as documented."""
 
 import pytest
 from fastapi.openapi.models import OpenAPI
@@ -40,7 +41,12 @@ def test_it_is_an_openapi_document_whose_references_all_resolve(document):
 def test_every_example_is_accepted(service, document):
     tried = 0
     for path, methods in document["paths"].items():
-        content = methods.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json", {})
+        content = (
+            methods.get("post", {})
+            .get("requestBody", {})
+            .get("content", {})
+            .get("application/json", {})
+        )
         for name, example in content.get("examples", {}).items():
             answer = service.post(path.replace("{name}", "reach"), json=example["value"])
             assert answer.status_code == 200, (path, name, answer.text)
@@ -52,9 +58,13 @@ def test_every_route_documents_its_problems(document):
     for path, methods in document["paths"].items():
         own = "InferenceProblem" if path.startswith("/v2") else "Problem"
         for operation in methods.values():
-            refused = {code: r for code, r in operation["responses"].items() if not code.startswith("2")}
+            refused = {
+                code: r for code, r in operation["responses"].items() if not code.startswith("2")
+            }
             assert {"401", "403", "404", "413", "422", "429", "500", "503"} <= refused.keys()
-            schemas_of = [r["content"]["application/json"]["schema"]["$ref"] for r in refused.values()]
+            schemas_of = [
+                r["content"]["application/json"]["schema"]["$ref"] for r in refused.values()
+            ]
             assert set(schemas_of) == {f"#/components/schemas/{own}"}
 
 
@@ -66,7 +76,9 @@ def test_replies_are_as_documented(service, document):
         "/interpolate": schemas.InterpolateResponse,
     }
     for path, model in replies.items():
-        examples = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"]
+        examples = document["paths"][path]["post"]["requestBody"]["content"]["application/json"][
+            "examples"
+        ]
         for example in examples.values():
             answer = service.post(path.replace("{name}", "reach"), json=example["value"])
             model.model_validate_json(answer.content, strict=True)
@@ -76,7 +88,10 @@ def test_replies_are_as_documented(service, document):
 def test_without_a_skill_there_is_a_document_without_examples(tmp_path, serve):
     document = serve(tmp_path).get("/openapi.json").json()
     OpenAPI.model_validate(document)
-    assert "examples" not in document["paths"]["/act"]["post"]["requestBody"]["content"]["application/json"]
+    assert (
+        "examples"
+        not in document["paths"]["/act"]["post"]["requestBody"]["content"]["application/json"]
+    )
 
 
 def test_the_docs_page_is_there(service):

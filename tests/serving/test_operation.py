@@ -1,4 +1,5 @@
-"""The service in operation: workers, a hot swap under load, the end of a process, TLS, logs, metrics."""
+"""The service in operation: workers, a hot swap under load, the end of a process, TLS, logs,
+metrics."""
 
 import json
 import os
@@ -19,7 +20,8 @@ from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, heard, request, running
 from tests.tiny import publish_tiny
 
-STATE, Z = state_rows(1)[0], skill_rows(1)[0]
+STATE = state_rows(1)[0]
+Z = skill_rows(1)[0]
 ASK = json.dumps({"state": STATE.tolist(), "z": Z.tolist()}).encode()
 ACT = request("/act", ASK)
 
@@ -28,8 +30,10 @@ class Load:
     """Clients that ask all the time, and connect anew when they are told to."""
 
     def __init__(self, address, clients=4):
-        self.address, self.ending = address, threading.Event()
-        self.answers, self.lost = [], []
+        self.address = address
+        self.ending = threading.Event()
+        self.answers = []
+        self.lost = []
         self.threads = [threading.Thread(target=self._ask) for _ in range(clients)]
 
     def __enter__(self):
@@ -70,14 +74,20 @@ def test_a_moved_alias_is_live_within_two_seconds_and_no_answer_is_mixed(store):
     publish_tiny(store, seed=1)
     store.alias("humanoid", "prod", 1)
     answers = {
-        store.resolve(f"humanoid@{n}").digest: SkillLibrary.open(store, f"humanoid@{n}").act([STATE], [Z])[0]
+        store.resolve(f"humanoid@{n}").digest: SkillLibrary.open(store, f"humanoid@{n}").act(
+            [STATE], [Z]
+        )[0]
         for n in (1, 2)
     }
-    with running(store.root, skill="humanoid@prod", drain=0) as live, Load(live.address, clients=1) as load:
+    with (
+        running(store.root, skill="humanoid@prod", drain=0) as live,
+        Load(live.address, clients=1) as load,
+    ):
         for number in (2, 1, 2, 1, 2):
             time.sleep(0.3)
             store.alias("humanoid", "prod", number)
-            moved, wanted = time.monotonic(), store.resolve("humanoid@prod").digest
+            moved = time.monotonic()
+            wanted = store.resolve("humanoid@prod").digest
             while load.answers[-1][2].headers["x-skill-digest"] != wanted:
                 assert time.monotonic() - moved < 2
                 time.sleep(0.01)
@@ -86,7 +96,9 @@ def test_a_moved_alias_is_live_within_two_seconds_and_no_answer_is_mixed(store):
     for _, _, answer in load.answers:
         assert answer.status == 200
         digest = answer.headers["x-skill-digest"]
-        np.testing.assert_array_equal(np.array(json.loads(answer.body)["targets"], np.float32), answers[digest])
+        np.testing.assert_array_equal(
+            np.array(json.loads(answer.body)["targets"], np.float32), answers[digest]
+        )
         seen[digest] += 1
     assert len(seen) == 2
 
@@ -138,7 +150,9 @@ def test_metrics_say_what_was_asked_of_which_skill(service):
         'repertoire_run_seconds_count{skill="humanoid@1"}',
         'repertoire_request_seconds_count{route="/act"}',
     ):
-        assert any(line.startswith(wanted) and float(line.split()[-1]) > 0 for line in lines), wanted
+        assert any(line.startswith(wanted) and float(line.split()[-1]) > 0 for line in lines), (
+            wanted
+        )
 
 
 def test_logs_are_json_lines_with_the_requests_own_id(standing):
@@ -158,13 +172,27 @@ def test_logs_are_json_lines_with_the_requests_own_id(standing):
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_over_tls(standing, tmp_path, workers):
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "1"]
+    cert = tmp_path / "cert.pem"
+    key = tmp_path / "key.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=localhost",
+        "-days",
+        "1",
+    ]
     named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
     subprocess.run([*command, *named], check=True, capture_output=True)
     with running(standing.root, tls_cert=cert, tls_key=key, workers=workers) as live:
         assert live.url.startswith("https://")
         with connected(live.address) as line:  # speaks no TLS
             line.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
-        answer = httpx.post(f"{live.url}/act", content=ASK, verify=ssl.create_default_context(cafile=str(cert)))
+        answer = httpx.post(
+            f"{live.url}/act", content=ASK, verify=ssl.create_default_context(cafile=str(cert))
+        )
         assert answer.status_code == 200

@@ -1,4 +1,5 @@
-"""Which hosts and origins are admitted: on a loopback address without keys, no page of another site."""
+"""Which hosts and origins are admitted: on a loopback address without keys, no page of another
+site."""
 
 from __future__ import annotations
 
@@ -20,14 +21,23 @@ ROUTES = [
     ("POST", "/act"),
     ("POST", "/v2/models/humanoid/infer"),
 ]
-FOREIGN = ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "[::2]", ""]
+FOREIGN = [
+    "evil.example",
+    "evil.example:8000",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "[::2]",
+    "",
+]
 
 
 def open_session(live: Running, **options: object):
     return connect(f"{live.url.replace('http', 'ws')}/session", **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8000"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8000"]
+)
 def test_names_of_the_loopback_are_admitted(service, host):
     assert service.get("/skills", headers={"host": host}).status_code == 200
 
@@ -46,7 +56,12 @@ def test_hosts_that_are_allowed_are_served_and_no_others(serve, store):
     assert local.get("/skills", headers={"host": "api.example:9000"}).status_code == 200
     assert local.get("/skills", headers={"host": "other.example"}).status_code == 200
     problem(local.get("/skills", headers={"host": "localhost"}), 403, "not_permitted", "host")
-    assert serve(store.root, allowed_hosts="*").get("/skills", headers={"host": "any.example"}).status_code == 200
+    assert (
+        serve(store.root, allowed_hosts="*")
+        .get("/skills", headers={"host": "any.example"})
+        .status_code
+        == 200
+    )
 
 
 def test_with_keys_any_host_is_served(serve, store, tmp_path):
@@ -57,7 +72,9 @@ def test_with_keys_any_host_is_served(serve, store, tmp_path):
     assert local.get("/skills", headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize("origin", ["null", "evil.example", "http://evil.example", "http://", "", "http://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "origin", ["null", "evil.example", "http://evil.example", "http://", "", "http://127.0.0.1:1"]
+)
 def test_a_page_of_another_origin_opens_no_session(live, origin):
     with pytest.raises(InvalidStatus, match="403"), open_session(live, origin=origin):
         pass
@@ -66,7 +83,9 @@ def test_a_page_of_another_origin_opens_no_session(live, origin):
 def test_a_session_needs_an_admitted_host_even_where_the_origin_equals_it(live):
     host = f"evil.example:{live.address[1]}"
     with pytest.raises(InvalidStatus, match="403"):
-        connect(f"ws://{host}/session", sock=connected(live.address), origin=Origin(f"http://{host}"))
+        connect(
+            f"ws://{host}/session", sock=connected(live.address), origin=Origin(f"http://{host}")
+        )
 
 
 def test_the_hosts_own_origin_and_one_that_is_allowed_open_a_session(live, standing):
@@ -75,7 +94,10 @@ def test_the_hosts_own_origin_and_one_that_is_allowed_open_a_session(live, stand
     with running(standing.root, allowed_origins="https://game.example") as other:
         with open_session(other, origin="https://game.example"):
             pass
-        with pytest.raises(InvalidStatus, match="403"), open_session(other, origin="https://other.example"):
+        with (
+            pytest.raises(InvalidStatus, match="403"),
+            open_session(other, origin="https://other.example"),
+        ):
             pass
 
 
@@ -83,10 +105,15 @@ def test_pages_of_an_allowed_origin_may_read_replies(serve, store):
     local = serve(store.root, allowed_origins="https://game.example")
     answer = local.get("/skills", headers={"origin": "https://game.example"})
     assert answer.headers["access-control-allow-origin"] == "https://game.example"
-    assert "access-control-allow-origin" not in local.get("/skills", headers={"origin": "https://b.example"}).headers
+    assert (
+        "access-control-allow-origin"
+        not in local.get("/skills", headers={"origin": "https://b.example"}).headers
+    )
 
 
-@pytest.mark.parametrize("origin", ["game.example", "https://game.example/page", "ftp://game.example"])
+@pytest.mark.parametrize(
+    "origin", ["game.example", "https://game.example/page", "ftp://game.example"]
+)
 def test_a_setting_that_is_no_origin_is_refused(origin):
     with pytest.raises(ValidationError, match="no origin"):
         Settings(allowed_origins=(origin,))

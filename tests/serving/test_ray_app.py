@@ -1,4 +1,5 @@
-"""The same application on Ray Serve, two replicas of it. Where Ray is not installed (`repertoire[ray]`), nothing."""
+"""The same application on Ray Serve, two replicas of it. Where Ray is not installed
+(`repertoire[ray]`), nothing."""
 
 import importlib.util
 import json
@@ -31,10 +32,15 @@ time.sleep(600)
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="no Ray here")
 def test_two_replicas_give_the_librarys_own_numbers(standing):
-    state, z = state_rows(3), skill_rows(3)
+    state = state_rows(3)
+    z = skill_rows(3)
     wanted = SkillLibrary.open(standing, "humanoid").act(state, z)
-    where = environment(standing.root) | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
-    with subprocess.Popen([sys.executable, "-c", RUN], env=where, stdout=subprocess.PIPE, text=True) as process:
+    where = environment(standing.root) | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN], env=where, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             line = next(line for line in process.stdout if line.startswith("replicas"))
@@ -43,7 +49,9 @@ def test_two_replicas_give_the_librarys_own_numbers(standing):
             for _ in range(20):
                 answer = httpx.post("http://127.0.0.1:8977/act", content=ask, timeout=20)
                 assert answer.status_code == 200, answer.text
-                np.testing.assert_array_equal(np.array(answer.json()["targets"], np.float32), wanted)
+                np.testing.assert_array_equal(
+                    np.array(answer.json()["targets"], np.float32), wanted
+                )
             refused = httpx.post("http://127.0.0.1:8977/act", content="{", timeout=20)
             assert (refused.status_code, refused.json()["code"]) == (422, "not_json")
         finally:

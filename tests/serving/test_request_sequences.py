@@ -1,4 +1,5 @@
-"""Random pipelined requests, cut at any byte, with and without keys: each gets what its own key allows."""
+"""Random pipelined requests, cut at any byte, with and without keys: each gets what its own key
+allows."""
 
 import asyncio
 

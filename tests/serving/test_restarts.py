@@ -13,7 +13,10 @@ from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, hear, heard, request, running, shares
 from tests.serving.test_operation import Load
 
-ACT = request("/act", json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode())
+ACT = request(
+    "/act",
+    json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode(),
+)
 
 
 def until(true, seconds=180):
@@ -32,9 +35,13 @@ def refused(address):
 
 
 def asked_at_the_end(root, drain):
-    """The answers to two connections that ask once their process listens no more; none where a busy machine let them ask too
-    late."""
-    with running(root, drain=drain) as live, connected(live.address) as fresh, connected(live.address) as idle:
+    """The answers to two connections that ask once their process listens no more; none where a busy
+    machine let them ask too late."""
+    with (
+        running(root, drain=drain) as live,
+        connected(live.address) as fresh,
+        connected(live.address) as idle,
+    ):
         idle.sendall(ACT)
         assert "connection" not in hear(idle).headers
         os.kill(live.pid, signal.SIGTERM)
@@ -49,7 +56,9 @@ def asked_at_the_end(root, drain):
 
 
 @pytest.mark.parametrize("drain", [0.0, 0.3])
-def test_a_connection_on_which_nothing_is_asked_yet_when_its_process_ends_is_answered(standing, drain):
+def test_a_connection_on_which_nothing_is_asked_yet_when_its_process_ends_is_answered(
+    standing, drain
+):
     trials = (asked_at_the_end(standing.root, drain) for _ in range(5))
     for answer in next(answers for answers in trials if answers):
         assert answer is not None, "the server closed the connection"
@@ -77,7 +86,8 @@ def test_a_worker_that_ends_between_a_question_and_its_answer_is_replaced(standi
 
 
 class Hesitant(Load):
-    """Clients that connect for each request, and ask a moment later: into the end of a worker, more often than not."""
+    """Clients that connect for each request, and ask a moment later: into the end of a worker, more
+    often than not."""
 
     def _ask(self):
         while not self.ending.is_set():

@@ -1,4 +1,5 @@
-"""Under load and over hours: slow connections, overload, memory. Long, so `slow`, but for one each."""
+"""Under load and over hours: slow connections, overload, memory. Long, so `slow`, but for one
+each."""
 
 import json
 import os
@@ -16,7 +17,8 @@ from serving.access import keys
 from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, heard, request, running
 
-STATE, Z = state_rows(1)[0], skill_rows(1)[0]
+STATE = state_rows(1)[0]
+Z = skill_rows(1)[0]
 BODY = json.dumps({"state": STATE.tolist(), "z": Z.tolist()}).encode()
 ASK = load.post("/act", BODY)
 
@@ -43,13 +45,24 @@ print(json.dumps(load.closed((host, int(port)), [ask], int(connections), float(s
 
 
 def flooded(address, connections, seconds, token):
-    """All that one key can ask on so many connections, from a process of its own; it prints what it was told."""
-    command = [sys.executable, "-c", FLOOD, address[0], str(address[1]), str(connections), str(seconds), token]
+    """All that one key can ask on so many connections, from a process of its own; it prints what it
+    was told."""
+    command = [
+        sys.executable,
+        "-c",
+        FLOOD,
+        address[0],
+        str(address[1]),
+        str(connections),
+        str(seconds),
+        token,
+    ]
     return subprocess.Popen([*command, BODY.decode()], stdout=subprocess.PIPE)
 
 
 @pytest.mark.parametrize(
-    ("count", "seconds", "factor"), [(50, 0.5, None), pytest.param(500, 5, 2, marks=pytest.mark.slow)]
+    ("count", "seconds", "factor"),
+    [(50, 0.5, None), pytest.param(500, 5, 2, marks=pytest.mark.slow)],
 )
 def test_slow_connections_do_not_slow_good_clients(standing, count, seconds, factor):
     with running(standing.root, request_timeout=20) as live:
@@ -64,9 +77,12 @@ def test_slow_connections_do_not_slow_good_clients(standing, count, seconds, fac
 
 
 @pytest.mark.parametrize(
-    ("connections", "seconds", "factor"), [(40, 0.8, None), pytest.param(640, 5, 2, marks=pytest.mark.slow)]
+    ("connections", "seconds", "factor"),
+    [(40, 0.8, None), pytest.param(640, 5, 2, marks=pytest.mark.slow)],
 )
-def test_a_flood_of_one_key_is_told_to_wait_and_the_others_are_served(standing, tmp_path, connections, seconds, factor):
+def test_a_flood_of_one_key_is_told_to_wait_and_the_others_are_served(
+    standing, tmp_path, connections, seconds, factor
+):
     flood, flooding = keys.make_key("flood", ["act"], rate=200)
     good, kept = keys.make_key("good", ["act"])
     keys.write(tmp_path / "keys.json", [flooding, kept])
@@ -80,7 +96,9 @@ def test_a_flood_of_one_key_is_told_to_wait_and_the_others_are_served(standing, 
     assert set(during.statuses) == {200}
     assert during.failed == 0
     assert set(told) == {"200", "429"}
-    assert told["429"] < (200 + connections) * (seconds + 4)  # each refusal is kept back: the flood slows itself
+    assert told["429"] < (200 + connections) * (
+        seconds + 4
+    )  # each refusal is kept back: the flood slows itself
     assert factor is None or during.percentile(99) <= factor * before.percentile(99)
 
 
@@ -90,13 +108,21 @@ def memory(pid):  # MiB
 
 
 @pytest.mark.parametrize(
-    ("seconds", "turns"), [(1.0, 4), pytest.param(60.0, 60, marks=pytest.mark.slow)], ids=["short", "an hour"]
+    ("seconds", "turns"),
+    [(1.0, 4), pytest.param(60.0, 60, marks=pytest.mark.slow)],
+    ids=["short", "an hour"],
 )
 def test_memory_does_not_grow(standing, seconds, turns):
     with running(standing.root) as live:
-        mixed = [ASK, load.post("/act", b"{"), load.post("/act", BODY[:-1]), load.post("/encode", BODY)]
+        mixed = [
+            ASK,
+            load.post("/act", b"{"),
+            load.post("/act", BODY[:-1]),
+            load.post("/encode", BODY),
+        ]
         load.closed(live.address, mixed, 8, seconds)  # first use of everything
-        asked, seen = [0], [memory(live.pid)]
+        asked = [0]
+        seen = [memory(live.pid)]
         for _ in range(turns):
             asked.append(asked[-1] + len(load.closed(live.address, mixed, 8, seconds).times))
             seen.append(memory(live.pid))
@@ -112,7 +138,9 @@ def test_cold_start_and_idle_memory(standing):
         assert httpx.get(f"{live.url}/readyz").status_code == 200
         took = time.monotonic() - started
         assert memory(live.pid) < 150
-    assert took < 30  # 1.5 s asked; benchmarks/serving.py measures it, a busy machine would fail here
+    assert (
+        took < 30
+    )  # 1.5 s asked; benchmarks/serving.py measures it, a busy machine would fail here
 
 
 def test_many_at_once_of_different_kinds_are_each_answered_as_alone(standing):

@@ -13,7 +13,8 @@ from skills_store.store import Store
 from tests.serving.local import floats, goal_rows, problem, skill_rows, state_rows
 from tests.tiny import publish_tiny, publish_tiny_controller
 
-STATE, Z = state_rows(1)[0], skill_rows(1)[0]
+STATE = state_rows(1)[0]
+Z = skill_rows(1)[0]
 ASK = {"state": STATE.tolist(), "z": Z.tolist()}
 DECIDE = {"state": STATE.tolist(), "goal": goal_rows(1)[0].tolist()}
 
@@ -35,12 +36,18 @@ def version_of(service, ref: str) -> int:
 
 
 def test_an_unknown_skill_is_answered_with_those_that_exist(service):
-    found = problem(service.post("/act", json=ASK | {"skill": "humanoit"}), 404, "unknown_skill", "skill")
+    found = problem(
+        service.post("/act", json=ASK | {"skill": "humanoit"}), 404, "unknown_skill", "skill"
+    )
     assert "humanoid" in found["expected"]
     assert "did you mean 'humanoid'" in found["message"]
-    found = problem(service.post("/act", json=ASK | {"skill": "humanoid@7"}), 404, "unknown_version", "skill")
+    found = problem(
+        service.post("/act", json=ASK | {"skill": "humanoid@7"}), 404, "unknown_version", "skill"
+    )
     assert found["expected"] == "one of: 1"
-    problem(service.post("/act", json=ASK | {"skill": "humanoid@prod"}), 404, "unknown_alias", "skill")
+    problem(
+        service.post("/act", json=ASK | {"skill": "humanoid@prod"}), 404, "unknown_alias", "skill"
+    )
     problem(service.post("/controllers/strike/act", json=DECIDE), 404, "unknown_skill", "name")
     problem(service.get("/skills/nobody"), 404, "unknown_skill", "ref")
     problem(service.get("/controllers/humanoid"), 422, "wrong_kind", "name")
@@ -59,7 +66,10 @@ def test_a_new_version_is_the_latest_after_one_look(store, serve):
     after = service.post("/act", json=ASK).json()
     assert after["skill"] == {"name": "humanoid", "version": 2, "digest": published.digest}
     assert after["targets"] != before["targets"]
-    assert floats(after["targets"]).tolist() == SkillLibrary.open(store, "humanoid@2").act([STATE], [Z])[0].tolist()
+    assert (
+        floats(after["targets"]).tolist()
+        == SkillLibrary.open(store, "humanoid@2").act([STATE], [Z])[0].tolist()
+    )
     assert service.post("/act", json=ASK | {"skill": "humanoid@1"}).json() == before
 
 
@@ -98,7 +108,9 @@ def test_a_corrupt_file_is_refused_and_the_others_are_served(store, serve):
     assert version_of(service, "humanoid@1") == 1
     assert version_of(service, "other") == 1
     assert service.post("/controllers/reach/act", json=DECIDE).status_code == 200
-    publish_tiny(store, seed=4)  # publishing the bytes again heals the blob, and nothing of the failure was kept
+    publish_tiny(
+        store, seed=4
+    )  # publishing the bytes again heals the blob, and nothing of the failure was kept
     assert version_of(service, "humanoid@2") == 2
 
 
@@ -124,8 +136,11 @@ def test_a_damaged_record_is_listed_as_a_fault(store, serve):
 
 
 def test_a_listing_reads_no_manifest_that_was_summed_up(store, serve):
-    """Ten thousand versions are listed from the index; only whoever opens one reads its manifest, and sees the damage."""
-    manifest = store.root / "blobs/sha256" / store.resolve("humanoid").digest.removeprefix("sha256:")
+    """Ten thousand versions are listed from the index; only whoever opens one reads its manifest,
+    and sees the damage."""
+    manifest = (
+        store.root / "blobs/sha256" / store.resolve("humanoid").digest.removeprefix("sha256:")
+    )
     before = manifest.stat()
     manifest.chmod(0o644)
     manifest.write_bytes(b"?" * before.st_size)
@@ -165,7 +180,8 @@ def test_listing_and_details(service, standing):
     listing = {"name": "humanoid", "versions": [1], "aliases": {}, "faults": []}
     assert service.get("/skills").json() == {"default": "humanoid@latest", "skills": [listing]}
     assert service.get("/controllers").json() == {"controllers": [listing | {"name": "reach"}]}
-    found, manifest = service.get("/skills/humanoid@1").json(), standing.resolve("humanoid").manifest
+    found = service.get("/skills/humanoid@1").json()
+    manifest = standing.resolve("humanoid").manifest
     assert found["joints"] == list(manifest.character.joints)
     assert [part["name"] for part in found["state"]][:2] == ["root_pos", "root_rot"]
     assert (found["state_dim"], found["latent_dim"], found["window"]) == (69, 8, 5)
@@ -200,10 +216,13 @@ def test_a_version_that_cannot_be_served_never_replaces_a_good_one(store, serve)
 
 
 def test_a_version_that_answers_nan_never_replaces_a_good_one(store, serve, monkeypatch):
-    service, publishing = serve(store.root), publish_tiny(store, seed=1)
+    service = serve(store.root)
+    publishing = publish_tiny(store, seed=1)
     run = Net.run
     monkeypatch.setattr(
-        Net, "run", lambda net, **rows: run(net, **rows) * (np.nan if publishing.ref in net.where else 1)
+        Net,
+        "run",
+        lambda net, **rows: run(net, **rows) * (np.nan if publishing.ref in net.where else 1),
     )
     service.refresh()
     assert version_of(service, "humanoid") == 1
@@ -230,14 +249,20 @@ def test_an_alias_that_was_taken_away_is_known_no_more(store, serve):
     assert version_of(service, "humanoid@prod") == 1
     shutil.rmtree(store.root / "skills" / "humanoid" / "moves" / "prod")
     service.refresh()
-    problem(service.post("/act", json=ASK | {"skill": "humanoid@prod"}), 404, "unknown_alias", "skill")
+    problem(
+        service.post("/act", json=ASK | {"skill": "humanoid@prod"}), 404, "unknown_alias", "skill"
+    )
 
 
 def test_the_default_stays_open_whatever_else_is_asked_for(store, serve):
     publish_tiny(store, seed=1)
     publish_tiny(store, seed=2)
     service = serve(store.root, max_memory=1)
-    assert [version_of(service, ref) for ref in ("humanoid@1", "humanoid@2", "humanoid")] == [1, 2, 3]
+    assert [version_of(service, ref) for ref in ("humanoid@1", "humanoid@2", "humanoid")] == [
+        1,
+        2,
+        3,
+    ]
     assert {version.number for version in service.service.skills.open()} == {2, 3}
 
 
@@ -255,7 +280,9 @@ def test_requests_that_arrive_together_open_a_version_once(store, serve, monkeyp
         opened.append(how)
         return open_library(cls, *how, **named)
 
-    service = serve(store.root, skill="humanoid@prod")  # not there, so nothing is opened at the start
+    service = serve(
+        store.root, skill="humanoid@prod"
+    )  # not there, so nothing is opened at the start
     monkeypatch.setattr(SkillLibrary, "open", classmethod(counting))
     answers = service.together(
         [("/act", ASK | {"skill": "humanoid@1"})] * 20 + [("/act", ASK | {"skill": "nobody"})] * 5

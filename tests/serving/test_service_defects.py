@@ -9,7 +9,9 @@ from tests.serving.local import problem, skill_rows, state_rows
 ASK = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
 
 
-def test_an_unexpected_error_is_a_problem_with_an_id_that_the_log_has_too(store, serve, monkeypatch, caplog):
+def test_an_unexpected_error_is_a_problem_with_an_id_that_the_log_has_too(
+    store, serve, monkeypatch, caplog
+):
     service = serve(store.root)
 
     def broken(*_, **__):
@@ -29,7 +31,8 @@ def test_an_unexpected_error_is_a_problem_with_an_id_that_the_log_has_too(store,
 
 
 def test_a_client_that_leaves_is_no_error(store, serve, caplog):
-    app, sent = serve(store.root).app, []
+    app = serve(store.root).app
+    sent = []
 
     async def receive():
         return {"type": "http.disconnect"}

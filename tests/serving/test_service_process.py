@@ -1,4 +1,5 @@
-"""The service as a process of its own: what it imports, what it says, and the client against a real socket."""
+"""The service as a process of its own: what it imports, what it says, and the client against a real
+socket."""
 
 import json
 import re
@@ -35,8 +36,9 @@ async def receive():
 async def send(message):
     sent.append(message)
 
-scope = {"type": "http", "method": "POST", "path": "/act", "raw_path": b"/act", "query_string": b"", "headers": [],
-         "http_version": "1.1", "scheme": "http", "server": ("local", 80), "client": ("local", 1), "root_path": ""}
+scope = {"type": "http", "method": "POST", "path": "/act", "raw_path": b"/act", "headers": [],
+         "query_string": b"", "http_version": "1.1", "scheme": "http", "server": ("local", 80),
+         "client": ("local", 1), "root_path": ""}
 asyncio.run(app(scope, receive, send))
 assert sent[0]["status"] == 200, sent
 print(*sorted({name.partition(".")[0] for name in sys.modules}))
@@ -61,10 +63,14 @@ def test_one_act_loads_neither_torch_nor_mujoco_nor_onnx(standing):
 
 
 def installed_with(*extras):
-    """Every distribution that `pip install repertoire[extras]` brings, by the metadata of those that are here."""
+    """Every distribution that `pip install repertoire[extras]` brings, by the metadata of those
+    that are here."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + [one for extra in extras for one in project["optional-dependencies"][extra]]
-    asked, found = [Requirement(one) for one in wanted], set()
+    wanted = project["dependencies"] + [
+        one for extra in extras for one in project["optional-dependencies"][extra]
+    ]
+    asked = [Requirement(one) for one in wanted]
+    found = set()
     while asked:
         one = asked.pop()
         name = canonicalize_name(one.name)
@@ -73,7 +79,9 @@ def installed_with(*extras):
         found.add(name)
         for text in requires(one.name) or ():
             need = Requirement(text)
-            if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in {"", *one.extras}):
+            if need.marker is None or any(
+                need.marker.evaluate({"extra": extra}) for extra in {"", *one.extras}
+            ):
                 asked.append(need)
     return found
 
@@ -81,16 +89,30 @@ def installed_with(*extras):
 def test_serving_installs_neither_torch_nor_mujoco_nor_onnx():
     found = installed_with("serve", "cpu")
     assert {"fastapi", "uvicorn", "uvloop", "onnxruntime", "orjson", "prometheus-client"} <= found
-    assert not found & {"torch", "mujoco", "mujoco-core", "onnx", "onnxscript", "hydra-core", "ray", "scipy"}
+    assert not found & {
+        "torch",
+        "mujoco",
+        "mujoco-core",
+        "onnx",
+        "onnxscript",
+        "hydra-core",
+        "ray",
+        "scipy",
+    }
 
 
 def test_the_client_against_a_running_service(standing):
-    library, controller = SkillLibrary.open(standing, "humanoid"), Controller.open(standing, "reach")
-    state, z, goal = state_rows(3), skill_rows(3), goal_rows(3)
+    library = SkillLibrary.open(standing, "humanoid")
+    controller = Controller.open(standing, "reach")
+    state = state_rows(3)
+    z = skill_rows(3)
+    goal = goal_rows(3)
     with running(standing.root, max_body=300_000) as live, Client(live.url) as client:
         assert "serves humanoid, reach" in live.line
         np.testing.assert_array_equal(client.act(state[0], z[0]), library.act(state[:1], z[:1])[0])
-        np.testing.assert_array_equal(client.act(state, z, skill="humanoid@1"), library.act(state, z))
+        np.testing.assert_array_equal(
+            client.act(state, z, skill="humanoid@1"), library.act(state, z)
+        )
         decision = client.decide("reach", state, goal)
         np.testing.assert_array_equal(decision.z, controller.decide(state, goal))
         embedding = client.encode(state_rows(9))
@@ -98,7 +120,9 @@ def test_the_client_against_a_running_service(standing):
         assert embedding.nearest[0][0] == "walk"
         assert client.skills()[0]["name"] == "humanoid"
         assert client.skill("humanoid@latest")["latent_dim"] == 8
-        with pytest.raises(ServiceError, match=r"422 wrong_shape: z has 2 numbers; it needs 8") as refused:
+        with pytest.raises(
+            ServiceError, match=r"422 wrong_shape: z has 2 numbers; it needs 8"
+        ) as refused:
             client.act(state[0], z[0, :2])
         assert refused.value.problem["field"] == "z"
         with pytest.raises(ServiceError, match=r"503 store_error"):
@@ -121,7 +145,10 @@ def test_what_keeps_it_from_starting_is_one_line(tmp_path, standing, monkeypatch
     with socket.create_server(("127.0.0.1", 0)) as taken:
         cases = {
             "REPERTOIRE_PORT": {"REPERTOIRE_STORE": standing.root, "REPERTOIRE_PORT": "many"},
-            "in use": {"REPERTOIRE_STORE": standing.root, "REPERTOIRE_PORT": taken.getsockname()[1]},
+            "in use": {
+                "REPERTOIRE_STORE": standing.root,
+                "REPERTOIRE_PORT": taken.getsockname()[1],
+            },
             "layout": {"REPERTOIRE_STORE": tmp_path, "REPERTOIRE_PORT": 0},
         }
         for reason, settings in cases.items():

@@ -1,4 +1,5 @@
-"""WS /session: the same actions as /act, with z, blends and holds kept on the server's side, and nothing else kept."""
+"""WS /session: the same actions as /act, with z, blends and holds kept on the server's side, and
+nothing else kept."""
 
 import json
 import time
@@ -16,7 +17,9 @@ from skills_store.runtime.library import Controller
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import connected, running
 
-STATES, (A, B), GOAL = state_rows(12), skill_rows(2), goal_rows(1)[0]
+STATES = state_rows(12)
+(A, B) = skill_rows(2)
+GOAL = goal_rows(1)[0]
 
 
 class Talk:
@@ -50,7 +53,9 @@ def test_a_skills_session_gives_the_librarys_own_targets_as_text_and_as_binary(t
     assert (opened["skill"]["version"], opened["state_dim"]) == (1, 69)
     wanted = library.act(STATES, np.tile(A, (12, 1)))
     for state, targets in zip(STATES[:6], wanted[:6], strict=True):
-        np.testing.assert_array_equal(np.array(talk.say(state=state)["targets"], np.float32), targets)
+        np.testing.assert_array_equal(
+            np.array(talk.say(state=state)["targets"], np.float32), targets
+        )
     for state, targets in zip(STATES[6:], wanted[6:], strict=True):
         np.testing.assert_array_equal(talk.send(state), targets)
 
@@ -66,7 +71,9 @@ def test_a_new_z_counts_from_its_own_step_on(talk, library):
 def test_a_blend_goes_along_the_sphere_in_its_steps_and_stays(talk):
     talk.say(z=A)
     talk.send(STATES[0])
-    seen = [talk.say(state=STATES[1], z=B, blend=5)["z"]] + [talk.say(state=STATES[i])["z"] for i in range(2, 8)]
+    seen = [talk.say(state=STATES[1], z=B, blend=5)["z"]] + [
+        talk.say(state=STATES[i])["z"] for i in range(2, 8)
+    ]
     wanted = sphere.path(np.array([A, B]), 6)[1:]
     np.testing.assert_allclose(seen[:5], wanted, atol=1e-6)
     np.testing.assert_allclose(seen[5:], [B, B], atol=1e-6)
@@ -156,14 +163,22 @@ def test_a_session_needs_a_key_and_each_step_counts(standing, tmp_path):
         with talking(live, authorization=f"Bearer {token}") as talk:
             talk.say(z="walk")
             assert isinstance(talk.send(STATES[0]), np.ndarray)
-            answers = (talk.send(STATES[0]) for _ in range(200))  # a slow machine may ask hardly more often than it may
-            assert "rate_limited" in (answer["code"] for answer in answers if isinstance(answer, dict))
+            answers = (
+                talk.send(STATES[0]) for _ in range(200)
+            )  # a slow machine may ask hardly more often than it may
+            assert "rate_limited" in (
+                answer["code"] for answer in answers if isinstance(answer, dict)
+            )
 
 
 def test_sessions_are_counted_while_they_are_open(live):
     def count():
         text = httpx.get(f"{live.url}/metrics").text
-        return next(float(line.split()[1]) for line in text.splitlines() if line.startswith("repertoire_sessions "))
+        return next(
+            float(line.split()[1])
+            for line in text.splitlines()
+            if line.startswith("repertoire_sessions ")
+        )
 
     before = count()
     with talking(live) as talk:
@@ -180,7 +195,8 @@ def frame(payload, opcode=0x82, mask=b"\1\2\3\4"):
 
 def heard_frames(line, count):
     """So many frames of the server: (opcode, payload)."""
-    file, found = line.makefile("rb"), []
+    file = line.makefile("rb")
+    found = []
     for _ in range(count):
         opcode, size = file.read(2)
         size = int.from_bytes(file.read(2), "big") if size == 126 else size
@@ -192,7 +208,8 @@ def heard_frames(line, count):
 def line(live):
     with connected(live.address) as line:
         line.sendall(
-            b"GET /session HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+            b"GET /session HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: "
+            b"upgrade\r\n"
             b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         )
         assert line.recv(1000).startswith(b"HTTP/1.1 101")
@@ -202,7 +219,8 @@ def line(live):
 
 
 def test_frames_are_answered_in_their_order_however_they_arrive(line, library):
-    """Whole ones take the short way; in pieces, together, fragmented or between text they take the other."""
+    """Whole ones take the short way; in pieces, together, fragmented or between text they take the
+    other."""
     wanted = library.act(STATES, np.tile(A, (12, 1))).astype("<f4")
     data = [state.astype("<f4").tobytes() for state in STATES]
     text = json.dumps({"state": STATES[2].tolist()}).encode()
@@ -215,10 +233,14 @@ def test_frames_are_answered_in_their_order_however_they_arrive(line, library):
     assert heard_frames(line, 1) == [(2, wanted[1].tobytes())]
     sent = frame(text, 0x81) + frame(data[3]) + frame(b"hey", 0x89) + frame(data[4][:50], 0x02)
     line.sendall(sent)
-    line.sendall(frame(data[4][50:], 0x80))  # the other half, which looks like no message of its own
+    line.sendall(
+        frame(data[4][50:], 0x80)
+    )  # the other half, which looks like no message of its own
     line.sendall(frame(data[5]))
     found = heard_frames(line, 5)
-    assert [payload for kind, payload in found if kind == 2] == [wanted[i].tobytes() for i in (3, 4, 5)]
+    assert [payload for kind, payload in found if kind == 2] == [
+        wanted[i].tobytes() for i in (3, 4, 5)
+    ]
     assert [payload for kind, payload in found if kind == 10] == [b"hey"]
     told = json.loads(next(payload for kind, payload in found if kind == 1))["targets"]
     np.testing.assert_array_equal(np.array(told, np.float32), wanted[2])
@@ -236,7 +258,10 @@ def test_a_frame_that_cannot_be_used_is_a_problem_and_changes_nothing(line, libr
     kind, payload = heard_frames(line, 1)[0]
     assert (kind, json.loads(payload)["code"]) == (1, "not_a_frame")
     line.sendall(frame(STATES[0].astype("<f4").tobytes()))
-    assert heard_frames(line, 1)[0] == (2, library.act(STATES[:1], A[None])[0].astype("<f4").tobytes())
+    assert heard_frames(line, 1)[0] == (
+        2,
+        library.act(STATES[:1], A[None])[0].astype("<f4").tobytes(),
+    )
 
 
 def test_an_unmasked_frame_ends_the_session(line):

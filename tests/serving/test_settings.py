@@ -22,12 +22,16 @@ def test_what_comes_with_the_project_is_served_beside_what_is_published(
     assert _skills(Settings()) == "humanoid, humanoid-all, reach"
     service = make_service(Settings())
     assert asyncio.run(service.default()).version.ref == "humanoid@2"
-    published = Store(tmp_path / "data").publish(tiny.skills_manifest("dancer"), tiny.skills_files(0))
+    published = Store(tmp_path / "data").publish(
+        tiny.skills_manifest("dancer"), tiny.skills_files(0)
+    )
     assert service.store.resolve("dancer") == published
     assert _skills(Settings()) == "dancer, humanoid, humanoid-all, reach"
 
 
-def test_a_folder_that_is_no_store_is_not_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_no_store_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "thesis.txt").touch()
     monkeypatch.setenv("REPERTOIRE_STORE", str(tmp_path))
     assert "thesis.txt" in _skills(Settings())
@@ -49,7 +53,9 @@ def test_settings_are_given_as_key_value_too(monkeypatch: pytest.MonkeyPatch) ->
     assert (settings.port, settings.allowed_hosts) == (8123, ("a.example", "b.example"))
 
 
-@pytest.mark.parametrize(("argument", "near"), [("prt=1", "port"), ("--port", "expected key=value"), ("x", "host")])
+@pytest.mark.parametrize(
+    ("argument", "near"), [("prt=1", "port"), ("--port", "expected key=value"), ("x", "host")]
+)
 def test_an_unknown_setting_names_those_near_it(argument: str, near: str) -> None:
     with pytest.raises(ValueError, match=near):
         set_environment([argument])

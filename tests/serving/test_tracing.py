@@ -1,4 +1,5 @@
-"""Traces: a span per request with its route and status, a child of the client's own; none without an endpoint."""
+"""Traces: a span per request with its route and status, a child of the client's own; none without
+an endpoint."""
 
 import json
 
@@ -14,7 +15,8 @@ ASK = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].toli
 
 
 def test_a_request_is_a_span_under_the_clients_own(standing):
-    spans, provider = InMemorySpanExporter(), TracerProvider()
+    spans = InMemorySpanExporter()
+    provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
     tracer = provider.get_tracer("test")
     service = Local(Settings(store=standing.root, refresh=3600), tracer)
@@ -26,7 +28,10 @@ def test_a_request_is_a_span_under_the_clients_own(standing):
     assert (act["name"], act["attributes"]["http.response.status_code"]) == ("POST /act", 200)
     assert act["context"]["trace_id"] == "0x" + "a" * 32
     assert act["parent_id"] == "0x" + "b" * 16
-    assert (missing["name"], missing["attributes"]["http.response.status_code"]) == ("GET /skills/{ref}", 404)
+    assert (missing["name"], missing["attributes"]["http.response.status_code"]) == (
+        "GET /skills/{ref}",
+        404,
+    )
 
 
 def test_without_an_endpoint_there_is_no_tracer(monkeypatch):

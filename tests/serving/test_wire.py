@@ -1,4 +1,5 @@
-"""Every encoding says the same; what is truncated, of another type or of another byte order is refused by name."""
+"""Every encoding says the same; what is truncated, of another type or of another byte order is
+refused by name."""
 
 import json
 
@@ -13,21 +14,26 @@ from serving.wire import json as wire_json
 from skills_store.runtime.library import SkillLibrary
 from tests.serving.local import goal_rows, problem, skill_rows, state_rows
 
-RAW, MSGPACK = "application/octet-stream", "application/msgpack"
+RAW = "application/octet-stream"
+MSGPACK = "application/msgpack"
 
 
 def raw(service, tensors, body, path="/act", **headers):
-    how = {"content-type": RAW, "x-tensors": tensors} | {k.replace("_", "-"): v for k, v in headers.items()}
+    how = {"content-type": RAW, "x-tensors": tensors} | {
+        k.replace("_", "-"): v for k, v in headers.items()
+    }
     return service.post(path, content=body, headers=how)
 
 
 @pytest.mark.parametrize("count", [None, 1, 5, 40])
 def test_raw_msgpack_and_json_say_the_same(service, standing, count):
-    state, z = state_rows(count or 1), skill_rows(count or 1)
+    state = state_rows(count or 1)
+    z = skill_rows(count or 1)
     wanted = SkillLibrary.open(standing, "humanoid").act(state, z)
     asked = {"state": state.tolist(), "z": z.tolist()}
     if count is None:
-        asked, wanted = {name: rows[0] for name, rows in asked.items()}, wanted[0]
+        asked = {name: rows[0] for name, rows in asked.items()}
+        wanted = wanted[0]
     batch = f"{count}x" if count else ""
     answers = [
         service.post("/act", json=asked),
@@ -39,7 +45,9 @@ def test_raw_msgpack_and_json_say_the_same(service, standing, count):
     for found in told:
         np.testing.assert_array_equal(np.array(found["targets"], np.float32), wanted)
     assert answers[2].headers["x-tensors"] == f"targets={batch}28"
-    np.testing.assert_array_equal(np.frombuffer(answers[2].content, "<f4").reshape(wanted.shape), wanted)
+    np.testing.assert_array_equal(
+        np.frombuffer(answers[2].content, "<f4").reshape(wanted.shape), wanted
+    )
     others = json.loads(answers[2].headers["x-fields"])
     assert others == {name: told[0][name] for name in ("z_normalised", "skill")}
     assert len({answer.headers["x-skill-digest"] for answer in answers}) == 1
@@ -53,18 +61,32 @@ def test_other_routes_speak_raw_too(service, standing):
     np.testing.assert_array_equal(
         np.frombuffer(answer.content, "<f4"), np.concatenate([own.windows.ravel(), own.pooled])
     )
-    state, goal = state_rows(1)[0], goal_rows(1)[0]
-    answer = raw(service, "state=69,goal=3", state.tobytes() + goal.tobytes(), "/controllers/reach/act")
+    state = state_rows(1)[0]
+    goal = goal_rows(1)[0]
+    answer = raw(
+        service, "state=69,goal=3", state.tobytes() + goal.tobytes(), "/controllers/reach/act"
+    )
     assert answer.headers["x-tensors"] == "z=8,targets=28"
 
 
 def test_the_other_fields_of_a_raw_request(service):
-    state, z = state_rows(1)[0], 3 * skill_rows(1)[0]
+    state = state_rows(1)[0]
+    z = 3 * skill_rows(1)[0]
     body = state.tobytes() + z.tobytes()
     answer = raw(service, "state=69,z=8", body, x_fields='{"skill": "humanoid@1"}')
     assert json.loads(answer.headers["x-fields"])["z_normalised"] is True
-    problem(raw(service, "state=69,z=8", body, x_fields='{"strict": true}'), 422, "not_on_the_sphere", "z")
-    problem(raw(service, "state=69,z=8", body, x_fields='{"skill": "nobody"}'), 404, "unknown_skill", "skill")
+    problem(
+        raw(service, "state=69,z=8", body, x_fields='{"strict": true}'),
+        422,
+        "not_on_the_sphere",
+        "z",
+    )
+    problem(
+        raw(service, "state=69,z=8", body, x_fields='{"skill": "nobody"}'),
+        404,
+        "unknown_skill",
+        "skill",
+    )
     problem(raw(service, "state=69,z=8", body, x_fields="{"), 422, "not_json", "x-fields")
     problem(raw(service, "state=69,z=8", body, x_fields="[1]"), 422, "wrong_type", "x-fields")
     problem(raw(service, "state=69,z=8", body, x_fields='{"y": 2}'), 422, "unknown_field", "y")
@@ -85,9 +107,24 @@ def test_a_truncated_body_is_refused(service, cut):
     problem(raw(service, "state=69,z=8", BODY[:-cut]), 422, "wrong_shape")
 
 
-BAD = ["", "state", "state=69", "state=69,z=8,z=8", "state=x,z=8", "state=69;z=8", "state=-1,z=8", "state=1x1x1x69,z=8",
-       "state=999999999x999999999,z=8", "state=69,z=9", "state=68,z=9", "state=7 7",
-       "state=0x69,z=0x8", "state=0,z=0", "state=0x0x0,z=8", "state=0x999999999x999999999,z=85"]  # fmt: skip
+BAD = [
+    "",
+    "state",
+    "state=69",
+    "state=69,z=8,z=8",
+    "state=x,z=8",
+    "state=69;z=8",
+    "state=-1,z=8",
+    "state=1x1x1x69,z=8",
+    "state=999999999x999999999,z=8",
+    "state=69,z=9",
+    "state=68,z=9",
+    "state=7 7",
+    "state=0x69,z=0x8",
+    "state=0,z=0",
+    "state=0x0x0,z=8",
+    "state=0x999999999x999999999,z=85",
+]
 
 
 @pytest.mark.parametrize("tensors", BAD)
@@ -104,8 +141,13 @@ def test_another_type_or_byte_order_is_refused_by_name(service, dtype):
 
 
 def test_float64_and_big_endian_bytes_that_claim_nothing_are_refused_for_what_they_hold(service):
-    state, z = state_rows(1)[0], skill_rows(1)[0]
-    problem(raw(service, "state=69,z=8", state.astype(">f4").tobytes() + z.tobytes()), 422, *NOT_A_ROTATION)
+    state = state_rows(1)[0]
+    z = skill_rows(1)[0]
+    problem(
+        raw(service, "state=69,z=8", state.astype(">f4").tobytes() + z.tobytes()),
+        422,
+        *NOT_A_ROTATION,
+    )
     doubles = state.astype(np.float64).tobytes() + z.astype(np.float64).tobytes()
     problem(raw(service, "state=69,z=8", doubles), 422, "wrong_shape")
 
@@ -114,14 +156,16 @@ NOT_A_ROTATION = ("not_a_rotation", "state.root_rot")
 
 
 def test_a_raw_number_that_is_not_finite_is_named(service):
-    state, z = state_rows(2), skill_rows(2)
+    state = state_rows(2)
+    z = skill_rows(2)
     state[1, 8] = np.nan
     answer = raw(service, "state=2x69,z=2x8", state.tobytes() + z.tobytes())
     problem(answer, 422, "not_finite", "state[1][8]")
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"\xc1", b"\x81", b"\xdf\xff\xff\xff\xff", b"\x92" * 5000, b"\xdd\xff\xff\xff\xff"]
+    "body",
+    [b"", b"\xc1", b"\x81", b"\xdf\xff\xff\xff\xff", b"\x92" * 5000, b"\xdd\xff\xff\xff\xff"],
 )
 def test_bytes_that_are_not_messagepack(service, body):
     answer = service.post("/act", content=body, headers={"content-type": MSGPACK})
@@ -129,7 +173,8 @@ def test_bytes_that_are_not_messagepack(service, body):
 
 
 @pytest.mark.parametrize(
-    "body", [{1: 2}, [1], {"state": b"\0" * 276, "z": [1.0] * 8}, {"state": {"root_pos": b""}, "z": []}]
+    "body",
+    [{1: 2}, [1], {"state": b"\0" * 276, "z": [1.0] * 8}, {"state": {"root_pos": b""}, "z": []}],
 )
 def test_messagepack_that_is_no_request(service, body):
     data = ormsgpack.packb(body, option=ormsgpack.OPT_NON_STR_KEYS)
@@ -139,21 +184,36 @@ def test_messagepack_that_is_no_request(service, body):
 
 
 NUMBERS = st.one_of(
-    st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.floats(width=32, allow_nan=False)
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(width=32, allow_nan=False),
 )
 NUMBERS = NUMBERS.filter(lambda x: abs(x) < 1e300)
-ROWS = st.integers(1, 5).flatmap(lambda n: st.lists(st.lists(NUMBERS, min_size=n, max_size=n), min_size=1, max_size=4))
+ROWS = st.integers(1, 5).flatmap(
+    lambda n: st.lists(st.lists(NUMBERS, min_size=n, max_size=n), min_size=1, max_size=4)
+)
 ANY = st.recursive(
     st.none() | st.booleans() | NUMBERS | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=12,
 )
 
 
-@given(st.dictionaries(st.text(max_size=3), st.one_of(st.lists(NUMBERS, min_size=1), ROWS, ANY), max_size=4))
+@given(
+    st.dictionaries(
+        st.text(max_size=3), st.one_of(st.lists(NUMBERS, min_size=1), ROWS, ANY), max_size=4
+    )
+)
 def test_arrays_of_a_json_body_hold_what_the_plain_reader_reads(fields):
-    """Read straight into float32, or as Python's own numbers: the same, and nothing is an array that has another shape."""
-    body = orjson.dumps(json.loads(json.dumps(fields)), option=orjson.OPT_NON_STR_KEYS) if _fits(fields) else None
+    """Read straight into float32, or as Python's own numbers: the same, and nothing is an array
+    that has another shape."""
+    body = (
+        orjson.dumps(json.loads(json.dumps(fields)), option=orjson.OPT_NON_STR_KEYS)
+        if _fits(fields)
+        else None
+    )
     if body is None:
         return
     found = wire_json.decode(body, {})
@@ -162,7 +222,9 @@ def test_arrays_of_a_json_body_hold_what_the_plain_reader_reads(fields):
     for name, value in found.items():
         if isinstance(value, np.ndarray):
             with np.errstate(over="ignore"):
-                np.testing.assert_array_equal(value, np.array(plain[name], np.float64).astype(np.float32))
+                np.testing.assert_array_equal(
+                    value, np.array(plain[name], np.float64).astype(np.float32)
+                )
         else:
             assert value == plain[name]
             assert type(value) is type(plain[name])

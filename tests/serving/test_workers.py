@@ -1,4 +1,5 @@
-"""Several worker processes on one port: all of them take connections, and one that takes none keeps no client waiting."""
+"""Several worker processes on one port: all of them take connections, and one that takes none keeps
+no client waiting."""
 
 import os
 import signal

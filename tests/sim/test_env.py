@@ -54,7 +54,8 @@ def test_a_limp_body_falls_and_time_runs_out_otherwise(humanoid, library):
         assert not (outcome.fell & outcome.timed_out).any()
     assert (outcome.timed_out | fell).all()
     assert outcome.timed_out.any()
-    limp, fell = make(humanoid, library), torch.zeros(32, dtype=torch.bool)
+    limp = make(humanoid, library)
+    fell = torch.zeros(32, dtype=torch.bool)
     for _ in range(60):
         fell |= limp.step(torch.zeros(32, 28)).fell
     assert fell.all()
@@ -83,7 +84,8 @@ def test_a_seed_is_a_run_and_a_snapshot_goes_on(humanoid, library):
             env.reset(done.nonzero()[:, 0])
         return env.states
 
-    first, second = make(humanoid, library), make(humanoid, library)
+    first = make(humanoid, library)
+    second = make(humanoid, library)
     assert torch.equal(run(first, 40), run(second, 40))
     snapshot = first.snapshot()
     ahead = run(first, 30).clone()

@@ -14,8 +14,11 @@ from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import Falls, Protection, settle_on_ground
 from pretrain.sim.ground import Ground
 
-FOOT, HAND = 0, 1
-WALK, CRAWL, GETUP = 0, 1, 2
+FOOT = 0
+HAND = 1
+WALK = 0
+CRAWL = 1
+GETUP = 2
 GROUND = Ground(  # of a body with a foot and a hand
     allowed=torch.tensor([[True, False], [True, True], [True, False]]),
     lowest=torch.tensor([0.7, 0.2, 0.7]),
@@ -24,8 +27,10 @@ GROUND = Ground(  # of a body with a foot and a hand
     steady=torch.tensor([True, False, False]),
     standing=0.85,
 )
-STANDING, ON_HANDS = torch.tensor([[True, False]]), torch.tensor([[True, True]])
-TALL, LOW = torch.tensor([0.85]), torch.tensor([0.3])
+STANDING = torch.tensor([[True, False]])
+ON_HANDS = torch.tensor([[True, True]])
+TALL = torch.tensor([0.85])
+LOW = torch.tensor([0.3])
 
 
 def walking(patience: int, share: float = 1.0) -> Falls:
@@ -163,12 +168,14 @@ def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, 
     every = torch.arange(64).repeat(50)
     lying = env.falls.draw_lying(every, rng)
     assert len(lying) / len(every) == pytest.approx(0.25, abs=0.03)
-    began_lying, protected = [], []
+    began_lying = []
+    protected = []
     for _ in range(50):
         env.reset(torch.arange(64))
         began_lying.append(env.falls.ground.rising[env.clip])
         protected.append(env.falls.patience == 90)
-    began_lying, protected = torch.cat(began_lying), torch.cat(protected)
+    began_lying = torch.cat(began_lying)
+    protected = torch.cat(protected)
     assert protected[began_lying].all()
     assert protected[~began_lying].float().mean() == pytest.approx(1 / 3, abs=0.03)
 

@@ -29,7 +29,8 @@ def test_walking_and_running_put_nothing_but_the_feet_on_the_ground(library, ske
 
 
 def test_other_clips_put_down_what_they_are_known_for(every_clip, skeleton):
-    library, ground = every_clip.library, read_ground(every_clip.library, skeleton)
+    library = every_clip.library
+    ground = read_ground(every_clip.library, skeleton)
     hands = {"left_hand", "right_hand"}
     assert bodies(ground, skeleton, library, "cartwheel") == hands | set(skeleton.feet)
     for clip in ("crawl", "roll"):
@@ -39,7 +40,8 @@ def test_other_clips_put_down_what_they_are_known_for(every_clip, skeleton):
 
 
 def test_two_clips_rise_and_those_that_lean_far_are_not_upright(every_clip, skeleton):
-    library, ground = every_clip.library, read_ground(every_clip.library, skeleton)
+    library = every_clip.library
+    ground = read_ground(every_clip.library, skeleton)
     rising = {"getup_facedown", "getup_faceup"}
     assert named(ground.rising, library) == rising | {f"{clip}_mirror" for clip in rising}
     assert {"crawl", "roll", "backflip", "cartwheel", *rising} <= named(~ground.upright, library)
@@ -60,7 +62,8 @@ def test_only_walks_and_runs_move_on_steadily(every_clip, skeleton):
 
 
 def test_a_mirrored_clip_may_lie_as_its_original_on_the_other_side(every_clip, skeleton):
-    library, ground = every_clip.library, read_ground(every_clip.library, skeleton)
+    library = every_clip.library
+    ground = read_ground(every_clip.library, skeleton)
     other = list(skeleton.mirrored_bodies)
     for index, name in enumerate(library.names):
         if name.endswith("_mirror"):

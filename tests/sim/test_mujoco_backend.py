@@ -33,7 +33,8 @@ def test_no_world_explodes_under_random_targets(humanoid, library):
     """Drives at their limits all the time: only passive damping is left to hold the body
     together."""
     backend, _ = standing(humanoid, library)
-    lower, upper = torch.tensor(humanoid.skeleton.lower), torch.tensor(humanoid.skeleton.upper)
+    lower = torch.tensor(humanoid.skeleton.lower)
+    upper = torch.tensor(humanoid.skeleton.upper)
     rng = torch.Generator().manual_seed(0)
     for _ in range(150):
         broken = backend.advance(

@@ -26,7 +26,9 @@ class Edit(BaseModel):
         raise NotImplementedError
 
     def __str__(self) -> str:
-        given = ", ".join(f"{key} {value}" for key, value in self.model_dump(exclude_defaults=True).items())
+        given = ", ".join(
+            f"{key} {value}" for key, value in self.model_dump(exclude_defaults=True).items()
+        )
         return f"{self.verb} ({given})" if given else self.verb
 
 
@@ -34,5 +36,7 @@ def part_of(clip: MotionClip, start: float, stop: float | None) -> MotionClip:
     """From `start` to `stop`, s, or to the end."""
     last = clip.duration if stop is None else stop
     if last <= start:
-        raise ClipError(f"{clip.name}: from {start:g} to {last:g} s, but it lasts {clip.duration:.2f} s")
+        raise ClipError(
+            f"{clip.name}: from {start:g} to {last:g} s, but it lasts {clip.duration:.2f} s"
+        )
     return trim(clip, start, last)

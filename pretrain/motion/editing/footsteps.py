@@ -66,7 +66,9 @@ def plan_footsteps(gait: Gait, fps: float) -> Footsteps:
         size = float(np.linalg.norm(moved[:2])) + TURNED * abs(float(moved[2]))
         pos[:, side, 2] += LIFT * min(1.0, size / 0.1) * np.sin(np.pi * s) ** 1.5
         stride = float(moved[0] * np.cos(target[2]) + moved[1] * np.sin(target[2]))
-        pitch[:, side] += TIP * max(stride, 0.3 * stride) * (np.sin(np.pi * s) ** 2 + np.sin(2 * np.pi * s)) / 1.5
+        pitch[:, side] += (
+            TIP * max(stride, 0.3 * stride) * (np.sin(np.pi * s) ** 2 + np.sin(2 * np.pi * s)) / 1.5
+        )
         swinging[:, side] = np.maximum(swinging[:, side], (s > 0) & (s < 1))
         now[side] = target
     return Footsteps(pos, yaw, pitch, 1 - swinging)

@@ -87,7 +87,9 @@ def _lower_by(clip: MotionClip, target: Target) -> tuple[float, float]:
     return min(MOST_LEAN, float(lean)), min(MOST_SUNK, (1 - LEAN_SHARE) * below)
 
 
-def _move_hand(clip: MotionClip, bent: MotionClip, which: tuple[str, Target], share: np.ndarray) -> MotionClip:
+def _move_hand(
+    clip: MotionClip, bent: MotionClip, which: tuple[str, Target], share: np.ndarray
+) -> MotionClip:
     """`bent` with a hand on its way from where the arm hangs to the target and back; the elbow
     stays below.
     """
@@ -107,4 +109,6 @@ def _move_hand(clip: MotionClip, bent: MotionClip, which: tuple[str, Target], sh
     path = hand + share[:, None] * (goal - hand) + (4 * ARCH * share * (1 - share))[:, None] * ahead
     hinge = rotations.rotate(turns[:, upper], np.array([0, 0, -sign]))
     plane = hinge * (1 - share)[:, None] - left * share[:, None]
-    return with_hand(bent, f"{side}_hand", path, plane / np.linalg.norm(plane, axis=-1, keepdims=True))
+    return with_hand(
+        bent, f"{side}_hand", path, plane / np.linalg.norm(plane, axis=-1, keepdims=True)
+    )

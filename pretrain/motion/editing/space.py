@@ -41,7 +41,9 @@ def arc(clip: MotionClip, rate: float) -> MotionClip:
     between = rotations.from_axis_angle("z", (heading[1:] + heading[:-1]) / 2)
     steps = rotations.rotate(between, np.diff(clip.root_pos, axis=0))
     path = clip.root_pos[:1] + np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
-    return replace(clip, root_pos=path, root_rot=continuous(rotations.multiply(turn, clip.root_rot)))
+    return replace(
+        clip, root_pos=path, root_rot=continuous(rotations.multiply(turn, clip.root_rot))
+    )
 
 
 def stride(clip: MotionClip, factor: float) -> MotionClip:
@@ -55,7 +57,9 @@ def stride(clip: MotionClip, factor: float) -> MotionClip:
     path = clip.root_pos.copy()
     path[:, :2] = path[0, :2] + factor * (path[:, :2] - path[0, :2])
     for foot, ankle in ankles.items():
-        local = rotations.to_heading_frame(facing, ankle - clip.root_pos) * np.array([factor, 1.0, 1.0])
+        local = rotations.to_heading_frame(facing, ankle - clip.root_pos) * np.array(
+            [factor, 1.0, 1.0]
+        )
         ankles[foot] = path + rotations.from_heading_frame(facing, local)
     return with_feet(replace(clip, root_pos=path), ankles, soles)
 
@@ -70,7 +74,10 @@ def limited(clip: MotionClip) -> MotionClip:
     past = np.abs(angles - within)
     if past.max() > MOST_CLAMPED:
         frame, hinge = np.unravel_index(int(past.argmax()), past.shape)
-        where = f"hinge {skeleton.hinges[hinge]} is {past[frame, hinge]:.2f} rad past its range in frame {frame}"
+        where = (
+            f"hinge {skeleton.hinges[hinge]} is {past[frame, hinge]:.2f} rad past its "
+            f"range in frame {frame}"
+        )
         raise ClipError(f"{clip.name}: {where}; limit takes {MOST_CLAMPED:g} at most")
     turns = joint_rotations(skeleton, within, ball_rotations(skeleton, within))
     joint_rot = {body: continuous(turns[skeleton.bodies.index(body)]) for body in clip.joint_rot}
@@ -85,7 +92,10 @@ def sway(clip: MotionClip, size: float) -> MotionClip:
     """
     times = np.arange(len(clip)) / clip.fps
     fade = smoothstep(np.clip(times / 0.7, 0, 1))
-    waves = [np.sin(2 * np.pi * times / period + phase) for period, phase in ((6.7, 0.0), (4.1, 1.0), (2.9, 2.5))]
+    waves = [
+        np.sin(2 * np.pi * times / period + phase)
+        for period, phase in ((6.7, 0.0), (4.1, 1.0), (2.9, 2.5))
+    ]
     ahead = size * fade * (0.6 * waves[0] + 0.3 * waves[1] + 0.2 * waves[2])
     aside = size * fade * (0.5 * waves[1] - 0.4 * waves[0])
     facing = rotations.heading_direction(clip.root_rot)
@@ -99,7 +109,9 @@ def sway(clip: MotionClip, size: float) -> MotionClip:
     for body, sign in (("right_upper_arm", 1.0), ("left_upper_arm", -1.0)):
         hang = rotations.from_axis_angle("y", -0.03 * fade * (waves[1] + sign * waves[0]))
         joint_rot[body] = continuous(rotations.multiply(hang, joint_rot[body]))
-    return with_feet(replace(clip, root_pos=clip.root_pos + moved, joint_rot=joint_rot), ankles, soles)
+    return with_feet(
+        replace(clip, root_pos=clip.root_pos + moved, joint_rot=joint_rot), ankles, soles
+    )
 
 
 ARMS = ("right_upper_arm", "right_lower_arm", "left_upper_arm", "left_lower_arm")
@@ -109,5 +121,7 @@ def arms(clip: MotionClip, other: MotionClip) -> MotionClip:
     """`clip` with the arms of `other`, which is played to and fro as long as needed."""
     there = np.arange(len(clip)) % max(1, 2 * (len(other) - 1))
     index = np.minimum(there, 2 * (len(other) - 1) - there)
-    joint_rot = dict(clip.joint_rot) | {body: continuous(other.joint_rot[body][index]) for body in ARMS}
+    joint_rot = dict(clip.joint_rot) | {
+        body: continuous(other.joint_rot[body][index]) for body in ARMS
+    }
     return replace(clip, joint_rot=joint_rot)

@@ -79,7 +79,9 @@ class Arms(Edit):
     verb = "arms"
     file: str
     start: Seconds = Field(default=0.0, description="s of the other file")
-    stop: Seconds | None = Field(default=None, description="s of the other file; its end where left out")
+    stop: Seconds | None = Field(
+        default=None, description="s of the other file; its end where left out"
+    )
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
         return space.arms(clip, part_of(read(self.file), self.start, self.stop))
@@ -90,11 +92,17 @@ class Step(Edit):
 
     verb = "step"
     ahead: Annotated[float, Field(ge=-1, le=1)] = Field(default=0.0, description="m/s")
-    aside: Annotated[float, Field(ge=-0.8, le=0.8)] = Field(default=0.0, description="m/s, to the left")
-    turn: Annotated[float, Field(ge=-3, le=3)] = Field(default=0.0, description="rad/s, to the left")
+    aside: Annotated[float, Field(ge=-0.8, le=0.8)] = Field(
+        default=0.0, description="m/s, to the left"
+    )
+    turn: Annotated[float, Field(ge=-3, le=3)] = Field(
+        default=0.0, description="rad/s, to the left"
+    )
     seconds: Seconds = 4.0
     time: Annotated[float, Field(ge=0.2, le=1)] = Field(default=0.4, description="s a step")
-    width: Annotated[float, Field(ge=0.12, le=0.4)] = Field(default=0.2, description="m between the feet")
+    width: Annotated[float, Field(ge=0.12, le=0.4)] = Field(
+        default=0.2, description="m between the feet"
+    )
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
         gait = Gait(self.ahead, self.aside, self.turn, self.seconds, self.time, self.width)
@@ -109,10 +117,18 @@ class Reach(Edit):
     verb = "reach"
     hand: Literal["right", "left", "both"] = "right"
     height: Annotated[float, Field(ge=0.1, le=1.9)] = Field(description="m above the ground")
-    ahead: Annotated[float, Field(ge=0.0, le=0.7)] = Field(default=0.4, description="m before the hips")
-    aside: Annotated[float, Field(ge=-0.6, le=0.6)] = Field(default=0.0, description="m to the left of the shoulder")
-    go: Annotated[float, Field(ge=0.4, le=4)] = Field(default=1.0, description="s to get there, and to come back")
+    ahead: Annotated[float, Field(ge=0.0, le=0.7)] = Field(
+        default=0.4, description="m before the hips"
+    )
+    aside: Annotated[float, Field(ge=-0.6, le=0.6)] = Field(
+        default=0.0, description="m to the left of the shoulder"
+    )
+    go: Annotated[float, Field(ge=0.4, le=4)] = Field(
+        default=1.0, description="s to get there, and to come back"
+    )
     stay: Seconds = 1.0
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
-        return reach(clip, Target(self.hand, self.height, self.ahead, self.aside, self.go, self.stay))
+        return reach(
+            clip, Target(self.hand, self.height, self.ahead, self.aside, self.go, self.stay)
+        )

@@ -23,7 +23,9 @@ from pretrain.motion.stance import lowered, smooth, sole_corners
 CROUCH = 0.015  # m that the root is lower than in the stand, so that legs have reach
 ARM_SWING = 0.9  # rad of a shoulder for each metre that the opposite foot is ahead
 SOLE = 0.035  # m that the middle of the weight is before the ankles
-BALANCINGS = 4  # corrections of the root: each leaves a third of the gap, the legs' share of the mass
+BALANCINGS = (
+    4  # corrections of the root: each leaves a third of the gap, the legs' share of the mass
+)
 LEAD = 0.12  # s by which chest and head turn before the hips
 
 
@@ -47,7 +49,10 @@ def _turned(stand: MotionClip, heading: np.ndarray) -> MotionClip:
     """The body turned to `heading` (T,) rad, chest and head before it."""
     times = np.arange(len(heading))
     ahead = np.interp(times + LEAD * stand.fps, times, heading) - heading
-    turns = {"torso": rotations.from_axis_angle("z", ahead), "head": rotations.from_axis_angle("z", 0.5 * ahead)}
+    turns = {
+        "torso": rotations.from_axis_angle("z", ahead),
+        "head": rotations.from_axis_angle("z", 0.5 * ahead),
+    }
     joint_rot = dict(stand.joint_rot)
     for body, turn in turns.items():
         joint_rot[body] = continuous(rotations.multiply(turn, joint_rot[body]))

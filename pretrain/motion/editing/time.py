@@ -35,7 +35,9 @@ def trim(clip: MotionClip, start: float, stop: float) -> MotionClip:
     first = round(start * clip.fps)
     last = round(stop * clip.fps)
     if not 0 <= first < last < len(clip):
-        raise ClipError(f"{clip.name}: trim from {start:g} to {stop:g} s, but it lasts {clip.duration:.2f} s")
+        raise ClipError(
+            f"{clip.name}: trim from {start:g} to {stop:g} s, but it lasts {clip.duration:.2f} s"
+        )
     return frames(clip, np.arange(first, last + 1))
 
 
@@ -77,10 +79,15 @@ def splice(first: MotionClip, second: MotionClip, blend: float) -> MotionClip:
     Both move on while they fade: heights and rotations are mixed, and so are the paths' velocities.
     """
     if abs(first.fps - second.fps) > 1e-6:
-        raise ClipError(f"{first.name} has {first.fps:g} frames/s, {second.name} {second.fps:g}: resample one")
+        raise ClipError(
+            f"{first.name} has {first.fps:g} frames/s, {second.name} {second.fps:g}: resample one"
+        )
     width = round(blend * first.fps)
     if not 2 <= width < min(len(first), len(second)):
-        raise ClipError(f"{first.name}: no fade of {blend:g} s between clips of {len(first)} and {len(second)} frames")
+        raise ClipError(
+            f"{first.name}: no fade of {blend:g} s between clips of {len(first)} and "
+            f"{len(second)} frames"
+        )
     start = len(first) - width
     facing = rotations.heading_direction(first.root_rot[start])
     second = follow(second, first.root_pos[start, :2], facing)
@@ -107,7 +114,10 @@ def mixed(a: MotionClip, b: MotionClip, share: np.ndarray) -> MotionClip:
     """From a (share 0) to b (share 1), frame by frame, (T,): positions on lines, rotations on the
     shorter arcs.
     """
-    joint_rot = {body: continuous(rotations.slerp(q, b.joint_rot[body], share)) for body, q in a.joint_rot.items()}
+    joint_rot = {
+        body: continuous(rotations.slerp(q, b.joint_rot[body], share))
+        for body, q in a.joint_rot.items()
+    }
     return replace(
         a,
         root_pos=a.root_pos * (1 - share)[:, None] + b.root_pos * share[:, None],
@@ -124,7 +134,8 @@ def joined(clips: list[MotionClip]) -> MotionClip:
         root_pos=np.concatenate([clip.root_pos for clip in clips]),
         root_rot=continuous(np.concatenate([clip.root_rot for clip in clips])),
         joint_rot={
-            body: continuous(np.concatenate([clip.joint_rot[body] for clip in clips])) for body in first.joint_rot
+            body: continuous(np.concatenate([clip.joint_rot[body] for clip in clips]))
+            for body in first.joint_rot
         },
     )
 
@@ -140,7 +151,9 @@ def repeat(clip: MotionClip, times: int, blend: float) -> MotionClip:
     earliest = len(clip) // 2
     latest = len(clip) - width - 1
     if latest <= earliest:
-        raise ClipError(f"{clip.name}: {clip.duration:.2f} s are too short to repeat with a fade of {blend:g} s")
+        raise ClipError(
+            f"{clip.name}: {clip.duration:.2f} s are too short to repeat with a fade of {blend:g} s"
+        )
     likeness = np.linalg.norm(shape[earliest:latest] - shape[0], axis=-1)
     cycle = frames(clip, np.arange(earliest + int(likeness.argmin()) + width + 1))
     whole = cycle

@@ -92,11 +92,15 @@ class Splice(Edit):
     verb = "splice"
     file: str
     start: Seconds = Field(default=0.0, description="s of the other file")
-    stop: Seconds | None = Field(default=None, description="s of the other file; its end where left out")
+    stop: Seconds | None = Field(
+        default=None, description="s of the other file; its end where left out"
+    )
     blend: Fade = 0.3
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
-        return replant(time.splice(clip, part_of(read(self.file), self.start, self.stop), self.blend))
+        return replant(
+            time.splice(clip, part_of(read(self.file), self.start, self.stop), self.blend)
+        )
 
 
 class Precede(Splice):
@@ -105,7 +109,9 @@ class Precede(Splice):
     verb = "precede"
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
-        return replant(time.splice(part_of(read(self.file), self.start, self.stop), clip, self.blend))
+        return replant(
+            time.splice(part_of(read(self.file), self.start, self.stop), clip, self.blend)
+        )
 
 
 class Stand(Edit):

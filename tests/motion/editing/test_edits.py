@@ -18,7 +18,9 @@ def folder(tmp_path, stroll, still):
 
 def write(folder, *motions: str) -> str:
     recipe = folder / "mine.yaml"
-    recipe.write_text("name: mine\nmirror: false\nmotions:\n" + "".join(f"  - {motion}\n" for motion in motions))
+    recipe.write_text(
+        "name: mine\nmirror: false\nmotions:\n" + "".join(f"  - {motion}\n" for motion in motions)
+    )
     return str(recipe)
 
 
@@ -33,7 +35,11 @@ def test_every_edit_is_described_and_takes_no_other_field(verb):
 
 
 def test_clips_of_one_file_have_names_of_their_own(folder, skeleton):
-    path = write(folder, "{name: a, file: walk.npz, edits: [{trim: {start: 0, stop: 2}}]}", "{name: b, file: walk.npz}")
+    path = write(
+        folder,
+        "{name: a, file: walk.npz, edits: [{trim: {start: 0, stop: 2}}]}",
+        "{name: b, file: walk.npz}",
+    )
     dataset = load_dataset(path, skeleton)
     assert [clip.name for clip in dataset.clips] == ["a", "b"]
     assert dataset.clips[0].digest != dataset.clips[1].digest
@@ -45,7 +51,9 @@ def test_the_order_and_the_numbers_of_edits_are_in_the_digest(folder, skeleton):
         "[reverse, {speed: {factor: 0.9}}]",
         "[{speed: {factor: 0.8}}, reverse]",
     ]
-    path = write(folder, *(f"{{name: c{i}, file: walk.npz, edits: {edit}}}" for i, edit in enumerate(edits)))
+    path = write(
+        folder, *(f"{{name: c{i}, file: walk.npz, edits: {edit}}}" for i, edit in enumerate(edits))
+    )
     assert len({clip.digest for clip in load_dataset(path, skeleton).clips}) == 3
 
 

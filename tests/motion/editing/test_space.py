@@ -27,8 +27,16 @@ def test_an_arc_turns_at_its_rate_and_keeps_the_length_of_the_way(stroll):
 
 def test_an_arc_leans_inwards(stroll):
     bent = space.arc(stroll, 1.0)
-    gap = centre_of_mass(bent) - foot_poses(bent)[0]["left_foot"] / 2 - foot_poses(bent)[0]["right_foot"] / 2
-    plain = centre_of_mass(stroll) - foot_poses(stroll)[0]["left_foot"] / 2 - foot_poses(stroll)[0]["right_foot"] / 2
+    gap = (
+        centre_of_mass(bent)
+        - foot_poses(bent)[0]["left_foot"] / 2
+        - foot_poses(bent)[0]["right_foot"] / 2
+    )
+    plain = (
+        centre_of_mass(stroll)
+        - foot_poses(stroll)[0]["left_foot"] / 2
+        - foot_poses(stroll)[0]["right_foot"] / 2
+    )
     heading = np.arange(len(stroll)) / stroll.fps
     left = np.stack([-np.sin(heading), np.cos(heading)], -1)
     inwards = (gap[:, :2] * left).sum(-1)[30:].mean() - plain[30:, 1].mean()
@@ -43,7 +51,8 @@ def test_a_shorter_stride_shortens_the_way_and_not_the_time(stroll):
 
 
 def test_hinges_are_clamped_and_a_pose_that_is_too_far_off_is_refused(still):
-    lower, upper = np.array(still.skeleton.lower), np.array(still.skeleton.upper)
+    lower = np.array(still.skeleton.lower)
+    upper = np.array(still.skeleton.upper)
     limited = space.limited(still)
     assert (limited.joint_pos() >= lower - 1e-6).all()
     assert (limited.joint_pos() <= upper + 1e-6).all()
@@ -55,7 +64,8 @@ def test_hinges_are_clamped_and_a_pose_that_is_too_far_off_is_refused(still):
 
 def test_a_swaying_stand_keeps_its_feet(still):
     swayed = space.sway(hold(still, 1.0, 5.0), 0.012)
-    before, after = foot_poses(hold(still, 1.0, 5.0))[0], foot_poses(swayed)[0]
+    before = foot_poses(hold(still, 1.0, 5.0))[0]
+    after = foot_poses(swayed)[0]
     for foot, ankle in before.items():
         assert np.abs(after[foot] - ankle).max() < 0.004
     assert 0.005 < np.ptp(centre_of_mass(swayed)[:, 0]) < 0.05
@@ -90,7 +100,8 @@ def test_the_weight_of_authored_steps_is_where_the_feet_are(still, gait):
     feet = plan_footsteps(gait, clip.fps)
     ahead = np.stack([np.cos(feet.yaw), np.sin(feet.yaw)], -1)
     middle = feet.pos[..., :2] + 0.035 * ahead
-    a, b = middle[:, 0], middle[:, 1]
+    a = middle[:, 0]
+    b = middle[:, 1]
     both = feet.support.all(-1)
     along = ((zmp - a) * (b - a)).sum(-1) / ((b - a) ** 2).sum(-1)
     share = np.where(both, np.clip(along, 0, 1), feet.support[:, 1])

@@ -76,7 +76,9 @@ def test_clips_of_two_rates_are_not_spliced(stroll):
 def test_a_walk_repeated_goes_on_at_its_pace(stroll):
     thrice = time.repeat(stroll, 3, 0.2)
     pace = np.linalg.norm(thrice.root_pos[-1] - thrice.root_pos[0]) / thrice.duration
-    assert pace == pytest.approx(np.linalg.norm(stroll.root_pos[-1] - stroll.root_pos[0]) / stroll.duration, rel=0.05)
+    assert pace == pytest.approx(
+        np.linalg.norm(stroll.root_pos[-1] - stroll.root_pos[0]) / stroll.duration, rel=0.05
+    )
     assert steps(thrice).max() < 1.3 * steps(stroll).max()
     assert thrice.duration > 2 * stroll.duration * 0.7
 

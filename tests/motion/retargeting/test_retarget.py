@@ -60,12 +60,16 @@ def test_the_unit_of_a_file_does_not_matter(walk, skeleton):
 
 
 @pytest.mark.parametrize("axis", "xyz")
-@pytest.mark.parametrize("body", ["pelvis", "torso", "head", "right_thigh", "left_upper_arm", "left_foot"])
+@pytest.mark.parametrize(
+    "body", ["pelvis", "torso", "head", "right_thigh", "left_upper_arm", "left_foot"]
+)
 def test_how_a_rig_turns_a_joints_own_axes_does_not_matter(walk, skeleton, axis, body):
     plain = retarget(as_rig(walk), skeleton)
     twisted = retarget(as_rig(walk, twists={body: QUARTERS[axis]}), skeleton)
     assert apart(plain, twisted) < 1e-6
-    last = multiply(plain.joint_rot["left_foot"], twisted.joint_rot["left_foot"] * np.array([1, -1, -1, -1]))
+    last = multiply(
+        plain.joint_rot["left_foot"], twisted.joint_rot["left_foot"] * np.array([1, -1, -1, -1])
+    )
     np.testing.assert_allclose(np.abs(last[:, 0]), 1, atol=1e-6)
 
 
@@ -80,11 +84,16 @@ def test_left_and_right_exchanged_are_told_by_the_knees(walk, skeleton):
     rig = as_rig(walk)
     swap = {"Left": "Right", "Righ": "Left"}
     joints = tuple(
-        swap[joint[:4]] + joint.removeprefix("Left").removeprefix("Right") if joint[:4] in swap else joint
+        swap[joint[:4]] + joint.removeprefix("Left").removeprefix("Right")
+        if joint[:4] in swap
+        else joint
         for joint in rig.joints
     )
     assert not retarget(rig, skeleton).warnings
-    assert "are left and right exchanged?" in retarget(replace(rig, joints=joints), skeleton).warnings[0]
+    assert (
+        "are left and right exchanged?"
+        in retarget(replace(rig, joints=joints), skeleton).warnings[0]
+    )
 
 
 def test_another_axis_that_is_up_is_told_by_the_trunk(walk, skeleton):
@@ -110,12 +119,14 @@ def test_a_joint_may_be_named_for_a_part(walk, skeleton):
         ("LeftHip LeftKnee LeftAnkle LeftCollar LeftShoulder LeftElbow LeftWrist Head", "LeftHip"),
         ("UpperLeg_L LowerLeg_L Foot_L Shoulder_L UpperArm_L LowerArm_L Hand_L Head", "UpperLeg_L"),
         (
-            "CC_Base_L_Thigh CC_Base_L_Calf CC_Base_L_Foot CC_Base_L_Clavicle CC_Base_L_Upperarm CC_Base_L_Forearm "
+            "CC_Base_L_Thigh CC_Base_L_Calf CC_Base_L_Foot CC_Base_L_Clavicle "
+            "CC_Base_L_Upperarm CC_Base_L_Forearm "
             "CC_Base_L_Hand CC_Base_Head",
             "CC_Base_L_Thigh",
         ),
         (
-            "mixamorig:LeftUpLeg mixamorig:LeftLeg mixamorig:LeftFoot mixamorig:LeftArm mixamorig:LeftForeArm "
+            "mixamorig:LeftUpLeg mixamorig:LeftLeg mixamorig:LeftFoot mixamorig:LeftArm "
+            "mixamorig:LeftForeArm "
             "mixamorig:LeftHand mixamorig:Head",
             "mixamorig:LeftUpLeg",
         ),
@@ -123,7 +134,9 @@ def test_a_joint_may_be_named_for_a_part(walk, skeleton):
 )
 def test_the_names_of_the_fields_rigs_are_known(joints, thigh):
     left = joints.split()
-    right = [joint.replace("Left", "Right").replace("_L", "_R") for joint in left if "Head" not in joint]
+    right = [
+        joint.replace("Left", "Right").replace("_L", "_R") for joint in left if "Head" not in joint
+    ]
     found = find_joints((*left, *right), "rig")
     assert left[found["left_thigh"]] == thigh
     assert (*left, *right)[found["right_hand"]] == right[-1]
@@ -132,7 +145,9 @@ def test_the_names_of_the_fields_rigs_are_known(joints, thigh):
 
 
 @needs_mocap
-@pytest.mark.parametrize("take", ["02_01", "02_02", "07_01", "07_04", "35_01", "35_17", "35_20", "49_01"])
+@pytest.mark.parametrize(
+    "take", ["02_01", "02_02", "07_01", "07_04", "35_01", "35_17", "35_20", "49_01"]
+)
 def test_walks_and_jogs_are_within_every_joints_range_and_their_feet_stand(skeleton, take):
     assert MOCAP is not None
     clip = read_clip((MOCAP / "cmu" / "bvh" / f"{take}.bvh").read_bytes(), f"{take}.bvh", skeleton)
