@@ -15,7 +15,13 @@ from pretrain.ase.clone import CloneConfig, CloneData, clone
 from pretrain.ase.latents import LatentSchedule, SkillEnv
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.skill import encoder_loss, skill_reward, warm_encoder, with_diversity_loss
-from pretrain.ase.style import make_reference_windows, make_replay, style_loss, style_reward
+from pretrain.ase.style import (
+    StyleLossWeights,
+    make_reference_windows,
+    make_replay,
+    style_loss,
+    style_reward,
+)
 from pretrain.ase.symmetry import make_symmetry
 from pretrain.assist.aids import AssistedEnv, privileged_mirror
 from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
@@ -97,9 +103,17 @@ def build_nets(
         action_std=cfg.ppo.action_std,
         average_decay=cfg.ppo.average_decay,
         privileged=len(privileged) if privileged else 0,
+        conditional=cfg.disc.conditional,
     )
     steps = cfg.num_disc_obs_steps
-    symmetry = make_symmetry(skeleton, data.library.images, latent_dim, steps, privileged)
+    symmetry = make_symmetry(
+        skeleton,
+        data.library.images if cfg.symmetry else None,
+        latent_dim,
+        steps,
+        privileged=privileged,
+        conditional=cfg.disc.conditional,
+    )
     return make_nets(
         sizes, data.library, data.demos, skeleton.num_hinges, symmetry=symmetry, rng=rng
     )
@@ -119,6 +133,7 @@ def build_env(
         length=control_steps(cfg.episode_length),
         protection=make_protection(cfg, ground),
         clip_weights=(lambda: curriculum.weights) if curriculum else None,
+        default_reset_prob=cfg.default_reset_prob,
     )
     return CharacterEnv(
         make_backend(cfg.engine, data.character, cfg.num_envs, cfg.threads),
@@ -233,7 +248,7 @@ def make_objective(
                 disc.disc_reward_weight,
                 style_reward(nets.discriminator, disc.disc_reward_scale),
             ),
-            "skill": (enc.enc_reward_weight, skill_reward(nets.encoder)),
+            "skill": (enc.enc_reward_weight, skill_reward(nets.encoder, enc.enc_reward_min)),
             **(make_assist_rewards(cfg, ground) if cfg.assisted else {}),
         },
         policy=make_policy_learner(cfg, nets, data.character.skeleton),
@@ -273,21 +288,23 @@ def make_disc_learner(
     cfg: PretrainConfig, nets: SkillNets, data: TrainingData, replay: Replay
 ) -> Learner:
     disc = cfg.disc
-    loss = style_loss(
-        nets.discriminator,
-        data.demos,
-        replay,
+    weights = StyleLossWeights(
+        loss=disc.disc_loss_weight,
         grad_penalty=disc.disc_grad_penalty,
         logit_reg=disc.disc_logit_reg,
-        replay_share=disc.disc_replay_share,
+        weight_decay=disc.disc_weight_decay,
     )
+    replay_share = disc.disc_replay_samples / disc.rows
+    loss = style_loss(nets.discriminator, data.demos, replay, weights, replay_share)
     optimizer = make_adam(nets.discriminator, disc.lr)
     return Learner("disc", ("window", "z_clip"), loss, optimizer, 1, disc.minibatch, disc.rows)
 
 
 def make_enc_learner(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -> Learner:
     enc = cfg.enc
-    loss = encoder_loss(nets.encoder, data.demos)
+    loss = encoder_loss(
+        nets.encoder, data.demos, weight=enc.enc_loss_weight, anchor_weight=enc.anchor_weight
+    )
     optimizer = make_adam(nets.encoder, enc.lr)
     return Learner("enc", ("window", "z"), loss, optimizer, 1, enc.minibatch, enc.rows)
 
@@ -331,7 +348,14 @@ def make_policy_loss(
     if cfg.assisted and weight and samples >= imitation.pose_gradient_from:
         legs = torch.from_numpy(skeleton.legs)
         loss = with_pose_gradient(loss, legs, weight, imitation.reward_scale)
-    return with_diversity_loss(nets.policy, loss, cfg.enc.diversity_weight, cfg.enc.diversity_tar)
+    enc = cfg.enc
+    return with_diversity_loss(
+        nets.policy,
+        loss,
+        weight=enc.diversity_weight,
+        target=enc.diversity_tar,
+        share=enc.diversity_share,
+    )
 
 
 def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:

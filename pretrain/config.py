@@ -76,8 +76,9 @@ class PPOConfig(Frozen):
     lr: Rate = Field(
         default=5e-5, description="First learning rate of the policy, adapted towards target_kl"
     )
-    target_kl: Positive = Field(
-        default=0.04, description="nats; mean over the minibatches of one fit"
+    target_kl: Positive | None = Field(
+        default=0.04,
+        description="nats; mean over the minibatches of one fit. null: constant learning rate",
     )
     epochs: Count = Field(default=2, description="Passes over a rollout")
     minibatch: Count = Field(default=1024, description="Rows of a minibatch")
@@ -127,7 +128,17 @@ class DiscConfig(Frozen):
         default=0.01, description="Weight of the last layer's squared weights"
     )
     disc_buffer_size: Count = Field(default=100_000, description="Windows in the replay buffer")
-    disc_replay_share: Share = Field(default=0.5, description="Replayed windows per fresh one")
+    disc_replay_samples: Count = Field(
+        default=2048, description="Replayed windows per iteration, beside `rows` fresh ones"
+    )
+    disc_loss_weight: Positive = Field(default=1.0, description="Weight of the whole loss")
+    disc_weight_decay: NotNegative = Field(
+        default=0.0, description="Weight of the squared weights of all layers"
+    )
+    conditional: bool = Field(
+        default=True,
+        description="Compare windows with those of the latent's clip; false: of all clips, as AMP",
+    )
 
 
 class EncConfig(Frozen):
@@ -138,12 +149,22 @@ class EncConfig(Frozen):
     rows: Count = Field(default=4096, description="Windows of each rollout that are used")
     minibatch: Count = Field(default=1024, description="Rows of a minibatch")
     enc_reward_weight: NotNegative = Field(default=0.5, description="Weight of the skill reward")
+    enc_reward_min: Annotated[float, Field(ge=-1, le=0)] = Field(
+        default=-1.0, description="Lower bound of the skill reward; 0 in ASE"
+    )
+    enc_loss_weight: Positive = Field(default=1.0, description="Weight of the whole loss")
+    anchor_weight: NotNegative = Field(
+        default=1.0, description="Weight of keeping each clip at its latent; 0 in ASE"
+    )
     diversity_weight: NotNegative = Field(default=0.01, description="Weight of the diversity loss")
     diversity_tar: Positive = Field(
         default=1.0,
         description=(
             "Target of mean squared difference of actions / 0.5 (1 - cosine of their latents)"
         ),
+    )
+    diversity_share: Share = Field(
+        default=0.125, description="Share of rows in the diversity loss; 1 in ASE"
     )
 
 
@@ -300,6 +321,12 @@ class PretrainConfig(Frozen):
     seed: Seed = Field(default=0, description="Seed of all random draws")
     num_envs: Count = Field(default=1024, description="Worlds simulated at once")
     episode_length: Seconds = Field(default=10.0, description="s")
+    default_reset_prob: Share = Field(
+        default=0.0, description="Share of episodes that begin in the default pose"
+    )
+    symmetry: bool = Field(
+        default=True, description="Networks commute with the reflection of body and clips"
+    )
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = Field(
         default=3, description="Frames of a style window, a control step apart"
     )

@@ -199,7 +199,7 @@ def test_everything_answers_over_http(controller):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["preset=huge"], "Available options in 'preset': all locomotion toy"),
+        (["preset=huge"], "Available options in 'preset': all ase everyday locomotion toy"),
         (["ppo.learning_rate=1"], "ppo.lr"),
         (["ppo.lr=0.01"], "ppo.lr: Input should be less than or equal to 0.001, got 0.01"),
         (["motions=swimming"], "locomotion"),
@@ -321,6 +321,7 @@ SMALL = (
         "warm.clone_steps=20",
         "warm.batch=64",
         "disc.disc_buffer_size=2_000",
+        "disc.disc_replay_samples=128",
     ),
     *(f"{part}.{size}" for part in ("disc", "enc") for size in ("rows=256", "minibatch=256")),
     *(f"{part}=[32]" for part in ("ppo.hidden", "ppo.value_hidden", "disc.hidden", "enc.hidden")),
@@ -337,7 +338,7 @@ def test_each_network_is_as_wide_as_its_own_setting_says():
     assert [body[0].out_features for body in bodies] == list(widths.values())
 
 
-@pytest.mark.parametrize("preset", ["locomotion", "all"])
+@pytest.mark.parametrize("preset", ["everyday", "all"])
 def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_out(preset, tmp_path):
     iteration = 64 * 8
     cfg = load_config(PretrainConfig, "pretrain.conf", [f"preset={preset}", *SMALL])
@@ -359,6 +360,20 @@ def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_ou
     assert rows[-1]["action_std"] < 0.5 * rows[0]["action_std"]
     assert isinstance(training.env, AssistedEnv)
     assert training.env.termination.phase_locked
+
+
+def test_the_preset_ase_learns_with_a_constant_rate_and_no_aids(tmp_path):
+    small = (*SMALL, "num_disc_obs_steps=3", "ppo.horizon=8", "ppo.minibatch=256")
+    cfg = load_config(PretrainConfig, "pretrain.conf", ["preset=ase", *small])
+    training = build_training(cfg, load_training_data("humanoid", cfg.motions, 3))
+    assert isinstance(training.env, SkillEnv)
+    assert not training.nets.discriminator.conditional
+    warm_up(cfg, load_training_data("humanoid", cfg.motions, 3), training)
+    assert train(cfg.model_copy(update={"samples": 2 * 64 * 8}), training, tmp_path)
+    rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert {row["policy/lr"] for row in rows} == {2e-5}
+    assert all(row["reward/skill"] >= 0 for row in rows)
+    assert "assist" not in rows[-1]
 
 
 def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):

@@ -56,6 +56,7 @@ class Sizes:
     action_std: float
     average_decay: float  # per iteration, of the averaged policy weights
     privileged: int = 0  # size of the privileged observation, an input of the value net alone
+    conditional: bool = True  # the discriminator has the clip
 
 
 def make_nets(
@@ -92,7 +93,13 @@ def make_nets(
         policy=policy,
         average=AveragedModel(policy, multi_avg_fn=get_ema_multi_avg_fn(sizes.average_decay)),
         value=value,
-        discriminator=Discriminator(demos, sizes.disc, rng, symmetry.discriminator),
+        discriminator=Discriminator(
+            demos,
+            sizes.disc,
+            rng,
+            mirrored=symmetry.discriminator,
+            conditional=sizes.conditional,
+        ),
         encoder=_make_encoder(sizes, demos, symmetry, rng),
         action_scale=ActionScale.from_library(library),
     )

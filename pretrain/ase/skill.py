@@ -18,7 +18,6 @@ from pretrain.rl.nets import GaussianPolicy, Normalizer, mlp
 from pretrain.rl.ppo import Loss, Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
-DIVERSITY_EVERY = 8  # one row in so many is evaluated under a second latent, too
 VIEWS = 4  # windows of each clip on either side of the contrastive loss
 JITTER = 0.1  # of the spread of each feature
 TEMPERATURE = 0.2
@@ -50,18 +49,21 @@ class Encoder(nn.Module):
         return normalize(self.body(self.norm(window)), dim=-1)
 
 
-def skill_reward(net: Encoder) -> Reward:
-    """<z, enc(window)>, in [-1, 1]: the log-likelihood of z under a von Mises-Fisher distribution
-    around the encoding."""
+def skill_reward(net: Encoder, least: float) -> Reward:
+    """<z, enc(window)>, in [`least`, 1]: the log-likelihood of z under a von Mises-Fisher
+    distribution around the encoding."""
 
     def reward(rollout: Rollout) -> Tensor:
         with torch.no_grad():
-            return (net(rollout.extras["window"]) * rollout.obs["z"]).sum(-1)
+            cosine = (net(rollout.extras["window"]) * rollout.obs["z"]).sum(-1)
+        return cosine.clamp_min(least) if least > -1 else cosine
 
     return reward
 
 
-def encoder_loss(net: Encoder, demos: ReferenceWindows) -> Loss:
+def encoder_loss(
+    net: Encoder, demos: ReferenceWindows, *, weight: float, anchor_weight: float
+) -> Loss:
     """Predict z from the character's windows, and keep each clip's windows at its latent.
 
     Trained on the character alone, the encoder forgets the clips, and their embeddings move
@@ -70,24 +72,27 @@ def encoder_loss(net: Encoder, demos: ReferenceWindows) -> Loss:
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         agreement = (net(batch["window"]) * batch["z"]).sum(-1).mean()
+        if anchor_weight == 0:
+            return -weight * agreement, {"enc_agreement": agreement}
         rows = torch.randint(len(demos.windows), (len(batch["z"]),), generator=rng)
         codes = net(demos.windows.index_select(0, rows))
         anchoring = (codes * net.clip_latents[demos.clip[rows]]).sum(-1).mean()
-        return -agreement - anchoring, {"enc_agreement": agreement, "enc_anchoring": anchoring}
+        total = -weight * (agreement + anchor_weight * anchoring)
+        return total, {"enc_agreement": agreement, "enc_anchoring": anchoring}
 
     return loss
 
 
 def with_diversity_loss(
-    policy: GaussianPolicy, surrogate: Surrogate, weight: float, target: float
+    policy: GaussianPolicy, surrogate: Surrogate, *, weight: float, target: float, share: float
 ) -> Loss:
-    """`surrogate` and the diversity loss: the difference of mean actions under two latents is to be
-    proportional to the distance of the latents."""
+    """`surrogate` and, on a `share` of the rows, the diversity loss: the difference of mean actions
+    under two latents is to be proportional to the distance of the latents."""
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         obs = batch["obs"]
         z = batch["z"]
-        some = max(1, len(z) // DIVERSITY_EVERY)
+        some = max(1, int(len(z) * share))
         other = sample_on_sphere(some, z.shape[-1], rng)
         # both in one pass through the layers
         means = policy({"obs": torch.cat([obs, obs[:some]]), "z": torch.cat([z, other])})

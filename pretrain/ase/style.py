@@ -46,6 +46,10 @@ class ReferenceWindows:
         """A random window of each of `clips` (n,), (n, W * F)."""
         return self.windows.index_select(0, draw_rows(self.counts, clips, rng))
 
+    def sample_any(self, n: int, rng: Generator) -> Tensor:
+        """n random windows of all clips, each as likely as another, (n, W * F)."""
+        return self.windows.index_select(0, torch.randint(len(self.windows), (n,), generator=rng))
+
 
 def make_reference_windows(
     library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float | None = None
@@ -89,13 +93,19 @@ class Discriminator(nn.Module):
         demos: ReferenceWindows,
         hidden: tuple[int, ...],
         rng: Generator,
+        *,
         mirrored: Reflection | None = None,
+        conditional: bool = True,
     ):
         super().__init__()
-        centre = torch.stack([part.mean(0) for part in demos.windows.split(demos.counts.tolist())])
-        self.register_buffer("centre", centre)  # (C, W * F) each clip's mean window
+        groups = demos.windows.split(demos.counts.tolist()) if conditional else (demos.windows,)
+        centre = torch.stack([part.mean(0) for part in groups])
+        self.conditional = conditional
+        # (C, W * F) each clip's mean window; (1, W * F) without a condition
+        self.register_buffer("centre", centre)
         self.register_buffer("spread", window_normalizer(demos).std)  # (W * F) over all clips
-        self.body = mlp([centre.shape[1] + len(centre), *hidden, 1], rng=rng, mirrored=mirrored)
+        code = len(centre) if conditional else 0
+        self.body = mlp([centre.shape[1] + code, *hidden, 1], rng=rng, mirrored=mirrored)
 
     def forward(self, window: Tensor, clip: Tensor) -> Tensor:
         return self.logit(self.norm(window, clip), clip)
@@ -106,13 +116,18 @@ class Discriminator(nn.Module):
         In units of the spread within clips, which is smaller, balance is learned late
         (docs/training.md).
         """
-        return ((window - embedding(clip, self.centre)) / self.spread).clamp(
-            -self.BOUND, self.BOUND
-        )
+        group = clip if self.conditional else torch.zeros_like(clip)
+        departure = (window - embedding(group, self.centre)) / self.spread
+        return departure.clamp(-self.BOUND, self.BOUND)
 
     def logit(self, normalised: Tensor, clip: Tensor) -> Tensor:
+        if not self.conditional:
+            return self.body(normalised).squeeze(-1)
         code = self.CODE * one_hot(clip, len(self.centre)).to(normalised)
         return self.body(torch.cat([normalised, code], -1)).squeeze(-1)
+
+    def linear_layers(self) -> list[nn.Linear | MirrorLinear]:
+        return [layer for layer in self.body if isinstance(layer, nn.Linear | MirrorLinear)]
 
     def best_logit(self, window: Tensor) -> Tensor:
         """The largest logit over all clips, (B, W * F) -> (B)."""
@@ -138,19 +153,29 @@ def make_replay(size: int, demos: ReferenceWindows) -> Replay:
     return Replay(size, windows=demos.windows[0], clips=demos.clip[0])
 
 
+@dataclass(frozen=True)
+class StyleLossWeights:
+    """Names and meanings are MimicKit's `disc_*`."""
+
+    loss: float
+    grad_penalty: float
+    logit_reg: float
+    weight_decay: float
+
+
 def style_loss(
     net: Discriminator,
     demos: ReferenceWindows,
     replay: Replay,
-    *,
-    grad_penalty: float,
-    logit_reg: float,
+    weights: StyleLossWeights,
     replay_share: float,
 ) -> Loss:
     """Binary cross-entropy, the clips' windows against the character's new and replayed ones, with
     a gradient penalty at the clips' windows.
 
-    (AMP eq. 8.) Gradients are taken at normalised inputs. Each call adds windows to `replay`.
+    (AMP eq. 8.) Gradients are taken at normalised inputs. `replay_share` is the number of replayed
+    windows per new one. Without a condition, the clips' windows are drawn by their durations. Each
+    call adds windows to `replay`.
     """
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
@@ -161,16 +186,20 @@ def style_loss(
         agent = torch.cat([fresh, old["windows"]])
         agent_logit = net(agent, torch.cat([clips, old["clips"]]))
         # each clip as often as in the batch
-        demo = net.norm(demos.sample(clips, rng), clips).requires_grad_()
+        reference = demos.sample(clips, rng) if net.conditional else demos.sample_any(n, rng)
+        demo = net.norm(reference, clips).requires_grad_()
         demo_logit = net.logit(demo, clips)
         (slope,) = torch.autograd.grad(demo_logit.sum(), demo, create_graph=True)
         penalty = slope.square().sum(-1).mean()
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-demo_logit).mean())
-        weights = cast(nn.Linear | MirrorLinear, net.body[-1]).weight.square().sum()
-        total = cross_entropy + grad_penalty * penalty + logit_reg * weights
+        last = cast(nn.Linear | MirrorLinear, net.body[-1]).weight.square().sum()
+        total = cross_entropy + weights.grad_penalty * penalty + weights.logit_reg * last
+        if weights.weight_decay:
+            squares = [layer.weight.square().sum() for layer in net.linear_layers()]
+            total = total + weights.weight_decay * torch.stack(squares).sum()
         kept = max(1, n // REPLAY_EVERY)
         replay.add(windows=fresh[:kept], clips=clips[:kept])
-        return total, {
+        return weights.loss * total, {
             "disc_accuracy": _measure_accuracy(agent_logit, demo_logit),
             "disc_agent_logit": agent_logit.mean(),
             "disc_demo_logit": demo_logit.mean(),

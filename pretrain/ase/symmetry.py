@@ -38,14 +38,17 @@ def make_symmetry(
     images: Sequence[int] | None,
     latent_dim: int,
     steps: int,
+    *,
     privileged: Mirror | None = None,
+    conditional: bool = True,
 ) -> Symmetry:
     """Of networks over windows of `steps` frames; `images` has the index of each clip's mirror
     image, None: no symmetry.
 
     A latent is mirrored by swapping its halves; the last of an odd number of dimensions is kept.
     The encoder commutes with that, and embeds mirrored clips accordingly. `privileged` mirrors the
-    observation that only the value net has."""
+    observation that only the value net has. `conditional`: the discriminator has the clip, too.
+    """
     if images is None:
         return Symmetry()
     z = concatenate_mirrors(
@@ -60,7 +63,10 @@ def make_symmetry(
             concatenate_mirrors(obs, privileged) if privileged else obs,
             make_identity_mirror(1),
         ),
-        discriminator=(concatenate_mirrors(window, clip), make_identity_mirror(1)),
+        discriminator=(
+            concatenate_mirrors(window, clip) if conditional else window,
+            make_identity_mirror(1),
+        ),
         encoder=(window, z),
     )
 

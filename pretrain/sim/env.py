@@ -24,6 +24,7 @@ from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.ground import Ground, read_ground
 from pretrain.sim.start_states import (
     StartStates,
+    default_state,
     make_start_states,
     read_start_states,
     repeat_start_states,
@@ -85,6 +86,7 @@ class EpisodeConfig:
     length: int  # control steps
     protection: Protection = NO_PROTECTION
     clip_weights: Callable[[], Tensor] | None = None
+    default_reset_prob: float = 0.0  # share of episodes that begin in the default pose
 
 
 class CharacterEnv(TensorState):
@@ -113,6 +115,8 @@ class CharacterEnv(TensorState):
         self._rng = rng
         self.starts = read_start_states(library, skeleton, episodes.window)
         self._lying = self._settle() if episodes.protection.lying else None
+        self._default_reset_prob = episodes.default_reset_prob
+        self._default = repeat_start_states(default_state(skeleton), skeleton, episodes.window)
         self.falls = Falls(
             ground or read_ground(library, skeleton), self.num_envs, episodes.protection
         )
@@ -133,14 +137,15 @@ class CharacterEnv(TensorState):
         return repeat_start_states(lying, self.skeleton, self.window)
 
     def reset(self, ids: Tensor) -> None:
-        """Start worlds `ids` (n,) in random states of random clips, a share of them lying
-        (`Protection`)."""
+        """Start worlds `ids` (n,) in random states of random clips; a share of them in the default
+        pose, and a share lying (`Protection`)."""
         if len(ids):
             clips = torch.multinomial(
                 self._clip_weights(), len(ids), replacement=True, generator=self._rng
             )
             rows = self.starts.draw(clips, self._rng)
             self._begin(ids, clips, self.starts, rows)
+            self._begin_default(ids)
             self._begin_lying(self.falls.draw_lying(ids, self._rng))
 
     def begin(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
@@ -160,6 +165,13 @@ class CharacterEnv(TensorState):
         self.clip_time[ids] = starts.times[rows]
         self.began_lying[ids] = False
         self.falls.begin(ids, clips)
+
+    def _begin_default(self, ids: Tensor) -> None:
+        """Start a share of worlds `ids` (n,) in the default pose, under the clips they have."""
+        if self._default_reset_prob:
+            chosen = ids[torch.rand(len(ids), generator=self._rng) < self._default_reset_prob]
+            rows = torch.zeros_like(chosen)
+            self._begin(chosen, self.clip[chosen], self._default, rows)
 
     def _begin_lying(self, ids: Tensor) -> None:
         """Start worlds `ids` (n,) lying, under one of the clips that rise."""

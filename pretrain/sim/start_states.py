@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
+from pretrain.characters.kinematics import lowest_points
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
@@ -68,6 +69,17 @@ def repeat_start_states(states: CharacterState, skeleton: Skeleton, window: int)
     windows = states.map(lambda x: x[:, None].expand(-1, window, -1))
     n = len(states.root_pos)
     return make_start_states(windows, skeleton, torch.zeros(n), torch.tensor([n]), RATE)
+
+
+def default_state(skeleton: Skeleton) -> CharacterState:
+    """All joints at 0 and the root upright, at rest, with the lowest body on the ground, (1)."""
+    hinges = torch.zeros(1, skeleton.num_hinges)
+    still = torch.zeros(1, 3)
+    upright = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
+    state = CharacterState(still, upright, still, still, hinges, hinges)
+    lowest = lowest_points(skeleton, state).amin(-1)
+    height = torch.tensor([0.0, 0.0, 1.0]) * -lowest[:, None]
+    return CharacterState(height, upright, still, still, hinges, hinges)
 
 
 def make_start_states(

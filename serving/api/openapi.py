@@ -29,8 +29,8 @@ BODIES = (ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateReq
 DESCRIPTION = """Motor skills for physically simulated characters.
 
 `POST /act` gives joint targets for a state and a skill z; `POST /encode` gives the z of a motion
-clip; a controller chooses z for a goal. SI units, radians, z up, x forward, y left, quaternions wxyz, world
-frame. Every reply that is not a success is a `Problem`."""
+clip; a controller chooses z for a goal. SI units, radians, z up, x forward, y left, quaternions
+wxyz, world frame. Every reply that is not a success is a `Problem`."""
 
 
 def body_of(**models: type[BaseModel]) -> dict[str, Any]:

@@ -3,6 +3,8 @@ answer."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -15,7 +17,13 @@ from pretrain.ase.skill import (
     warm_encoder,
     with_diversity_loss,
 )
-from pretrain.ase.style import make_reference_windows, make_replay, style_loss, style_reward
+from pretrain.ase.style import (
+    StyleLossWeights,
+    make_reference_windows,
+    make_replay,
+    style_loss,
+    style_reward,
+)
 from pretrain.ase.symmetry import Symmetry
 from pretrain.rl.ppo import clipped_surrogate
 from pretrain.rl.rollout import Rollout
@@ -78,8 +86,7 @@ def style(material, nets, grad_penalty: float = 5.0):
         nets.discriminator,
         material.demos,
         replay,
-        grad_penalty=grad_penalty,
-        logit_reg=0.01,
+        StyleLossWeights(loss=1.0, grad_penalty=grad_penalty, logit_reg=0.01, weight_decay=1e-4),
         replay_share=0.5,
     )
 
@@ -145,15 +152,15 @@ def test_the_style_reward_is_bounded(nets):
 def test_the_encoder_learns_to_read_z_back(material, nets, rng):
     windows = drawn(material, 64, rng)[0]
     z = sample_on_sphere(64, 8, rng)
-    before = skill_reward(nets.encoder)(rollout(window=windows, z=z)).mean()
+    before = skill_reward(nets.encoder, -1.0)(rollout(window=windows, z=z)).mean()
     fit(
-        encoder_loss(nets.encoder, material.demos),
+        encoder_loss(nets.encoder, material.demos, weight=1.0, anchor_weight=1.0),
         nets.encoder,
         {"window": windows, "z": z},
         rng,
         200,
     )
-    after = skill_reward(nets.encoder)(rollout(window=windows, z=z)).mean()
+    after = skill_reward(nets.encoder, -1.0)(rollout(window=windows, z=z)).mean()
     assert after > before + 0.3
 
 
@@ -172,7 +179,7 @@ def test_the_clips_stay_where_they_lie_whatever_the_character_does(material, net
     windows = drawn(material, 256, rng)[0]
     one = sample_on_sphere(1, 8, rng).expand(256, -1)  # whatever it does, it was asked for the same
     fit(
-        encoder_loss(nets.encoder, material.demos),
+        encoder_loss(nets.encoder, material.demos, weight=1.0, anchor_weight=1.0),
         nets.encoder,
         {"window": 3 * windows, "z": one},
         rng,
@@ -194,7 +201,7 @@ def test_diversity_pushes_actions_of_different_skills_apart(nets, rng):
         "advantage": torch.zeros(n),
     }
     surrogate = clipped_surrogate(nets.policy, 0.2, 100.0, 0.0)
-    loss = with_diversity_loss(nets.policy, surrogate, weight=1.0, target=1.0)
+    loss = with_diversity_loss(nets.policy, surrogate, weight=1.0, target=1.0, share=0.125)
 
     def spread() -> float:
         with torch.no_grad():
@@ -204,3 +211,41 @@ def test_diversity_pushes_actions_of_different_skills_apart(nets, rng):
     before = spread()
     fit(loss, nets.policy, batch, rng, 100)
     assert spread() > 2 * before
+
+
+def test_without_a_condition_the_clip_changes_no_logit(material, skeleton, rng):
+    sizes = replace(SIZES, conditional=False)
+    plain = make_nets(
+        sizes,
+        material.library,
+        material.demos,
+        skeleton.num_hinges,
+        symmetry=Symmetry(),
+        rng=rng,
+    )
+    windows, clips = drawn(material, 64, rng)
+    logits = plain.discriminator(windows, clips)
+    torch.testing.assert_close(plain.discriminator(windows, clips.roll(1)), logits)
+    torch.testing.assert_close(plain.discriminator.best_logit(windows), logits)
+    agent = windows + 0.5 * torch.randn(windows.shape, generator=rng)
+    fit(style(material, plain), plain.discriminator, {"window": agent, "z_clip": clips}, rng)
+    real = plain.discriminator(drawn(material, 512, rng)[0], torch.zeros(512, dtype=torch.long))
+    assert real.mean() > plain.discriminator(agent, clips).mean() + 1
+
+
+def test_the_skill_reward_of_ase_is_never_negative(material, nets, rng):
+    windows = drawn(material, 64, rng)[0]
+    z = sample_on_sphere(64, 8, rng)
+    free = skill_reward(nets.encoder, -1.0)(rollout(window=windows, z=z))
+    clamped = skill_reward(nets.encoder, 0.0)(rollout(window=windows, z=z))
+    assert (free < 0).any()
+    torch.testing.assert_close(clamped, free.clamp_min(0))
+
+
+def test_without_anchors_the_encoder_learns_from_the_character_alone(material, nets, rng):
+    batch = {"window": drawn(material, 64, rng)[0], "z": sample_on_sphere(64, 8, rng)}
+    loss, metrics = encoder_loss(nets.encoder, material.demos, weight=5.0, anchor_weight=0.0)(
+        batch, rng
+    )
+    assert set(metrics) == {"enc_agreement"}
+    torch.testing.assert_close(loss, -5 * metrics["enc_agreement"])

@@ -382,7 +382,7 @@ def test_the_privileged_observation_is_mirrored_with_the_character(
     seen = torch.cat([tracker.reference_frame(), torch.ones(len(clips), PRIVILEGED_SCALARS)], -1)
     image = privileged_mirror(skeleton)
     torch.testing.assert_close(image(seen[0::2]), seen[1::2], atol=0.05, rtol=1e-2)
-    both = make_symmetry(skeleton, library.images, 8, 3, image)
+    both = make_symmetry(skeleton, library.images, 8, 3, privileged=image)
     assert both.value
     sizes = Sizes(
         8, (32,), (32,), (64,), (64,), action_std=0.1, average_decay=0.9, privileged=len(image)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pretrain.characters.kinematics import lowest_points
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.features import style_frame
@@ -117,3 +118,16 @@ def test_it_records_where_a_broken_world_has_begun_anew(env, library):
     env.step(torch.zeros(32, 28))
     there = library.at(env.clip[5:6], env.clip_time[5:6])
     torch.testing.assert_close(env.states[5:6, -2], there.flatten(), atol=1e-4, rtol=0)
+
+
+def test_a_share_of_episodes_begins_in_the_default_pose(humanoid, material):
+    backend = make_backend("mujoco", humanoid, 64, 1)
+    episodes = EpisodeConfig(window=3, length=300, default_reset_prob=0.5)
+    rng = torch.Generator().manual_seed(0)
+    env = CharacterEnv(backend, humanoid.skeleton, material.library, episodes, rng=rng)
+    env.reset(torch.arange(64))
+    state = env.state()
+    in_default_pose = (state.joint_pos.abs().amax(-1) == 0) & (state.root_vel.abs().amax(-1) == 0)
+    assert 16 < in_default_pose.sum() < 48
+    lowest = lowest_points(humanoid.skeleton, state[in_default_pose]).amin(-1)
+    torch.testing.assert_close(lowest, torch.zeros_like(lowest), atol=1e-5, rtol=0)

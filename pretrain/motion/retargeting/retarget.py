@@ -18,7 +18,14 @@ from pretrain.characters.rotations import conjugate, from_axis_angle, multiply, 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import ClipError, MotionClip, continuous
 from pretrain.motion.raw import RawMotion
-from pretrain.motion.retargeting.frames import across, frame_of, from_matrix, signed_angle, snapped, unit
+from pretrain.motion.retargeting.frames import (
+    across,
+    frame_of,
+    from_matrix,
+    signed_angle,
+    snapped,
+    unit,
+)
 from pretrain.motion.retargeting.joint_names import find_joints
 
 TO_Z_UP = {"y": np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0.0]]), "z": np.eye(3)}
