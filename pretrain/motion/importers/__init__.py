@@ -14,7 +14,11 @@ from pathlib import PurePath
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import CONTROL_RATE, ClipError, MotionClip
-from pretrain.motion.importers import bvh, deepmimic, npz
+from pretrain.motion.importers import (
+    bvh,
+    deepmimic,
+    npz,
+)
 from pretrain.motion.raw import RawMotion
 from pretrain.motion.retargeting.retarget import retarget
 from pretrain.motion.stance import plant
@@ -47,11 +51,17 @@ def as_it_is(clip: MotionClip) -> MotionClip:
 Format = RawFormat | ClipFormat
 
 FORMATS: dict[str, Format] = {
-    "deepmimic": ClipFormat((".txt", ".json"), deepmimic.recognise, deepmimic.read, MotionClip.grounded),
+    "deepmimic": ClipFormat(
+        (".txt", ".json"),
+        deepmimic.recognise,
+        deepmimic.read,
+        MotionClip.grounded,
+    ),
     "bvh": RawFormat((".bvh",), bvh.recognise, bvh.read),
     "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
 }
-SUFFIXES = tuple(suffix for format_ in FORMATS.values() for suffix in format_.suffixes)
+_SUFFIXES = (suffix for format_ in FORMATS.values() for suffix in format_.suffixes)
+SUFFIXES = tuple(dict.fromkeys(_SUFFIXES))
 
 
 def is_recognised(data: bytes) -> bool:
@@ -64,7 +74,8 @@ def recognise(data: bytes, filename: str) -> Format:
     for format_ in FORMATS.values():
         if format_.recognise(data):
             return format_
-    known = ", ".join(f"{name} ({', '.join(format_.suffixes)})" for name, format_ in FORMATS.items())
+    kinds = {name: ", ".join(format_.suffixes) for name, format_ in FORMATS.items()}
+    known = ", ".join(f"{name} ({suffixes})" for name, suffixes in kinds.items())
     raise ClipError(f"{filename}: its content is of no known format; there are: {known}")
 
 
@@ -90,10 +101,10 @@ def read_clip(
         clip = format_.read(data, filename, skeleton)
         settle = format_.settle
     if (len(clip) - 1) / clip.fps < 1 / CONTROL_RATE - 1e-9:
-        raise ClipError(
-            f"{filename}: shorter than a control step of {1 / CONTROL_RATE:.3f} s, so there is no motion in it"
-        )
+        step = f"a control step of {1 / CONTROL_RATE:.3f} s"
+        raise ClipError(f"{filename}: shorter than {step}, so there is no motion in it")
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     name = path.stem.removeprefix("humanoid3d_")
-    clip = replace(clip, name=name, digest=digest).resampled()
+    clip = replace(clip, name=name, digest=digest)
+    clip = clip.resampled()
     return settle(clip if low_pass is None else clip.low_passed(low_pass))

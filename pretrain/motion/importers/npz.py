@@ -17,6 +17,7 @@ from pretrain.characters import rotations
 from pretrain.characters.kinematics import ball_rotations
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import ClipError, MotionClip, continuous
+from pretrain.motion.importers.archives import entry_names, read_arrays
 
 SHAPES = {
     "fps": 0,
@@ -28,7 +29,6 @@ SHAPES = {
     "source": 0,
     "licence": 0,
 }
-LARGEST_FILE = 1 << 30  # bytes, unpacked
 LARGEST = 1e6
 FASTEST_RATE = 10_000.0  # frames/s
 UNIT_TOLERANCE = 1e-3
@@ -36,7 +36,7 @@ UNIT_TOLERANCE = 1e-3
 
 def recognise(data: bytes) -> bool:
     """Whether `data` is a zip that holds our arrays."""
-    return data.startswith(b"PK") and b"root_rot.npy" in data and b"hinges.npy" in data
+    return entry_names(data) >= {"root_rot", "hinges"}
 
 
 def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
@@ -90,13 +90,10 @@ def write(clip: MotionClip) -> bytes:
 
 def _load(data: bytes, name: str) -> dict[str, np.ndarray]:
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            if size > LARGEST_FILE:
-                raise ClipError(f"{name}: {size} bytes unpacked, expected {LARGEST_FILE} at most")
-            arrays = {key: np.load(io.BytesIO(archive.read(f"{key}.npy")), allow_pickle=False) for key in SHAPES}
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError, NotImplementedError) as error:
-        raise ClipError(f"{name}: not a clip of this project ({error})") from None
+        arrays = read_arrays(data, name, SHAPES)
+    except ClipError as error:
+        reason = str(error).removeprefix(f"{name}: ")
+        raise ClipError(f"{name}: not a clip of this project ({reason})") from None
     frames = len(arrays["root_pos"]) if arrays["root_pos"].ndim else 0
     widths = {"root_pos": 3, "root_rot": 4, "joint_pos": arrays["hinges"].size}
     for key, axes in SHAPES.items():
