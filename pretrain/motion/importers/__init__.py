@@ -18,6 +18,7 @@ from pretrain.motion.importers import (
     bvh,
     deepmimic,
     npz,
+    robots,
 )
 from pretrain.motion.raw import RawMotion
 from pretrain.motion.retargeting.retarget import retarget
@@ -59,6 +60,8 @@ FORMATS: dict[str, Format] = {
     ),
     "bvh": RawFormat((".bvh",), bvh.recognise, bvh.read),
     "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
+    "mjlab": ClipFormat((".npz",), robots.recognise_arrays, robots.read_arrays, as_it_is),
+    "robot table": ClipFormat((".csv",), robots.recognise_table, robots.read_table, as_it_is),
 }
 _SUFFIXES = (suffix for format_ in FORMATS.values() for suffix in format_.suffixes)
 SUFFIXES = tuple(dict.fromkeys(_SUFFIXES))
