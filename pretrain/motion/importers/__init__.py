@@ -17,6 +17,7 @@ from pretrain.motion.clip import CONTROL_RATE, ClipError, MotionClip
 from pretrain.motion.importers import (
     bvh,
     deepmimic,
+    mimickit,
     npz,
     robots,
 )
@@ -59,6 +60,7 @@ FORMATS: dict[str, Format] = {
         MotionClip.grounded,
     ),
     "bvh": RawFormat((".bvh",), bvh.recognise, bvh.read),
+    "mimickit": ClipFormat((".pkl",), mimickit.recognise, mimickit.read, MotionClip.grounded),
     "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
     "mjlab": ClipFormat((".npz",), robots.recognise_arrays, robots.read_arrays, as_it_is),
     "robot table": ClipFormat((".csv",), robots.recognise_table, robots.read_table, as_it_is),
