@@ -19,6 +19,7 @@ from pretrain.motion.importers import (
     deepmimic,
     mimickit,
     npz,
+    poselib,
     robots,
 )
 from pretrain.motion.raw import RawMotion
@@ -61,6 +62,7 @@ FORMATS: dict[str, Format] = {
     ),
     "bvh": RawFormat((".bvh",), bvh.recognise, bvh.read),
     "mimickit": ClipFormat((".pkl",), mimickit.recognise, mimickit.read, MotionClip.grounded),
+    "poselib": ClipFormat((".npy",), poselib.recognise, poselib.read, MotionClip.grounded),
     "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
     "mjlab": ClipFormat((".npz",), robots.recognise_arrays, robots.read_arrays, as_it_is),
     "robot table": ClipFormat((".csv",), robots.recognise_table, robots.read_table, as_it_is),
