@@ -17,6 +17,7 @@ from pretrain.motion.clip import CONTROL_RATE, ClipError, MotionClip
 from pretrain.motion.importers import (
     bvh,
     deepmimic,
+    isaac_lab,
     mimickit,
     npz,
     poselib,
@@ -64,6 +65,7 @@ FORMATS: dict[str, Format] = {
     "mimickit": ClipFormat((".pkl",), mimickit.recognise, mimickit.read, MotionClip.grounded),
     "poselib": ClipFormat((".npy",), poselib.recognise, poselib.read, MotionClip.grounded),
     "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
+    "isaac lab": ClipFormat((".npz",), isaac_lab.recognise, isaac_lab.read, MotionClip.grounded),
     "mjlab": ClipFormat((".npz",), robots.recognise_arrays, robots.read_arrays, as_it_is),
     "robot table": ClipFormat((".csv",), robots.recognise_table, robots.read_table, as_it_is),
 }
