@@ -15,6 +15,7 @@ from pathlib import PurePath
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import CONTROL_RATE, ClipError, MotionClip
 from pretrain.motion.importers import (
+    amc,
     bvh,
     deepmimic,
     isaac_lab,
@@ -62,6 +63,7 @@ FORMATS: dict[str, Format] = {
         MotionClip.grounded,
     ),
     "bvh": RawFormat((".bvh",), bvh.recognise, bvh.read),
+    "asf/amc": RawFormat((".amc",), amc.recognise, amc.read),
     "mimickit": ClipFormat((".pkl",), mimickit.recognise, mimickit.read, MotionClip.grounded),
     "poselib": ClipFormat((".npy",), poselib.recognise, poselib.read, MotionClip.grounded),
     "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
