@@ -23,6 +23,7 @@ from pretrain.motion.importers import (
     npz,
     poselib,
     robots,
+    smpl,
 )
 from pretrain.motion.raw import RawMotion
 from pretrain.motion.retargeting.retarget import retarget
@@ -68,6 +69,7 @@ FORMATS: dict[str, Format] = {
     "poselib": ClipFormat((".npy",), poselib.recognise, poselib.read, MotionClip.grounded),
     "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
     "isaac lab": ClipFormat((".npz",), isaac_lab.recognise, isaac_lab.read, MotionClip.grounded),
+    "amass": RawFormat((".npz",), smpl.recognise, smpl.read),
     "mjlab": ClipFormat((".npz",), robots.recognise_arrays, robots.read_arrays, as_it_is),
     "robot table": ClipFormat((".csv",), robots.recognise_table, robots.read_table, as_it_is),
 }
