@@ -22,6 +22,7 @@ from pretrain.motion.importers import (
     mimickit,
     npz,
     poselib,
+    protomotions,
     robots,
     smpl,
 )
@@ -70,6 +71,7 @@ FORMATS: dict[str, Format] = {
     "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
     "isaac lab": ClipFormat((".npz",), isaac_lab.recognise, isaac_lab.read, MotionClip.grounded),
     "amass": RawFormat((".npz",), smpl.recognise, smpl.read),
+    "protomotions": RawFormat((".motion",), protomotions.recognise, protomotions.read),
     "mjlab": ClipFormat((".npz",), robots.recognise_arrays, robots.read_arrays, as_it_is),
     "robot table": ClipFormat((".csv",), robots.recognise_table, robots.read_table, as_it_is),
 }

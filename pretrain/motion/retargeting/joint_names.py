@@ -8,15 +8,32 @@ from difflib import get_close_matches
 
 from pretrain.motion.clip import ClipError
 
-# part -> names of it, letters and digits only, most telling first; SIDE is left, right, l or r
+# part -> names of it, letters and digits only, most telling first; SIDE is left, right, l or r.
+# A joint is one part: where two parts have a name in common, the one that stands first takes it.
 PARTS = {
-    "thigh": ("SIDEupleg", "SIDEhip", "SIDEthigh", "upperlegSIDE", "SIDEupperleg", "SIDEfemur"),
-    "shin": ("SIDEleg", "SIDEknee", "SIDEcalf", "lowerlegSIDE", "SIDElowerleg", "SIDEshin", "SIDEtibia"),
+    "shin": (
+        "SIDEshin",
+        "SIDEknee",
+        "SIDEcalf",
+        "lowerlegSIDE",
+        "SIDElowerleg",
+        "SIDEtibia",
+        "SIDEleg",
+    ),
+    "thigh": (
+        "SIDEupleg",
+        "SIDEhip",
+        "SIDEthigh",
+        "upperlegSIDE",
+        "SIDEupperleg",
+        "SIDEfemur",
+        "SIDEleg",  # SOMA's, whose shin is `SIDEshin`; behind the shin, which may be it
+    ),
     "foot": ("SIDEfoot", "SIDEankle", "footSIDE"),
     "toe": ("SIDEtoebase", "SIDEtoe", "toesSIDE", "SIDEtoes"),
     "upper_arm": ("SIDEarm", "SIDEupperarm", "upperarmSIDE", "SIDEshoulder", "SIDEhumerus"),
     "lower_arm": ("SIDEforearm", "SIDEelbow", "lowerarmSIDE", "SIDElowerarm", "SIDEradius"),
-    "hand": ("SIDEhand", "SIDEwrist", "handSIDE"),
+    "hand": ("SIDEwrist", "SIDEhand", "handSIDE"),  # a wrist ends the forearm where there are both
 }
 PREFIXES = ("ccbase", "bip01", "character1", "def")
 OPTIONAL = ("left_toe", "right_toe")
@@ -37,7 +54,7 @@ def find_joints(joints: tuple[str, ...], name: str, given: Mapping[str, str] | N
         if part in found:
             continue
         here = next((plain[candidate] for candidate in names if candidate in plain), None)
-        if here is not None:
+        if here is not None and here not in found.values():
             found[part] = here
         elif part not in OPTIONAL:
             near = get_close_matches(names[0], plain, 1, cutoff=0.6)
