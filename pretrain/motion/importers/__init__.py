@@ -26,6 +26,7 @@ from pretrain.motion.importers import (
     robots,
     smpl,
 )
+from pretrain.motion.importers.jumps import find_jumps
 from pretrain.motion.raw import RawMotion
 from pretrain.motion.retargeting.retarget import retarget
 from pretrain.motion.stance import plant
@@ -121,5 +122,5 @@ def read_clip(
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     name = path.stem.removeprefix("humanoid3d_")
     clip = replace(clip, name=name, digest=digest)
-    clip = clip.resampled()
+    clip = replace(clip, warnings=(*clip.warnings, *find_jumps(clip))).resampled()
     return settle(clip if low_pass is None else clip.low_passed(low_pass))
