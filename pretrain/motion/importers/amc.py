@@ -23,6 +23,7 @@ MAX_VALUES = 20_000_000
 LARGEST = 1e6
 SKELETON = b":bonedata"
 TAKE = b":fully-specified"
+LARGEST_FILE = 1 << 29  # bytes
 HEAD = 2_000_000  # bytes, which a skeleton and a take's head are within
 
 
@@ -93,6 +94,9 @@ def read_bytes(path: Path, skeleton: Path | None = None) -> bytes:
     """A motion file's bytes, those of an AMC behind those of its skeleton; `skeleton` is given or
     beside it.
     """
+    size = path.stat().st_size
+    if size > LARGEST_FILE:
+        raise ClipError(f"{path.name}: {size} bytes, expected {LARGEST_FILE} at most; cut the take")
     data = path.read_bytes()
     head = data[:HEAD].lower()
     if TAKE not in head[:4000] or SKELETON in head:

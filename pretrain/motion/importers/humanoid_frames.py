@@ -36,6 +36,8 @@ SMALLEST = 0.03  # m, likewise
 LYING = 0.3  # of the root's up axis along the vertical
 UPRIGHT_NAMES = ("walk", "run", "jog", "stand", "step", "idle")
 QUARTER = np.pi / 2
+SAME_SIZE = 0.02  # m by which a bone of the file may differ from ours
+SIDED = ("right_upper_arm", "left_upper_arm", "right_thigh", "left_thigh")
 ARMS = {
     "right_upper_arm": QUARTER,
     "right_lower_arm": QUARTER,
@@ -163,6 +165,21 @@ def make_clip(frames: HumanoidFrames, skeleton: Skeleton) -> MotionClip:
         skeleton=skeleton,
         warnings=(*warnings, *_doubts(frames)),
     )
+
+
+def check_bones(bones: Mapping[str, np.ndarray], skeleton: Skeleton, label: str) -> None:
+    """ClipError where a bone is not as long as ours, or on the other side.
+
+    `bones` are vectors (3,) from a body's parent to it, in the parent's axes.
+    """
+    for body, ours in zip(skeleton.bodies[1:], skeleton.offsets[1:], strict=True):
+        length = float(np.linalg.norm(bones[body]))
+        if not abs(length - np.linalg.norm(ours)) <= SAME_SIZE:
+            expected = f"expected {np.linalg.norm(ours):.3f}; is it in metres, is it another body?"
+            raise ClipError(f"{label}: {body} is {length:.3f} m from its parent, {expected}")
+        if body in SIDED and bones[body][1] * ours[1] < 0:
+            found = f"{body} is at y = {bones[body][1]:.3f} m of its parent"
+            raise ClipError(f"{label}: {found}; are left and right exchanged?")
 
 
 def _about(axis: str, q: np.ndarray, label: str) -> tuple[np.ndarray, list[str]]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from pretrain.characters.rotations import conjugate, rotate
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import ClipError, MotionClip
 from pretrain.motion.importers.archives import entry_names, read_arrays
 from pretrain.motion.importers.humanoid_frames import (
+    check_bones,
     check_numbers,
     check_rate,
     unit_quaternions,
@@ -20,7 +22,6 @@ from pretrain.motion.importers.humanoid_frames import (
 from pretrain.motion.importers.poselib import against_parents, clip_of
 
 KEYS = ("fps", "body_names", "body_positions", "body_rotations")
-SAME_SIZE = 0.02  # m by which a bone of the file may differ from ours
 
 
 def recognise(data: bytes) -> bool:
@@ -48,7 +49,8 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
         raise ClipError(f"{name}: no body {', '.join(missing)[:200]}; it has {there}")
     ours = [bodies.index(body) for body in skeleton.bodies]
     local = against_parents(rotations[:, ours], skeleton.parents)
-    _check_bones(positions[0, ours], skeleton, name)
+    bones = _first_bones(positions[0, ours], rotations[0, ours], skeleton)
+    check_bones(bones, skeleton, f"{name}: frame 0")
     turns = dict(zip(skeleton.bodies, np.moveaxis(local, 1, 0), strict=True))
     return clip_of(name, rate, positions[:, ours[0]], turns, skeleton)
 
@@ -59,11 +61,13 @@ def _bodies(names: np.ndarray, name: str) -> tuple[str, ...]:
     return tuple(names.astype(str).tolist())
 
 
-def _check_bones(positions: np.ndarray, skeleton: Skeleton, name: str) -> None:
-    """ClipError where a bone is not as long as ours: another body, or another unit."""
-    for body, parent in enumerate(skeleton.parents):
-        length = float(np.linalg.norm(positions[body] - positions[parent]))
-        ours = float(np.linalg.norm(skeleton.offsets[body]))
-        if parent >= 0 and abs(length - ours) > SAME_SIZE:
-            found = f"{skeleton.bodies[body]} is {length:.3f} m from its parent"
-            raise ClipError(f"{name}: frame 0: {found}, expected {ours:.3f}; is it in metres?")
+def _first_bones(
+    positions: np.ndarray,
+    rotations: np.ndarray,
+    skeleton: Skeleton,
+) -> dict[str, np.ndarray]:
+    """Vectors from each body's parent to it in the parent's axes, from (B, 3) and (B, 4)."""
+    parents = np.array(skeleton.parents[1:])
+    gaps = positions[1:] - positions[parents]
+    local = rotate(conjugate(rotations[parents]), gaps)
+    return dict(zip(skeleton.bodies[1:], local, strict=True))

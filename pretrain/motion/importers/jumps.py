@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from pretrain.characters.rotations import conjugate, log, multiply
-from pretrain.motion.clip import MotionClip
+from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.warnings import FASTEST, FASTEST_TURN
 
 
 def find_jumps(clip: MotionClip) -> tuple[str, ...]:
-    """A line each for the fastest step and turn of the root, where no body moves like that."""
+    """A line each for the fastest step and turn of the root, where no body moves like that; none at
+    the control rate or below, at which `impossible` finds them.
+    """
+    if clip.fps <= CONTROL_RATE:
+        return ()
     way = np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=-1)
     turn = log(multiply(clip.root_rot[1:], conjugate(clip.root_rot[:-1])))
     turn = np.linalg.norm(turn, axis=-1)

@@ -19,6 +19,7 @@ from pretrain.motion.clip import ClipError, MotionClip
 from pretrain.motion.importers.archives import MAGIC, split_header
 from pretrain.motion.importers.humanoid_frames import (
     HumanoidFrames,
+    check_bones,
     check_numbers,
     check_rate,
     make_clip,
@@ -52,6 +53,7 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
     ):
         if array.shape != shape:
             raise ClipError(f"{name}: {label} has shape {array.shape}, expected {shape}")
+    _check_size(document["skeleton_tree"], bodies, skeleton, name)
     rate = check_rate(value_of(document["fps"], f"{name}: fps"), count, name)
     rotations = check_numbers(rotations, f"{name}: rotation", bodies)[..., [3, 0, 1, 2]]
     rotations = unit_quaternions(rotations, name, bodies)
@@ -91,6 +93,18 @@ def against_parents(rotations: np.ndarray, parents: tuple[int, ...]) -> np.ndarr
         if parent >= 0:
             local[:, body] = multiply(conjugate(rotations[:, parent]), rotations[:, body])
     return local
+
+
+def _check_size(tree: Any, bodies: tuple[str, ...], skeleton: Skeleton, name: str) -> None:
+    """ClipError where the tree states bones that are not as ours."""
+    if tree.get("local_translation") is None or not set(skeleton.bodies) <= set(bodies):
+        return  # a body that is missing is named later
+    label = f"{name}: local_translation"
+    offsets = _array(tree["local_translation"], label)
+    if offsets.shape != (len(bodies), 3):
+        raise ClipError(f"{label} has shape {offsets.shape}, expected ({len(bodies)}, 3)")
+    offsets = check_numbers(offsets, label)
+    check_bones(dict(zip(bodies, offsets, strict=True)), skeleton, label)
 
 
 def _turns(q: np.ndarray) -> bool:

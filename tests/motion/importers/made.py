@@ -65,6 +65,16 @@ def hanging(clip: MotionClip) -> tuple[np.ndarray, np.ndarray]:
     return positions, rotations
 
 
+def hanging_offsets(clip: MotionClip) -> np.ndarray:
+    """Where each body is in its parent's frame, (B, 3), while arms hang."""
+    offsets = np.array(clip.skeleton.offsets)
+    for body, parent in zip(clip.skeleton.bodies, clip.skeleton.parents, strict=True):
+        if parent >= 0 and clip.skeleton.bodies[parent].endswith("arm"):
+            at = clip.skeleton.bodies.index(body)
+            offsets[at] = [0, 0, -np.linalg.norm(offsets[at])]
+    return offsets.astype(np.float32)
+
+
 def poselib_document(clip: MotionClip) -> dict[str, Any]:
     """What a poselib file of 15 bodies holds."""
     positions, rotations = hanging(clip)
@@ -74,6 +84,7 @@ def poselib_document(clip: MotionClip) -> dict[str, Any]:
             local[:, i] = multiply(conjugate(rotations[:, parent]), rotations[:, i])
     tree = OrderedDict(
         node_names=list(clip.skeleton.bodies),
+        local_translation={"arr": hanging_offsets(clip), "context": {"dtype": "float32"}},
         parent_indices={"arr": np.array(clip.skeleton.parents), "context": {"dtype": "int64"}},
     )
     return {

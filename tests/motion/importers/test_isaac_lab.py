@@ -60,3 +60,12 @@ def test_centimetres_are_refused(stroll, skeleton):
     positions = np.repeat(stroll.body_positions(), 2, axis=0) * 100
     with pytest.raises(ClipError, match=r"torso is 23\.615 m from its parent, expected 0\.236"):
         isaac_lab.read(made.isaac_lab(stroll, body_positions=positions), "a.npz", skeleton)
+
+
+def test_left_and_right_exchanged_are_told_by_where_they_are(stroll, skeleton):
+    other = {"left": "right", "right": "left"}
+    names = [
+        body.replace(side, other[side]) if (side := body.split("_")[0]) in other else body for body in skeleton.bodies
+    ]
+    with pytest.raises(ClipError, match=r"frame 0: .* are left and right exchanged"):
+        isaac_lab.read(made.isaac_lab(stroll, body_names=np.array(names)), "a.npz", skeleton)

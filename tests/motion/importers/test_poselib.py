@@ -58,6 +58,8 @@ def test_bodies_are_told_by_name_and_sword_and_shield_carry_nothing(stroll, skel
     tree["node_names"] = [names[i] for i in order]
     tree["parent_indices"]["arr"] = np.array([place.get(parents[i], -1) for i in order])
     document["rotation"]["arr"] = rotations[:, order]
+    offsets = np.vstack([tree["local_translation"]["arr"], np.zeros(3)])
+    tree["local_translation"]["arr"] = offsets[order]
     clip = poselib.read(made.npy(document), "a.npy", skeleton)
     np.testing.assert_allclose(clip.body_positions(), stroll.body_positions(), atol=1e-6)
 
@@ -78,6 +80,38 @@ def test_quaternions_in_wxyz_order_hang_upside_down_and_are_said(stroll, skeleto
     document["rotation"]["arr"] = document["rotation"]["arr"][..., [3, 0, 1, 2]]
     clip = poselib.read(made.npy(document), "a.npy", skeleton)
     assert any("xyzw order" in line for line in implausible(clip))
+
+
+def test_signs_of_quaternions_do_not_matter(stroll, skeleton):
+    document = made.poselib_document(stroll)
+    plain = read_clip(made.npy(document), "a.npy", skeleton)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(stroll), 15, 1))
+    document["rotation"]["arr"] = document["rotation"]["arr"] * signs
+    document["fps"] = 60  # half of the frames of the clip lie between two of the file
+    doubled = read_clip(made.npy(document), "a.npy", skeleton).states().flat()
+    np.testing.assert_allclose(doubled[:, :3], plain.states().flat()[::2, :3], atol=0.02)
+    step = np.abs(np.diff(doubled[:, 13:41], axis=0))
+    assert step.max() < 1.0
+
+
+def test_velocities_of_the_file_are_not_read(stroll, skeleton):
+    document = made.poselib_document(stroll)
+    plain = poselib.read(made.npy(document), "a.npy", skeleton)
+    document["global_velocity"] = {"arr": np.full((3, 3), np.nan)}
+    other = poselib.read(made.npy(document), "a.npy", skeleton)
+    np.testing.assert_array_equal(other.states().flat(), plain.states().flat())
+
+
+def test_another_body_and_exchanged_sides_are_refused(stroll, skeleton):
+    document = made.poselib_document(stroll)
+    tree = document["skeleton_tree"]
+    offsets = tree["local_translation"]["arr"].copy()
+    tree["local_translation"]["arr"] = offsets * np.float32(1.3)
+    with pytest.raises(ClipError, match=r"torso is 0\.307 m from its parent, expected 0\.236"):
+        poselib.read(made.npy(document), "a.npy", skeleton)
+    tree["local_translation"]["arr"] = offsets * np.array([1, -1, 1], np.float32)
+    with pytest.raises(ClipError, match="are left and right exchanged"):
+        poselib.read(made.npy(document), "a.npy", skeleton)
 
 
 def put(*place: int | slice, value: float):
