@@ -110,12 +110,15 @@ def read_clip(
     """
     path = PurePath(filename)
     format_ = recognise(data, filename)
-    if isinstance(format_, RawFormat):
-        clip = retarget(format_.read(data, filename), skeleton, joints)
-        settle = plant
-    else:
-        clip = format_.read(data, filename, skeleton)
-        settle = format_.settle
+    try:
+        if isinstance(format_, RawFormat):
+            clip = retarget(format_.read(data, filename), skeleton, joints)
+            settle = plant
+        else:
+            clip = format_.read(data, filename, skeleton)
+            settle = format_.settle
+    except ClipError as error:  # a file's own words may hold what no encoding takes
+        raise ClipError(str(error).encode(errors="backslashreplace").decode()) from None
     if (len(clip) - 1) / clip.fps < 1 / CONTROL_RATE - 1e-9:
         step = f"a control step of {1 / CONTROL_RATE:.3f} s"
         raise ClipError(f"{filename}: shorter than {step}, so there is no motion in it")

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from pretrain.motion.clip import ClipError
-from pretrain.motion.importers.pickles import from_bytes
+from pretrain.motion.importers.pickled_arrays import from_bytes
 
 MAGIC = b"\x93NUMPY"
 FIELD = re.compile(

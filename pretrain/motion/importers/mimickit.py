@@ -24,7 +24,8 @@ from pretrain.motion.importers.humanoid_frames import (
     check_rate,
     make_clip,
 )
-from pretrain.motion.importers.pickles import is_pickle, load, value_of
+from pretrain.motion.importers.pickled_arrays import value_of
+from pretrain.motion.importers.pickles import is_pickle, load
 
 HINGES = {"right_lower_arm": "z", "left_lower_arm": "z", "right_shin": "y", "left_shin": "y"}
 ROOT = "root"

@@ -18,6 +18,7 @@ from pretrain.characters.kinematics import ball_rotations
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import ClipError, MotionClip, continuous
 from pretrain.motion.importers.archives import entry_names, read_arrays
+from pretrain.motion.importers.humanoid_frames import check_rate
 
 SHAPES = {
     "fps": 0,
@@ -30,7 +31,6 @@ SHAPES = {
     "licence": 0,
 }
 LARGEST = 1e6
-FASTEST_RATE = 10_000.0  # frames/s
 UNIT_TOLERANCE = 1e-3
 
 
@@ -106,10 +106,7 @@ def _load(data: bytes, name: str) -> dict[str, np.ndarray]:
             raise ClipError(f"{name}: {key} holds {array.dtype}, expected {'text' if text else 'floats'}")
         if not text and not (np.abs(array) < LARGEST).all():
             raise ClipError(f"{name}: {key} is not finite and below {LARGEST:g}")
-    if frames < 2 or not 0 < float(arrays["fps"]) <= FASTEST_RATE:
-        raise ClipError(
-            f"{name}: {frames} frames at {arrays['fps']} a second, expected 2 or more at up to {FASTEST_RATE:g}"
-        )
+    check_rate(arrays["fps"], frames, name)
     if (np.abs(np.linalg.norm(arrays["root_rot"], axis=-1) - 1) > UNIT_TOLERANCE).any():
         raise ClipError(f"{name}: root_rot holds quaternions that are not of length 1, expected wxyz")
     return arrays

@@ -27,7 +27,8 @@ from pretrain.motion.importers.humanoid_frames import (
     unit_quaternions,
     without_copies,
 )
-from pretrain.motion.importers.pickles import load, value_of
+from pretrain.motion.importers.pickled_arrays import value_of
+from pretrain.motion.importers.pickles import load
 
 FIXED = ("right_hand", "left_hand")
 MAX_BODIES = 1000

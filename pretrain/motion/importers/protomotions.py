@@ -18,7 +18,8 @@ from pretrain.characters.rotations import conjugate, rotate
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers.archives import entry_names, read_entries
 from pretrain.motion.importers.humanoid_frames import check_numbers, check_rate, unit_quaternions
-from pretrain.motion.importers.pickles import ARRAYS, Maker, load, value_of
+from pretrain.motion.importers.pickled_arrays import ARRAYS, Maker, value_of
+from pretrain.motion.importers.pickles import load
 from pretrain.motion.importers.poselib import against_parents
 from pretrain.motion.importers.robots import NO_BODY
 from pretrain.motion.raw import RawMotion

@@ -56,6 +56,13 @@ def test_what_is_not_there_is_named(data, said):
     assert str(caught.value).startswith("a.npz: ")
 
 
+def test_text_that_is_no_unicode_is_refused():
+    for letter in (0x110000, 0xD800, 2**32 - 1):
+        data = zipped(a=header((1,), "<U1") + letter.to_bytes(4, "little"))
+        with pytest.raises(ClipError, match="a has text that is no Unicode"):
+            read_arrays(data, "a.npz", ["a"])
+
+
 def test_what_unpacks_to_more_than_the_bound_is_not_unpacked(monkeypatch):
     monkeypatch.setattr(archives, "LARGEST_FILE", 1000)
     with pytest.raises(ClipError, match="bytes unpacked, expected 1000 at most"):

@@ -96,6 +96,12 @@ def test_another_pickle_is_refused_with_the_keys_that_are_expected(skeleton, doc
         read_clip(pickle.dumps(document), "a.pkl", skeleton)
 
 
+def test_words_of_a_file_that_no_encoding_takes_are_escaped(skeleton):
+    with pytest.raises(ClipError, match=r"it has \\ud800") as caught:
+        read_clip(pickle.dumps({"\ud800": 1}), "a.pkl", skeleton)
+    assert str(caught.value).encode()
+
+
 def test_a_robots_pickle_is_named(skeleton):
     document = {"fps": 30, "root_pos": [], "root_rot": [], "dof_pos": [], "link_body_list": None}
     with pytest.raises(ClipError, match=r"a robot's motion by GMR .*no character here"):

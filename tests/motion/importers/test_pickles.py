@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from pretrain.motion.clip import ClipError
-from pretrain.motion.importers.pickles import load, value_of
+from pretrain.motion.importers.pickled_arrays import value_of
+from pretrain.motion.importers.pickles import load
 from tests.motion.importers.made import old
 
 ARRAYS = [
