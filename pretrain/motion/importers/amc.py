@@ -1,8 +1,8 @@
 """ASF/AMC: Acclaim's format, of CMU's originals. A take (.amc) needs its skeleton (.asf).
 
 The skeleton's text stands before the take's: `find_skeleton` looks for it beside the take's file;
-an upload has both in one file. Values are told by the name of their bone. A take states no rate: CMU's
-is 120 frames/s, which a warning says; a trimmed one begins at any number.
+an upload has both in one file. Values are told by the name of their bone. A take states no rate:
+CMU's is 120 frames/s, which a warning says; a trimmed one begins at any number.
 """
 
 from __future__ import annotations

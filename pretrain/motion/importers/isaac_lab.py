@@ -2,7 +2,8 @@
 
 The zero pose has hanging arms. Every pose is stored twice, labelled with twice the rate: every
 second frame is kept, with a warning. Its dof columns are components of rotation
-vectors and no hinge angles, its velocities smoothed or 0: neither is read. (isaaclab 2.3.2, direct/humanoid_amp/motions.)
+vectors and no hinge angles, its velocities smoothed or 0: neither is read.
+(isaaclab 2.3.2, direct/humanoid_amp/motions.)
 """
 
 from __future__ import annotations

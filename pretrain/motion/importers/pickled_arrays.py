@@ -96,8 +96,8 @@ def from_bytes(
     shape: tuple[Any, ...],
     fortran: bool = False,
 ) -> np.ndarray:
-    """An array that views `raw`; ValueError where the shape needs more bytes or fewer, and where text
-    is no Unicode: numpy does not look at it, and Python fails on it later.
+    """An array that views `raw`; ValueError where the shape needs more bytes or fewer, and where
+    text is no Unicode: numpy does not look at it, and Python fails on it later.
     """
     sound = len(shape) <= 8 and all(type(n) is int and n >= 0 for n in shape)
     if not sound or math.prod(shape) * dtype.itemsize != len(raw):
@@ -106,7 +106,8 @@ def from_bytes(
         return np.zeros(shape if math.prod(shape) == 0 else (), dtype)
     if dtype.kind == "U":
         letters = np.frombuffer(raw, f"{dtype.byteorder}u4")
-        if ((letters > LAST_LETTER) | ((letters >= SURROGATES[0]) & (letters <= SURROGATES[1]))).any():
+        halves = (letters >= SURROGATES[0]) & (letters <= SURROGATES[1])
+        if (halves | (letters > LAST_LETTER)).any():
             raise ValueError("text that is no Unicode")
     return np.frombuffer(raw, dtype).reshape(shape, order="F" if fortran else "C")
 

@@ -63,9 +63,8 @@ def test_centimetres_are_refused(stroll, skeleton):
 
 
 def test_left_and_right_exchanged_are_told_by_where_they_are(stroll, skeleton):
-    other = {"left": "right", "right": "left"}
-    names = [
-        body.replace(side, other[side]) if (side := body.split("_")[0]) in other else body for body in skeleton.bodies
-    ]
+    sides = str.maketrans({"L": "right_", "R": "left_"})
+    short = [body.replace("left_", "L").replace("right_", "R") for body in skeleton.bodies]
+    names = [body.translate(sides) for body in short]
     with pytest.raises(ClipError, match=r"frame 0: .* are left and right exchanged"):
         isaac_lab.read(made.isaac_lab(stroll, body_names=np.array(names)), "a.npz", skeleton)
