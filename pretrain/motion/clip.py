@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pretrain.characters import rotations
-from pretrain.characters.kinematics import forward, lowest_point
+from pretrain.characters.kinematics import chain_rotations, forward
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 
@@ -59,7 +59,7 @@ class MotionClip:
 
         Where that raises it by more than RAISED, one of its `warnings` says so, for then the rest
         of it may float."""
-        lowest = lowest_point(self.skeleton, self.states())
+        lowest = self._lowest_points()
         offset = min(float(np.median(lowest)), float(lowest.min()) + SUNK)
         raised = (
             f"{self.name}: {-lowest.min():.2f} m below the ground in frame {lowest.argmin()}; "
@@ -69,6 +69,19 @@ class MotionClip:
         )
         warnings = self.warnings + (raised if -offset > RAISED else ())
         return replace(self, root_pos=self.root_pos - np.array([0, 0, offset]), warnings=warnings)
+
+    def _lowest_points(self) -> np.ndarray:
+        """Height of the lowest point in each frame, (T,) m; from rotations, as no hinge angle is
+        needed.
+        """
+        fixed = np.zeros((len(self), 4))
+        fixed[:, 0] = 1
+        local = [self.joint_rot.get(body, fixed) for body in self.skeleton.bodies]
+        positions, turns = chain_rotations(self.skeleton, self.root_pos, self.root_rot, local)
+        surface = np.array(self.skeleton.surface)  # (P, 5): body, x, y, z, radius
+        bodies = surface[:, 0].astype(int)
+        points = positions[:, bodies] + rotations.rotate(turns[:, bodies], surface[:, 1:4])
+        return (points[..., 2] - surface[:, 4]).min(-1)
 
     def low_passed(self, cutoff: float) -> MotionClip:
         """Averaged over time by a Gaussian that leaves half the power at `cutoff` (Hz, at most a

@@ -7,10 +7,11 @@ from pathlib import Path
 from pretrain.characters.character import load_character
 from pretrain.motion.clip import MotionClip
 from pretrain.motion.importers import SUFFIXES, is_recognised, read_clip
+from pretrain.motion.importers.amc import read_bytes
 from pretrain.motion.recipe import RECIPES, load_dataset
 
 RECIPE_SUFFIXES = (".yaml", ".yml")
-TEXT = (".txt", ".json")
+TEXT = (".txt", ".json", ".csv")
 
 
 def is_recipe(path: str) -> bool:
@@ -43,7 +44,7 @@ def _is_clip(file: Path) -> bool:
 
 def load_file(file: Path, character: str) -> MotionClip:
     """The clip of a file; ClipError says why there is none."""
-    return read_clip(file.read_bytes(), file.name, load_character(character).skeleton)
+    return read_clip(read_bytes(file), file.name, load_character(character).skeleton)
 
 
 def load_clips(path: str, character: str) -> list[MotionClip]:

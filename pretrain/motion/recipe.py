@@ -19,6 +19,7 @@ from pretrain.motion import fetch
 from pretrain.motion.clip import ClipError, MotionClip
 from pretrain.motion.editing.edits import AnyEdit
 from pretrain.motion.importers import SUFFIXES, read_clip
+from pretrain.motion.importers.amc import read_bytes
 from pretrain.motion.licences import is_non_commercial
 from pretrain.motion.warnings import doubts, impossible
 from skills_store import places
@@ -211,7 +212,7 @@ def _read_file(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
             or "no clips"
         )
         raise ClipError(f"{path}: no such clip; in that folder: {there}")
-    data = path.read_bytes()
+    data = read_bytes(path)
     clip = read_clip(data, path.name, skeleton, motion.low_pass, motion.skeleton)
     source = motion.source or clip.source
     licence = motion.licence

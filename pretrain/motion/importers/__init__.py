@@ -14,7 +14,19 @@ from pathlib import PurePath
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import CONTROL_RATE, ClipError, MotionClip
-from pretrain.motion.importers import bvh, deepmimic, npz
+from pretrain.motion.importers import (
+    amc,
+    bvh,
+    deepmimic,
+    isaac_lab,
+    mimickit,
+    npz,
+    poselib,
+    protomotions,
+    robots,
+    smpl,
+)
+from pretrain.motion.importers.jumps import find_jumps
 from pretrain.motion.raw import RawMotion
 from pretrain.motion.retargeting.retarget import retarget
 from pretrain.motion.stance import plant
@@ -47,11 +59,25 @@ def as_it_is(clip: MotionClip) -> MotionClip:
 Format = RawFormat | ClipFormat
 
 FORMATS: dict[str, Format] = {
-    "deepmimic": ClipFormat((".txt", ".json"), deepmimic.recognise, deepmimic.read, MotionClip.grounded),
+    "deepmimic": ClipFormat(
+        (".txt", ".json"),
+        deepmimic.recognise,
+        deepmimic.read,
+        MotionClip.grounded,
+    ),
     "bvh": RawFormat((".bvh",), bvh.recognise, bvh.read),
+    "asf/amc": RawFormat((".amc",), amc.recognise, amc.read),
+    "mimickit": ClipFormat((".pkl",), mimickit.recognise, mimickit.read, MotionClip.grounded),
+    "poselib": ClipFormat((".npy",), poselib.recognise, poselib.read, MotionClip.grounded),
     "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
+    "isaac lab": ClipFormat((".npz",), isaac_lab.recognise, isaac_lab.read, MotionClip.grounded),
+    "amass": RawFormat((".npz",), smpl.recognise, smpl.read),
+    "protomotions": RawFormat((".motion",), protomotions.recognise, protomotions.read),
+    "mjlab": ClipFormat((".npz",), robots.recognise_arrays, robots.read_arrays, as_it_is),
+    "robot table": ClipFormat((".csv",), robots.recognise_table, robots.read_table, as_it_is),
 }
-SUFFIXES = tuple(suffix for format_ in FORMATS.values() for suffix in format_.suffixes)
+_SUFFIXES = (suffix for format_ in FORMATS.values() for suffix in format_.suffixes)
+SUFFIXES = tuple(dict.fromkeys(_SUFFIXES))
 
 
 def is_recognised(data: bytes) -> bool:
@@ -64,7 +90,8 @@ def recognise(data: bytes, filename: str) -> Format:
     for format_ in FORMATS.values():
         if format_.recognise(data):
             return format_
-    known = ", ".join(f"{name} ({', '.join(format_.suffixes)})" for name, format_ in FORMATS.items())
+    kinds = {name: ", ".join(format_.suffixes) for name, format_ in FORMATS.items()}
+    known = ", ".join(f"{name} ({suffixes})" for name, suffixes in kinds.items())
     raise ClipError(f"{filename}: its content is of no known format; there are: {known}")
 
 
@@ -83,17 +110,20 @@ def read_clip(
     """
     path = PurePath(filename)
     format_ = recognise(data, filename)
-    if isinstance(format_, RawFormat):
-        clip = retarget(format_.read(data, filename), skeleton, joints)
-        settle = plant
-    else:
-        clip = format_.read(data, filename, skeleton)
-        settle = format_.settle
+    try:
+        if isinstance(format_, RawFormat):
+            clip = retarget(format_.read(data, filename), skeleton, joints)
+            settle = plant
+        else:
+            clip = format_.read(data, filename, skeleton)
+            settle = format_.settle
+    except ClipError as error:  # a file's own words may hold what no encoding takes
+        raise ClipError(str(error).encode(errors="backslashreplace").decode()) from None
     if (len(clip) - 1) / clip.fps < 1 / CONTROL_RATE - 1e-9:
-        raise ClipError(
-            f"{filename}: shorter than a control step of {1 / CONTROL_RATE:.3f} s, so there is no motion in it"
-        )
+        step = f"a control step of {1 / CONTROL_RATE:.3f} s"
+        raise ClipError(f"{filename}: shorter than {step}, so there is no motion in it")
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
     name = path.stem.removeprefix("humanoid3d_")
-    clip = replace(clip, name=name, digest=digest).resampled()
+    clip = replace(clip, name=name, digest=digest)
+    clip = replace(clip, warnings=(*clip.warnings, *find_jumps(clip))).resampled()
     return settle(clip if low_pass is None else clip.low_passed(low_pass))

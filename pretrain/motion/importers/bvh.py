@@ -16,7 +16,9 @@ from pretrain.motion.clip import ClipError
 from pretrain.motion.importers.bvh_header import Header, parse_header
 from pretrain.motion.raw import RawMotion
 
-MAX_VALUES = 50_000_000  # of all frames together, which take 2 GB: over an hour of 31 joints at 120 Hz
+MAX_VALUES = (
+    50_000_000  # of all frames together, which take 2 GB: over an hour of 31 joints at 120 Hz
+)
 CHUNK = 4096  # frames converted at a time
 LONGEST_FRAME = 1.0  # s
 LONGEST = 3600.0  # s of a take
@@ -62,20 +64,27 @@ def _frames(text: str, columns: int, name: str) -> tuple[float, np.ndarray]:
     head, _, rest = text.lstrip().partition("\n")
     words = head.replace(":", " ").split()
     if len(words) != 2 or words[0].lower() != "frames" or not words[1].isdecimal():
-        raise ClipError(f"{name}: {head.strip()[:60]!r} after MOTION, expected Frames: and a whole number")
+        raise ClipError(
+            f"{name}: {head.strip()[:60]!r} after MOTION, expected Frames: and a whole number"
+        )
     count = int(words[1][:12])
     head, _, rest = rest.partition("\n")
     label, _, seconds = head.partition(":")
     frame_time = _frame_time(label, seconds, name)
     if count < 2 or columns * count > MAX_VALUES:
         raise ClipError(
-            f"{name}: {count} frames of {columns} values, expected 2 or more, and {MAX_VALUES} values at most"
+            f"{name}: {count} frames of {columns} values, expected 2 or more, and "
+            f"{MAX_VALUES} values at most"
         )
     if count * frame_time > LONGEST:
-        raise ClipError(f"{name}: lasts {count * frame_time:.0f} s, expected {LONGEST:.0f} at most; cut it")
+        raise ClipError(
+            f"{name}: lasts {count * frame_time:.0f} s, expected {LONGEST:.0f} at most; cut it"
+        )
     if "," in rest:
         line = next(i for i, row in enumerate(rest.splitlines()) if "," in row)
-        raise ClipError(f"{name}: frame {line} has a comma, expected decimal points and spaces between numbers")
+        raise ClipError(
+            f"{name}: frame {line} has a comma, expected decimal points and spaces between numbers"
+        )
     values = _parse(rest, name)
     if len(values) != count * columns:
         rows = len(values) / columns if columns else 0
@@ -83,7 +92,10 @@ def _frames(text: str, columns: int, name: str) -> tuple[float, np.ndarray]:
     values = values.reshape(count, columns)
     if (bad := np.argwhere(~(np.abs(values) < LARGEST))).size:
         frame, column = bad[0]
-        raise ClipError(f"{name}: frame {frame} column {column} is {values[frame, column]}, expected below {LARGEST:g}")
+        raise ClipError(
+            f"{name}: frame {frame} column {column} is {values[frame, column]}, expected "
+            f"below {LARGEST:g}"
+        )
     return 1 / frame_time, values
 
 
@@ -95,7 +107,9 @@ def _frame_time(label: str, text: str, name: str) -> float:
     if " ".join(label.lower().split()) != "frame time" or not 1e-4 <= seconds <= LONGEST_FRAME:
         hint = "is it a rate?" if seconds > LONGEST_FRAME else "in seconds"
         shown = f"{label.strip()}:{text.rstrip()}"[:60]
-        raise ClipError(f"{name}: {shown!r}, expected Frame Time: of 0.0001 to {LONGEST_FRAME:g} ({hint})")
+        raise ClipError(
+            f"{name}: {shown!r}, expected Frame Time: of 0.0001 to {LONGEST_FRAME:g} ({hint})"
+        )
     return seconds
 
 
@@ -115,7 +129,11 @@ def _rotations(header: Header, values: np.ndarray) -> np.ndarray:
     rotations[..., 0] = 1
     by_order: dict[str, list[tuple[int, list[int]]]] = {}
     for joint in range(len(header.joints)):
-        columns = [i for i, (of, channel) in enumerate(header.channels) if of == joint and channel.endswith("rotation")]
+        columns = [
+            i
+            for i, (of, channel) in enumerate(header.channels)
+            if of == joint and channel.endswith("rotation")
+        ]
         order = "".join(header.channels[i][1][0] for i in columns)
         by_order.setdefault(order, []).append((joint, columns))
     by_order.pop("", None)
@@ -129,7 +147,8 @@ def _rotations(header: Header, values: np.ndarray) -> np.ndarray:
 
 
 def _turn(order: str, angles: np.ndarray) -> np.ndarray:
-    """Turns about the axes of `order`, each in the frame of those before. (..., axes) -> (..., 4)."""
+    """Turns about the axes of `order`, each in the frame of those before. (..., axes) -> (...,
+    4)."""
     turn = from_axis_angle(order[0], angles[..., 0])
     for i, axis in enumerate(order[1:], start=1):
         turn = multiply(turn, from_axis_angle(axis, angles[..., i]))
@@ -146,14 +165,22 @@ def _translations(header: Header, values: np.ndarray) -> dict[int, np.ndarray]:
     return found
 
 
-def _with_offset(header: Header, root_pos: np.ndarray, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
+def _with_offset(
+    header: Header, root_pos: np.ndarray, name: str
+) -> tuple[np.ndarray, tuple[str, ...]]:
     """The root's positions, its OFFSET added where its channels left that out."""
     size = np.abs(header.offsets[1:]).sum() / 4  # about a body's height
     offset = header.offsets[0]
     high = np.linalg.norm(offset)
-    if high < OFFSET_LEFT_OUT * size / 2 or np.abs(np.median(root_pos[:, 1])) > OFFSET_LEFT_OUT * high:
+    if (
+        high < OFFSET_LEFT_OUT * size / 2
+        or np.abs(np.median(root_pos[:, 1])) > OFFSET_LEFT_OUT * high
+    ):
         return root_pos, ()
-    line = f"{name}: the root's channels leave out its OFFSET of {high:.1f}, which puts the hips at the ground: added"
+    line = (
+        f"{name}: the root's channels leave out its OFFSET of {high:.1f}, which puts the "
+        "hips at the ground: added"
+    )
     return root_pos + offset, (line,)
 
 

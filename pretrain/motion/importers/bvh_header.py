@@ -1,4 +1,5 @@
-"""The part of a BVH file before MOTION: joints, where they stand, and what each column of a frame moves."""
+"""The part of a BVH file before MOTION: joints, where they stand, and what each column of a frame
+moves."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def parse_header(text: str, name: str) -> Header:
     if len(tree.joints) > len(tree.channels):
         # each frame takes memory for every joint, whatever the file holds for it
         raise ClipError(
-            f"{name}: {len(tree.channels)} channels for {len(tree.joints)} joints, expected one each or more"
+            f"{name}: {len(tree.channels)} channels for {len(tree.joints)} joints, expected "
+            "one each or more"
         )
     offsets = np.array(tree.offsets)
     return Header(tuple(tree.joints), tuple(tree.parents), offsets, tree.ends, tuple(tree.channels))
@@ -110,13 +112,23 @@ def _numbers(words: list[str], count: int, where: str) -> np.ndarray:
     except ValueError:
         numbers = np.array([])
     if len(numbers) != count or not (np.abs(numbers) < LARGEST).all():
-        raise ClipError(f"{where}: {' '.join(words)[:60]!r}, expected {count} numbers with decimal points")
+        raise ClipError(
+            f"{where}: {' '.join(words)[:60]!r}, expected {count} numbers with decimal points"
+        )
     return numbers
 
 
 def _channels(words: list[str], where: str) -> list[str]:
     known = {f"{axis}{kind}" for axis in "xyz" for kind in ("position", "rotation")}
     names = [word.lower() for word in words[2:]]
-    if not words[1:] or words[1] != str(len(names)) or not known.issuperset(names) or len(set(names)) < len(names):
-        raise ClipError(f"{where}: {' '.join(words)[:60]!r}, expected CHANNELS, their number and names as Xrotation")
+    if (
+        not words[1:]
+        or words[1] != str(len(names))
+        or not known.issuperset(names)
+        or len(set(names)) < len(names)
+    ):
+        raise ClipError(
+            f"{where}: {' '.join(words)[:60]!r}, expected CHANNELS, their number and names as "
+            "Xrotation"
+        )
     return names

@@ -1,9 +1,10 @@
-"""The DeepMimic clip format: JSON {"Loop": "wrap" | "none", "Frames": [[44 numbers]]}, y up, x forward, z right.
+"""The DeepMimic clip format: JSON {"Loop": "wrap" | "none", "Frames": [[44 numbers]]}, y up, x
+forward, z right.
 
-A frame: duration, root position, root quaternion wxyz, then per joint a quaternion (4) or a hinge angle (1), each against
-its parent; the zero pose has the arms hanging. Bones are as long as those of our humanoid, so nothing is retargeted.
-(Peng et al. 2018, arXiv 1804.02717; the layout is that of the files published with it.)
-"""
+A frame: duration, root position, root quaternion wxyz, then per joint a quaternion (4) or a hinge
+angle (1), each against its parent; the zero pose has the arms hanging. Bones are as long as those
+of our humanoid, so nothing is retargeted. (Peng et al. 2018, arXiv 1804.02717; the layout is that
+of the files published with it.)"""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ COLUMNS = 44
 # From hanging arms to our T-pose: a quarter turn about x, after the shoulder's own rotation.
 ARM_TO_T_POSE = {"right_upper_arm": np.pi / 2, "left_upper_arm": -np.pi / 2}
 UNIT_TOLERANCE = 1e-3
-LONGEST_FRAME = 1.0  # s; a longer one is a mistake, and would be resampled into any amount of memory
+LONGEST_FRAME = (
+    1.0  # s; a longer one is a mistake, and would be resampled into any amount of memory
+)
 
 
 def recognise(data: bytes) -> bool:
@@ -50,7 +53,8 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
     missing = {*BALLS, *HINGES} - {joint.body for joint in skeleton.joints}
     if missing:
         raise ClipError(
-            f"{name}: DeepMimic clips need a humanoid; {skeleton.name!r} lacks {', '.join(sorted(missing))}"
+            f"{name}: DeepMimic clips need a humanoid; {skeleton.name!r} lacks "
+            f"{', '.join(sorted(missing))}"
         )
     frames = _parse(data, name)
     stamps = _stamps(frames, name)
@@ -65,12 +69,16 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
     for body, column in BALLS.items():
         q = _z_up(quaternion(column, body))
         if body in ARM_TO_T_POSE:
-            q = rotations.multiply(q, rotations.from_axis_angle("x", np.full(len(q), ARM_TO_T_POSE[body])))
+            q = rotations.multiply(
+                q, rotations.from_axis_angle("x", np.full(len(q), ARM_TO_T_POSE[body]))
+            )
         joint_rot[body] = continuous(q)
     for body, (column, axis, sign) in HINGES.items():
         joint_rot[body] = rotations.from_axis_angle(axis, sign * frames[:, column])
     root_rot = continuous(_z_up(quaternion(ROOT_ROT.start, "root")))
-    x, y, z = frames[:, 1], frames[:, 2], frames[:, 3]
+    x = frames[:, 1]
+    y = frames[:, 2]
+    z = frames[:, 3]
     clip = MotionClip(
         name=name,
         fps=CONTROL_RATE,
@@ -85,12 +93,15 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
 
 def _parse(data: bytes, name: str) -> np.ndarray:
     try:
-        # An int of more digits than Python converts (4300) would stop the whole file; as a float it is refused below, by frame.
+        # An int of more digits than Python converts (4300) would stop the whole file; as a float it
+        # is refused below, by frame.
         document = json.loads(data, parse_int=float)
     except (ValueError, RecursionError) as error:
         raise ClipError(f"{name}: not JSON ({error})") from None
     if not isinstance(document, dict) or not isinstance(document.get("Frames"), list):
-        raise ClipError(f'{name}: expected {{"Loop": "wrap" | "none", "Frames": [[{COLUMNS} numbers], ...]}}')
+        raise ClipError(
+            f'{name}: expected {{"Loop": "wrap" | "none", "Frames": [[{COLUMNS} numbers], ...]}}'
+        )
     loop = document.get("Loop", "none")
     if loop not in ("wrap", "none"):
         raise ClipError(f'{name}: Loop is {shortened(loop)}, expected "wrap" or "none"')
@@ -104,7 +115,8 @@ def _parse(data: bytes, name: str) -> np.ndarray:
         for c, value in enumerate(row):
             if not isinstance(value, float) or not abs(value) < 1e6:
                 raise ClipError(
-                    f"{name}: frame {i} column {c} is {shortened(value)}, expected a finite number below 1e6"
+                    f"{name}: frame {i} column {c} is {shortened(value)}, expected a finite "
+                    "number below 1e6"
                 )
     return np.array(rows, dtype=np.float64)
 
@@ -122,7 +134,9 @@ def _lengths(q: np.ndarray, label: str) -> np.ndarray:
     """Of quaternions (T, 4), (T,); one of zero is refused."""
     length = np.linalg.norm(q, axis=-1)
     if (dead := np.flatnonzero(length < 1e-3)).size:
-        raise ClipError(f"{label}: quaternion of frame {dead[0]} is zero, expected a unit quaternion wxyz")
+        raise ClipError(
+            f"{label}: quaternion of frame {dead[0]} is zero, expected a unit quaternion wxyz"
+        )
     return length
 
 
@@ -141,5 +155,8 @@ def _not_unit(lengths: dict[str, np.ndarray], name: str) -> tuple[str, ...]:
 
 def _z_up(q: np.ndarray) -> np.ndarray:
     """From y-up, z-right axes to z-up, y-left axes: a quarter turn about x of the frame itself."""
-    w, x, y, z = q[:, 0], q[:, 1], q[:, 2], q[:, 3]
+    w = q[:, 0]
+    x = q[:, 1]
+    y = q[:, 2]
+    z = q[:, 3]
     return np.stack([w, x, -z, y], -1)

@@ -17,6 +17,8 @@ from pretrain.characters import rotations
 from pretrain.characters.kinematics import ball_rotations
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import ClipError, MotionClip, continuous
+from pretrain.motion.importers.archives import entry_names, read_arrays
+from pretrain.motion.importers.humanoid_frames import check_rate
 
 SHAPES = {
     "fps": 0,
@@ -28,15 +30,13 @@ SHAPES = {
     "source": 0,
     "licence": 0,
 }
-LARGEST_FILE = 1 << 30  # bytes, unpacked
 LARGEST = 1e6
-FASTEST_RATE = 10_000.0  # frames/s
 UNIT_TOLERANCE = 1e-3
 
 
 def recognise(data: bytes) -> bool:
     """Whether `data` is a zip that holds our arrays."""
-    return data.startswith(b"PK") and b"root_rot.npy" in data and b"hinges.npy" in data
+    return entry_names(data) >= {"root_rot", "hinges"}
 
 
 def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
@@ -44,7 +44,9 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
     arrays = _load(data, name)
     hinges = tuple(map(str, arrays["hinges"]))
     if hinges != skeleton.hinges:
-        raise ClipError(f"{name}: its hinges are {', '.join(hinges)[:200]}; {skeleton.name!r} has others")
+        raise ClipError(
+            f"{name}: its hinges are {', '.join(hinges)[:200]}; {skeleton.name!r} has others"
+        )
     joint_pos = arrays["joint_pos"].astype(np.float64)
     balls = ball_rotations(skeleton, joint_pos)
     joint_rot: dict[str, np.ndarray] = {}
@@ -83,20 +85,19 @@ def write(clip: MotionClip) -> bytes:
             held = io.BytesIO()
             np.save(held, array, allow_pickle=False)
             archive.writestr(
-                zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0)), held.getvalue(), zipfile.ZIP_DEFLATED
+                zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0)),
+                held.getvalue(),
+                zipfile.ZIP_DEFLATED,
             )
     return packed.getvalue()
 
 
 def _load(data: bytes, name: str) -> dict[str, np.ndarray]:
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            if size > LARGEST_FILE:
-                raise ClipError(f"{name}: {size} bytes unpacked, expected {LARGEST_FILE} at most")
-            arrays = {key: np.load(io.BytesIO(archive.read(f"{key}.npy")), allow_pickle=False) for key in SHAPES}
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, OSError, NotImplementedError) as error:
-        raise ClipError(f"{name}: not a clip of this project ({error})") from None
+        arrays = read_arrays(data, name, SHAPES)
+    except ClipError as error:
+        reason = str(error).removeprefix(f"{name}: ")
+        raise ClipError(f"{name}: not a clip of this project ({reason})") from None
     frames = len(arrays["root_pos"]) if arrays["root_pos"].ndim else 0
     widths = {"root_pos": 3, "root_rot": 4, "joint_pos": arrays["hinges"].size}
     for key, axes in SHAPES.items():
@@ -106,13 +107,14 @@ def _load(data: bytes, name: str) -> dict[str, np.ndarray]:
             raise ClipError(f"{name}: {key} has shape {array.shape}, expected {expected}")
         text = key in ("hinges", "character", "source", "licence")
         if array.dtype.kind != ("U" if text else "f"):
-            raise ClipError(f"{name}: {key} holds {array.dtype}, expected {'text' if text else 'floats'}")
+            raise ClipError(
+                f"{name}: {key} holds {array.dtype}, expected {'text' if text else 'floats'}"
+            )
         if not text and not (np.abs(array) < LARGEST).all():
             raise ClipError(f"{name}: {key} is not finite and below {LARGEST:g}")
-    if frames < 2 or not 0 < float(arrays["fps"]) <= FASTEST_RATE:
-        raise ClipError(
-            f"{name}: {frames} frames at {arrays['fps']} a second, expected 2 or more at up to {FASTEST_RATE:g}"
-        )
+    check_rate(arrays["fps"], frames, name)
     if (np.abs(np.linalg.norm(arrays["root_rot"], axis=-1) - 1) > UNIT_TOLERANCE).any():
-        raise ClipError(f"{name}: root_rot holds quaternions that are not of length 1, expected wxyz")
+        raise ClipError(
+            f"{name}: root_rot holds quaternions that are not of length 1, expected wxyz"
+        )
     return arrays

@@ -32,7 +32,11 @@ def snapped(frame: np.ndarray) -> np.ndarray:
     """The nearest frame along coordinate axes, (3, 3), if it is within SNAP; else `frame`
     itself.
     """
-    aligned = [np.array(signs) * np.eye(3)[:, list(order)] for order in permutations(range(3)) for signs in SIGNS]
+    aligned = [
+        np.array(signs) * np.eye(3)[:, list(order)]
+        for order in permutations(range(3))
+        for signs in SIGNS
+    ]
     right_handed = [matrix for matrix in aligned if np.linalg.det(matrix) > 0]
     best = max(right_handed, key=lambda matrix: float((matrix * frame).sum()))
     angle = np.arccos(np.clip(((best * frame).sum() - 1) / 2, -1, 1))
@@ -44,9 +48,15 @@ SIGNS = tuple(product((-1.0, 1.0), repeat=3))
 
 def from_matrix(m: np.ndarray) -> np.ndarray:
     """Rotation matrices (..., 3, 3) -> quaternions wxyz (..., 4), each by its largest component."""
-    m00, m11, m22 = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
-    a, b, c = m[..., 2, 1], m[..., 0, 2], m[..., 1, 0]
-    d, e, f = m[..., 1, 2], m[..., 2, 0], m[..., 0, 1]
+    m00 = m[..., 0, 0]
+    m11 = m[..., 1, 1]
+    m22 = m[..., 2, 2]
+    a = m[..., 2, 1]
+    b = m[..., 0, 2]
+    c = m[..., 1, 0]
+    d = m[..., 1, 2]
+    e = m[..., 2, 0]
+    f = m[..., 0, 1]
     rows = [
         np.stack([1 + m00 + m11 + m22, a - d, b - e, c - f], -1),
         np.stack([a - d, 1 + m00 - m11 - m22, c + f, b + e], -1),

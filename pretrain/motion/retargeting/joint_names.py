@@ -8,15 +8,32 @@ from difflib import get_close_matches
 
 from pretrain.motion.clip import ClipError
 
-# part -> names of it, letters and digits only, most telling first; SIDE is left, right, l or r
+# part -> names of it, letters and digits only, most telling first; SIDE is left, right, l or r.
+# A joint is one part: where two parts have a name in common, the one that stands first takes it.
 PARTS = {
-    "thigh": ("SIDEupleg", "SIDEhip", "SIDEthigh", "upperlegSIDE", "SIDEupperleg", "SIDEfemur"),
-    "shin": ("SIDEleg", "SIDEknee", "SIDEcalf", "lowerlegSIDE", "SIDElowerleg", "SIDEshin", "SIDEtibia"),
+    "shin": (
+        "SIDEshin",
+        "SIDEknee",
+        "SIDEcalf",
+        "lowerlegSIDE",
+        "SIDElowerleg",
+        "SIDEtibia",
+        "SIDEleg",
+    ),
+    "thigh": (
+        "SIDEupleg",
+        "SIDEhip",
+        "SIDEthigh",
+        "upperlegSIDE",
+        "SIDEupperleg",
+        "SIDEfemur",
+        "SIDEleg",  # SOMA's, whose shin is `SIDEshin`; behind the shin, which may be it
+    ),
     "foot": ("SIDEfoot", "SIDEankle", "footSIDE"),
     "toe": ("SIDEtoebase", "SIDEtoe", "toesSIDE", "SIDEtoes"),
     "upper_arm": ("SIDEarm", "SIDEupperarm", "upperarmSIDE", "SIDEshoulder", "SIDEhumerus"),
     "lower_arm": ("SIDEforearm", "SIDEelbow", "lowerarmSIDE", "SIDElowerarm", "SIDEradius"),
-    "hand": ("SIDEhand", "SIDEwrist", "handSIDE"),
+    "hand": ("SIDEwrist", "SIDEhand", "handSIDE"),  # a wrist ends the forearm where there are both
 }
 PREFIXES = ("ccbase", "bip01", "character1", "def")
 OPTIONAL = ("left_toe", "right_toe")
@@ -24,7 +41,9 @@ SIDES = {"left": ("left", "l"), "right": ("right", "r")}
 HEAD = ("head",)
 
 
-def find_joints(joints: tuple[str, ...], name: str, given: Mapping[str, str] | None = None) -> dict[str, int]:
+def find_joints(
+    joints: tuple[str, ...], name: str, given: Mapping[str, str] | None = None
+) -> dict[str, int]:
     """Part ("left_thigh", "head", ...) -> index among `joints`; ClipError lists what is missing,
     and near it.
 
@@ -37,30 +56,38 @@ def find_joints(joints: tuple[str, ...], name: str, given: Mapping[str, str] | N
         if part in found:
             continue
         here = next((plain[candidate] for candidate in names if candidate in plain), None)
-        if here is not None:
+        if here is not None and here not in found.values():
             found[part] = here
         elif part not in OPTIONAL:
             near = get_close_matches(names[0], plain, 1, cutoff=0.6)
             missing.append(f"{part} ({f'near: {joints[plain[near[0]]]}' if near else names[0]})")
     if missing:
-        raise ClipError(f"{name}: no joint for {', '.join(missing)}; it has {', '.join(joints)[:400]}")
+        raise ClipError(
+            f"{name}: no joint for {', '.join(missing)}; it has {', '.join(joints)[:400]}"
+        )
     return found
 
 
 def _find_given(joints: tuple[str, ...], name: str, given: Mapping[str, str]) -> dict[str, int]:
     for part, joint in given.items():
         if part not in _wanted():
-            raise ClipError(f"{name}: {part!r} is no part of a body; there are: {', '.join(_wanted())}")
+            raise ClipError(
+                f"{name}: {part!r} is no part of a body; there are: {', '.join(_wanted())}"
+            )
         if joint not in joints:
             near = get_close_matches(joint, joints, 3)
-            raise ClipError(f"{name}: no joint {joint!r} for {part}; {', '.join(near or joints)[:400]}")
+            raise ClipError(
+                f"{name}: no joint {joint!r} for {part}; {', '.join(near or joints)[:400]}"
+            )
     return {part: joints.index(joint) for part, joint in given.items()}
 
 
 def plain_name(joint: str) -> str:
     """Lower-case letters and digits, without a namespace ("mixamorig:") or a rig's prefix."""
     plain = re.sub(r"[^a-z0-9]", "", joint.rpartition(":")[2].lower())
-    prefix = next((prefix for prefix in PREFIXES if plain.startswith(prefix) and plain != prefix), "")
+    prefix = next(
+        (prefix for prefix in PREFIXES if plain.startswith(prefix) and plain != prefix), ""
+    )
     return plain[len(prefix) :]
 
 

@@ -33,7 +33,15 @@ STRAIGHT = np.radians(8)  # of flexion, below which a limb's plane is the rig's
 BENT = np.radians(25)  # of flexion, above which it is that of the joints' positions
 UPRIGHT = 0.3  # of the trunk's axis along the vertical, below which a person lies or hangs
 STANCE_SHARE = 0.15  # of the frames, in which a foot is lowest: there it stands flat
-HUMANOID = ("torso", "head", "right_upper_arm", "left_lower_arm", "right_thigh", "left_shin", "left_foot")
+HUMANOID = (
+    "torso",
+    "head",
+    "right_upper_arm",
+    "left_lower_arm",
+    "right_thigh",
+    "left_shin",
+    "left_foot",
+)
 
 
 @dataclass(frozen=True)
@@ -64,14 +72,19 @@ class Rig:
         return float(np.linalg.norm(self.position(end) - self.position(start), axis=-1).mean())
 
 
-def retarget(motion: RawMotion, skeleton: Skeleton, joints: Mapping[str, str] | None = None) -> MotionClip:
+def retarget(
+    motion: RawMotion, skeleton: Skeleton, joints: Mapping[str, str] | None = None
+) -> MotionClip:
     """`motion` on `skeleton`, at its own rate, beginning at the origin and facing x; feet may slide
     and float.
 
     `joints` names joints for parts of the body, as in `find_joints`.
     """
     if missing := [body for body in HUMANOID if body not in skeleton.bodies]:
-        raise ClipError(f"{motion.name}: retargeting needs a humanoid; {skeleton.name!r} lacks {', '.join(missing)}")
+        raise ClipError(
+            f"{motion.name}: retargeting needs a humanoid; {skeleton.name!r} lacks "
+            f"{', '.join(missing)}"
+        )
     rig = Rig(motion, _parts(motion, joints))
     world = {"pelvis": _pelvis(rig), "torso": _chest(rig)}
     world["head"] = _head(rig, world["torso"])
@@ -101,7 +114,8 @@ def _doubts(rig: Rig, world: dict[str, np.ndarray]) -> tuple[str, ...]:
     if upright < UPRIGHT:
         lean = np.degrees(np.arccos(np.clip(upright, -1, 1)))
         lines.append(
-            f"{name}: its trunk is {lean:.0f} degrees off the vertical in half of its frames; is {rig.motion.up} up?"
+            f"{name}: its trunk is {lean:.0f} degrees off the vertical in half of its frames; "
+            f"is {rig.motion.up} up?"
         )
     return tuple(lines)
 
@@ -111,8 +125,12 @@ def _parts(motion: RawMotion, joints: Mapping[str, str] | None) -> dict[str, int
     found = find_joints(motion.joints, motion.name, joints)
     arms = motion.ancestors(found["left_upper_arm"])
     legs = motion.ancestors(found["left_thigh"])
-    found["chest"] = next(joint for joint in motion.ancestors(found["right_upper_arm"]) if joint in arms)
-    found["pelvis"] = next(joint for joint in motion.ancestors(found["right_thigh"]) if joint in legs)
+    found["chest"] = next(
+        joint for joint in motion.ancestors(found["right_upper_arm"]) if joint in arms
+    )
+    found["pelvis"] = next(
+        joint for joint in motion.ancestors(found["right_thigh"]) if joint in legs
+    )
     found["neck"] = max(motion.parents[found["head"]], found["chest"])
     return found
 
@@ -213,7 +231,9 @@ def _sole(rig: Rig, side: str, inverse: np.ndarray) -> np.ndarray:
                 **rig.motion.__dict__,
                 "rotations": rig.motion.rest[None],
                 "root_pos": rig.motion.root_pos[:1],
-                "translations": {joint: moved[:1] for joint, moved in rig.motion.translations.items()},
+                "translations": {
+                    joint: moved[:1] for joint, moved in rig.motion.translations.items()
+                },
             }
         )
         return Rig(resting, rig.parts).rotation(f"{side}_foot")[0].T @ np.array([0, 0, 1.0])
@@ -231,7 +251,9 @@ def _root_positions(rig: Rig, skeleton: Skeleton) -> np.ndarray:
         rig.length(f"{side}_thigh", f"{side}_shin") + rig.length(f"{side}_shin", f"{side}_foot")
         for side in ("left", "right")
     ]
-    ours = sum(abs(skeleton.offsets[skeleton.bodies.index(body)][2]) for body in ("left_shin", "left_foot"))
+    ours = sum(
+        abs(skeleton.offsets[skeleton.bodies.index(body)][2]) for body in ("left_shin", "left_foot")
+    )
     hips = (rig.position("left_thigh") + rig.position("right_thigh")) / 2
     return hips * (2 * ours / sum(legs))
 

@@ -20,9 +20,11 @@ EXAMPLES = 30
 
 def turn(axis: str, degrees: float) -> np.ndarray:
     """The matrix of a turn about a coordinate axis, written on its own."""
-    c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    c = np.cos(np.radians(degrees))
+    s = np.sin(np.radians(degrees))
     i = "XYZ".index(axis)
-    j, k = (i + 1) % 3, (i + 2) % 3
+    j = (i + 1) % 3
+    k = (i + 2) % 3
     matrix = np.eye(3)
     matrix[j, j] = matrix[k, k] = c
     matrix[j, k] = -s
@@ -40,7 +42,9 @@ def test_rotation_channels_turn_in_their_own_order(order, child, angles):
     names = [" ".join(f"{axis}rotation" for axis in axes) for axes in (order, child)]
     row = [10.0, 20.0, 30.0, *angles[: 3 + len(child)]]
     motion = importer.read(bvh(chain(*names), [row, row]), "a.bvh")
-    root = np.linalg.multi_dot([turn(axis, angle) for axis, angle in zip(order, angles, strict=False)])
+    root = np.linalg.multi_dot(
+        [turn(axis, angle) for axis, angle in zip(order, angles, strict=False)]
+    )
     arm = np.eye(3)
     for axis, angle in zip(child, angles[3:], strict=False):
         arm = arm @ turn(axis, angle)
@@ -56,14 +60,18 @@ def test_position_channels_of_a_joint_replace_its_offset():
 
 
 def test_a_root_whose_channels_leave_out_its_offset_is_raised_and_named():
-    header = chain().replace("OFFSET 0 0 0", "OFFSET 0 105 0").replace("OFFSET 1 2 3", "OFFSET 0 200 0")
+    header = (
+        chain().replace("OFFSET 0 0 0", "OFFSET 0 105 0").replace("OFFSET 1 2 3", "OFFSET 0 200 0")
+    )
     motion = importer.read(bvh(header, [[1, -2, 3, 0, 0, 0, 0, 0, 0]] * 2), "a.bvh")
     np.testing.assert_allclose(motion.root_pos, [[1, 103, 3]] * 2)
     assert "leave out its OFFSET of 105.0" in motion.warnings[0]
 
 
 def test_a_root_whose_channels_hold_its_offset_is_left():
-    header = chain().replace("OFFSET 0 0 0", "OFFSET 0 105 0").replace("OFFSET 1 2 3", "OFFSET 0 200 0")
+    header = (
+        chain().replace("OFFSET 0 0 0", "OFFSET 0 105 0").replace("OFFSET 1 2 3", "OFFSET 0 200 0")
+    )
     motion = importer.read(bvh(header, [[1, 103, 3, 0, 0, 0, 0, 0, 0]] * 2), "a.bvh")
     np.testing.assert_allclose(motion.root_pos, [[1, 103, 3]] * 2)
     assert not motion.warnings
@@ -78,7 +86,9 @@ def test_a_t_pose_of_whole_degrees_before_the_take_becomes_the_rest_pose():
     motion = importer.read(bvh(chain(), [list(map(float, row)) for row in rows]), "a.bvh")
     assert len(motion) == 2
     assert motion.rest is not None
-    np.testing.assert_allclose(motion.rest[1], [np.cos(np.radians(10.5)), 0, 0, -np.sin(np.radians(10.5))])
+    np.testing.assert_allclose(
+        motion.rest[1], [np.cos(np.radians(10.5)), 0, 0, -np.sin(np.radians(10.5))]
+    )
 
 
 def test_line_ends_a_mark_and_letters_do_not_matter():
@@ -100,28 +110,47 @@ ROW = [0.5] * 9
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda text: text.replace("MOTION", "MOTIONS"), "Frames: and a whole number|no line MOTION"),
+        (
+            lambda text: text.replace("MOTION", "MOTIONS"),
+            "Frames: and a whole number|no line MOTION",
+        ),
         (lambda text: text.replace("Frame Time: 0.01", "Frame Time: 30"), "is it a rate"),
         (lambda text: text.replace("Frame Time: 0.01", "Frame Time: 0"), "Frame Time: 0"),
         (lambda text: text.replace("Frame Time: 0.01", "Frame Time: 0,01"), "expected Frame Time"),
-        (lambda text: text.replace("Frames: 3", "Frames: 4"), "3 frames of 9 values, its header states 4"),
+        (
+            lambda text: text.replace("Frames: 3", "Frames: 4"),
+            "3 frames of 9 values, its header states 4",
+        ),
         (lambda text: text.replace("Frames: 3", "Frames: 99999999999"), "values at most"),
         (lambda text: text.replace("Frames: 3", "Frames: 1"), "expected 2 or more"),
-        (lambda text: text.replace("Frames: 3", "Frames: 400000"), "lasts 4000 s, expected 3600 at most"),
+        (
+            lambda text: text.replace("Frames: 3", "Frames: 400000"),
+            "lasts 4000 s, expected 3600 at most",
+        ),
         (
             lambda text: text.replace("    CHANNELS 3 Zrotation Yrotation Xrotation\n", "").replace(
-                "CHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation", "CHANNELS 1 Xrotation"
+                "CHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation",
+                "CHANNELS 1 Xrotation",
             ),
             "1 channels for 2 joints",
         ),
         (lambda text: text.replace("0.5 0.5\n", "0.5 0,5\n", 1), "frame 0 has a comma"),
         (lambda text: text.replace("0.5 0.5\n", "0.5 nan\n", 1), "frame 0 column 8 is nan"),
-        (lambda text: text.replace("0.5 0.5\n", "0.5 1e9\n", 1), "frame 0 column 8 is 1000000000.0"),
+        (
+            lambda text: text.replace("0.5 0.5\n", "0.5 1e9\n", 1),
+            "frame 0 column 8 is 1000000000.0",
+        ),
         (lambda text: text.replace("0.5 0.5\n", "0.5 x\n", 1), "a frame is not of numbers"),
-        (lambda text: text.replace("OFFSET 1 2 3", "OFFSET 1 2"), "line 8: '1 2', expected 3 numbers"),
+        (
+            lambda text: text.replace("OFFSET 1 2 3", "OFFSET 1 2"),
+            "line 8: '1 2', expected 3 numbers",
+        ),
         (lambda text: text.replace("OFFSET 1 2 3", "OFFSET 1,5 2 3"), "decimal points"),
         (lambda text: text.replace("CHANNELS 3", "CHANNELS 4"), "expected CHANNELS, their number"),
-        (lambda text: text.replace("JOINT Arm", "BONE Arm"), "line 6: 'BONE', expected ROOT, JOINT"),
+        (
+            lambda text: text.replace("JOINT Arm", "BONE Arm"),
+            "line 6: 'BONE', expected ROOT, JOINT",
+        ),
         (lambda text: text.replace("}\nMOTION", "\nMOTION"), "1 braces left open"),
         (
             lambda text: text.replace("\nMOTION", "\nROOT B\n{\nOFFSET 0 0 0\n}\nMOTION"),

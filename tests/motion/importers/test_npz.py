@@ -41,7 +41,8 @@ def packed(changed: dict[str, np.ndarray]) -> bytes:
         ({"root_pos": np.full((163, 3), np.nan, np.float32)}, "root_pos is not finite"),
         ({"root_pos": np.zeros((163, 2), np.float32)}, r"root_pos has shape \(163, 2\)"),
         ({"joint_pos": np.zeros((162, 28), np.float32)}, "joint_pos has shape"),
-        ({"fps": np.array(0.0)}, "at 0.0 a second"),
+        ({"fps": np.array(0.0)}, "its rate is 0.0, expected 1 to 1000"),
+        ({"fps": np.array(1e-300)}, "its rate is 1e-300, expected 1 to 1000"),
         ({"fps": np.array("30")}, "fps holds"),
         ({"hinges": np.array(["a"] * 28)}, "'humanoid' has others"),
     ],
@@ -53,7 +54,11 @@ def test_what_is_wrong_with_an_array_is_named(stroll, skeleton, change, said):
 
 def test_pickled_objects_are_not_loaded(stroll, skeleton):
     out = io.BytesIO()
-    np.savez(out, allow_pickle=True, **(arrays(npz.write(stroll)) | {"source": np.array([{}], dtype=object)}))  # pyright: ignore[reportArgumentType]
+    np.savez(
+        out,
+        allow_pickle=True,
+        **(arrays(npz.write(stroll)) | {"source": np.array([{}], dtype=object)}),
+    )  # pyright: ignore[reportArgumentType]
     with pytest.raises(ClipError, match="not a clip of this project"):
         npz.read(out.getvalue(), "a.npz", skeleton)
 

@@ -1,0 +1,185 @@
+"""The motion importers under changed files: how many are read, how many refused, and what fails.
+
+python -m benchmarks.fuzz_clips inputs=100000 seed=0 [formats=mimickit,poselib]
+
+A small file of each format, made as the tests make theirs, is changed at random: bytes, numbers,
+names and lengths, in zips also what is inside, packed again so that its sum is right. A failure is
+any exception but ClipError, a message that does not begin with the file's name, an input that takes
+over 5 s, or one that raises the peak of memory by over 1 GiB; each is printed with its number. The
+exit status is 1 where there is one.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import resource
+import sys
+import time
+import traceback
+import warnings
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pretrain.characters.character import load_character
+from pretrain.characters.skeleton import Skeleton
+from pretrain.cli import parse_options, program, parse_int
+from pretrain.motion.clip import ClipError, MotionClip, at_rate
+from pretrain.motion.importers import npz, read_clip
+from pretrain.motion.recipe import EVERYDAY
+from tests.motion.importers import made
+from tests.motion.importers.clip_files import bvh_of, deepmimic, human_amc, standing
+
+LONGEST = 5.0  # s
+MOST_MEMORY = 1 << 20  # KiB by which one input may raise the peak
+NAME = "clip"
+TOKENS = (
+    b"nan inf -1 0 1e309 1e-320 99999999999 2147483647 4294967295 , . \xff \x00 { } ( ) [ ] ' \" "
+    b"builtins.print root Hips upper TRUE False None <f8 |O"
+).split()
+MAKERS: dict[str, Callable[[MotionClip], bytes]] = {
+    "deepmimic": deepmimic,
+    "bvh": bvh_of,
+    "amc": human_amc,
+    "mimickit": made.mimickit,
+    "poselib": lambda clip: made.npy(made.poselib_document(clip)),
+    "npz": npz.write,
+    "isaac_lab": made.isaac_lab,
+    "amass": lambda clip: made.smpl(len(clip)),
+    "protomotions": lambda clip: made.protomotions(*standing()),
+    "table": lambda clip: (",".join(["0.25"] * 36) + "\n").encode(),
+}
+
+
+@dataclass
+class Outcome:
+    read: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+    slowest: float = 0.0  # s
+
+
+def fuzz(formats: list[str], inputs: int, seed: int) -> Outcome:
+    """Reads `inputs` changed files, the formats in turn."""
+    skeleton = load_character("humanoid").skeleton
+    clip = _short_clip(skeleton)
+    plain = {name: MAKERS[name](clip) for name in formats}
+    generator = random.Random(seed)
+    outcome = Outcome()
+    for number in range(inputs):
+        name = formats[number % len(formats)]
+        data = change(plain[name], generator)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        started = time.perf_counter()
+        failure = _read(data, name, skeleton, outcome)
+        took = time.perf_counter() - started
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        outcome.slowest = max(outcome.slowest, took)
+        if took > LONGEST or grown > MOST_MEMORY:
+            failure = f"{failure}took {took:.1f} s and {grown >> 10} MiB"
+        if failure:
+            outcome.failures.append(f"input {number} ({name}): {failure}")
+    return outcome
+
+
+def change(data: bytes, generator: random.Random) -> bytes:
+    """`data` with one to four changes; of a zip's entries as often as of the zip."""
+    if data.startswith(b"PK") and generator.random() < 0.7:
+        return _change_entry(data, generator)
+    changed = bytearray(data)
+    for _ in range(generator.randint(1, 4)):
+        _change_once(changed, generator)
+    return bytes(changed)
+
+
+def _change_entry(data: bytes, generator: random.Random) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    name = generator.choice(list(entries))
+    if generator.random() < 0.1:
+        del entries[name]
+    else:
+        entries[name] = change(entries[name], generator)
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for entry, content in entries.items():
+            archive.writestr(entry, content)
+    return held.getvalue()
+
+
+def _change_once(data: bytearray, generator: random.Random) -> None:
+    if not data:
+        data += generator.choice(TOKENS)
+    reach = len(data) if generator.random() < 0.5 else min(len(data), 400)  # heads matter most
+    at = generator.randrange(reach)
+    kind = generator.randrange(6)
+    size = generator.randint(1, 40)
+    if kind == 0:
+        data[at] = generator.randrange(256)
+    elif kind == 1:
+        data[at] ^= 1 << generator.randrange(8)
+    elif kind == 2:
+        del data[at : at + size]
+    elif kind == 3:
+        data[at:at] = data[at : at + size]
+    elif kind == 4:
+        token = generator.choice(TOKENS)
+        data[at : at + generator.choice((0, len(token)))] = token
+    else:
+        other = generator.randrange(len(data))
+        data[at : at + size] = data[other : other + size]
+
+
+def _read(data: bytes, name: str, skeleton: Skeleton, outcome: Outcome) -> str:
+    """What fails, or nothing."""
+    try:
+        clip = read_clip(data, NAME, skeleton)
+    except ClipError as error:
+        outcome.refused[name] += 1
+        return "" if str(error).startswith(f"{NAME}: ") else f"says {error}"
+    except Exception:
+        return traceback.format_exc(limit=-3)
+    outcome.read[name] += 1
+    return "" if np.isfinite(clip.states().flatten()).all() else "read, and not finite"
+
+
+def _short_clip(skeleton: Skeleton) -> MotionClip:
+    file = EVERYDAY / "cmu_49_01.npz"
+    clip = read_clip(file.read_bytes(), file.name, skeleton)
+    return at_rate(clip, np.arange(12) / clip.fps, clip.fps)
+
+
+def main(arguments: list[str]) -> int:
+    """The exit status."""
+    try:
+        defaults = {"inputs": "10000", "seed": "0", "formats": ",".join(MAKERS)}
+        asked = parse_options(arguments, defaults)
+        inputs = parse_int(asked, "inputs", 1)
+        seed = parse_int(asked, "seed", 0)
+        formats = asked["formats"].split(",")
+        if unknown := [name for name in formats if name not in MAKERS]:
+            known = ", ".join(MAKERS)
+            raise ValueError(f"formats={unknown[0]}: no such format; there are: {known}")
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    warnings.simplefilter("error")
+    started = time.monotonic()
+    outcome = fuzz(formats, inputs, seed)
+    for failure in outcome.failures:
+        print(failure)
+    print(f"{inputs} inputs of seed {seed} in {time.monotonic() - started:.0f} s")
+    for name in formats:
+        print(f"{name}: {outcome.read[name]} read, {outcome.refused[name]} refused")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    print(f"slowest {outcome.slowest:.2f} s, peak memory {peak} MiB")
+    print("failures:", len(outcome.failures))
+    return int(bool(outcome.failures))
+
+
+if __name__ == "__main__":
+    sys.exit(program(main, lambda: str(__doc__)))

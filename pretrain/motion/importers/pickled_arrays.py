@@ -1,0 +1,154 @@
+"""What a pickle may build beside plain values: numpy arrays, rebuilt here from their bytes.
+
+A pickle gets a Maker for each name that it may ask for, and arrays come out as PickledArray, whose
+`value` is checked. numpy's own rebuilding takes what it is given.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pretrain.motion.clip import ClipError
+
+LAST_LETTER = 0x10FFFF
+SURROGATES = (0xD800, 0xDFFF)
+KIND = re.compile(r"[fiubUS][0-9]{1,4}")
+
+
+class Maker:
+    """What a pickle may call: one function, without attributes that the pickle could set."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[..., Any]):
+        self._make = make
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the pickle gets for `arguments`."""
+        return self._make(*arguments)
+
+    def __setstate__(self, state: object) -> None:
+        raise pickle.UnpicklingError("a name is given a state")
+
+
+class PickledType:
+    """A numpy dtype as a pickle describes it."""
+
+    __slots__ = ("_code", "_order")
+
+    def __init__(self, code: object = "", *_: object):
+        self._code = code
+        self._order = "|"
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._order = state[1]
+
+    @property
+    def is_object(self) -> bool:
+        """Whether its arrays hold objects."""
+        return self._code in ("O", "O8")
+
+    def dtype(self) -> np.dtype[Any]:
+        """ValueError for anything but numbers and text."""
+        known = isinstance(self._code, str) and KIND.fullmatch(self._code)
+        if not known or self._order not in ("<", ">", "=", "|"):
+            raise ValueError(f"an array of {str(self._code)[:20]!r}, expected numbers or text")
+        return np.dtype(f"{self._order}{self._code}")
+
+
+class PickledArray:
+    """A numpy array as a pickle describes it: shape, dtype, order and bytes."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: tuple[Any, ...] = ()):
+        self._state = state
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._state = state
+
+    def value(self) -> Any:
+        """The array, or the one object of an array of shape (). ValueError where its bytes do not
+        fit its shape.
+        """
+        if len(self._state) != 5 or not isinstance(self._state[2], PickledType):
+            raise ValueError("an array without shape, type and bytes")
+        _, shape, kind, fortran, raw = self._state
+        if kind.is_object:
+            if shape != () or not isinstance(raw, list) or len(raw) != 1:
+                raise ValueError("an array of objects")
+            return raw[0]
+        raw = raw.encode("latin1") if isinstance(raw, str) else raw
+        if not isinstance(shape, tuple) or not isinstance(raw, bytes):
+            raise ValueError("an array without shape and bytes")
+        return from_bytes(raw, kind.dtype(), shape, bool(fortran))
+
+
+def from_bytes(
+    raw: bytes | memoryview,
+    dtype: np.dtype[Any],
+    shape: tuple[Any, ...],
+    fortran: bool = False,
+) -> np.ndarray:
+    """An array that views `raw`; ValueError where the shape needs more bytes or fewer, and where
+    text is no Unicode: numpy does not look at it, and Python fails on it later.
+    """
+    sound = len(shape) <= 8 and all(type(n) is int and n >= 0 for n in shape)
+    if not sound or math.prod(shape) * dtype.itemsize != len(raw):
+        raise ValueError(f"{len(raw)} bytes of {dtype} for an array of shape {str(shape)[:60]}")
+    if not dtype.itemsize:
+        return np.zeros(shape if math.prod(shape) == 0 else (), dtype)
+    if dtype.kind == "U":
+        letters = np.frombuffer(raw, f"{dtype.byteorder}u4")
+        halves = (letters >= SURROGATES[0]) & (letters <= SURROGATES[1])
+        if (halves | (letters > LAST_LETTER)).any():
+            raise ValueError("text that is no Unicode")
+    return np.frombuffer(raw, dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _scalar(kind: PickledType, raw: Any) -> Any:
+    raw = raw.encode("latin1") if isinstance(raw, str) else raw
+    return from_bytes(raw, kind.dtype(), ())[()]
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    if encoding != "latin1":
+        raise ValueError(f"bytes as {encoding[:20]!r}")
+    return text.encode("latin1")
+
+
+def _from_buffer(raw: Any, kind: PickledType, shape: Any, order: str) -> PickledArray:
+    return PickledArray((1, shape, kind, order == "F", bytes(raw)))
+
+
+ARRAYS: dict[tuple[str, str], Maker] = {
+    ("collections", "OrderedDict"): Maker(dict),
+    ("numpy", "ndarray"): Maker(PickledArray),
+    ("numpy", "dtype"): Maker(PickledType),
+    ("_codecs", "encode"): Maker(_encode),
+    ("__builtin__", "bytes"): Maker(lambda: b""),
+} | {
+    (f"numpy.{core}.{module}", function): maker
+    for core in ("core", "_core")
+    for module, function, maker in (
+        ("multiarray", "_reconstruct", Maker(lambda *_: PickledArray())),
+        ("multiarray", "scalar", Maker(_scalar)),
+        ("numeric", "_frombuffer", Maker(_from_buffer)),
+    )
+}
+
+
+def value_of(found: Any, label: str) -> Any:
+    """`found`, as a numpy array where it is a PickledArray; ClipError begins with `label`."""
+    if not isinstance(found, PickledArray):
+        return found
+    try:
+        return found.value()
+    except (ValueError, TypeError) as error:
+        raise ClipError(f"{label}: {error}") from None

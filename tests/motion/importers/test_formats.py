@@ -1,0 +1,73 @@
+"""All formats: told by content, and no change of a file's bytes is more than refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pretrain.motion.clip import CONTROL_RATE, ClipError, MotionClip
+from pretrain.motion.importers import FORMATS, npz, read_clip, recognise
+from tests.motion.importers import made
+from tests.motion.importers.clip_files import bvh_of, deepmimic, human_amc, standing
+
+MAKERS = {
+    "deepmimic": deepmimic,
+    "bvh": bvh_of,
+    "asf/amc": human_amc,
+    "mimickit": made.mimickit,
+    "poselib": lambda clip: made.npy(made.poselib_document(clip)),
+    "npz": npz.write,
+    "isaac lab": made.isaac_lab,
+    "amass": lambda clip: made.smpl(9),
+    "protomotions": lambda clip: made.protomotions(*standing()),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_file_is_told_by_its_content(stroll, name):
+    data = MAKERS[name](stroll)
+    assert recognise(data, "a") is FORMATS[name]
+    assert [other for other in FORMATS if FORMATS[other].recognise(data)] == [name]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_file_as_it_was_made_is_read(stroll, skeleton, name):
+    clip = read_clip(MAKERS[name](stroll), "a", skeleton)
+    assert clip.fps == CONTROL_RATE
+    assert clip.digest.startswith("sha256:")
+
+
+MADE: dict[str, bytes] = {}
+
+
+def made_once(name: str, clip: MotionClip) -> bytes:
+    """The file of a format, the same bytes in every example."""
+    if name not in MADE:
+        MADE[name] = MAKERS[name](clip)
+    return MADE[name]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_change_of_a_files_bytes_is_more_than_refused(stroll, skeleton, name, data):
+    """A reader either reads or says ClipError; anything else would be a defect."""
+    plain = made_once(name, stroll)
+    changed = bytearray(plain)
+    for _ in range(data.draw(st.integers(1, 8))):
+        at = data.draw(st.integers(0, len(changed) - 1))
+        kind = data.draw(st.sampled_from(("set", "cut", "copy")))
+        if kind == "set":
+            changed[at] = data.draw(st.integers(0, 255))
+        elif kind == "cut" and len(changed) > 50:
+            del changed[at : at + data.draw(st.integers(1, 40))]
+        else:
+            changed[at:at] = changed[at : at + data.draw(st.integers(1, 40))]
+    said = ""
+    try:
+        assert np.isfinite(read_clip(bytes(changed), "a", skeleton).root_pos).all()
+    except ClipError as error:
+        said = str(error)
+    assert not said or said.startswith("a: ")

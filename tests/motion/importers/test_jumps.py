@@ -1,0 +1,52 @@
+"""Jumps of the root are told at the file's own rate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pretrain.characters.rotations import from_axis_angle, multiply
+from pretrain.motion.importers import read_clip
+from pretrain.motion.importers.jumps import find_jumps
+from pretrain.motion.warnings import impossible
+from tests.motion.importers import made
+
+
+@pytest.fixture
+def quick(stroll):
+    """A walk at four times the control rate."""
+    return replace(stroll.resampled(120), fps=120)
+
+
+def test_a_clip_that_moves_as_people_do_has_none(quick):
+    assert not find_jumps(quick)
+
+
+def test_a_step_and_a_turn_in_one_frame_are_named_with_their_frames(quick):
+    position = quick.root_pos.copy()
+    position[50:, 0] += 1.0
+    (line,) = find_jumps(replace(quick, root_pos=position))
+    assert "the root jumps by 1.0" in line
+    assert "from frame 49 to 50, 12" in line
+    turned = quick.root_rot.copy()
+    turned[80:] = multiply(from_axis_angle("z", np.full(len(turned) - 80, 0.9)), turned[80:])
+    (line,) = find_jumps(replace(quick, root_rot=turned))
+    assert "degrees from frame 79 to 80" in line
+
+
+def test_at_the_control_rate_they_are_left_to_the_clips_own_check(stroll):
+    position = stroll.root_pos.copy()
+    position[50:, 0] += 1.0
+    jumping = replace(stroll, root_pos=position)
+    assert not find_jumps(jumping)
+    assert impossible(jumping)
+
+
+def test_a_jump_is_named_though_resampling_would_spread_it(stroll, skeleton):
+    frames = made.mimickit_frames(stroll)
+    frames[60:, 5] += np.radians(51)  # yaw
+    data = made.mimickit(stroll, frames=frames, fps=120)
+    lines = read_clip(data, "a.pkl", skeleton).warnings
+    assert any("degrees from frame 59 to 60, 1" in line for line in lines)

@@ -1,0 +1,104 @@
+"""ProtoMotions' .motion: read without torch, bodies told by their number."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from pretrain.characters.rotations import normalize
+from pretrain.motion.clip import ClipError
+from pretrain.motion.importers import protomotions, read_clip
+from tests.motion.importers import made
+from tests.motion.importers.clip_files import standing
+
+GLOBALS = b"cprotomotions.simulator.base_simulator.simulator_state\nStateConversion\n"
+
+
+def world(bodies: int, count: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Any positions, and rotations xyzw."""
+    rng = np.random.default_rng(bodies)
+    return rng.normal(size=(count, bodies, 3)), normalize(rng.normal(size=(count, bodies, 4)))
+
+
+@pytest.mark.parametrize("bodies", [23, 24, 52])
+def test_poses_in_the_world_come_back(bodies):
+    positions, rotations = world(bodies)
+    motion = protomotions.read(made.protomotions(positions, rotations), "a.motion")
+    found = motion.forward(tuple(range(bodies)))
+    for body in range(bodies):
+        np.testing.assert_allclose(found[0][body], positions[:, body], atol=1e-5)
+        same = np.abs((found[1][body] * rotations[:, body][:, [3, 0, 1, 2]]).sum(-1))
+        np.testing.assert_allclose(same, 1, atol=1e-5)
+    assert (motion.rate, motion.up) == (30, "z")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [b"X\x06\x00\x00\x00common", GLOBALS + b"X\x06\x00\x00\x00common\x85R"],
+    ids=["text", "enum of its own package"],
+)
+def test_newer_files_with_an_enum_are_read(state):
+    data = made.protomotions(*world(24), state_conversion=state)
+    assert len(protomotions.read(data, "a.motion")) == 5
+
+
+def test_torchs_own_files_are_read_as_torch_reads_them(tmp_path):
+    torch = pytest.importorskip("torch")
+    positions, rotations = world(24)
+    document = {
+        "rigid_body_pos": torch.tensor(positions, dtype=torch.float32),
+        "rigid_body_rot": torch.tensor(rotations, dtype=torch.float32),
+        "rigid_body_contacts": torch.zeros(5, 24, dtype=torch.bool),
+        "fps": 30,
+    }
+    torch.save(document, tmp_path / "a.motion")
+    data = (tmp_path / "a.motion").read_bytes()
+    motion = protomotions.read(data, "a.motion")
+    np.testing.assert_allclose(motion.root_pos, positions[:, 0], atol=1e-6)
+
+
+def test_someone_who_stands_upright_does_so_on_our_body(skeleton):
+    positions, rotations = standing()
+    clip = read_clip(made.protomotions(positions, rotations), "a.motion", skeleton)
+    head = clip.body_positions()[:, skeleton.bodies.index("head"), 2]
+    assert head.min() > 1.2
+    assert clip.root_pos[-1, 0] - clip.root_pos[0, 0] == pytest.approx(0.1, abs=0.03)
+    assert "torch" not in vars(sys.modules[protomotions.__name__])
+
+
+def test_a_robots_file_is_named():
+    with pytest.raises(ClipError, match=r"a\.motion: 33 bodies, a Unitree G1's motion; no"):
+        protomotions.read(made.protomotions(*world(33)), "a.motion")
+
+
+def nan_at(frame: int, body: int) -> np.ndarray:
+    positions = world(24)[0]
+    positions[frame, body] = np.nan
+    return positions
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (made.protomotions(*world(7)), "7 bodies without names, expected 24"),
+        (made.protomotions(nan_at(3, 13), world(24)[1]), "rigid_body_pos: frame 3 Head is nan"),
+        (made.protomotions(world(24)[0], np.zeros((5, 24, 4))), "Pelvis has length 0"),
+        (made.protomotions(*world(24), fps=0), "its rate is 0"),
+        (made.protomotions(*world(24), state_conversion="simulator"), "in a simulator's order"),
+        (made.protomotions(world(24)[0][:, 0], world(24)[1]), r"shapes \(5, 3\) and"),
+        (made.protomotions(*world(24)).replace(b"data/1", b"data/7"), "zip cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_named(data, said):
+    with pytest.raises(ClipError, match=said) as caught:
+        protomotions.read(data, "a.motion")
+    assert str(caught.value).startswith("a.motion: ")
+
+
+def test_a_pickle_that_asks_for_more_is_refused():
+    asking = b"cbuiltins\nprint\nX\x01\x00\x00\x00a\x85R"
+    data = made.protomotions(*world(24), fps=asking)
+    with pytest.raises(ClipError, match=r"its pickle asks for 'builtins\.print'"):
+        protomotions.read(data, "a.motion")
