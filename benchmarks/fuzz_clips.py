@@ -27,7 +27,7 @@ import numpy as np
 
 from pretrain.characters.character import load_character
 from pretrain.characters.skeleton import Skeleton
-from pretrain.cli import parse_options, program, parse_int
+from pretrain.cli import parse_int, parse_options, program
 from pretrain.motion.clip import ClipError, MotionClip, at_rate
 from pretrain.motion.importers import npz, read_clip
 from pretrain.motion.recipe import EVERYDAY

@@ -105,7 +105,9 @@ def test_a_joint_may_be_named_for_a_part(walk, skeleton):
     rig = as_rig(walk)
     joints = tuple("Bone_7" if joint == "RightUpLeg" else joint for joint in rig.joints)
     named = retarget(replace(rig, joints=joints), skeleton, {"right_thigh": "Bone_7"})
-    np.testing.assert_array_equal(named.states().flatten(), retarget(rig, skeleton).states().flatten())
+    np.testing.assert_array_equal(
+        named.states().flatten(), retarget(rig, skeleton).states().flatten()
+    )
     with pytest.raises(ClipError, match="no joint 'Bone_8' for right_thigh; Bone_7"):
         retarget(replace(rig, joints=joints), skeleton, {"right_thigh": "Bone_8"})
     with pytest.raises(ClipError, match="'tail' is no part of a body; there are: head"):
