@@ -30,7 +30,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -e ".[train,serve,cpu,dev]"
 	touch $(STAMP)
 
-pretrain: $(STAMP) ## clips -> published skill library (PRESET=locomotion|all|toy: 13, 42 and 2 minutes on two fast cores, twice that on old ones; ARGS="seed=1 ...")
+pretrain: $(STAMP) ## clips -> published skill library (PRESET=locomotion|everyday|all|ase|toy; locomotion takes 13 minutes on two fast cores; ARGS="seed=1 ...")
 	$(BIN)/python -m pretrain.train preset=$(PRESET) $(ARGS)
 
 hlc: $(STAMP) ## published skills -> published controller (TASK=reach)
