@@ -22,6 +22,11 @@ except (AttributeError, RuntimeError):  # MUJOCO_GL names a missing library; sim
     import mujoco
 
     os.environ["MUJOCO_GL"] = _mujoco_gl
+except ImportError as error:
+    # pip install --upgrade from mujoco 3 to 4 ends without an error and removes the bindings that
+    # moved to another distribution, mujoco-core
+    remedy = "pip uninstall -y mujoco mujoco-core, then install this package's extra `train` again"
+    raise ImportError(f"{error}; if mujoco was upgraded from 3 to 4: {remedy}") from error
 
 ASSETS = Path(__file__).parent / "assets"
 

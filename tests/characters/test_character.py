@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -115,3 +119,19 @@ def test_legs_are_what_lies_between_the_root_and_the_feet(skeleton):
     assert legs == {
         name for name in skeleton.hinges if any(part in name for part in ("hip", "knee", "ankle"))
     }
+
+
+def test_a_mujoco_that_does_not_import_names_the_remedy(tmp_path):
+    broken = tmp_path / "mujoco"
+    broken.mkdir()
+    (broken / "__init__.py").write_text("raise ImportError('no bindings')\n")
+    where = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    run = subprocess.run(
+        [sys.executable, "-c", "import pretrain.characters.character"],
+        env={**os.environ, "PYTHONPATH": where},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1
+    assert "no bindings; if mujoco was upgraded from 3 to 4: pip uninstall" in run.stderr
