@@ -12,7 +12,7 @@ from torch.nn.functional import normalize
 
 from hlc.goals import Goals
 from hlc.nets import observation
-from hlc.tasks.task import Task
+from hlc.tasks.task import Task, check_bodies, checked_reward
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import CharacterEnv
 from skills_store.runtime.library import SkillLibrary
@@ -36,6 +36,7 @@ class SkillEnv:
         llc_steps: int,
         style_scale: float | None,  # None: nobody asks for the style reward, and it is not computed
     ):
+        check_bodies(task, env.skeleton)
         self.env = env
         self.skills = skills
         self.task = task
@@ -60,19 +61,20 @@ class SkillEnv:
         terminated = ~going
         truncated = ~going
         task = torch.zeros(self.num_envs)
-        before = self._distance()
+        before = self._potential()
         for _ in range(self.llc_steps):
             targets = self.skills.act(self.env.state().flatten().numpy(), z)
             outcome = self.env.step(torch.from_numpy(targets))
             failed = going & (outcome.fell | outcome.broken)
             going = going & ~failed  # a step that ends in a fall earns nothing
-            task += going * self.task.reward(self.env.skeleton, self.env.state(), self.goals.goal)
+            state = self.env.state()
+            task += going * checked_reward(self.task, self.env.skeleton, state, self.goals.goal)
             stopped = going & outcome.timed_out
             terminated = terminated | failed
             truncated = truncated | stopped
             going = going & ~stopped
         style = ~terminated * self._style()
-        progress = ~terminated * (before - self._distance())
+        progress = ~terminated * (self._potential() - before)
         self.goals.decided(self.env.state())
         return Step(
             next_obs=self.observe(),
@@ -82,8 +84,10 @@ class SkillEnv:
             extras={"style": style, "progress": progress},
         )
 
-    def _distance(self) -> Tensor:
-        return self.task.distance(self.env.skeleton, self.env.state(), self.goals.goal)
+    def _potential(self) -> Tensor:
+        """The task's potential, (N,); 0 where it has none."""
+        found = self.task.progress(self.env.skeleton, self.env.state(), self.goals.goal)
+        return torch.zeros(self.num_envs) if found is None else found
 
     def _style(self) -> Tensor:
         if self._style_scale is None:

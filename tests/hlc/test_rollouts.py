@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
 from hlc.config import CONFIG_MODEL, EvalConfig
 from hlc.evaluate import task_card
 from hlc.parent import Parent
-from hlc.rollouts import Episodes, RandomSkills, distance_curve, final_distances, returns, survival
+from hlc.rollouts import (
+    Episodes,
+    RandomSkills,
+    distance_curve,
+    falls,
+    final_distances,
+    returns,
+    successes,
+    survival,
+    times_to_goal,
+)
 
 
 def by_hand() -> Episodes:
@@ -17,6 +29,7 @@ def by_hand() -> Episodes:
     return Episodes(
         reward=torch.tensor([[1.0, 0.5], [0.5, 0.5], [0.25, 0.0], [0.25, 0.0]]),
         distance=torch.tensor([[0.1, 0.4], [0.2, 0.6], [0.3, 9.0], [0.4, 9.0]]),
+        success=torch.tensor([[False, False], [True, True], [True, False], [False, False]]),
         since=torch.tensor([[1, 1], [2, 2], [1, 3], [2, 4]]),
         last=torch.tensor([[False, False], [True, False], [False, False], [False, True]]),
         standing=torch.tensor([[True, True], [True, True], [True, False], [True, False]]),
@@ -33,6 +46,22 @@ def test_measures_by_hand() -> None:
     curve, rows = distance_curve(played)
     torch.testing.assert_close(curve, torch.tensor([0.8 / 3, 1.2 / 3]))
     assert rows.tolist() == [3, 3]
+
+
+def test_success_is_that_of_the_last_step_and_its_time_that_of_the_first() -> None:
+    played = by_hand()
+    assert successes(played).tolist() == [1.0, 0.0]  # the second world lies when its goal ends
+    torch.testing.assert_close(times_to_goal(played), torch.tensor([2.0, 2.0, 1.0]) / 30)
+    fallen, minutes = falls(played)
+    assert fallen == 1
+    assert round(minutes * 60 * 30) == 6
+
+
+def test_a_task_without_a_distance_has_no_curve() -> None:
+    played = replace(by_hand(), distance=torch.full((4, 2), torch.nan))
+    assert final_distances(played).tolist() == []
+    curve, rows = distance_curve(played)
+    assert (curve.tolist(), rows.tolist()) == ([], [])
 
 
 def test_random_skills_are_unit_and_held_as_long_as_asked() -> None:
