@@ -52,6 +52,25 @@ class EvalConfig(Frozen):
     )
 
 
+class PlanConfig(Frozen):
+    """Planning by sampling: how many sequences of skills are tried, and how they are judged."""
+
+    episodes: Count = Field(default=32, description="Episodes that hlc.plan plays")
+    candidates: Count = Field(default=24, description="Sequences simulated for each character")
+    horizon: Count = Field(default=30, description="Control steps that are simulated ahead")
+    segments: Count = Field(default=1, description="Skills in a sequence, of equal lengths")
+    iterations: Count = Field(
+        default=1, description="1 is random shooting, more refit the best ones (CEM)"
+    )
+    elites: Count = Field(default=6, description="Best sequences that the next iteration refits")
+    fall_cost: NotNegative = Field(
+        default=30.0, description="Cost of a fall within the horizon, in control steps' rewards"
+    )
+    progress_weight: NotNegative = Field(
+        default=2.0, description="Weight of the task's potential at the horizon's end"
+    )
+
+
 class HlcConfig(Frozen):
     """The keys that all tasks share. `CONFIG_MODEL` has those of each task besides, under the
     task's name."""
@@ -95,6 +114,7 @@ class HlcConfig(Frozen):
     publish: bool = Field(default=True, description="Publish to the store at the end")
     ppo: PPOConfig = PPOConfig()
     eval: EvalConfig = EvalConfig()
+    plan: PlanConfig = PlanConfig()
 
     @field_validator("task")
     @classmethod

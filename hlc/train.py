@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from hlc.config import CONFIG_MODEL, HlcConfig
-from hlc.evaluate import table, task_card, whole_decisions
+from hlc.evaluate import table, task_card
 from hlc.export import FILE, build_manifest, export_policy
 from hlc.goals import Goals
+from hlc.measures import whole_decisions
 from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
