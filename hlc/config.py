@@ -3,7 +3,7 @@ refused."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, create_model, field_validator
 
@@ -71,6 +71,18 @@ class PlanConfig(Frozen):
     )
 
 
+class CloneConfig(Frozen):
+    """Cloning of the planner's decisions before PPO. The planner is that of `plan`."""
+
+    decisions: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="Planned decisions that are cloned; 0 begins PPO at once"
+    )
+    worlds: Count = Field(default=256, description="Characters that are planned for at once")
+    epochs: Count = Field(default=20, description="Passes over the decisions")
+    minibatch: Count = Field(default=512, description="Rows of a minibatch")
+    lr: Positive = Field(default=1e-3, description="Learning rate")
+
+
 class HlcConfig(Frozen):
     """The keys that all tasks share. `CONFIG_MODEL` has those of each task besides, under the
     task's name."""
@@ -94,11 +106,19 @@ class HlcConfig(Frozen):
     task_reward_weight: NotNegative = Field(default=0.9, description="Weight of the task reward")
     disc_reward_weight: NotNegative = Field(default=0.1, description="Weight of the style reward")
     progress_reward_weight: NotNegative = Field(
-        default=3.0, description="Weight per metre of progress"
+        default=3.0, description="Weight per metre of progress, or of the task's own potential"
+    )
+    shaping: Literal["difference", "potential"] = Field(
+        default="difference",
+        description=(
+            "difference: progress towards the same goal; potential: discounted by ppo.gamma over "
+            "changes of goal, which moves no optimum"
+        ),
     )
     alive_reward_weight: NotNegative = Field(
         default=1.0, description="Weight per decision without a fall"
     )
+    fall_penalty: NotNegative = Field(default=0.0, description="What a fall costs, once")
     disc_reward_scale: Positive = Field(default=1.0, description="Factor of the style reward")
     checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
     runs: str = Field(
@@ -115,6 +135,7 @@ class HlcConfig(Frozen):
     ppo: PPOConfig = PPOConfig()
     eval: EvalConfig = EvalConfig()
     plan: PlanConfig = PlanConfig()
+    clone: CloneConfig = CloneConfig()
 
     @field_validator("task")
     @classmethod

@@ -6,6 +6,8 @@ state is no longer finite."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -16,6 +18,16 @@ from hlc.tasks.task import Task, check_bodies, checked_reward
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import CharacterEnv
 from skills_store.runtime.library import SkillLibrary
+
+
+@dataclass(frozen=True)
+class DecisionConfig:
+    """How long a decision is held, and which terms beside the task's reward are computed."""
+
+    llc_steps: int  # control steps
+    style_scale: float | None = None  # None: without the style reward
+    # gamma of exact potential-based shaping; None: the undiscounted change towards the same goal
+    discount: float | None = None
 
 
 class SkillEnv:
@@ -32,9 +44,7 @@ class SkillEnv:
         skills: SkillLibrary,
         task: Task,
         goals: Goals,
-        *,
-        llc_steps: int,
-        style_scale: float | None,  # None: nobody asks for the style reward, and it is not computed
+        decisions: DecisionConfig,
     ):
         check_bodies(task, env.skeleton)
         self.env = env
@@ -42,8 +52,9 @@ class SkillEnv:
         self.task = task
         self.goals = goals
         self.num_envs = env.num_envs
-        self.llc_steps = llc_steps
-        self._style_scale = style_scale
+        self.llc_steps = decisions.llc_steps
+        self._style_scale = decisions.style_scale
+        self._discount = decisions.discount
         self.reset(torch.arange(self.num_envs))
 
     def reset(self, ids: Tensor) -> None:
@@ -55,7 +66,11 @@ class SkillEnv:
         return observation(self.task, self.env.state()[rows], self.goals.goal[rows])
 
     def step(self, action: Tensor) -> Step:
-        """Raw vectors (N, D), projected to the sphere, held for `llc_steps` control steps."""
+        """Raw vectors (N, D), projected to the sphere, held for `llc_steps` control steps.
+
+        With a discount the extra `progress` is gamma * potential(s', g') - potential(s, g), and
+        after a fall the first term is 0: a sum that telescopes over goals and moves no optimum.
+        (Ng, Harada and Russell 1999.)"""
         z = on_sphere(action).numpy()
         going = torch.ones(self.num_envs, dtype=torch.bool)
         terminated = ~going
@@ -76,6 +91,8 @@ class SkillEnv:
         style = ~terminated * self._style()
         progress = ~terminated * (self._potential() - before)
         self.goals.decided(self.env.state())
+        if self._discount is not None:
+            progress = ~terminated * self._discount * self._potential() - before
         return Step(
             next_obs=self.observe(),
             reward=task / self.llc_steps,
