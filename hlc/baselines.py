@@ -18,6 +18,7 @@ from skills_store.runtime.onnx_session import Array
 RANDOM_SEED = 2
 CHOICE_SEED = 3
 PLAN_SEED = 5
+LEAST_TRIALS = 32  # episodes of each clip's latent; with 9 each, a run was chosen for reach
 
 
 class FixedSkills:
@@ -53,7 +54,7 @@ def best_fixed(parent: Parent, cfg: HlcConfig, num_episodes: int) -> tuple[str, 
     if not clips:
         return None
     own = np.array(list(clips.values()), np.float32)
-    each = max(1, -(-num_episodes // len(own)))
+    each = max(LEAST_TRIALS, -(-num_episodes // len(own)))
     played, _ = play(
         FixedSkills(own.repeat(each, 0)),
         parent,

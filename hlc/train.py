@@ -127,7 +127,7 @@ def publish(
     exported = export_policy(training.nets.policy, cfg.chosen_task(), parent, recorded, cfg.seed)
     net = load_net(FILE, exported.data, exported.graph, torch.get_num_threads(), "cpu")
     print(
-        f"evaluating {cfg.eval.episodes} episodes, and as many under random skills, twice",
+        f"evaluating {cfg.eval.episodes} episodes, and as many of each baseline",
         flush=True,
     )
     card = task_card(lambda state, goal: net.run(state=state, goal=goal), parent, cfg)

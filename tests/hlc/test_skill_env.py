@@ -192,4 +192,4 @@ def test_after_a_fall_the_potential_is_0(scripted: Scripted, parent: Parent) -> 
 
 
 def potential(env: SkillEnv) -> torch.Tensor:
-    return Reach().progress(env.env.skeleton, env.env.state(), env.goals.goal)
+    return -Reach().distance(env.env.skeleton, env.env.state(), env.goals.goal)
