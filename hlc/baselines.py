@@ -18,7 +18,6 @@ from skills_store.runtime.onnx_session import Array
 RANDOM_SEED = 2
 CHOICE_SEED = 3
 PLAN_SEED = 5
-LEAST_TRIALS = 32  # episodes of each clip's latent; with 9 each, a run was chosen for reach
 
 
 class FixedSkills:
@@ -49,12 +48,13 @@ def best_fixed(parent: Parent, cfg: HlcConfig, num_episodes: int) -> tuple[str, 
     """The clip whose own latent, held for whole episodes, earns most, and its player; None for a
     library without clips' latents.
 
-    It is chosen on other episodes than it is measured on, an equal number for each clip."""
+    It is chosen on other episodes than it is measured on, `eval.trials` for each clip; with 10
+    each, a run was chosen for reach."""
     clips = parent.version.manifest.latent.clips
     if not clips:
         return None
     own = np.array(list(clips.values()), np.float32)
-    each = max(LEAST_TRIALS, -(-num_episodes // len(own)))
+    each = cfg.eval.trials
     played, _ = play(
         FixedSkills(own.repeat(each, 0)),
         parent,

@@ -44,6 +44,10 @@ class PPOConfig(Frozen):
 class EvalConfig(Frozen):
     episodes: Count = Field(default=512, description="Episodes of the evaluation")
     seed: Seed = Field(default=4321, description="Seed of all random draws")
+    trials: Count = Field(
+        default=32,
+        description="Episodes of each clip's own latent, the best of which is the fixed baseline",
+    )
     random_time_min: Positive = Field(
         default=1.0, description="s; shortest time that the random baseline keeps a latent"
     )

@@ -51,7 +51,8 @@ class TaskBatch:
         self.worlds = make_worlds(cfg, parent, num_envs, starts=self._starts, goals=self._goals)
         width = self.observe().shape[-1]
         self.observation_space = Box(-np.inf, np.inf, (width,), np.float32)
-        self.action_space = Box(-1.0, 1.0, (parent.skills.latent_dim,), np.float32)
+        self._width = (parent.skills.latent_dim,)
+        self.action_space = Box(-1.0, 1.0, self._width, np.float32)
 
     def seed(self, seed: int) -> None:
         """Starts and goals of later resets follow from `seed`."""
@@ -67,7 +68,14 @@ class TaskBatch:
         return _join(self.worlds.observe())
 
     def step(self, action: Floats) -> Decided:
-        """One decision of every world, (N, D)."""
+        """One decision of every world, (N, D). Raises ValueError for another shape, and for a
+        number that is not finite."""
+        expected = (self.worlds.num_envs, *self._width)
+        if np.shape(action) != expected:
+            raise ValueError(f"action has the shape {np.shape(action)}, expected {expected}")
+        if not np.isfinite(action).all():
+            world = int((~np.isfinite(action)).any(-1).argmax())
+            raise ValueError(f"action of world {world} is {action[world]}, expected finite numbers")
         # met by the goal that was acted for, which `step` may replace
         goal = self.worlds.goals.goal.clone()
         step = self.worlds.step(torch.from_numpy(np.array(action, np.float32)))

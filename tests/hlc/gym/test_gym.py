@@ -121,6 +121,17 @@ def test_a_key_that_does_not_exist_is_refused(where: dict[str, object]) -> None:
         gymnasium.make("repertoire/Reach-v0", **where, learning_rate=1)
 
 
+def test_an_action_that_is_no_number_or_misshapen_is_named(where: dict[str, object]) -> None:
+    envs = make_vec(where)
+    envs.reset(seed=0)
+    action = np.ones(envs.action_space.shape or (), np.float32)
+    with pytest.raises(ValueError, match=r"action has the shape \(2, 8\), expected \(3, 8\)"):
+        envs.step(action[:2])
+    action[1, 0] = np.nan
+    with pytest.raises(ValueError, match="action of world 1 is"):
+        envs.step(action)
+
+
 def play(envs: hlc.gym.SkillVectorEnv, steps: int) -> tuple[np.ndarray, np.ndarray, list[dict]]:
     """Rewards and truncations, (steps, N) each, and the infos, under the same actions."""
     envs.reset(seed=0)
