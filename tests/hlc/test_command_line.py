@@ -36,7 +36,7 @@ def test_keys_and_presets_reach_the_configuration() -> None:
     ("argument", "listed"),
     [
         ("task=fly", "no task 'fly'; there are: reach"),
-        ("preset=huge", "Available options in 'preset': full toy"),
+        ("preset=huge", "Available options in 'preset': full planned toy"),
         ("learning_rate=1", "ppo.*"),
         ("lr=1", "ppo.lr"),
         ("reach.depth=1", "reach.body"),
