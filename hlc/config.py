@@ -3,7 +3,7 @@ refused."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, create_model, field_validator
 
@@ -44,12 +44,47 @@ class PPOConfig(Frozen):
 class EvalConfig(Frozen):
     episodes: Count = Field(default=512, description="Episodes of the evaluation")
     seed: Seed = Field(default=4321, description="Seed of all random draws")
+    trials: Count = Field(
+        default=32,
+        description="Episodes of each clip's own latent, the best of which is the fixed baseline",
+    )
     random_time_min: Positive = Field(
         default=1.0, description="s; shortest time that the random baseline keeps a latent"
     )
     random_time_max: Positive = Field(
         default=5.0, description="s; longest time that the random baseline keeps a latent"
     )
+
+
+class PlanConfig(Frozen):
+    """Planning by sampling: how many sequences of skills are tried, and how they are judged."""
+
+    episodes: Count = Field(default=32, description="Episodes that hlc.plan plays")
+    candidates: Count = Field(default=24, description="Sequences simulated for each character")
+    horizon: Count = Field(default=30, description="Control steps that are simulated ahead")
+    segments: Count = Field(default=1, description="Skills in a sequence, of equal lengths")
+    iterations: Count = Field(
+        default=1, description="1 is random shooting, more refit the best ones (CEM)"
+    )
+    elites: Count = Field(default=6, description="Best sequences that the next iteration refits")
+    fall_cost: NotNegative = Field(
+        default=30.0, description="Cost of a fall within the horizon, in control steps' rewards"
+    )
+    progress_weight: NotNegative = Field(
+        default=2.0, description="Weight of the task's potential at the horizon's end"
+    )
+
+
+class CloneConfig(Frozen):
+    """Cloning of the planner's decisions before PPO. The planner is that of `plan`."""
+
+    decisions: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="Planned decisions that are cloned; 0 begins PPO at once"
+    )
+    worlds: Count = Field(default=256, description="Characters that are planned for at once")
+    epochs: Count = Field(default=20, description="Passes over the decisions")
+    minibatch: Count = Field(default=512, description="Rows of a minibatch")
+    lr: Positive = Field(default=1e-3, description="Learning rate")
 
 
 class HlcConfig(Frozen):
@@ -75,11 +110,19 @@ class HlcConfig(Frozen):
     task_reward_weight: NotNegative = Field(default=0.9, description="Weight of the task reward")
     disc_reward_weight: NotNegative = Field(default=0.1, description="Weight of the style reward")
     progress_reward_weight: NotNegative = Field(
-        default=3.0, description="Weight per metre of progress"
+        default=3.0, description="Weight per metre of progress, or of the task's own potential"
+    )
+    shaping: Literal["difference", "potential"] = Field(
+        default="difference",
+        description=(
+            "difference: progress towards the same goal; potential: discounted by ppo.gamma over "
+            "changes of goal, which moves no optimum"
+        ),
     )
     alive_reward_weight: NotNegative = Field(
         default=1.0, description="Weight per decision without a fall"
     )
+    fall_penalty: NotNegative = Field(default=0.0, description="What a fall costs, once")
     disc_reward_scale: Positive = Field(default=1.0, description="Factor of the style reward")
     checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
     runs: str = Field(
@@ -95,6 +138,8 @@ class HlcConfig(Frozen):
     publish: bool = Field(default=True, description="Publish to the store at the end")
     ppo: PPOConfig = PPOConfig()
     eval: EvalConfig = EvalConfig()
+    plan: PlanConfig = PlanConfig()
+    clone: CloneConfig = CloneConfig()
 
     @field_validator("task")
     @classmethod

@@ -1,5 +1,5 @@
-"""The card of a published controller: returns and distances, beside random skills on the same
-seeds.
+"""The card of a published controller: returns, success and falls beside random skills, the best
+fixed skill and, if asked for, the planner, on the same seeds.
 
 python -m hlc.evaluate controller=reach@latest
 
@@ -7,6 +7,7 @@ keys:
   controller=reach@latest   reference of the controller
   store=                    skill store; default $REPERTOIRE_STORE
   episodes=512              episodes of each policy
+  planner=0                 episodes of the planner; 0 leaves it out, 32 take minutes
   seed=4321                 seed of all random draws
   json=false                print one JSON object
 """
@@ -17,22 +18,12 @@ import json
 import sys
 from typing import Any
 
-import torch
-
+from hlc.baselines import best_fixed, make_planner, random_players
 from hlc.config import CONFIG_MODEL, HlcConfig
+from hlc.measures import measure
 from hlc.parent import Parent, open_parent
-from hlc.rollouts import (
-    Decide,
-    Episodes,
-    RandomSkills,
-    distance_curve,
-    episodes,
-    final_distances,
-    returns,
-    survival,
-)
+from hlc.rollouts import Decide
 from pretrain.cli import parse_flag, parse_int, parse_options, program
-from pretrain.evaluation.intervals import interval
 from pretrain.motion.clip import CONTROL_RATE
 from skills_store.errors import StoreError, WrongKind
 from skills_store.manifest import Manifest
@@ -40,114 +31,105 @@ from skills_store.open import open_store
 from skills_store.runtime.library import Controller
 
 PARENT = "parent"  # where a controller's lineage keeps the configuration of its skill library
+HEADLINES = (
+    "return",
+    "success",
+    "time_to_goal",
+    "final_distance",
+    "survival",
+    "falls_per_minute",
+)
 
 
-def whole_decisions(seconds: float, llc_steps: int) -> int:
-    """Control steps in `seconds`, rounded up to whole decisions."""
-    return -(-round(seconds * CONTROL_RATE) // llc_steps) * llc_steps
-
-
-def task_card(decide: Decide, parent: Parent, cfg: HlcConfig) -> dict[str, Any]:
-    """Measures of `decide` and of the better of two random baselines, as plain JSON.
+def task_card(
+    decide: Decide, parent: Parent, cfg: HlcConfig, planner_episodes: int = 0
+) -> dict[str, Any]:
+    """Measures of `decide`, of the better of two random baselines, of the best clip's own latent
+    held, and of the planner over its own number of episodes, as plain JSON.
 
     Every player meets the same starts, goal times and goal draws (a goal lies around the character,
-    so its place in the world differs). Distances are of characters that stand; a fall shows in
-    `survival` and in the return."""
+    so its place in the world differs). Distances are of characters that stand, and None for a task
+    without a distance; a fall shows in `survival` and in the return."""
+    n = cfg.eval.episodes
+    own = measure(decide, parent, cfg, n)
     played = {
-        name: _measured(player, parent, cfg)
-        for name, player in {"controller": decide, **_baselines(parent, cfg)}.items()
+        name: measure(player, parent, cfg, n)
+        for name, player in random_players(parent, cfg, n).items()
     }
-    own = played.pop("controller")
     best = max(played, key=lambda name: played[name]["return"]["mean"])
     random = played[best]
+    fixed = best_fixed(parent, cfg, n)
+    others = {"random": random}
+    if fixed:
+        others["fixed"] = measure(fixed[1], parent, cfg, n)
+    if planner_episodes:
+        planner = make_planner(parent, cfg, planner_episodes)
+        others["planner"] = measure(planner, parent, cfg, planner_episodes)
+    decisions = -(-round(cfg.episode_length * CONTROL_RATE) // cfg.llc_steps)
     return {
         "task": cfg.task,
-        "return": own["return"]["mean"],
-        "return_random": random["return"]["mean"],
+        **{key: own[key]["mean"] for key in HEADLINES},
+        **{
+            f"{key}_{name}": measured[key]["mean"]
+            for name, measured in others.items()
+            for key in HEADLINES
+        },
+        "return_per_decision": own["return"]["mean"] / decisions,
         "return_ratio": own["return"]["mean"] / max(random["return"]["mean"], 1e-9),
-        "final_distance": own["final_distance"]["mean"],
-        "final_distance_random": random["final_distance"]["mean"],
-        "survival": own["survival"]["mean"],
-        "survival_random": random["survival"]["mean"],
         "distance_curve": {
             "seconds_per_step": 1 / CONTROL_RATE,
             "controller": own["curve"],
             "random": random["curve"],
         },
+        "goal_ranges": cfg.chosen_task().goal_ranges(),
         "detail": {
             "controller": own,
             "baseline": best,
             "random": played,
+            "fixed_skill": fixed and fixed[0],
+            **{name: measured for name, measured in others.items() if name != "random"},
             "llc_steps": cfg.llc_steps,
             "seed": cfg.eval.seed,
         },
     }
 
 
-def _baselines(parent: Parent, cfg: HlcConfig) -> dict[str, Decide]:
-    n = cfg.eval.episodes
-    dim = parent.skills.latent_dim
-    spans = {"redrawn": (0.0, 0.0), "held": (cfg.eval.random_time_min, cfg.eval.random_time_max)}
-    players: dict[str, Decide] = {}
-    for name, span in spans.items():
-        shortest, longest = (
-            max(1, whole_decisions(t, cfg.llc_steps) // cfg.llc_steps) for t in span
-        )
-        players[name] = RandomSkills(
-            n, dim, shortest, longest, torch.Generator().manual_seed(cfg.eval.seed + 2)
-        )
-    return players
-
-
-def _measured(decide: Decide, parent: Parent, cfg: HlcConfig) -> dict[str, Any]:
-    starts, goals = (torch.Generator().manual_seed(cfg.eval.seed + i) for i in range(2))
-    length = whole_decisions(cfg.episode_length, cfg.llc_steps)
-    env = parent.simulation(
-        cfg.eval.episodes, length, engine=cfg.engine, threads=cfg.threads, rng=starts
-    )
-    played = episodes(
-        decide, parent.skills, env, cfg.chosen_task(), llc_steps=cfg.llc_steps, rng=goals
-    )
-    return {**summary(played, cfg.llc_steps), "broken_worlds": env.broken}
-
-
-def summary(played: Episodes, llc_steps: int) -> dict[str, Any]:
-    """Means with n and 95 % intervals, and the distance curve: one value per control step since the
-    goal appeared."""
-    curve, rows = distance_curve(played)
-    return {
-        "return": interval(returns(played, llc_steps)),
-        "final_distance": interval(final_distances(played)),
-        "survival": interval(survival(played)),
-        "curve": [round(x, 4) for x in curve.tolist()],
-        "curve_rows": rows.tolist(),
-    }
+ROWS = {  # of the table: measure -> heading and format
+    "return": ("return", "{:.2f}"),
+    "success": ("success", "{:.2f}"),
+    "time_to_goal": ("time to goal", "{:.2f} s"),
+    "final_distance": ("final distance", "{:.3f} m"),
+    "survival": ("survival", "{:.2f}"),
+    "falls_per_minute": ("falls a minute", "{:.2f}"),
+}
 
 
 def table(card: dict[str, Any]) -> str:
     """The card for people."""
-    rows = [
-        ("", "controller", f"random ({card['detail']['baseline']})"),
-        ("return", *(f"{card[key]:.2f}" for key in ("return", "return_random"))),
-        (
-            "final distance",
-            *(_metres(card[key]) for key in ("final_distance", "final_distance_random")),
-        ),
-        ("survival", *(f"{card[key]:.2f}" for key in ("survival", "survival_random"))),
-    ]
+    titles = {
+        "": "controller",
+        "_random": f"random ({card['detail']['baseline']})",
+        "_fixed": f"fixed ({card['detail']['fixed_skill']})",
+        "_planner": "planner",
+    }
+    shown = {suffix: title for suffix, title in titles.items() if f"return{suffix}" in card}
+    rows = [("", list(shown.values()))]
+    for key, (heading, form) in ROWS.items():
+        rows.append((heading, [_cell(card[f"{key}{suffix}"], form) for suffix in shown]))
     curves = card["distance_curve"]
     for second in (0, 0.5, 1, 1.5, 2, 2.5, 3):
         at = max(0, round(second * CONTROL_RATE) - 1)
-        shown = [
-            curves[who][at] if at < len(curves[who]) else None for who in ("controller", "random")
-        ]
-        rows.append((f"  distance at {second:g} s", *map(_metres, shown)))
-    lines = [f"{name:<24}{own:>12}{random:>20}" for name, own, random in rows]
-    return "\n".join([*lines, f"{'return ratio':<24}{card['return_ratio']:>12.2f}"])
+        curve = [curves[player] for player in ("controller", "random")]
+        if at < max(map(len, curve)):
+            found = [row[at] if at < len(row) else None for row in curve]
+            rows.append((f"  distance at {second:g} s", [_cell(x, "{:.3f} m") for x in found]))
+    width = max(20, *(len(title) + 2 for title in shown.values()))
+    lines = [f"{name:<20}" + "".join(f"{cell:>{width}}" for cell in cells) for name, cells in rows]
+    return "\n".join([*lines, f"{'return ratio':<20}{card['return_ratio']:>{width}.2f}"])
 
 
-def _metres(x: float | None) -> str:
-    return "-" if x is None else f"{x:.3f} m"
+def _cell(x: float | None, form: str) -> str:
+    return "-" if x is None else form.format(x)
 
 
 def trained_config(manifest: Manifest) -> HlcConfig:
@@ -162,12 +144,14 @@ def main(arguments: list[str]) -> int:
         "controller": "reach@latest",
         "store": "",
         "episodes": "512",
+        "planner": "0",
         "seed": "4321",
         "json": "false",
     }
     try:
         asked = parse_options(arguments, defaults)
         as_json = parse_flag(asked, "json")
+        planner = parse_int(asked, "planner", 0)
         store = open_store(asked["store"])
         version = store.resolve(asked["controller"])
         if version.manifest.kind != "controller":
@@ -177,7 +161,7 @@ def main(arguments: list[str]) -> int:
         trained = trained_config(version.manifest)
         changed = {"episodes": parse_int(asked, "episodes", 1), "seed": parse_int(asked, "seed", 0)}
         cfg = trained.model_copy(update={"eval": trained.eval.model_copy(update=changed)})
-        card = task_card(controller.decide, parent, cfg)
+        card = task_card(controller.decide, parent, cfg, planner)
     except (StoreError, ValueError, RuntimeError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2

@@ -12,7 +12,8 @@ from torch import Generator, Tensor
 
 from hlc.goals import Goals
 from hlc.skill_env import on_sphere
-from hlc.tasks.task import Task
+from hlc.tasks.task import Task, check_bodies, checked_reward
+from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.env import CharacterEnv
 from skills_store.runtime.library import SkillLibrary
 from skills_store.runtime.onnx_session import Array
@@ -25,7 +26,8 @@ class Episodes:
     """One episode in each of E worlds over T control steps, all (T, E)."""
 
     reward: Tensor  # 0 from the fall on
-    distance: Tensor  # m, to the goal that holds in this step
+    distance: Tensor  # m, to the goal that holds in this step; NaN for a task without a distance
+    success: Tensor  # bool: that goal is met, by a character that stands
     since: Tensor  # control steps that the goal has been there, from 1
     last: Tensor  # bool: the goal changes after this step
     standing: Tensor  # bool: not fallen yet
@@ -43,6 +45,7 @@ def episodes(
     """`env.episode_length` steps of every world from its start. Who has fallen lies there and earns
     nothing more."""
     n = env.num_envs
+    check_bodies(task, env.skeleton)
     env.reset(torch.arange(n))
     goals = Goals(task, n, llc_steps, rng)
     goals.draw(torch.arange(n), env.state())
@@ -57,12 +60,15 @@ def episodes(
         standing = standing & ~(outcome.fell | outcome.broken)
         since = since + 1
         state = env.state()
-        reward = standing * task.reward(env.skeleton, state, goals.goal)
+        reward = standing * checked_reward(task, env.skeleton, state, goals.goal)
         distance = task.distance(env.skeleton, state, goals.goal)
+        if distance is None:
+            distance = torch.full((n,), torch.nan)
+        success = standing & task.success(env.skeleton, state, goals.goal)
         last = torch.zeros(n, dtype=torch.bool)
         if step % llc_steps == llc_steps - 1:
             last = goals.decided(state)
-        rows.append((reward, distance, since, last, standing))
+        rows.append((reward, distance, success, since, last, standing))
         since = since * ~last
     return Episodes(*(torch.stack(column) for column in zip(*rows, strict=True)))
 
@@ -98,9 +104,34 @@ def survival(e: Episodes) -> Tensor:
     return e.standing.float().mean(0)
 
 
+def falls(e: Episodes) -> tuple[int, float]:
+    """How many characters fell, and the minutes for which all of them stood."""
+    fallen = int((~e.standing[-1]).sum())
+    return fallen, float(e.standing.sum()) / CONTROL_RATE / 60
+
+
+def successes(e: Episodes) -> Tensor:
+    """Whether each goal was met in its last step, (n,) as 0 or 1; goals of fallen characters were
+    not."""
+    return e.success[e.last].float()
+
+
+def times_to_goal(e: Episodes) -> Tensor:
+    """Seconds from a goal's appearance to the first step in which it was met, of those that were,
+    (n,)."""
+    met = torch.zeros(e.success.shape[1], dtype=torch.bool)
+    found = []
+    for success, since, last in zip(e.success, e.since, e.last, strict=True):
+        found.append(since[success & ~met])
+        met = (met | success) & ~last
+    return torch.cat(found) / CONTROL_RATE
+
+
 def final_distances(e: Episodes) -> Tensor:
-    """Distances in the last step before each change of goal, of characters that stand, (n,) m."""
-    return e.distance[e.last & e.standing]
+    """Distances in the last step before each change of goal, of characters that stand, (n,) m;
+    none for a task without a distance."""
+    found = e.distance[e.last & e.standing]
+    return found[~found.isnan()]
 
 
 def distance_curve(e: Episodes) -> tuple[Tensor, Tensor]:
@@ -109,8 +140,9 @@ def distance_curve(e: Episodes) -> tuple[Tensor, Tensor]:
 
     It ends where the first episodes have no data.
     """
-    when = e.since[e.standing] - 1
-    distance = e.distance[e.standing]
+    known = e.standing & ~e.distance.isnan()
+    when = e.since[known] - 1
+    distance = e.distance[known]
     rows = torch.bincount(when)
     total = torch.bincount(when, weights=distance.double())
     empty = (rows == 0).nonzero()

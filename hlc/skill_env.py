@@ -6,16 +6,28 @@ state is no longer finite."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from hlc.goals import Goals
 from hlc.nets import observation
-from hlc.tasks.task import Task
+from hlc.tasks.task import Task, check_bodies, checked_reward
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import CharacterEnv
 from skills_store.runtime.library import SkillLibrary
+
+
+@dataclass(frozen=True)
+class DecisionConfig:
+    """How long a decision is held, and which terms beside the task's reward are computed."""
+
+    llc_steps: int  # control steps
+    style_scale: float | None = None  # None: without the style reward
+    # gamma of exact potential-based shaping; None: the undiscounted change towards the same goal
+    discount: float | None = None
 
 
 class SkillEnv:
@@ -32,17 +44,17 @@ class SkillEnv:
         skills: SkillLibrary,
         task: Task,
         goals: Goals,
-        *,
-        llc_steps: int,
-        style_scale: float | None,  # None: nobody asks for the style reward, and it is not computed
+        decisions: DecisionConfig,
     ):
+        check_bodies(task, env.skeleton)
         self.env = env
         self.skills = skills
         self.task = task
         self.goals = goals
         self.num_envs = env.num_envs
-        self.llc_steps = llc_steps
-        self._style_scale = style_scale
+        self.llc_steps = decisions.llc_steps
+        self._style_scale = decisions.style_scale
+        self._discount = decisions.discount
         self.reset(torch.arange(self.num_envs))
 
     def reset(self, ids: Tensor) -> None:
@@ -54,26 +66,33 @@ class SkillEnv:
         return observation(self.task, self.env.state()[rows], self.goals.goal[rows])
 
     def step(self, action: Tensor) -> Step:
-        """Raw vectors (N, D), projected to the sphere, held for `llc_steps` control steps."""
+        """Raw vectors (N, D), projected to the sphere, held for `llc_steps` control steps.
+
+        With a discount the extra `progress` is gamma * potential(s', g') - potential(s, g), and
+        after a fall the first term is 0: a sum that telescopes over goals and moves no optimum.
+        (Ng, Harada and Russell 1999.)"""
         z = on_sphere(action).numpy()
         going = torch.ones(self.num_envs, dtype=torch.bool)
         terminated = ~going
         truncated = ~going
         task = torch.zeros(self.num_envs)
-        before = self._distance()
+        before = self._potential()
         for _ in range(self.llc_steps):
             targets = self.skills.act(self.env.state().flatten().numpy(), z)
             outcome = self.env.step(torch.from_numpy(targets))
             failed = going & (outcome.fell | outcome.broken)
             going = going & ~failed  # a step that ends in a fall earns nothing
-            task += going * self.task.reward(self.env.skeleton, self.env.state(), self.goals.goal)
+            state = self.env.state()
+            task += going * checked_reward(self.task, self.env.skeleton, state, self.goals.goal)
             stopped = going & outcome.timed_out
             terminated = terminated | failed
             truncated = truncated | stopped
             going = going & ~stopped
         style = ~terminated * self._style()
-        progress = ~terminated * (before - self._distance())
+        progress = ~terminated * (self._potential() - before)
         self.goals.decided(self.env.state())
+        if self._discount is not None:
+            progress = ~terminated * self._discount * self._potential() - before
         return Step(
             next_obs=self.observe(),
             reward=task / self.llc_steps,
@@ -82,8 +101,10 @@ class SkillEnv:
             extras={"style": style, "progress": progress},
         )
 
-    def _distance(self) -> Tensor:
-        return self.task.distance(self.env.skeleton, self.env.state(), self.goals.goal)
+    def _potential(self) -> Tensor:
+        """The task's potential, (N,); 0 where it has none."""
+        found = self.task.progress(self.env.skeleton, self.env.state(), self.goals.goal)
+        return torch.zeros(self.num_envs) if found is None else found
 
     def _style(self) -> Tensor:
         if self._style_scale is None:

@@ -13,13 +13,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from hlc.cloning import clone_planner
 from hlc.config import CONFIG_MODEL, HlcConfig
-from hlc.evaluate import table, task_card, whole_decisions
+from hlc.evaluate import table, task_card
 from hlc.export import FILE, build_manifest, export_policy
-from hlc.goals import Goals
 from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
+from hlc.worlds import make_worlds
 from pretrain.cli import command, describe_config, program
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.rl.learner import Learner, Scalars
@@ -45,17 +46,7 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
     ]
     rng, start_rng, goal_rng = streams
     task = cfg.chosen_task()
-    length = whole_decisions(cfg.episode_length, cfg.llc_steps)
-    env = SkillEnv(
-        parent.simulation(
-            cfg.num_envs, length, engine=cfg.engine, threads=cfg.threads, rng=start_rng
-        ),
-        parent.skills,
-        task,
-        Goals(task, cfg.num_envs, cfg.llc_steps, goal_rng),
-        llc_steps=cfg.llc_steps,
-        style_scale=cfg.disc_reward_scale if cfg.disc_reward_weight else None,
-    )
+    env = make_worlds(cfg, parent, cfg.num_envs, starts=start_rng, goals=goal_rng)
     nets = make_nets(cfg.ppo, task, parent.clips, parent.skills.latent_dim, rng)
     noise = Noise(
         cfg.ppo.noise_color, torch.randn(cfg.num_envs, parent.skills.latent_dim, generator=rng)
@@ -83,6 +74,7 @@ def controller_objective(cfg: HlcConfig, nets: ControllerNets) -> Objective:
             "style": (cfg.disc_reward_weight, _style),
             "progress": (cfg.progress_reward_weight, _progress),
             "alive": (cfg.alive_reward_weight, _alive),
+            "fall": (cfg.fall_penalty, _fall),
         },
         policy=Learner(
             "policy", acting, policy_loss(nets.policy, surrogate), *policy, target_kl=ppo.target_kl
@@ -96,10 +88,10 @@ def _style(rollout: Rollout) -> Tensor:
 
 
 def _progress(rollout: Rollout) -> Tensor:
-    """Metres nearer to the goal by each decision: far from the goal the task's own reward is flat.
+    """How much nearer to the goal each decision came, by the task's potential: far from the goal
+    the task's own reward is flat. It is never part of what is reported.
 
-    The idea is potential-based shaping (Ng, Harada and Russell 1999), but undiscounted, so it may
-    move the optimum a little. It is never part of what is reported."""
+    With `shaping=difference` it is undiscounted and may move the optimum a little."""
     return rollout.extras["progress"]
 
 
@@ -107,6 +99,11 @@ def _alive(rollout: Rollout) -> Tensor:
     """1 for each decision that does not end in a fall: a dive at the goal is progress, too, and far
     from it costs nothing."""
     return 1 - rollout.terminated.float()
+
+
+def _fall(rollout: Rollout) -> Tensor:
+    """-1 for the decision that ends in a fall."""
+    return -rollout.terminated.float()
 
 
 def train(cfg: HlcConfig, training: ControllerTraining, folder: Path) -> bool:
@@ -130,13 +127,14 @@ def publish(
     exported = export_policy(training.nets.policy, cfg.chosen_task(), parent, recorded, cfg.seed)
     net = load_net(FILE, exported.data, exported.graph, torch.get_num_threads(), "cpu")
     print(
-        f"evaluating {cfg.eval.episodes} episodes, and as many under random skills, twice",
+        f"evaluating {cfg.eval.episodes} episodes, and as many of each baseline",
         flush=True,
     )
     card = task_card(lambda state, goal: net.run(state=state, goal=goal), parent, cfg)
     card["cost"] = {
         "samples": training.samples,
         "control_steps": training.samples * cfg.llc_steps,
+        "planned_decisions": cfg.clone.decisions,
         "seconds": round(training.seconds),
         "cores": cfg.threads or torch.get_num_threads(),
         "accelerator": None,
@@ -171,6 +169,8 @@ def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, b
         print(
             f"{folder}: {cfg.task} on {parent.version.ref}, {cfg.samples:,} decisions", flush=True
         )
+        if cfg.clone.decisions:
+            clone_planner(cfg, parent, training.nets)
     if not train(cfg, training, folder):
         print(
             f"stopped after {training.samples:,} decisions; the same command goes on from {folder}",

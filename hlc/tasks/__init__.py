@@ -3,6 +3,18 @@
 A task's parameters are keys under its name: `reach.height_max=1.8`.
 """
 
+from hlc.tasks.heading import Heading
+from hlc.tasks.location import Location
+from hlc.tasks.path import Path
 from hlc.tasks.reach import Reach
+from hlc.tasks.speed import Speed
+from hlc.tasks.stand import Stand
 
-TASKS = {"reach": Reach}
+TASKS = {
+    "reach": Reach,
+    "speed": Speed,
+    "heading": Heading,
+    "location": Location,
+    "path": Path,
+    "stand": Stand,
+}

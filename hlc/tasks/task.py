@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import torch
 from torch import Generator, Tensor
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 
+Range = tuple[float, float]  # least, most
+
 
 class Task(Protocol):
-    """Goals are (N, G) in the world frame, so that a client sends plain world numbers."""
+    """Goals are (N, G) in the world frame, so that a client sends plain world numbers.
+
+    Most tasks derive from `hlc.tasks.base.GoalTask`, which has the optional methods."""
 
     @property
     def goal_time_min(self) -> float:
@@ -28,7 +33,19 @@ class Task(Protocol):
         ...
 
     def goal_layout(self) -> tuple[Part, ...]:
-        """How a goal lies in its vector: the contract of the controller's second input."""
+        """How a goal lies in its vector: the contract of the controller's second input.
+
+        The frame says what a turn of the scene does to a part: a "world" part in m is a place, any
+        other "world" part a direction, and a "scalar" stays."""
+        ...
+
+    def goal_ranges(self) -> dict[str, Range]:
+        """The quantities that a goal is drawn from, by name, each with its least and most; places
+        and directions as seen from the character."""
+        ...
+
+    def required_bodies(self) -> tuple[str, ...]:
+        """Bodies that the character must have."""
         ...
 
     def draw(self, state: CharacterState, rng: Generator) -> Tensor:
@@ -44,11 +61,49 @@ class Task(Protocol):
         """What a control step that led to `state` is worth, (N,) in [0, 1]."""
         ...
 
-    def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """How far the goal is from being met, (N,) m."""
+    def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+        """Whether the goal is met in `state`, (N,) bool."""
+        ...
+
+    def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor | None:
+        """How far the goal is from being met, (N,) m; None for a task without a place."""
+        ...
+
+    def progress(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor | None:
+        """A potential (N,), at most 0 and larger nearer to the goal, for shaping and planning where
+        the reward is flat; None for a task that has none."""
         ...
 
 
 def goal_width(task: Task) -> int:
     """G: numbers in one goal."""
     return task.goal_layout()[-1].stop
+
+
+def uniform(ranges: dict[str, Range], shape: tuple[int, ...], rng: Generator) -> dict[str, Tensor]:
+    """One number of `shape` for each of `ranges`."""
+    draws = torch.rand(*shape, len(ranges), generator=rng).unbind(-1)
+    pairs = zip(ranges.items(), draws, strict=True)
+    return {name: low + (high - low) * x for (name, (low, high)), x in pairs}
+
+
+def check_bodies(task: Task, skeleton: Skeleton) -> None:
+    """Raises ValueError where the character lacks a body that `task` asks for."""
+    for body in task.required_bodies():
+        if body not in skeleton.bodies:
+            existing = ", ".join(skeleton.bodies)
+            raise ValueError(f"{skeleton.name} has no body {body!r}; there are: {existing}")
+
+
+def checked_reward(task: Task, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+    """`task.reward`, (N,). Raises ValueError where it has another shape or is not finite."""
+    reward = task.reward(skeleton, state, goal)
+    name = type(task).__name__
+    if reward.shape != state.shape:
+        raise ValueError(
+            f"{name}.reward has the shape {tuple(reward.shape)}, expected {state.shape}"
+        )
+    if not torch.isfinite(reward).all():
+        row = int((~torch.isfinite(reward)).nonzero()[0, 0])
+        raise ValueError(f"{name}.reward is {float(reward[row])} in world {row}, expected a number")
+    return reward

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from hlc.parent import Parent, open_parent
 from pretrain.characters.character import load_character
 from pretrain.characters.rotations import from_axis_angle, multiply, rotate
-from pretrain.characters.state import CharacterState
+from pretrain.characters.state import CharacterState, Part
 from pretrain.motion.library import pack
 from pretrain.motion.recipe import load_dataset
 from pretrain.publishing.lineage import describe_clips
@@ -47,9 +48,11 @@ def publish_skills(
 
 
 def moved(
-    state: CharacterState, goal: Tensor, yaw: float, shift: Tensor
+    state: CharacterState, goal: Tensor, layout: tuple[Part, ...], yaw: float, shift: Tensor
 ) -> tuple[CharacterState, Tensor]:
-    """The whole scene turned by `yaw` about the world's z axis, then shifted."""
+    """The whole scene turned by `yaw` about the world's z axis, then shifted.
+
+    Of a goal, places are turned and shifted, directions turned, and scalars stay."""
     q = from_axis_angle("z", torch.full(state.shape, yaw))
     scene = CharacterState(
         root_pos=rotate(q, state.root_pos) + shift,
@@ -59,7 +62,16 @@ def moved(
         joint_pos=state.joint_pos,
         joint_vel=state.joint_vel,
     )
-    return scene, rotate(q, goal) + shift
+    return scene, torch.cat([_moved_part(goal, part, q, shift) for part in layout], -1)
+
+
+def _moved_part(goal: Tensor, part: Part, q: Tensor, shift: Tensor) -> Tensor:
+    values = goal[..., part.start : part.stop]
+    if part.frame != "world":
+        return values
+    width = values.shape[-1]
+    turned = rotate(q, pad(values, (0, 3 - width)))
+    return (turned + shift if part.unit == "m" else turned)[..., :width]
 
 
 def clip_states(parent: Parent, n: int, seed: int = 0) -> CharacterState:

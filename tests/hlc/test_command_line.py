@@ -36,10 +36,10 @@ def test_keys_and_presets_reach_the_configuration() -> None:
     ("argument", "listed"),
     [
         ("task=fly", "no task 'fly'; there are: reach"),
-        ("preset=huge", "Available options in 'preset': full toy"),
+        ("preset=huge", "Available options in 'preset': full planned toy"),
         ("learning_rate=1", "ppo.*"),
         ("lr=1", "ppo.lr"),
-        ("reach.depth=1", "reach.height_max"),
+        ("reach.depth=1", "reach.body"),
         ("ppo.gamma=2", "ppo.gamma"),
         ("reach.height_min=3", "height_max"),
         ("skill=biped", "humanoid"),
@@ -65,7 +65,7 @@ def test_evaluation_lists_its_keys_and_what_the_store_has(
     store: Store, parent: Parent, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert evaluate(["task=reach"]) == 2
-    assert "controller, store, episodes, seed, json" in capsys.readouterr().err
+    assert "controller, store, episodes, planner, seed, json" in capsys.readouterr().err
     assert evaluate([f"store={store.root}", "controller=grasp@latest"]) == 2
     assert "humanoid" in capsys.readouterr().err
     assert evaluate([f"store={store.root}", "controller=humanoid@1"]) == 2

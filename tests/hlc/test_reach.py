@@ -9,7 +9,9 @@ import torch
 from pydantic import ValidationError
 
 from hlc.parent import Parent
-from hlc.tasks.reach import Reach, hand_position, near, target_in_heading
+from hlc.tasks.frames import bell, body_position, place_in_heading
+from hlc.tasks.reach import SHARPNESS, Reach
+from hlc.tasks.task import check_bodies
 from pretrain.characters.rotations import from_axis_angle, heading_direction, to_heading_frame
 from tests.hlc.bodies import clip_states
 
@@ -18,7 +20,7 @@ def test_reward_is_one_in_the_target_and_falls_with_the_squared_distance() -> No
     hand = torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     target = torch.tensor([[1.0, 2.0, 3.0], [0.3, 0.4, 0.0], [0.0, 1.0, 1.0]])
     torch.testing.assert_close(
-        near(hand, target), torch.tensor([1.0, math.exp(-1.0), math.exp(-4.0)])
+        bell(hand - target, SHARPNESS), torch.tensor([1.0, math.exp(-1.0), math.exp(-4.0)])
     )
 
 
@@ -28,7 +30,7 @@ def test_target_ahead_is_ahead_whichever_way_the_character_faces(parent: Parent)
     upright = state.map(lambda x: x.clone())
     upright.root_rot[:] = from_axis_angle("z", yaw)
     ahead = torch.stack([yaw.cos(), yaw.sin(), torch.zeros(4)], -1)
-    seen = target_in_heading(upright, upright.root_pos + 2 * ahead)
+    seen = place_in_heading(upright, upright.root_pos + 2 * ahead)
     torch.testing.assert_close(seen, torch.tensor([[2.0, 0.0, 0.0]] * 4), atol=1e-5, rtol=0)
 
 
@@ -38,7 +40,7 @@ def test_hand_is_where_the_body_has_it(parent: Parent) -> None:
     state.root_rot[:, 0] = 1.0
     expected = [[-0.02405, -0.18311 - 0.274788 - 0.258947, 0.236151 + 0.2435]]
     torch.testing.assert_close(
-        hand_position(parent.character.skeleton, state), torch.tensor(expected)
+        body_position(parent.character.skeleton, state, "right_hand"), torch.tensor(expected)
     )
 
 
@@ -57,3 +59,18 @@ def test_targets_lie_in_the_box_around_the_heading(parent: Parent) -> None:
 def test_a_range_that_is_upside_down_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"height_min 2\.0 is above height_max 1\.2"):
         Reach(height_min=2.0)
+
+
+def test_any_body_can_be_the_one_that_reaches(parent: Parent) -> None:
+    state = clip_states(parent, 8)
+    skeleton = parent.character.skeleton
+    head = body_position(skeleton, state, "head")
+    task = Reach(body="head")
+    assert (task.reward(skeleton, state, head) == 1).all()
+    assert task.success(skeleton, state, head).all()
+    assert not Reach().success(skeleton, state, head).any()
+
+
+def test_a_body_that_the_character_lacks_is_named_with_those_it_has(parent: Parent) -> None:
+    with pytest.raises(ValueError, match=r"no body 'tail'; there are: pelvis, .*right_hand"):
+        check_bodies(Reach(body="tail"), parent.character.skeleton)

@@ -12,7 +12,7 @@ from torch import Tensor
 from hlc.config import HlcConfig
 from hlc.goals import Goals
 from hlc.parent import Parent
-from hlc.skill_env import SkillEnv, on_sphere, style_reward
+from hlc.skill_env import DecisionConfig, SkillEnv, on_sphere, style_reward
 from hlc.tasks.reach import Reach
 from hlc.train import build
 from pretrain.characters.state import CharacterState
@@ -71,7 +71,11 @@ Scripted = Callable[..., SkillEnv]
 @pytest.fixture
 def scripted(parent: Parent) -> Scripted:
     def make(
-        *, falls: dict[int, int], breaks: dict[int, int] | None = None, episode_length: int = 100
+        *,
+        falls: dict[int, int],
+        breaks: dict[int, int] | None = None,
+        episode_length: int = 100,
+        discount: float | None = None,
     ) -> SkillEnv:
         rng = torch.Generator().manual_seed(0)
         env = CharacterEnv(
@@ -82,7 +86,7 @@ def scripted(parent: Parent) -> Scripted:
             rng=rng,
         )
         goals = Goals(Reach(), 4, STEPS, rng)
-        return SkillEnv(env, parent.skills, Reach(), goals, llc_steps=STEPS, style_scale=2.0)
+        return SkillEnv(env, parent.skills, Reach(), goals, DecisionConfig(STEPS, 2.0, discount))
 
     return make
 
@@ -159,3 +163,33 @@ def test_episodes_begin_in_clips_that_stay_upright(tmp_path) -> None:
     assert not able.upright.all()
     assert able.upright[env.clip].all()
     assert len(env.clip.unique()) > 8
+
+
+def test_discounted_progress_telescopes_over_changes_of_goal(
+    scripted: Scripted, parent: Parent
+) -> None:
+    """Whatever happens between, the discounted sum is the last potential less the first: no policy
+    gains by it. Goals last 10 to 20 decisions here."""
+    gamma = 0.9
+    env = scripted(falls={}, discount=gamma, episode_length=1000)
+    rng = torch.Generator().manual_seed(1)
+    first = potential(env)
+    goals = env.goals.goal.clone()
+    total = torch.zeros(4)
+    for t in range(25):
+        step = env.step(torch.randn(4, parent.skills.latent_dim, generator=rng))
+        total += gamma**t * step.extras["progress"]
+    assert (env.goals.goal != goals).any(-1).all()
+    torch.testing.assert_close(total, gamma**25 * potential(env) - first, atol=1e-5, rtol=1e-5)
+
+
+def test_after_a_fall_the_potential_is_0(scripted: Scripted, parent: Parent) -> None:
+    env = scripted(falls={1: 3}, discount=0.9)
+    first = potential(env)
+    step = env.step(torch.ones(4, parent.skills.latent_dim))
+    expected = torch.tensor([0.9, 0.0, 0.9, 0.9]) * first - first  # no character moves
+    torch.testing.assert_close(step.extras["progress"], expected)
+
+
+def potential(env: SkillEnv) -> torch.Tensor:
+    return -Reach().distance(env.env.skeleton, env.env.state(), env.goals.goal)

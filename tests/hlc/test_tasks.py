@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -9,7 +12,8 @@ from hlc.config import CONFIG_MODEL
 from hlc.goals import Goals
 from hlc.parent import Parent
 from hlc.tasks import TASKS
-from hlc.tasks.task import Task, goal_width
+from hlc.tasks.task import Task, check_bodies, checked_reward, goal_width, uniform
+from pretrain.characters.state import CharacterState
 from tests.hlc.bodies import clip_states, moved
 
 
@@ -21,16 +25,96 @@ def task(request: pytest.FixtureRequest) -> Task:
 def test_shapes_are_declared_and_numbers_finite(task: Task, parent: Parent) -> None:
     state = clip_states(parent, 32)
     skeleton = parent.character.skeleton
+    check_bodies(task, skeleton)
     goal = task.draw(state, torch.Generator().manual_seed(0))
     assert goal.shape == (32, goal_width(task))
     assert task.features(state, goal).shape[:-1] == (32,)
-    for row in (task.reward(skeleton, state, goal), task.distance(skeleton, state, goal)):
+    judged = [checked_reward(task, skeleton, state, goal)]
+    judged += [x for x in (task.distance(skeleton, state, goal),) if x is not None]
+    for row in judged:
         assert row.shape == (32,)
         assert torch.isfinite(row).all()
         assert (row >= 0).all()
-    assert (task.reward(skeleton, state, goal) <= 1).all()
+    success = task.success(skeleton, state, goal)
+    assert success.shape == (32,)
+    assert success.dtype == torch.bool
     edges = [0, *(part.stop for part in task.goal_layout())]
     assert [part.start for part in task.goal_layout()] == edges[:-1]
+
+
+def test_reward_is_within_0_and_1_from_anywhere(task: Task, parent: Parent) -> None:
+    """Thrown, fast, and up to hundreds of metres from the goal."""
+    rng = torch.Generator().manual_seed(0)
+    state = clip_states(parent, 256)
+    goal = task.draw(state, rng)
+    thrown = replace(
+        state,
+        root_pos=state.root_pos + 30 * torch.randn(256, 3, generator=rng),
+        root_vel=5 * torch.randn(256, 3, generator=rng),
+    )
+    for anywhere in (state, thrown):
+        reward = checked_reward(task, parent.character.skeleton, anywhere, goal)
+        assert (reward >= 0).all()
+        assert (reward <= 1 + 1e-6).all()
+
+
+def test_a_goal_that_is_met_earns_more_than_one_that_is_not(task: Task, parent: Parent) -> None:
+    skeleton = parent.character.skeleton
+    state, goal = met(task, parent)
+    success = task.success(skeleton, state, goal)
+    assert success.all()
+    reward = task.reward(skeleton, state, goal)
+    assert (reward > 0.95).all()
+    other = task.draw(state, torch.Generator().manual_seed(1))
+    missed = ~task.success(skeleton, state, other)
+    assert (task.reward(skeleton, state, other) <= reward + 1e-6)[missed].all()
+    progress = task.progress(skeleton, state, goal)
+    if progress is not None:
+        assert (progress <= 1e-6).all()
+        worse = task.progress(skeleton, state, other)
+        assert worse is not None
+        assert (worse <= progress + 1e-5)[missed].all()
+
+
+def met(task: Task, parent: Parent) -> tuple[CharacterState, torch.Tensor]:
+    """States (16, ...) with goals that they meet: in the reach task by the goal, else by the
+    velocity and the place of the root."""
+    state = clip_states(parent, 16).map(torch.clone)
+    goal = task.draw(state, torch.Generator().manual_seed(0))
+    skeleton = parent.character.skeleton
+    parts = {part.name: goal[:, part.start : part.stop] for part in task.goal_layout()}
+    if "target" in parts:
+        from hlc.tasks.frames import body_position
+
+        parts["target"][:] = body_position(skeleton, state, task.required_bodies()[0])
+    if "place" in parts:
+        state.root_pos[:, :2] = parts["place"]
+        state.root_vel[:] = 0.0
+    if "speed" in parts:
+        turned = parts.get("facing", torch.tensor([[1.0, 0.0]]).expand(16, 2))
+        yaw = torch.atan2(turned[:, 1], turned[:, 0])
+        state.root_rot[:] = torch.stack(
+            [(yaw / 2).cos(), torch.zeros(16), torch.zeros(16), (yaw / 2).sin()], -1
+        )
+        state.root_vel[:, :2] = parts["speed"] * turned
+    if "p3" in parts:
+        goal[:] = task.draw(state, torch.Generator().manual_seed(0))
+        state.root_vel[:, :2] = goal[:, 8:] * torch.tensor([1.0, 0.0])
+    return state, goal
+
+
+def test_goals_are_drawn_from_the_declared_ranges(task: Task) -> None:
+    ranges = task.goal_ranges()
+    assert ranges
+    for low, high in ranges.values():
+        assert math.isfinite(low)
+        assert math.isfinite(high)
+        assert low <= high
+    drawn = uniform(ranges, (4000,), torch.Generator().manual_seed(0))
+    for name, (low, high) in ranges.items():
+        slack = 0.01 * (high - low)
+        assert low <= drawn[name].min() <= low + slack
+        assert high - slack <= drawn[name].max() <= high + 1e-6
 
 
 def test_same_seed_draws_the_same_bits(task: Task, parent: Parent) -> None:
@@ -47,12 +131,14 @@ def test_nothing_depends_on_where_the_scene_stands_and_which_way_it_faces(
     skeleton = parent.character.skeleton
     goal = task.draw(state, torch.Generator().manual_seed(0))
     for yaw, shift in ((1.3, (5.0, -7.0, 0.0)), (-2.9, (-3.0, 0.5, 0.0))):
-        there, goal_there = moved(state, goal, yaw, torch.tensor(shift))
-        for judge in (task.reward, task.distance):
+        there, goal_there = moved(state, goal, task.goal_layout(), yaw, torch.tensor(shift))
+        for judge in (task.reward, task.distance, task.progress):
             expected = judge(skeleton, state, goal)
-            torch.testing.assert_close(
-                judge(skeleton, there, goal_there), expected, atol=1e-5, rtol=1e-4
-            )
+            found = judge(skeleton, there, goal_there)
+            if expected is None:
+                assert found is None
+            else:
+                torch.testing.assert_close(found, expected, atol=3e-5, rtol=1e-4)
         seen = task.features(there, goal_there)
         torch.testing.assert_close(seen, task.features(state, goal), atol=1e-5, rtol=1e-4)
 
@@ -66,9 +152,28 @@ def test_goals_change_within_their_time_and_only_those_that_are_due(
     goals.draw(torch.arange(64), state)
     assert (goals.left * llc_steps / 30 >= task.goal_time_min - 1e-6).all()
     assert (goals.left * llc_steps / 30 <= task.goal_time_max + 1e-6).all()
-    for _ in range(30):
+    for _ in range(61):
         before = goals.goal.clone()
         due = goals.left == 1
         changed = goals.decided(state)
         assert torch.equal(changed, due)
         assert torch.equal((goals.goal != before).any(-1), due)
+
+
+@pytest.mark.parametrize(
+    ("reward", "message"),
+    [
+        (torch.full((4,), torch.nan), "Broken.reward is nan in world 0"),
+        (torch.zeros(4, 1), r"Broken.reward has the shape \(4, 1\)"),
+    ],
+)
+def test_a_reward_that_is_no_number_or_misshapen_is_named(
+    reward: torch.Tensor, message: str, parent: Parent
+) -> None:
+    class Broken(TASKS["stand"]):
+        def reward(self, skeleton, state, goal):  # pyright: ignore[reportIncompatibleMethodOverride]
+            return reward
+
+    state = clip_states(parent, 4)
+    with pytest.raises(ValueError, match=message):
+        checked_reward(Broken(), parent.character.skeleton, state, torch.zeros(4, 2))

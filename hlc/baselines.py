@@ -1,0 +1,74 @@
+"""Players that learn nothing: random skills, the one skill that earns most, and the planner."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from hlc.config import HlcConfig
+from hlc.measures import play, whole_decisions
+from hlc.parent import Parent
+from hlc.planner import Planner
+from hlc.rollouts import Decide, RandomSkills, returns
+from pretrain.sim.backend import make_backend
+from skills_store.runtime.onnx_session import Array
+
+# Added to the seed of the evaluation, so that no two draws have the same one. The starts and the
+# goals have 0 and 1.
+RANDOM_SEED = 2
+CHOICE_SEED = 3
+PLAN_SEED = 5
+
+
+class FixedSkills:
+    """Every character keeps its row of z (E, D). Sees no goal."""
+
+    def __init__(self, z: Array):
+        self._z = z
+
+    def __call__(self, state: Array, goal: Array) -> Array:
+        return self._z
+
+
+def random_players(parent: Parent, cfg: HlcConfig, num_episodes: int) -> dict[str, Decide]:
+    """Skills redrawn at each decision, and skills held for some seconds."""
+    dim = parent.skills.latent_dim
+    spans = {"redrawn": (0.0, 0.0), "held": (cfg.eval.random_time_min, cfg.eval.random_time_max)}
+    players: dict[str, Decide] = {}
+    for name, span in spans.items():
+        shortest, longest = (
+            max(1, whole_decisions(t, cfg.llc_steps) // cfg.llc_steps) for t in span
+        )
+        rng = torch.Generator().manual_seed(cfg.eval.seed + RANDOM_SEED)
+        players[name] = RandomSkills(num_episodes, dim, shortest, longest, rng)
+    return players
+
+
+def best_fixed(parent: Parent, cfg: HlcConfig, num_episodes: int) -> tuple[str, Decide] | None:
+    """The clip whose own latent, held for whole episodes, earns most, and its player; None for a
+    library without clips' latents.
+
+    It is chosen on other episodes than it is measured on, `eval.trials` for each clip; with 10
+    each, a run was chosen for reach."""
+    clips = parent.version.manifest.latent.clips
+    if not clips:
+        return None
+    own = np.array(list(clips.values()), np.float32)
+    each = cfg.eval.trials
+    played, _ = play(
+        FixedSkills(own.repeat(each, 0)),
+        parent,
+        cfg,
+        num_episodes=each * len(own),
+        seed=cfg.eval.seed + CHOICE_SEED,
+    )
+    best = int(returns(played, cfg.llc_steps).view(len(own), each).mean(1).argmax())
+    return list(clips)[best], FixedSkills(own[best : best + 1].repeat(num_episodes, 0))
+
+
+def make_planner(parent: Parent, cfg: HlcConfig, num_episodes: int) -> Planner:
+    """A planner for as many characters, with copies of their worlds."""
+    worlds = num_episodes * cfg.plan.candidates
+    backend = make_backend(cfg.engine, parent.character, worlds, cfg.threads)
+    rng = torch.Generator().manual_seed(cfg.eval.seed + PLAN_SEED)
+    return Planner(parent, cfg.chosen_task(), backend, cfg.plan, rng=rng)

@@ -1,0 +1,94 @@
+"""TaskBatch: the worlds of a task as numpy arrays, which both environments are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+from hlc.config import CONFIG_MODEL
+from hlc.parent import open_parent
+from hlc.worlds import make_worlds
+from pretrain.rl.rollout import Batch
+from skills_store.open import open_store
+
+Floats = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The result of one decision, before any reset, (N, ...) each."""
+
+    obs: Floats  # (N, O)
+    reward: NDArray[np.float64]  # the mean task reward of its control steps, in [0, 1]
+    terminated: Bools
+    truncated: Bools
+    success: Bools  # the goal is met; its world stands
+
+
+class TaskBatch:
+    """N worlds. An observation is the body's, heading-local, and then the goal's features; an
+    action is z, whose length does not count."""
+
+    def __init__(self, num_envs: int, task: str, skill: str, settings: dict[str, Any]):
+        """`settings` are keys of hlc/config.py, with a mapping for a group: `llc_steps=3`,
+        `reach={"body": "head"}`. Raises ValueError for one that does not exist."""
+        cfg = CONFIG_MODEL.model_validate(
+            {"task": task, "skill": skill, "num_envs": num_envs, "disc_reward_weight": 0.0}
+            | settings
+        )
+        parent = open_parent(open_store(cfg.store), cfg.skill)
+        self._starts = torch.Generator()
+        self._goals = torch.Generator()
+        self._starts.seed()
+        self._goals.seed()
+        self.task = cfg.chosen_task()
+        self.worlds = make_worlds(cfg, parent, num_envs, starts=self._starts, goals=self._goals)
+        width = self.observe().shape[-1]
+        self.observation_space = Box(-np.inf, np.inf, (width,), np.float32)
+        self._width = (parent.skills.latent_dim,)
+        self.action_space = Box(-1.0, 1.0, self._width, np.float32)
+
+    def seed(self, seed: int) -> None:
+        """Starts and goals of later resets follow from `seed`."""
+        self._starts.manual_seed(seed)
+        self._goals.manual_seed(seed + 1)
+
+    def reset(self, rows: Bools) -> None:
+        """Begin the episodes of the worlds in `rows` (N,) anew."""
+        self.worlds.reset(torch.from_numpy(rows.nonzero()[0]))
+
+    def observe(self) -> Floats:
+        """(N, O)."""
+        return _join(self.worlds.observe())
+
+    def step(self, action: Floats) -> Decided:
+        """One decision of every world, (N, D). Raises ValueError for another shape, and for a
+        number that is not finite."""
+        expected = (self.worlds.num_envs, *self._width)
+        if np.shape(action) != expected:
+            raise ValueError(f"action has the shape {np.shape(action)}, expected {expected}")
+        if not np.isfinite(action).all():
+            world = int((~np.isfinite(action)).any(-1).argmax())
+            raise ValueError(f"action of world {world} is {action[world]}, expected finite numbers")
+        # met by the goal that was acted for, which `step` may replace
+        goal = self.worlds.goals.goal.clone()
+        step = self.worlds.step(torch.from_numpy(np.array(action, np.float32)))
+        env = self.worlds.env
+        met = self.task.success(env.skeleton, env.state(), goal) & ~step.terminated
+        return Decided(
+            obs=_join(step.next_obs),
+            reward=step.reward.double().numpy(),
+            terminated=step.terminated.numpy(),
+            truncated=step.truncated.numpy(),
+            success=met.numpy(),
+        )
+
+
+def _join(batch: Batch) -> Floats:
+    return torch.cat([batch["obs"], batch["goal"]], -1).numpy().copy()

@@ -1,0 +1,110 @@
+"""SkillVectorEnv: many characters with a task in one batch, as `gymnasium.vector.VectorEnv`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from hlc.gym.batch import Bools, Decided, Floats, TaskBatch
+
+Stepped = tuple[Floats, NDArray[np.float64], Bools, Bools, dict[str, Any]]
+
+
+class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
+    """`skill` and `settings` as in TaskBatch; `autoreset_mode` as gymnasium defines it.
+
+    NEXT_STEP resets a world in the step after its end, which ignores the action and pays 0.
+    SAME_STEP resets it at once, and info has `final_obs` and `final_info`. DISABLED leaves it to
+    `reset(options={"reset_mask": mask})`. docs/tasks.md says which library needs which."""
+
+    def __init__(
+        self,
+        num_envs: int,
+        task: str,
+        skill: str = "humanoid@latest",
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **settings: Any,
+    ):
+        self.num_envs = num_envs
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
+        self._batch = TaskBatch(num_envs, task, skill, settings)
+        self.single_observation_space = self._batch.observation_space
+        self.single_action_space = self._batch.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._every = np.ones(num_envs, np.bool_)
+        self._ended = ~self._every  # and not reset since
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Floats, dict[str, Any]]:
+        """All worlds, or those of `options["reset_mask"]` (N,) bool."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._batch.seed(seed)
+        rows = self._mask(options)
+        self._batch.reset(rows)
+        self._ended = self._ended & ~rows
+        return self._batch.observe(), {}
+
+    def step(self, actions: Floats) -> Stepped:
+        """Raises ValueError where autoreset is disabled and a world that has ended was not
+        reset."""
+        if self.autoreset_mode == AutoresetMode.DISABLED and self._ended.any():
+            world = int(self._ended.argmax())
+            raise ValueError(
+                f"world {world} has ended; expected reset(options={{'reset_mask': mask}}) first"
+            )
+        found = self._batch.step(actions)
+        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
+            return self._begin_ended(found)
+        if self.autoreset_mode == AutoresetMode.SAME_STEP:
+            return self._reset_at_once(found)
+        self._ended = found.terminated | found.truncated
+        return found.obs, found.reward, found.terminated, found.truncated, _info(found, self._every)
+
+    def _begin_ended(self, found: Decided) -> Stepped:
+        """Worlds that ended in the step before begin anew; what this one did to them is dropped."""
+        began = self._ended
+        obs = found.obs
+        if began.any():
+            self._batch.reset(began)
+            obs = self._batch.observe()
+        terminated = found.terminated & ~began
+        truncated = found.truncated & ~began
+        self._ended = terminated | truncated
+        return obs, found.reward * ~began, terminated, truncated, _info(found, ~began)
+
+    def _reset_at_once(self, found: Decided) -> Stepped:
+        ended = found.terminated | found.truncated
+        if not ended.any():
+            info = _info(found, self._every)
+            return found.obs, found.reward, found.terminated, found.truncated, info
+        self._batch.reset(ended)
+        info = _info(found, ~ended)
+        info |= {"final_obs": found.obs, "_final_obs": ended}
+        info |= {"final_info": _info(found, ended), "_final_info": ended}
+        return self._batch.observe(), found.reward, found.terminated, found.truncated, info
+
+    def _mask(self, options: dict[str, Any] | None) -> Bools:
+        mask = (options or {}).get("reset_mask")
+        if mask is None:
+            return self._every
+        rows = np.asarray(mask)
+        if rows.shape != (self.num_envs,) or rows.dtype != np.bool_:
+            raise ValueError(
+                f"reset_mask has the shape {rows.shape} of {rows.dtype}, "
+                f"expected ({self.num_envs},) of bool"
+            )
+        return rows
+
+
+def _info(found: Decided, rows: Bools) -> dict[str, Any]:
+    """gymnasium's form of infos of several worlds: an array, and the mask of whose it holds."""
+    return {"success": found.success & rows, "_success": rows}

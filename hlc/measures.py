@@ -1,0 +1,71 @@
+"""What a player of a task is worth over seeded episodes, with 95 % intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from hlc.config import HlcConfig
+from hlc.parent import Parent
+from hlc.rollouts import (
+    Decide,
+    Episodes,
+    distance_curve,
+    episodes,
+    falls,
+    final_distances,
+    returns,
+    successes,
+    survival,
+    times_to_goal,
+)
+from pretrain.evaluation.intervals import interval, rate_interval, share_interval
+from pretrain.motion.clip import CONTROL_RATE
+
+
+def whole_decisions(seconds: float, llc_steps: int) -> int:
+    """Control steps in `seconds`, rounded up to whole decisions."""
+    return -(-round(seconds * CONTROL_RATE) // llc_steps) * llc_steps
+
+
+def play(
+    decide: Decide, parent: Parent, cfg: HlcConfig, *, num_episodes: int, seed: int
+) -> tuple[Episodes, int]:
+    """The episodes that `decide` plays, and the worlds whose state broke. The same seed gives the
+    same starts, goal times and goal draws to every player."""
+    starts, goals = (torch.Generator().manual_seed(seed + i) for i in range(2))
+    length = whole_decisions(cfg.episode_length, cfg.llc_steps)
+    env = parent.simulation(
+        num_episodes, length, engine=cfg.engine, threads=cfg.threads, rng=starts
+    )
+    played = episodes(
+        decide, parent.skills, env, cfg.chosen_task(), llc_steps=cfg.llc_steps, rng=goals
+    )
+    return played, env.broken
+
+
+def measure(decide: Decide, parent: Parent, cfg: HlcConfig, num_episodes: int) -> dict[str, Any]:
+    """The summary of `num_episodes` episodes with the seed of the evaluation."""
+    played, broken = play(decide, parent, cfg, num_episodes=num_episodes, seed=cfg.eval.seed)
+    return {**summary(played, cfg.llc_steps), "broken_worlds": broken}
+
+
+def summary(played: Episodes, llc_steps: int) -> dict[str, Any]:
+    """Means with n and 95 % intervals, and the distance curve: one value per control step since the
+    goal appeared.
+
+    A success is a goal that is met in its last step; the time to the goal, s, is that of the first
+    step in which a goal was met, over the goals that were."""
+    curve, rows = distance_curve(played)
+    fallen, minutes = falls(played)
+    return {
+        "return": interval(returns(played, llc_steps)),
+        "success": share_interval(successes(played)),
+        "time_to_goal": interval(times_to_goal(played)),
+        "final_distance": interval(final_distances(played)),
+        "survival": interval(survival(played)),
+        "falls_per_minute": rate_interval(fallen, minutes, played.reward.shape[1]),
+        "curve": [round(x, 4) for x in curve.tolist()],
+        "curve_rows": rows.tolist(),
+    }

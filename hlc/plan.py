@@ -1,0 +1,95 @@
+"""Play a task by planning over published skills, without any training, beside random skills and
+the best fixed one on the same episodes.
+
+python -m hlc.plan task=reach skill=humanoid@1
+
+`hlc.planner.Planner` does the same from Python, with any task object."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from hlc.baselines import best_fixed, make_planner, random_players
+from hlc.config import CONFIG_MODEL, HlcConfig
+from hlc.measures import measure
+from hlc.parent import Parent, open_parent
+from hlc.planner import Planner
+from hlc.rollouts import Decide
+from pretrain.cli import command, describe_config, program
+from skills_store.open import open_store
+from skills_store.runtime.onnx_session import Array
+
+__all__ = ["Planner", "main", "plan_table"]
+
+COLUMNS = {  # of the table: measure -> heading and format
+    "return": ("return", "{:.2f}"),
+    "success": ("success", "{:.3f}"),
+    "time_to_goal": ("s to goal", "{:.2f}"),
+    "final_distance": ("final m", "{:.2f}"),
+    "falls_per_minute": ("falls/min", "{:.2f}"),
+}
+
+
+class Stopwatch:
+    """A player, and how many decisions a second it has made for all its characters."""
+
+    def __init__(self, decide: Decide):
+        self._decide = decide
+        self._decisions = 0
+        self._seconds = 0.0
+
+    def __call__(self, state: Array, goal: Array) -> Array:
+        began = time.perf_counter()
+        z = self._decide(state, goal)
+        self._seconds += time.perf_counter() - began
+        self._decisions += len(state)
+        return z
+
+    @property
+    def rate(self) -> float:
+        """Decisions per second."""
+        return self._decisions / max(self._seconds, 1e-9)
+
+
+def run(cfg: HlcConfig) -> int:
+    store = open_store(cfg.store)
+    parent = open_parent(store, cfg.skill)
+    n = cfg.plan.episodes
+    planner = Stopwatch(make_planner(parent, cfg, n))
+    players: dict[str, Decide] = {"planner": planner, **random_players(parent, cfg, n)}
+    if fixed := best_fixed(parent, cfg, n):
+        players[f"fixed z ({fixed[0]})"] = fixed[1]
+    print(f"{cfg.task} on {parent.version.ref}, {n} episodes of {cfg.episode_length:g} s")
+    print(plan_table(players, parent, cfg))
+    rate = cfg.llc_steps * planner.rate * parent.character.control_dt
+    print(f"planner: {planner.rate:.1f} decisions/s, {rate:.1f} characters in real time")
+    return 0
+
+
+def plan_table(players: dict[str, Decide], parent: Parent, cfg: HlcConfig) -> str:
+    """A row for each of `players`: means and the half widths of their 95 % intervals."""
+    headings = "".join(f"{heading:>16}" for heading, _ in COLUMNS.values())
+    lines = [f"{'':<28}{headings}"]
+    for name, decide in players.items():
+        found = measure(decide, parent, cfg, cfg.plan.episodes)
+        cells = [describe_interval(found[key], form) for key, (_, form) in COLUMNS.items()]
+        lines.append(f"{name:<28}{''.join(f'{cell:>16}' for cell in cells)}")
+    return "\n".join(lines)
+
+
+def describe_interval(found: dict[str, Any], form: str) -> str:
+    """Mean and half width of an interval; "-" where there is nothing to take a mean of."""
+    if found["mean"] is None:
+        return "-"
+    low, high = found["interval"]
+    return f"{form.format(found['mean'])} +-{form.format((high - low) / 2)}"
+
+
+def main(arguments: list[str]) -> int:
+    return command(run, CONFIG_MODEL, "hlc.conf", arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(program(main, lambda: describe_config(CONFIG_MODEL, "hlc.conf", __doc__)))

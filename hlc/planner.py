@@ -1,0 +1,130 @@
+"""Planner: chooses skills by simulating them. It learns nothing and works for any `Task`.
+
+Each decision tries K sequences of skills per character in copies of its state, under the published
+policy, and takes the first skill of the best one."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from hlc.config import PlanConfig
+from hlc.parent import Parent
+from hlc.skill_env import on_sphere
+from hlc.tasks.task import Task, check_bodies, checked_reward
+from pretrain.characters.state import unflatten
+from pretrain.sim.backend import Backend
+from skills_store.runtime.onnx_session import Array
+
+OWN_SHARE = 2 / 3  # of the candidates that may be the clips' own latents
+
+
+class Planner:
+    """A `Decide` for W characters: states (W, S) and goals (W, G) -> z (W, D), unit rows.
+
+    Candidates are the last plan, the clips' own latents and sequences drawn from the sphere;
+    further iterations draw around the best ones. (The cross-entropy method, Rubinstein 1999, over
+    skills in place of actions.) The last plans are its only state: `forget` drops those of
+    characters that begin anew."""
+
+    def __init__(
+        self, parent: Parent, task: Task, backend: Backend, cfg: PlanConfig, *, rng: Generator
+    ):
+        """`backend` simulates W * K worlds of the parent's character, K = cfg.candidates."""
+        skeleton = parent.character.skeleton
+        check_bodies(task, skeleton)
+        if backend.num_envs % cfg.candidates:
+            raise ValueError(
+                f"plan.candidates {cfg.candidates} does not divide the {backend.num_envs} worlds"
+            )
+        self._parent = parent
+        self._skeleton = skeleton
+        self._task = task
+        self._backend = backend
+        self._cfg = cfg
+        self._rng = rng
+        self._may_touch = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
+        own = list(parent.version.manifest.latent.clips.values())
+        dim = parent.skills.latent_dim
+        self._own = torch.tensor(np.array(own, np.float32).reshape(-1, dim))
+        self.num_envs = backend.num_envs // cfg.candidates
+        # best sequences so far, (W, segments, D)
+        self._last = self._draw(self.num_envs)
+        self.value = torch.zeros(self.num_envs)  # of the chosen sequences, see `_simulate`
+
+    def __call__(self, state: Array, goal: Array) -> Array:
+        """Raises ValueError where `state` has other than W rows."""
+        if len(state) != self.num_envs:
+            raise ValueError(f"state has {len(state)} rows, expected {self.num_envs}")
+        start = torch.from_numpy(np.array(state))
+        goals = torch.from_numpy(np.array(goal)).repeat_interleave(self._cfg.candidates, 0)
+        plans = self._propose()
+        values = self._simulate(start, goals, plans)
+        self._choose(plans, values)
+        for _ in range(1, self._cfg.iterations):
+            plans = self._refit(plans, values)
+            values = self._simulate(start, goals, plans)
+            self._choose(plans, values)
+        return self._last[:, 0].numpy()
+
+    def forget(self, ids: Tensor) -> None:
+        """Replace the last plans of characters `ids` (n,) by draws from the sphere."""
+        self._last[ids] = self._draw(len(ids))
+
+    def _draw(self, *shape: int) -> Tensor:
+        """Sequences uniform on the sphere, (*shape, segments, D)."""
+        width = (self._cfg.segments, self._own.shape[1])
+        return on_sphere(torch.randn(*shape, *width, generator=self._rng))
+
+    def _propose(self) -> Tensor:
+        """Candidates (W, K, segments, D): the last plan first, the clips' own latents last."""
+        plans = self._draw(self.num_envs, self._cfg.candidates)
+        plans[:, 0] = self._last
+        most = min(len(self._own), int(OWN_SHARE * self._cfg.candidates))
+        if most:
+            chosen = torch.randperm(len(self._own), generator=self._rng)[:most]
+            plans[:, -most:] = self._own[chosen][:, None]
+        return plans
+
+    def _refit(self, plans: Tensor, values: Tensor) -> Tensor:
+        """Candidates (W, K, segments, D) around the best ones of each character, and its best."""
+        elites = min(self._cfg.elites, self._cfg.candidates)
+        best = values.topk(elites, 1).indices[..., None, None].expand(-1, -1, *plans.shape[2:])
+        kept = plans.gather(1, best)
+        spread = kept.std(1, correction=0, keepdim=True)
+        noise = torch.randn(plans.shape, generator=self._rng)
+        drawn = on_sphere(kept.mean(1, keepdim=True) + spread * noise)
+        drawn[:, 0] = self._last
+        return drawn
+
+    def _choose(self, plans: Tensor, values: Tensor) -> None:
+        self.value, best = values.max(1)
+        self._last = plans[torch.arange(self.num_envs), best].clone()
+
+    def _simulate(self, start: Tensor, goals: Tensor, plans: Tensor) -> Tensor:
+        """Sum of the rewards over the horizon, plus the potential at its end, less the cost of a
+        fall, after which nothing is earned. (W, S), (W * K, G), (W, K, segments, D) -> (W, K)."""
+        cfg = self._cfg
+        backend = self._backend
+        worlds = torch.arange(backend.num_envs)
+        z = plans.flatten(0, 1).numpy()
+        backend.place(worlds, unflatten(start.repeat_interleave(cfg.candidates, 0)))
+        up = torch.ones(len(worlds), dtype=torch.bool)
+        total = torch.zeros(len(worlds))
+        for step in range(cfg.horizon):
+            segment = step * cfg.segments // cfg.horizon
+            state = backend.state().flatten().numpy()
+            targets = self._parent.skills.act(state, z[:, segment])
+            broken = backend.advance(torch.from_numpy(targets))
+            down = (backend.touching() & ~self._may_touch).any(-1)
+            up = up & ~down & ~broken
+            if broken.any():  # what was computed from a broken world would be NaN
+                ids = broken.nonzero()[:, 0]
+                backend.place(ids, unflatten(start[ids // cfg.candidates]))
+            reward = checked_reward(self._task, self._skeleton, backend.state(), goals)
+            total += up * reward
+        ahead = self._task.progress(self._skeleton, backend.state(), goals)
+        if ahead is not None:
+            total += up * cfg.progress_weight * ahead
+        return (total - cfg.fall_cost * ~up).view(self.num_envs, cfg.candidates)

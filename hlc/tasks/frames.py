@@ -1,0 +1,55 @@
+"""Where things are, seen from the character: what the tasks' features, rewards and draws share."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from pretrain.characters.kinematics import forward
+from pretrain.characters.rotations import (
+    from_heading_frame,
+    heading_direction,
+    to_heading_frame,
+)
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import CharacterState
+
+
+def place_in_heading(state: CharacterState, place: Tensor) -> Tensor:
+    """Place (..., 3) m, world -> seen from the root, in the root's heading frame, (..., 3) m."""
+    return to_heading_frame(heading_direction(state.root_rot), place - state.root_pos)
+
+
+def level_place_in_heading(state: CharacterState, place: Tensor) -> Tensor:
+    """Place on the ground (..., 2) m, world -> from above the root, heading frame, (..., 2) m."""
+    return direction_in_heading(state, place - state.root_pos[..., :2])
+
+
+def direction_in_heading(state: CharacterState, direction: Tensor) -> Tensor:
+    """Level vectors (..., 2), world -> in the root's heading frame, (..., 2)."""
+    return to_heading_frame(heading_direction(state.root_rot), pad(direction, (0, 1)))[..., :2]
+
+
+def place_from_heading(state: CharacterState, ahead: Tensor, left: Tensor) -> Tensor:
+    """The place on the ground `ahead` and `left` (...) m of the root, (..., 2) m, world."""
+    offset = torch.stack([ahead, left, torch.zeros_like(ahead)], -1)
+    turned = from_heading_frame(heading_direction(state.root_rot), offset)
+    return state.root_pos[..., :2] + turned[..., :2]
+
+
+def direction_from_heading(state: CharacterState, angle: Tensor) -> Tensor:
+    """Unit vectors (..., 2), world, at `angle` (...) rad to the left of the heading."""
+    offset = torch.stack([angle.cos(), angle.sin(), torch.zeros_like(angle)], -1)
+    return from_heading_frame(heading_direction(state.root_rot), offset)[..., :2]
+
+
+def body_position(skeleton: Skeleton, state: CharacterState, body: str) -> Tensor:
+    """Origin of `body` by forward kinematics, (...) -> (..., 3) m, world."""
+    positions, _ = forward(skeleton, state.root_pos, state.root_rot, state.joint_pos)
+    return positions[..., skeleton.bodies.index(body), :]
+
+
+def bell(error: Tensor, sharpness: float) -> Tensor:
+    """exp(-sharpness * |error|^2), (..., n) -> (...): 1 without error."""
+    return (-sharpness * error.square().sum(-1)).exp()

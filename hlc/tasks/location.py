@@ -1,0 +1,81 @@
+"""Location: come to a place and stop there. (ASE's task of that name, which pays for any speed at
+the place.)"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from pydantic import Field
+from torch import Generator, Tensor
+from torch.nn.functional import normalize
+
+from hlc.tasks.base import GoalTask, NotNegative, Positive
+from hlc.tasks.frames import bell, level_place_in_heading, place_from_heading
+from hlc.tasks.task import Range, uniform
+from pretrain.characters.rotations import heading_direction
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import CharacterState, Part
+
+# Of nv-tlabs/ASE: shares of the reward for place, velocity and facing, and their constants.
+PLACE = 0.5
+MOVING = 0.4
+FACING = 0.1
+SHARPNESS = 0.5  # 1/m^2
+SPEED_SHARPNESS = 4.0  # s^2/m^2
+WALK = 1.0  # m/s towards the place that earns all
+
+
+class Location(GoalTask):
+    """A goal is a place on the ground, (2,) m, world frame; success is to stand there."""
+
+    distance_min: NotNegative = Field(default=1.0, description="m; nearest place")
+    distance_max: Positive = Field(default=5.0, description="m; farthest place")
+    goal_time_min: Positive = Field(default=10.0, description="s; shortest time that a place stays")
+    goal_time_max: Positive = Field(default=10.0, description="s; longest time that a place stays")
+    success_distance: Positive = Field(
+        default=0.5, description="m; a root nearer than this has arrived"
+    )
+    success_speed: Positive = Field(
+        default=0.3, description="m/s; a root slower than this has stopped"
+    )
+
+    def goal_layout(self) -> tuple[Part, ...]:
+        return (Part("place", 0, 2, "m", "world"),)
+
+    def goal_ranges(self) -> dict[str, Range]:
+        return {
+            "distance": (self.distance_min, self.distance_max),
+            "direction": (-math.pi, math.pi),
+        }
+
+    def draw(self, state: CharacterState, rng: Generator) -> Tensor:
+        drawn = uniform(self.goal_ranges(), state.shape, rng)
+        r = drawn["distance"]
+        angle = drawn["direction"]
+        return place_from_heading(state, r * angle.cos(), r * angle.sin())
+
+    def features(self, state: CharacterState, goal: Tensor) -> Tensor:
+        return level_place_in_heading(state, goal)
+
+    def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+        """0.5 for the place; the rest for walking to it and facing it, and once there for standing
+        still."""
+        offset = goal - state.root_pos[..., :2]
+        velocity = state.root_vel[..., :2]
+        to = normalize(offset, dim=-1)
+        toward = (velocity * to).sum(-1)
+        slow = (WALK - toward).clamp_min(0)[..., None]
+        moving = (toward > 0) * bell(slow, SPEED_SHARPNESS)
+        facing = (heading_direction(state.root_rot) * to).sum(-1).clamp(0, 1)
+        going = MOVING * moving + FACING * facing
+        resting = (MOVING + FACING) * bell(velocity, SPEED_SHARPNESS)
+        arrived = offset.norm(dim=-1) < self.success_distance
+        return PLACE * bell(offset, SHARPNESS) + torch.where(arrived, resting, going)
+
+    def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+        arrived = self.distance(skeleton, state, goal) < self.success_distance
+        return arrived & (state.root_vel[..., :2].norm(dim=-1) < self.success_speed)
+
+    def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+        return (state.root_pos[..., :2] - goal).norm(dim=-1)

@@ -1,0 +1,30 @@
+"""The worlds that a task is played in: characters over published skills, with goals."""
+
+from __future__ import annotations
+
+from torch import Generator
+
+from hlc.config import HlcConfig
+from hlc.goals import Goals
+from hlc.measures import whole_decisions
+from hlc.parent import Parent
+from hlc.skill_env import DecisionConfig, SkillEnv
+
+
+def make_worlds(
+    cfg: HlcConfig, parent: Parent, num_envs: int, *, starts: Generator, goals: Generator
+) -> SkillEnv:
+    """`num_envs` worlds of `cfg.task`, with a generator each for the starts and for the goals."""
+    task = cfg.chosen_task()
+    length = whole_decisions(cfg.episode_length, cfg.llc_steps)
+    return SkillEnv(
+        parent.simulation(num_envs, length, engine=cfg.engine, threads=cfg.threads, rng=starts),
+        parent.skills,
+        task,
+        Goals(task, num_envs, cfg.llc_steps, goals),
+        DecisionConfig(
+            llc_steps=cfg.llc_steps,
+            style_scale=cfg.disc_reward_scale if cfg.disc_reward_weight else None,
+            discount=cfg.ppo.gamma if cfg.shaping == "potential" else None,
+        ),
+    )

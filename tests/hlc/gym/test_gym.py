@@ -1,0 +1,144 @@
+"""The tasks as gymnasium environments: its checker, and each autoreset mode by what it returns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium", reason="needs the extra rl")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+from gymnasium.vector import AutoresetMode  # noqa: E402
+
+import hlc.gym  # noqa: E402
+from hlc.parent import Parent  # noqa: E402
+from hlc.tasks import TASKS  # noqa: E402
+from skills_store.store import Store  # noqa: E402
+
+N = 3
+LENGTH = 4  # decisions in an episode
+SETTINGS = {"engine": "puppet", "threads": 1, "episode_length": LENGTH / 6}
+
+
+@pytest.fixture
+def where(strings: Parent, store: Store) -> dict[str, object]:
+    return {"skill": strings.version.ref, "store": str(store.root), **SETTINGS}
+
+
+def make_vec(where: dict[str, object], **settings: object) -> hlc.gym.SkillVectorEnv:
+    made = gymnasium.make_vec("repertoire/Speed-v0", num_envs=N, **where, **settings)
+    assert isinstance(made, hlc.gym.SkillVectorEnv)
+    return made
+
+
+@pytest.mark.filterwarnings("ignore:.*(minimum|maximum) value is (-)?infinity")
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_passes_gymnasiums_checker(task: str, where: dict[str, object]) -> None:
+    env = gymnasium.make(f"repertoire/{task.capitalize()}-v0", **where)
+    check_env(env.unwrapped, skip_render_check=True)
+
+
+def test_an_action_is_a_skill_and_a_reward_within_0_and_1(
+    where: dict[str, object], strings: Parent
+) -> None:
+    env = gymnasium.make("repertoire/Reach-v0", **where, reach={"body": "head"})
+    assert env.action_space.shape == (strings.skills.latent_dim,)
+    obs, _ = env.reset(seed=1)
+    assert obs.shape == env.observation_space.shape
+    for decision in range(LENGTH):
+        _, reward, terminated, truncated, info = env.step(env.action_space.sample())
+        assert 0 <= reward <= 1
+        assert isinstance(info["success"], bool)
+        assert not terminated
+        assert truncated == (decision == LENGTH - 1)
+
+
+def test_the_next_step_after_an_end_is_the_reset_and_pays_nothing(
+    where: dict[str, object],
+) -> None:
+    envs = make_vec(where)
+    assert envs.autoreset_mode is AutoresetMode.NEXT_STEP
+    rewards, truncated, _ = play(envs, 2 * LENGTH + 1)
+    assert truncated[:, 0].tolist() == [i in (LENGTH - 1, 2 * LENGTH) for i in range(9)]
+    assert (rewards[LENGTH] == 0).all()
+    assert (np.delete(rewards, LENGTH, 0) > 0).all()
+
+
+def test_the_same_step_gives_the_last_observation_beside_the_first(
+    where: dict[str, object],
+) -> None:
+    envs = make_vec(where, autoreset_mode="SameStep")
+    assert envs.metadata["autoreset_mode"] is envs.autoreset_mode is AutoresetMode.SAME_STEP
+    rewards, truncated, infos = play(envs, 2 * LENGTH)
+    assert truncated[:, 0].tolist() == [i % LENGTH == LENGTH - 1 for i in range(2 * LENGTH)]
+    assert (rewards > 0).all()
+    last = infos[LENGTH - 1]
+    width = envs.observation_space.shape
+    assert width is not None
+    assert last["_final_obs"].all()
+    assert last["final_obs"].shape == width
+    assert last["final_info"]["success"].shape == (N,)
+    assert "final_obs" not in infos[0]
+
+
+def test_without_autoreset_ended_worlds_wait_for_their_mask(where: dict[str, object]) -> None:
+    envs = make_vec(where, autoreset_mode=AutoresetMode.DISABLED)
+    _, truncated, _ = play(envs, LENGTH)
+    assert truncated[-1].all()
+    with pytest.raises(ValueError, match="world 0 has ended"):
+        envs.step(envs.action_space.sample())
+    some = np.array([True, False, True])
+    before = envs.reset(options={"reset_mask": some})[0]
+    with pytest.raises(ValueError, match="world 1 has ended"):
+        envs.step(envs.action_space.sample())
+    after = envs.reset(options={"reset_mask": ~some})[0]
+    np.testing.assert_array_equal(after[some], before[some])
+    envs.step(envs.action_space.sample())
+    with pytest.raises(ValueError, match=r"shape \(2,\)"):
+        envs.reset(options={"reset_mask": np.ones(2, np.bool_)})
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_gymnasiums_own_statistics_count_whole_episodes(
+    where: dict[str, object], mode: str
+) -> None:
+    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(make_vec(where, autoreset_mode=mode))
+    envs.reset(seed=0)
+    for _ in range(3 * LENGTH + 2):
+        envs.step(envs.action_space.sample())
+    assert list(envs.length_queue) == [LENGTH] * 3 * N
+
+
+def test_the_same_seed_gives_the_same_episodes(where: dict[str, object]) -> None:
+    envs = make_vec(where)
+    first, _, _ = play(envs, 6)
+    again, _, _ = play(envs, 6)
+    np.testing.assert_array_equal(first, again)
+
+
+def test_a_key_that_does_not_exist_is_refused(where: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="learning_rate"):
+        gymnasium.make("repertoire/Reach-v0", **where, learning_rate=1)
+
+
+def test_an_action_that_is_no_number_or_misshapen_is_named(where: dict[str, object]) -> None:
+    envs = make_vec(where)
+    envs.reset(seed=0)
+    action = np.ones(envs.action_space.shape or (), np.float32)
+    with pytest.raises(ValueError, match=r"action has the shape \(2, 8\), expected \(3, 8\)"):
+        envs.step(action[:2])
+    action[1, 0] = np.nan
+    with pytest.raises(ValueError, match="action of world 1 is"):
+        envs.step(action)
+
+
+def play(envs: hlc.gym.SkillVectorEnv, steps: int) -> tuple[np.ndarray, np.ndarray, list[dict]]:
+    """Rewards and truncations, (steps, N) each, and the infos, under the same actions."""
+    envs.reset(seed=0)
+    rng = np.random.default_rng(0)
+    found = [
+        envs.step(rng.uniform(-1, 1, envs.action_space.shape).astype(np.float32))
+        for _ in range(steps)
+    ]
+    rewards, truncated = (np.array([step[i] for step in found]) for i in (1, 3))
+    return rewards, truncated, [step[4] for step in found]

@@ -1,0 +1,92 @@
+"""Cloning: a controller knows the planner's decisions before it has practised one."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hlc.cloning import clone_planner, collect_labels
+from hlc.config import CONFIG_MODEL, CloneConfig, HlcConfig, PlanConfig, PPOConfig
+from hlc.parent import Parent
+from hlc.skill_env import on_sphere
+from hlc.train import build, controller_objective, run
+from pretrain.cli import load_config
+
+
+@pytest.fixture
+def cfg(strings: Parent) -> HlcConfig:
+    return CONFIG_MODEL(
+        skill=strings.version.pinned,
+        engine="puppet",
+        threads=1,
+        num_envs=32,
+        episode_length=4.0,
+        ppo=PPOConfig(hidden=(64, 64)),
+        plan=PlanConfig(candidates=16, horizon=10),
+        clone=CloneConfig(decisions=3000, worlds=64, epochs=30),
+    )
+
+
+def test_a_cloned_controller_earns_more_than_a_fresh_one(
+    cfg: HlcConfig, strings: Parent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    training = build(cfg, strings)
+    fresh = worth(cfg, strings)
+    clone_planner(cfg, strings, training.nets)
+    assert "3,008 planned decisions" in capsys.readouterr().out
+    assert worth(cfg, strings, training) > 1.3 * fresh
+
+
+def worth(cfg: HlcConfig, parent: Parent, training=None) -> float:
+    """Mean task reward of the policy's own decisions over one episode."""
+    training = training or build(cfg, parent)
+    env = training.env
+    earned = []
+    with torch.no_grad():
+        for _ in range(24):
+            step = env.step(on_sphere(training.nets.policy(env.observe())))
+            earned.append(step.reward)
+    return float(torch.cat(earned).mean())
+
+
+def test_labels_are_unit_and_the_same_for_the_same_seed(cfg: HlcConfig, strings: Parent) -> None:
+    few = cfg.model_copy(update={"clone": CloneConfig(decisions=64, worlds=32)})
+    a, b = (collect_labels(few, strings) for _ in range(2))
+    assert torch.equal(a.z, b.z)
+    torch.testing.assert_close(a.z.norm(dim=-1), torch.ones(64))
+    assert {name: len(x) for name, x in a.obs.items()} == {"obs": 64, "goal": 64}
+
+
+def test_a_run_without_cloning_draws_what_it_always_drew(cfg: HlcConfig, strings: Parent) -> None:
+    a = build(cfg, strings).nets.policy.state_dict()
+    b = build(cfg.model_copy(update={"clone": CloneConfig()}), strings).nets.policy.state_dict()
+    assert all(torch.equal(a[key], b[key]) for key in a)
+
+
+def test_the_preset_planned_pays_a_fall_once_and_nothing_for_being_alive(strings: Parent) -> None:
+    cfg = load_config(CONFIG_MODEL, "hlc.conf", ["preset=planned"])
+    assert (cfg.shaping, cfg.clone.decisions) == ("potential", 20000)
+    nets = build(cfg.model_copy(update={"skill": strings.version.pinned, "num_envs": 2}), strings)
+    rewards = controller_objective(cfg, nets.nets).rewards
+    assert rewards["alive"][0] == 0.0
+    assert rewards["fall"][0] > 0.0
+    before = controller_objective(CONFIG_MODEL(), nets.nets).rewards
+    assert (before["alive"][0], before["fall"][0]) == (1.0, 0.0)
+
+
+def test_training_clones_first_and_does_not_clone_again_when_it_resumes(
+    toy: HlcConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cfg = toy.model_copy(
+        update={
+            "publish": False,
+            "plan": PlanConfig(candidates=2, horizon=2),
+            "clone": CloneConfig(decisions=8, worlds=4, epochs=1),
+        }
+    )
+    assert run(cfg) == 0
+    assert "8 planned decisions" in capsys.readouterr().out
+    assert run(cfg.model_copy(update={"samples": 64})) == 0
+    printed = capsys.readouterr().out
+    assert "going on after 32" in printed
+    assert "planned decisions" not in printed

@@ -1,0 +1,30 @@
+"""Every task's controller becomes an ONNX graph that decides as the network does."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hlc.config import CONFIG_MODEL, PPOConfig
+from hlc.export import export_policy
+from hlc.nets import make_nets
+from hlc.parent import Parent
+from hlc.tasks import TASKS
+from hlc.tasks.task import goal_width
+from tests.hlc.bodies import clip_states
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_features_are_simple_enough_for_a_graph_that_agrees(name: str, parent: Parent) -> None:
+    """Also on thrown states, and on goals hundreds of metres off."""
+    task = CONFIG_MODEL(task=name).chosen_task()
+    rng = torch.Generator().manual_seed(0)
+    nets = make_nets(PPOConfig(hidden=(16,)), task, parent.clips, parent.skills.latent_dim, rng)
+    recorded = clip_states(parent, 64).flatten()
+    graph = export_policy(nets.policy, task, parent, recorded, 0).graph
+    assert graph.parity.max_abs_error <= 1e-5
+    goal = graph.input("goal")
+    assert goal.width == goal_width(task)
+    assert goal.slices is not None
+    layout = [(part.name, part.start, part.stop, part.frame) for part in task.goal_layout()]
+    assert [(x.name, x.start, x.stop, x.frame) for x in goal.slices] == layout

@@ -1,0 +1,187 @@
+"""The planner, on a puppet whose future is known: what it predicts comes true, and falls cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Generator, Tensor
+
+from hlc import plan
+from hlc.config import CONFIG_MODEL, HlcConfig, PlanConfig
+from hlc.measures import measure
+from hlc.parent import Parent
+from hlc.planner import Planner
+from hlc.tasks.speed import Speed
+from hlc.tasks.task import Range
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import CharacterState, Part, unflatten
+from tests.hlc.bodies import clip_states
+from tests.hlc.puppet import PuppetEngine
+
+W = 3
+HORIZON = 10
+
+
+class Leftward:
+    """A task of a user's own, which derives from nothing: turn left. It has neither distance nor
+    potential."""
+
+    goal_time_min = 1.0
+    goal_time_max = 1.0
+
+    def goal_layout(self) -> tuple[Part, ...]:
+        return (Part("rate", 0, 1, "rad/s", "scalar"),)
+
+    def goal_ranges(self) -> dict[str, Range]:
+        return {"rate": (1.0, 1.0)}
+
+    def required_bodies(self) -> tuple[str, ...]:
+        return ()
+
+    def draw(self, state: CharacterState, rng: Generator) -> Tensor:
+        return torch.ones(*state.shape, 1)
+
+    def features(self, state: CharacterState, goal: Tensor) -> Tensor:
+        return goal
+
+    def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+        return (state.root_ang_vel[..., 2] / 10).clamp(0, 1)
+
+    def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+        return state.root_ang_vel[..., 2] > 1
+
+    def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> None:
+        return None
+
+    def progress(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> None:
+        return None
+
+
+class Stumbler(PuppetEngine):
+    """A puppet that lies in the horizon's last step if it has turned left."""
+
+    steps = 0
+
+    def place(self, ids: Tensor, state: CharacterState) -> None:
+        super().place(ids, state)
+        self.steps = 0
+
+    def advance(self, targets: Tensor) -> Tensor:
+        self.steps += 1
+        return super().advance(targets)
+
+    def touching(self) -> Tensor:
+        touching = super().touching()
+        touching[:, 0] = (self._state.root_ang_vel[:, 2] > 0) & (self.steps == HORIZON)
+        return touching
+
+
+def make(parent: Parent, engine: type[PuppetEngine] = PuppetEngine, **settings: float) -> Planner:
+    cfg = PlanConfig.model_validate({"horizon": HORIZON, "candidates": 12, **settings})
+    backend = engine(parent.character, W * cfg.candidates, 1)
+    return Planner(parent, Leftward(), backend, cfg, rng=Generator().manual_seed(0))
+
+
+def start(parent: Parent) -> tuple[np.ndarray, np.ndarray]:
+    return clip_states(parent, W).flatten().numpy(), np.ones((W, 1), np.float32)
+
+
+def test_a_reward_object_that_derives_from_nothing_is_enough(strings: Parent) -> None:
+    """The second number of z turns the puppet: the planner finds it, whatever the task is."""
+    z = make(strings, candidates=48)(*start(strings))
+    np.testing.assert_allclose(np.linalg.norm(z, axis=-1), 1, atol=1e-5)
+    assert (z[:, 1] > 0.3).all()
+
+
+def test_what_is_predicted_comes_true_in_the_real_world(strings: Parent) -> None:
+    state, goal = start(strings)
+    planner = make(strings)
+    z = planner(state, goal)
+    real = PuppetEngine(strings.character, W, 1)
+    real.place(torch.arange(W), unflatten(torch.from_numpy(state)))
+    earned = torch.zeros(W)
+    for _ in range(HORIZON):
+        targets = strings.skills.act(real.state().flatten().numpy(), z)
+        real.advance(torch.from_numpy(targets))
+        reward = Leftward().reward(strings.character.skeleton, real.state(), torch.from_numpy(goal))
+        earned += reward
+    torch.testing.assert_close(planner.value, earned)
+
+
+def test_a_fall_costs_more_than_what_it_earns(strings: Parent) -> None:
+    careless = make(strings, Stumbler, fall_cost=0.0)(*start(strings))
+    careful = make(strings, Stumbler, fall_cost=30.0)(*start(strings))
+    assert (careless[:, 1] > 0).all()
+    assert (careful[:, 1] <= 0).all()
+
+
+def test_refitting_the_best_never_makes_a_plan_worse(strings: Parent) -> None:
+    shooting = make(strings, segments=2)
+    refit = make(strings, segments=2, iterations=4)
+    shooting(*start(strings))
+    refit(*start(strings))
+    assert (refit.value >= shooting.value).all()
+    assert (refit.value > shooting.value).any()
+
+
+def test_the_last_plan_is_among_the_next_candidates(strings: Parent) -> None:
+    """From the same state, no replanning loses what was found."""
+    planner = make(strings)
+    planner(*start(strings))
+    before = planner.value
+    for _ in range(3):
+        planner(*start(strings))
+        assert (planner.value >= before).all()
+        before = planner.value
+
+
+def test_the_same_seed_plans_the_same_bits(strings: Parent) -> None:
+    a, b = (make(strings)(*start(strings)) for _ in range(2))
+    np.testing.assert_array_equal(a, b)
+
+
+def test_characters_of_another_number_are_refused(strings: Parent) -> None:
+    with pytest.raises(ValueError, match="state has 2 rows, expected 3"):
+        make(strings)(*(x[:2] for x in start(strings)))
+    with pytest.raises(ValueError, match="does not divide the 7 worlds"):
+        Planner(
+            strings,
+            Speed(),
+            PuppetEngine(strings.character, 7, 1),
+            PlanConfig(candidates=2),
+            rng=Generator(),
+        )
+
+
+@pytest.fixture
+def puppet(strings: Parent) -> HlcConfig:
+    return CONFIG_MODEL(
+        skill=strings.version.pinned,
+        engine="puppet",
+        threads=1,
+        episode_length=4.0,
+        plan=PlanConfig(episodes=8, candidates=16),
+    )
+
+
+def test_planning_is_worth_more_than_random_skills(puppet: HlcConfig, strings: Parent) -> None:
+    planner = plan.make_planner(strings, puppet, 8)
+    random = plan.random_players(strings, puppet, 8)["held"]
+    planned = measure(planner, strings, puppet, 8)
+    drawn = measure(random, strings, puppet, 8)
+    assert planned["return"]["mean"] > 2 * drawn["return"]["mean"]
+    assert planned["falls_per_minute"]["mean"] == 0
+
+
+def test_the_program_prints_a_row_for_each_player(
+    puppet: HlcConfig, strings: Parent, store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["task=speed", "engine=puppet", "threads=1", "episode_length=1.0"]
+    where = [f"store={store.root}", f"skill={strings.version.ref}"]
+    assert plan.main([*arguments, *where, "plan.episodes=2", "plan.candidates=4"]) == 0
+    printed = capsys.readouterr().out
+    for row in ("planner ", "redrawn", "held", "decisions/s"):
+        assert row in printed
+    assert plan.main(["task=fly"]) == 2
+    assert "no task 'fly'; there are: reach, speed" in capsys.readouterr().err

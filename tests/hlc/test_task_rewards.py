@@ -1,0 +1,109 @@
+"""The rewards of the tasks by hand, where a known implementation has a trap."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from hlc.parent import Parent
+from hlc.tasks.heading import Heading
+from hlc.tasks.location import Location
+from hlc.tasks.path import Path, curve, nearest
+from hlc.tasks.speed import Speed
+from pretrain.characters.state import CharacterState
+from tests.hlc.bodies import clip_states
+
+
+@pytest.fixture
+def rest(parent: Parent) -> CharacterState:
+    """Two characters at the origin that face along x and do not move."""
+    state = clip_states(parent, 2).map(torch.zeros_like)
+    state.root_rot[:, 0] = 1.0
+    return state
+
+
+def test_a_sideways_drift_costs_whichever_diagonal_it_takes(
+    rest: CharacterState, parent: Parent
+) -> None:
+    """nv-tlabs/ASE sums the tangential components, so that one diagonal costs nothing."""
+    half = math.sqrt(0.5)
+    goal = torch.tensor([[half, half, 1.0, half, half], [half, -half, 1.0, half, -half]])
+    rest.root_vel[:, :2] = torch.tensor([[half - 0.3, half + 0.3], [half - 0.3, -half - 0.3]])
+    paid = Heading().reward(parent.character.skeleton, rest, goal)
+    expected = 0.7 * math.exp(-2.0 * 2 * 0.3**2) + 0.3 * half
+    torch.testing.assert_close(paid, torch.full((2,), expected))
+
+
+def test_moving_the_other_way_earns_only_for_facing(rest: CharacterState, parent: Parent) -> None:
+    goal = torch.tensor([[1.0, 0.0, 0.5, 1.0, 0.0]]).expand(2, -1)
+    rest.root_vel[0, 0] = -0.01
+    rest.root_vel[1, 0] = 0.01
+    back, forth = Heading().reward(parent.character.skeleton, rest, goal)
+    assert float(back) == pytest.approx(0.3)
+    assert float(forth) == pytest.approx(0.3 + 0.7 * math.exp(-2 * 0.49**2))
+
+
+def test_facing_is_drawn_apart_from_the_direction_only_when_asked_for(parent: Parent) -> None:
+    state = clip_states(parent, 64)
+    rng = torch.Generator().manual_seed(0)
+    along = Heading().draw(state, rng)
+    assert torch.equal(along[:, :2], along[:, 3:])
+    free = Heading(free_facing=True).draw(state, rng)
+    assert not torch.equal(free[:, :2], free[:, 3:])
+
+
+def test_at_its_place_a_character_is_paid_for_stopping(
+    rest: CharacterState, parent: Parent
+) -> None:
+    """nv-tlabs/ASE pays all of it for running past."""
+    task = Location()
+    skeleton = parent.character.skeleton
+    goal = torch.zeros(2, 2)
+    rest.root_vel[1, 0] = 1.0
+    standing, passing = task.reward(skeleton, rest, goal)
+    assert float(standing) == pytest.approx(1.0)
+    assert float(passing) == pytest.approx(0.5 + 0.5 * math.exp(-4))
+    assert task.success(skeleton, rest, goal).tolist() == [True, False]
+
+
+def test_far_from_its_place_a_character_is_paid_for_walking_there(
+    rest: CharacterState, parent: Parent
+) -> None:
+    rest.root_vel[0, 0] = 1.0
+    rest.root_vel[1, 0] = -1.0
+    there, away = Location().reward(
+        parent.character.skeleton, rest, torch.tensor([[4.0, 0.0]]).expand(2, -1)
+    )
+    assert float(there) == pytest.approx(0.5 * math.exp(-8) + 0.5)
+    assert float(away) == pytest.approx(0.5 * math.exp(-8) + 0.1)
+
+
+def test_speed_is_that_along_the_heading(rest: CharacterState, parent: Parent) -> None:
+    rest.root_vel[:, :2] = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    paid = Speed().reward(parent.character.skeleton, rest, torch.ones(2, 1))
+    torch.testing.assert_close(paid, torch.tensor([1.0, math.exp(-4.0)]))
+
+
+def test_a_curve_passes_through_its_ends_and_its_middle_by_hand() -> None:
+    control = torch.tensor([0.0, 0.0, 1.0, 2.0, 3.0, 2.0, 4.0, 0.0])
+    points, tangents = curve(control)
+    torch.testing.assert_close(points[0], control[:2])
+    torch.testing.assert_close(points[-1], control[6:])
+    torch.testing.assert_close(points[16], torch.tensor([2.0, 1.5]))
+    torch.testing.assert_close(tangents[16], torch.tensor([1.0, 0.0]))
+
+
+def test_distance_from_a_straight_path_is_that_across_it(
+    rest: CharacterState, parent: Parent
+) -> None:
+    straight = torch.tensor([0.0, 0.0, 2.0, 0.0, 4.0, 0.0, 6.0, 0.0])
+    place = torch.tensor([[1.234, 0.5], [7.0, 0.0]])
+    offset, _ = nearest(place, straight.expand(2, -1))
+    torch.testing.assert_close(offset, torch.tensor([[0.0, 0.5], [1.0, 0.0]]))
+    goal = torch.cat([straight, torch.ones(1)]).expand(2, -1)
+    rest.root_pos[:, 0] = 3.0
+    rest.root_vel[:, 0] = torch.tensor([1.0, -1.0])
+    forth, back = Path().reward(parent.character.skeleton, rest, goal)
+    assert (float(forth), float(back)) == (pytest.approx(1.0), pytest.approx(0.5))
