@@ -15,6 +15,7 @@ COMMANDS = {
     "render": ("pretrain.render", "pictures and films of skills"),
     "quantize": ("pretrain.quantize", "a library's policy in int8, as its next version"),
     "hlc": ("hlc.train", "a controller on top of a published library"),
+    "hlc-plan": ("hlc.plan", "a task planned by sampling skills, without training"),
     "hlc-evaluate": ("hlc.evaluate", "returns of a published controller"),
     "serve": ("serving", "the HTTP and WebSocket service"),
     "keys": ("serving.keys", "API keys of the service"),

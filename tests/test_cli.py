@@ -213,6 +213,7 @@ PROGRAMS = (
     "pretrain.quantize",
     "hlc.train",
     "hlc.evaluate",
+    "hlc.plan",
     "serving",
     "serving.keys",
     "skills_store",
