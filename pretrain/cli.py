@@ -30,6 +30,7 @@ Config = TypeVar("Config", bound=BaseModel)
 
 TEXT = (str, Path)  # types of keys whose value is text
 
+TOP_KEYS = 6  # keys outside of groups that are shown where none is near
 MOST_NEAR = 4  # keys shown for an unknown one
 
 # values of keys that are not text
@@ -240,15 +241,16 @@ def _parents(key: str) -> list[str]:
 
 
 def _alternatives(key: str, known: Sequence[str], above: Collection[str]) -> str:
-    """The keys near `key`, otherwise those of its group, otherwise all at the top; `above` are the
-    groups."""
+    """The keys near `key`, otherwise those of its group, otherwise the first at the top and the
+    groups, which are `above`."""
     if similar := find_near(key, known):
         return f"near it: {', '.join(similar)}"
     group = key.rpartition(".")[0]
     if siblings := [name for name in known if name.startswith(f"{group}.")]:
         return f"there are: {', '.join(siblings)}"
-    top = [name for name in known if "." not in name] + [f"{name}.*" for name in sorted(above)]
-    return f"there are: {', '.join(top)}"
+    top = [name for name in known if "." not in name]
+    groups = [f"{name}.*" for name in sorted(above)]
+    return f"there are: {', '.join([*top[:TOP_KEYS], *groups])}, and others that --help lists"
 
 
 def _split(overrides: Sequence[str], textual: Collection[str]) -> tuple[dict[str, str], list[str]]:

@@ -120,7 +120,7 @@ class PlaybackEngine:
         return self._down[:, None].expand(-1, self._bodies).clone()
 
     def place(self, ids: Tensor, state: CharacterState) -> None:
-        flat = state.flat()
+        flat = state.flatten()
         # where a character stands or faces is no part of a motion
         apart = torch.cdist(flat[:, 7:], self._frames[..., 7:].flatten(0, 1))
         height = (flat[:, 2:3] - self._frames[..., 2].flatten()).abs()
