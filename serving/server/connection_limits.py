@@ -22,9 +22,7 @@ HEAD_TOO_LARGE = "head_too_large"
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    def __init__(
-        self, *args: Any, request_timeout: float, max_connections: int, **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, request_timeout: float, max_connections: int, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self._request_timeout = request_timeout  # s
         self._max_connections = max_connections
@@ -47,9 +45,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self._deadline = self.loop.call_later(self._request_timeout, self.transport.close)
 
     def data_received(self, data: bytes) -> None:
+        head = self.scope  # uvicorn makes another one for each request
         begun = self._head_size
         super().data_received(data)
-        if self._in_head and self._head_size >= begun:  # of one head that is not complete
+        if self._in_head and self.scope is head:  # all of it belongs to a head that goes on
             self._head_size = max(self._head_size, begun + len(data))
             if self._head_size > 2 * MAX_HEAD:
                 self.transport.close()
