@@ -35,7 +35,7 @@ class SkillEnv:
     `pretrain.rl.rollout`.
 
     What the task pays is averaged over the decision's control steps; a world earns nothing from the
-    moment it has ended. Style is that of the window a decision ends in: asked at every control
+    moment it has ended. Style is that of the window a decision ends in: computed at every control
     step, it would cost more than the simulation."""
 
     def __init__(

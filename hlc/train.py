@@ -1,8 +1,9 @@
 """Stage 2, a task to a published controller: the loop over frozen skills, export, evaluation,
 publication.
 
-python -m hlc.train task=reach            or   python -m hlc.train task=reach skill=humanoid@3
-ppo.gamma=0.9"""
+python -m hlc.train task=reach
+python -m hlc.train task=reach skill=humanoid@2 ppo.gamma=0.9
+"""
 
 from __future__ import annotations
 

@@ -116,7 +116,8 @@ class CharacterEnv(TensorState):
         self.starts = read_start_states(library, skeleton, episodes.window)
         self._lying = self._settle() if episodes.protection.lying else None
         self._default_reset_prob = episodes.default_reset_prob
-        self._default = repeat_start_states(default_state(skeleton), skeleton, episodes.window)
+        default = default_state(skeleton) if episodes.default_reset_prob else None
+        self._default = repeat_start_states(default, skeleton, self.window) if default else None
         self.falls = Falls(
             ground or read_ground(library, skeleton), self.num_envs, episodes.protection
         )
@@ -168,7 +169,7 @@ class CharacterEnv(TensorState):
 
     def _begin_default(self, ids: Tensor) -> None:
         """Start a share of worlds `ids` (n,) in the default pose, under the clips they have."""
-        if self._default_reset_prob:
+        if self._default:
             chosen = ids[torch.rand(len(ids), generator=self._rng) < self._default_reset_prob]
             rows = torch.zeros_like(chosen)
             self._begin(chosen, self.clip[chosen], self._default, rows)

@@ -1,4 +1,4 @@
-"""Guard: who may pass, and how often. Asked before a body is read; knows no skill."""
+"""Guard: which requests are admitted, and how often; checked before a body is read."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Bucket:
 
     @property
     def hold(self) -> float:
-        """s to keep the refusal back: nothing for one now and then, more and more for a key that
-        asks all the time."""
+        """Seconds by which a refusal is delayed: 0 for a single one, up to LONGEST_HOLD for a key
+        that keeps exceeding its rate."""
         return min(LONGEST_HOLD, (self.refused - 1) / self.rate)
 
 
 class Guard:
-    """Without a key file everyone may ask for everything: `Settings` allows that on the loopback
-    address only.
+    """Without a key file every request is admitted: `Settings` allows that on the loopback address
+    only.
 
     `share` is the part of each rate that this process may spend: one over the number of workers.
     """
@@ -66,8 +66,8 @@ class Guard:
             self._load(file)
 
     def refresh(self) -> None:
-        """Take up a changed key file. One that cannot be read changes nothing, and is said in the
-        log."""
+        """Read the key file again if it changed. One that cannot be read changes nothing and is
+        logged."""
         if self._file is not None:
             try:
                 self._load(self._file)
@@ -75,7 +75,8 @@ class Guard:
                 log.error("the key file stays as it was: %s", error)
 
     def admit(self, path: str, headers: Mapping[bytes, bytes]) -> str:
-        """The name of who asks. Raises Refusal: 401 who are you, 403 not you, 429 not so often."""
+        """The name of the key. Raises Refusal: 401 without a good key, 403 without its scope, 429
+        beyond its rate."""
         if path in OPEN:
             return ANYONE
         key = self._key(headers) if self._file is not None else None

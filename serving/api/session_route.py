@@ -22,6 +22,7 @@ from serving.wire.schemas import validate
 log = logging.getLogger("repertoire.serving")
 PATH = "/session"
 BROKEN = 1011
+LEFT = 1006
 SUBPROTOCOL = "bearer"
 
 
@@ -41,8 +42,12 @@ class Socket:
         return message.get("bytes") or b"" if text is None else text
 
     async def write(self, data: str | bytes) -> None:
+        """Raises WebSocketDisconnect when the client has left, which ASGI says with an OSError."""
         kind = "text" if isinstance(data, str) else "bytes"
-        await self.send({"type": "websocket.send", kind: data})
+        try:
+            await self.send({"type": "websocket.send", kind: data})
+        except OSError as error:
+            raise WebSocketDisconnect(LEFT) from error
 
 
 async def serve_session(
@@ -63,10 +68,7 @@ async def serve_session(
         while True:
             message = await socket.read()
             await socket.write(await _answer(session, service.guard.spend, key, message))
-    except (
-        WebSocketDisconnect,
-        OSError,
-    ):  # OSError: a reply to a client that has left, as ASGI has it
+    except WebSocketDisconnect:
         pass
     except Exception as error:
         log.error("a session failed", exc_info=error)

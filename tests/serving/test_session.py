@@ -1,6 +1,7 @@
 """WS /session: the same actions as /act, with z, blends and holds kept on the server's side, and
 nothing else kept."""
 
+import asyncio
 import json
 import time
 from contextlib import contextmanager
@@ -8,11 +9,15 @@ from contextlib import contextmanager
 import httpx
 import numpy as np
 import pytest
+from starlette.types import Message
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from serving.access import keys
 from serving.api import sphere
+from serving.api.session_route import serve_session
+from serving.models.service import make_service
+from serving.settings import Settings
 from skills_store.runtime.library import Controller
 from tests.serving.local import goal_rows, skill_rows, state_rows
 from tests.serving.process import connected, running
@@ -268,3 +273,34 @@ def test_an_unmasked_frame_ends_the_session(line):
     line.sendall(b"\x82\x04\0\0\0\0")  # a client must mask (RFC 6455, 5.1)
     (kind, payload), *_ = heard_frames(line, 1)
     assert (kind, int.from_bytes(payload[:2], "big")) == (8, 1002)
+
+
+class LeavingClient:
+    """ASGI callables of a client that opens a session, sends a state and has left by the reply."""
+
+    def __init__(self, error: Exception) -> None:
+        opening = {
+            "type": "websocket.receive",
+            "text": json.dumps({"z": skill_rows(1)[0].tolist()}),
+        }
+        state = {"type": "websocket.receive", "bytes": state_rows(1)[0].tobytes()}
+        self.messages = iter([{"type": "websocket.connect"}, opening, state])
+        self.error = error
+        self.sent: list[Message] = []
+
+    async def receive(self) -> Message:
+        return next(self.messages)
+
+    async def send(self, message: Message) -> None:
+        self.sent.append(message)
+        if "bytes" in message:
+            raise self.error
+
+
+@pytest.mark.parametrize(("error", "logged"), [(OSError("left"), 0), (RuntimeError("a defect"), 1)])
+def test_a_client_that_left_is_no_defect_and_a_defect_is_logged(standing, caplog, error, logged):
+    service = make_service(Settings(store=standing.root))
+    client = LeavingClient(error)
+    scope = {"type": "websocket", "subprotocols": []}
+    asyncio.run(serve_session(service, scope, client.receive, client.send, "anonymous"))
+    assert len([one for one in caplog.records if one.getMessage() == "a session failed"]) == logged
