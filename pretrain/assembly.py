@@ -182,6 +182,7 @@ def make_assisted_env(
         control_steps(termination.grace_period),
         control_steps(termination.recovery_window),
         termination.max_clip_spread,
+        termination.max_velocity_excess,
     )
     return AssistedEnv(
         skills,
@@ -321,7 +322,8 @@ def make_assist_rewards(cfg: PretrainConfig, ground: Ground) -> WeightedRewards:
         rewards["getup"] = (cfg.recovery.getup_reward_weight, getup_reward(ground))
     imitation = cfg.imitation
     if imitation.reward_weight:
-        rewards["imitation"] = (imitation.reward_weight, imitation_reward(imitation.reward_scale))
+        term = imitation_reward(imitation.reward_scale, imitation.velocity_weight)
+        rewards["imitation"] = (imitation.reward_weight, term)
     return rewards
 
 

@@ -238,6 +238,13 @@ class TrackingTerminationConfig(Frozen):
             "s for which the error may be larger at other times, when measured at the phase"
         ),
     )
+    max_velocity_excess: Positive | None = Field(
+        default=None,
+        description=(
+            "Margins (about 0.3 m/s, 0.4 rad/s) by which the velocity, averaged over a second, may "
+            "lie outside the clip's range before an episode ends. null: unbounded"
+        ),
+    )
     nearer_reward_weight: NotNegative = Field(
         default=5.0, description="Weight of the decrease of the tracking error per step"
     )
@@ -249,6 +256,13 @@ class ImitationConfig(Frozen):
     reward_weight: NotNegative = Field(default=0.0, description="Weight of the tracking reward")
     reward_scale: Positive = Field(
         default=0.5, description="Scale of the tracking error in that reward, in the clips' spread"
+    )
+    velocity_weight: NotNegative = Field(
+        default=0.0,
+        description=(
+            "The tracking reward falls by exp(-velocity_weight * margins outside the clip's "
+            "velocities)"
+        ),
     )
     cloning_weight: NotNegative = Field(
         default=0.0,

@@ -34,9 +34,11 @@ from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.episodes import random_schedule
 from pretrain.evaluation.falls import FallCounter
 from pretrain.evaluation.film_strip import DOWN, ON_CLIP, UP, FilmStrip, Strip
+from pretrain.evaluation.on_clip import on_clip
 from pretrain.evaluation.rollout import hold_skill, random_skill_rollout
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.skill_card import clips_of
+from pretrain.sim.velocity_range import level_velocity
 from pretrain.training_data import control_steps
 from skills_store import places
 from skills_store.errors import StoreError
@@ -56,24 +58,27 @@ def hold_clips(setup: Setup, clips: Sequence[str]) -> list[Strip]:
     rng = torch.Generator().manual_seed(SEED)
     env = setup.make_env(len(clips), HELD_SECONDS, rng)
     env.begin(torch.arange(len(clips)), numbers, torch.zeros(len(clips)))
-    targets = {target.name: target for target in setup.targets}
     falls = FallCounter(len(clips))
     poses = []
-    near = []
+    windows = []
+    velocity = []
     down = []
     z = setup.own_z[numbers]
     for outcome in hold_skill(setup.skills.act, env, z, numbers, env.episode_length):
         falls.update(env.falls.down, outcome.broken)
         poses.append(_qpos(env.state()))
-        windows = env.windows() / setup.scale
-        each = zip(clips, windows.split(1), strict=True)
-        near.append([bool(targets[clip].within(window)) for clip, window in each])
+        windows.append(env.windows().clone())
+        velocity.append(level_velocity(env.state()))
         down.append(env.falls.down > 0)
     strips = []
+    targets = [target.name for target in setup.targets]
+    seen = torch.stack(windows)
+    moved = torch.stack(velocity)
     for i, clip in enumerate(clips):
-        on_clip = [row[i] for row in near]
-        colors = _colors(torch.stack(down)[:, i].tolist(), on_clip)
-        share = sum(on_clip) / len(on_clip)
+        world = slice(i, i + 1)
+        near = on_clip(setup, targets.index(clip), seen[:, world], moved[:, world])[:, 0]
+        colors = _colors(torch.stack(down)[:, i].tolist(), near.tolist())
+        share = float(near.float().mean())
         title = f"{clip}: on clip {share:.0%} of 10 s, {int(falls.falls[i])} falls"
         strips.append(Strip(title, torch.stack(poses)[:, i], HELD_EVERY, colors))
     return strips

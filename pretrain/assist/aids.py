@@ -21,13 +21,14 @@ from pretrain.assist.forces import AssistForces
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
 from pretrain.assist.tracking_termination import CHECK_EVERY, TrackingTermination
+from pretrain.assist.velocity_tracker import VelocityTracker
 from pretrain.characters.skeleton import Skeleton
 from pretrain.rl.learner import Scalars
 from pretrain.rl.mirror import Mirror, concatenate_mirrors, make_identity_mirror
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import ALL, CharacterEnv, Outcome, Rows
 
-PRIVILEGED_SCALARS = 4  # numbers of the privileged observation beside the reference frame
+PRIVILEGED_SCALARS = 5  # numbers of the privileged observation beside the reference frame
 
 
 def privileged_mirror(skeleton: Skeleton) -> Mirror:
@@ -70,6 +71,7 @@ class AssistedEnv:
             env.library, env.starts, env.falls.ground.rising, env.num_envs
         )
         self.forces = AssistForces(env, curriculum, getup, self.tracker)
+        self.velocity = VelocityTracker(env.library, self.num_envs)
         self._start(torch.arange(self.num_envs))
 
     @property
@@ -85,6 +87,7 @@ class AssistedEnv:
     def _start(self, ids: Tensor) -> None:
         """The aids of worlds `ids` (n,), whose episodes have just begun."""
         self._start_tracker(ids)
+        self.velocity.start(ids, self.env.clip[ids], self.env.state()[ids])
         self.termination.start(ids, self.skills.z_clip[ids] != self.env.clip[ids])
 
     def _start_tracker(self, ids: Tensor) -> None:
@@ -104,18 +107,19 @@ class AssistedEnv:
     def _privileged(self, ids: Rows) -> Tensor:
         """What the policy does not observe of the episodes of worlds `ids` (n,).
 
-        The reference frame, the tracking error, the slack of its termination, whether the world is
-        down, and for how long it may be. Zeros where the reference of a new skill is set in the
-        next step only.
+        The reference frame, the tracking error, the velocity excess, the slack of their
+        termination, whether the world is down, and for how long it may be. Zeros where the
+        reference of a new skill is set in the next step only.
         """
         falls = self.env.falls
         tracker = self.tracker
         down = falls.down[ids]
         clip = tracker.clip[ids]
         error = tracker.tracking_error(self.env.windows(ids), ids)
+        excess = self.velocity.excess(self.skills.z_clip[ids], ids)
         patience = (down > 0) * (falls.patience[ids] - down) / max(falls.protection.patience, 1)
         scalars = torch.stack(
-            [error, self.termination.slack_share[ids], (down > 0).float(), patience], -1
+            [error, excess, self.termination.slack_share[ids], (down > 0).float(), patience], -1
         )
         is_set = (clip == self.skills.z_clip[ids]) | (down > 0) & (clip != NONE)
         return is_set[:, None] * torch.cat([tracker.reference_frame(ids), scalars], -1)
@@ -126,7 +130,7 @@ class AssistedEnv:
         `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it
         with; `nearer` (N,), how much nearer it came to that clip's mean; where references are
         tracked also `reference_action` and `pose_error` (N, J), in units of actions,
-        `assist_strength` and `tracking_error` (N,).
+        `assist_strength`, `tracking_error` and `velocity_excess` (N,).
         """
         skills = self.skills
         clips = skills.z_clip.clone()
@@ -169,24 +173,32 @@ class AssistedEnv:
         self.getup.record(
             self.tracker.clip.clamp_min(0), falls.recovered, falls.timed_out_on_ground
         )
-        extras = self._tracking() if self.tracks else {}
+        self.velocity.advance(self.env.state())
+        excess = self.velocity.excess(clips)
+        extras = self._tracking(excess) if self.tracks else {}
+        astray = self.termination.is_astray(excess)
         if self.termination.phase_locked:
-            exceeded = self.termination.exceeded_at_phase(
-                extras["tracking_error"], clips, falls.down > 0
-            )
+            error = extras["tracking_error"].masked_fill(astray, torch.inf)
+            exceeded = self.termination.exceeded_at_phase(error, clips, falls.down > 0)
         else:
-            checked = (self.skills.left % CHECK_EVERY == 0) & (falls.down == 0)
+            up = falls.down == 0
+            checked = (self.skills.left % CHECK_EVERY == 0) & up
             exceeded = self.termination.exceeded_nearest(self.env.windows(), clips, checked)
+            exceeded = exceeded | astray & up & (self.termination.slack == 0)
         self._record(clips, outcome.fell, exceeded)
         return StepAids(outcome.fell | outcome.broken | exceeded, extras)
 
-    def _tracking(self) -> Batch:
-        """How far the worlds are from their references, and how far each joint is, in units of
-        actions; 0 where a world is down."""
+    def _tracking(self, excess: Tensor) -> Batch:
+        """How far the worlds are from their references, their velocity `excess` (N,), and how far
+        each joint is, in units of actions; 0 where a world is down."""
         up = self.env.falls.down == 0
         off = (self.tracker.pose() - self.env.state().joint_pos) / self.skills.action_scale.scale
         error = self.tracker.tracking_error(self.env.windows())
-        return {"tracking_error": error, "pose_error": off * up[:, None]}
+        return {
+            "tracking_error": error,
+            "pose_error": off * up[:, None],
+            "velocity_excess": excess * up,
+        }
 
     def _record(self, clips: Tensor, fell: Tensor, exceeded: Tensor) -> None:
         """To the curriculum: the worlds that were lost in this step, under clips (N,)."""
@@ -257,4 +269,5 @@ class AssistedEnv:
             "tracker": self.tracker,
             "termination": self.termination,
             "forces": self.forces,
+            "velocity": self.velocity,
         }

@@ -30,11 +30,13 @@ LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are neede
 CLONING_OFF_BELOW = 0.3
 
 
-def imitation_reward(scale: float) -> Reward:
-    """exp(-tracking error / scale), see `ReferenceTracker.tracking_error`."""
+def imitation_reward(scale: float, velocity_weight: float = 0.0) -> Reward:
+    """exp(-tracking error / scale - velocity_weight * velocity excess), see
+    `ReferenceTracker.tracking_error` and `VelocityTracker.excess`."""
 
     def reward(rollout: Rollout) -> Tensor:
-        return (-rollout.extras["tracking_error"] / scale).exp()
+        off = rollout.extras["tracking_error"] / scale
+        return (-off - velocity_weight * rollout.extras["velocity_excess"]).exp()
 
     return reward
 

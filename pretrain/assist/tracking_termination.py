@@ -41,6 +41,8 @@ class TrackingLimits:
     recovery_window: int
     # phase-locked: upper bound on a clip's own spread; None: unbounded
     max_clip_spread: float | None = None
+    # margins by which the average velocity may lie outside the clip's range; None: unbounded
+    max_velocity_excess: float | None = None
 
 
 class TrackingTermination(TensorState):
@@ -89,6 +91,11 @@ class TrackingTermination(TensorState):
     def change_skill(self, changed: Tensor) -> None:
         """Worlds whose clip has `changed` (N,) bool have the grace period."""
         self.slack = torch.where(changed, self.limits.grace_period, self.slack)
+
+    def is_astray(self, velocity_excess: Tensor) -> Tensor:
+        """Which of N worlds move at no velocity of their clip, (N,) bool."""
+        most = self.limits.max_velocity_excess
+        return velocity_excess > (torch.inf if most is None else most)
 
     def exceeded_at_phase(self, error: Tensor, clips: Tensor, down: Tensor) -> Tensor:
         """One step in which worlds that follow clips (N,) are `error` (N,) from their reference:

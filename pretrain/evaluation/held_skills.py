@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 from pretrain.ase.latents import sample_on_sphere
 from pretrain.characters.state import unflatten
 from pretrain.evaluation.intervals import Interval
+from pretrain.evaluation.on_clip import on_clip
 from pretrain.evaluation.recording import Recording, record
 from pretrain.evaluation.rollout import start_anywhere
 from pretrain.evaluation.setup import Setup
@@ -82,11 +83,12 @@ def _hold(setup: Setup, first: _Request, rng: Generator, *others: _Request) -> l
 
 def time_on_clip(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
     """Of each clip's own z (`own_skills`): the share of 10 s that each of its worlds is within
-    tau of the clip, (R,)."""
+    tau of the clip and at its velocity (`on_clip`), (R,)."""
     found = {}
     for i, target in enumerate(setup.targets):
-        windows = held.recording.windows(held.worlds(i)) / setup.scale
-        near = target.within(windows.flatten(0, 1)).view(windows.shape[:2])
+        worlds = held.worlds(i)
+        windows = held.recording.windows(worlds)
+        near = on_clip(setup, i, windows, held.recording.velocity[:, worlds])
         found[target.name] = near.float().mean(0)
     return found
 

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from pretrain.evaluation.falls import FallCounter
-from pretrain.evaluation.rollout import Act, hold_skill, level_velocity
+from pretrain.evaluation.rollout import Act, hold_skill
 from pretrain.sim.env import CharacterEnv
+from pretrain.sim.velocity_range import level_velocity
 
 
 @dataclass(frozen=True)

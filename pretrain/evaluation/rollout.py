@@ -14,8 +14,6 @@ import torch
 from torch import Generator, Tensor
 
 from pretrain.ase.latents import LatentSchedule, sample_on_sphere
-from pretrain.characters.rotations import heading_direction, to_heading_frame
-from pretrain.characters.state import CharacterState
 from pretrain.sim.env import CharacterEnv, Outcome
 
 Act = Callable[[np.ndarray, np.ndarray], np.ndarray]  # states (N, S), z (N, D) -> targets (N, J)
@@ -87,10 +85,3 @@ def start_anywhere(env: CharacterEnv, clips: Tensor, rng: Generator) -> None:
     """Put every world into a random moment of its clip (N,), each joint disturbed a little."""
     share = torch.rand(len(clips), generator=rng)
     start_in_clips(env, clips, share * env.library.durations[clips], rng)
-
-
-def level_velocity(state: CharacterState) -> Tensor:
-    """Forward and leftward speed, m/s, in the heading frame, and turn rate, rad/s, left
-    positive: (..., 3)."""
-    level = to_heading_frame(heading_direction(state.root_rot), state.root_vel)[..., :2]
-    return torch.cat([level, state.root_ang_vel[..., 2:]], -1)

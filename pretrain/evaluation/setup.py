@@ -17,6 +17,7 @@ from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import NO_PROTECTION, Protection
 from pretrain.sim.ground import Ground, read_ground
+from pretrain.sim.velocity_range import VelocityRanges, read_velocity_ranges
 from pretrain.training_data import TrainingData, control_steps
 from skills_store.runtime.library import SkillLibrary
 
@@ -45,6 +46,11 @@ class Setup:
     def targets(self) -> tuple[ClipWindows, ...]:
         """The windows of each clip that is no mirror image."""
         return clip_windows(self.data.dataset.clips, self.scale, self.skills.window_length)
+
+    @cached_property
+    def velocity_ranges(self) -> VelocityRanges:
+        """The velocities of every clip, averaged over a second."""
+        return read_velocity_ranges(self.library)
 
     @cached_property
     def originals(self) -> Tensor:

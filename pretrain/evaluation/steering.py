@@ -13,10 +13,10 @@ from torch.nn.functional import avg_pool1d
 from pretrain.characters.state import unflatten
 from pretrain.evaluation.held_skills import HeldSkills
 from pretrain.evaluation.intervals import Interval, interval, share_interval
-from pretrain.evaluation.rollout import level_velocity
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.switching import Switches
 from pretrain.motion.clip import CONTROL_RATE
+from pretrain.sim.velocity_range import level_velocity
 from pretrain.training_data import control_steps
 
 AXES = ("forward_speed", "lateral_speed", "turn_rate")  # m/s, m/s, rad/s

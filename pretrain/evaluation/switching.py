@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from pretrain.evaluation.intervals import Interval, share_interval
+from pretrain.evaluation.on_clip import on_clip
 from pretrain.evaluation.recording import Recording, record
 from pretrain.evaluation.rollout import start_anywhere
 from pretrain.evaluation.setup import Setup
@@ -35,8 +36,8 @@ class Switches:
 def switch_rollouts(setup: Setup, rng: Generator) -> Switches:
     """Every pair of different clips: begun anywhere in the first, under the own z of the second.
 
-    A switch is a success if in seconds 2 to 4 the character is within tau of the second clip for
-    half of the time or more, and never down.
+    A switch is a success if in seconds 2 to 4 the character is within tau of the second clip and at
+    its velocity for half of the time or more, and never down.
     """
     start, asked = _pairs(len(setup.targets), rng)
     repeats = setup.conditions.pair_repeats(len(start))
@@ -64,11 +65,11 @@ def _success(setup: Setup, recording: Recording, asked: Tensor) -> Tensor:
     """(N,) bool for `asked` (N,), clips by their number in `Setup.targets`."""
     since = control_steps(JUDGED_FROM)
     near = torch.zeros(len(asked))
-    for clip, target in enumerate(setup.targets):
+    for clip in range(len(setup.targets)):
         worlds = (asked == clip).nonzero()[:, 0]
-        windows = recording.windows(worlds, since) / setup.scale
-        within = target.within(windows.flatten(0, 1)).view(windows.shape[:2])
-        near[worlds] = within.float().mean(0)
+        windows = recording.windows(worlds)
+        within = on_clip(setup, clip, windows, recording.velocity[:, worlds])
+        near[worlds] = within[since:].float().mean(0)
     return (near >= 0.5) & ~recording.down[since:].any(0)
 
 

@@ -37,6 +37,7 @@ class Settings:
     longest: int = 3  # control steps of a latent
     protection: Protection = NO_PROTECTION
     near: NearLatents = ANYWHERE
+    max_velocity_excess: float | None = None
 
 
 def make(material, humanoid, demos: ReferenceWindows, **settings: Any) -> AssistedEnv:
@@ -65,7 +66,12 @@ def make(material, humanoid, demos: ReferenceWindows, **settings: Any) -> Assist
         rng=rng,
         near_probs=lambda: curriculum.near_probs(chosen.near),
     )
-    limits = TrackingLimits(chosen.max_error, grace_period=GRACE, recovery_window=GRACE)
+    limits = TrackingLimits(
+        chosen.max_error,
+        grace_period=GRACE,
+        recovery_window=GRACE,
+        max_velocity_excess=chosen.max_velocity_excess,
+    )
     termination = TrackingTermination(demos, window_normalizer(demos).std, limits, 256)
     return AssistedEnv(
         skills, curriculum, GetUpAssist(torch.zeros(len(library.names))), termination
@@ -237,6 +243,24 @@ def test_phase_locked_standing_where_the_clip_turns_over_ends_an_episode(every_c
     assert ended[False].float().mean() < 0.1
 
 
+@pytest.mark.parametrize("locked", [False, True])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_a_pose_of_the_clip_without_its_velocity_ends_an_episode_where_that_is_bounded(
+    material, humanoid, demos, locked, bounded
+):
+    most = 1.0 if bounded else None
+    assisted = make(material, humanoid, demos, longest=300, max_velocity_excess=most)
+    assisted.termination.phase_locked = locked
+    ended = torch.zeros(256, dtype=torch.bool)
+    for _ in range(GRACE + 2):
+        clips, times = assisted.env.clip.clone(), assisted.env.clip_time.clone()
+        assisted.skills.z_clip[:] = clips
+        assisted.velocity.mean.zero_()
+        ended |= assisted.step(torch.zeros(256, 28)).terminated
+        begin(assisted, clips, times)
+    assert ended.float().mean() == pytest.approx(float(bounded), abs=0.05)
+
+
 def test_without_tracking_there_is_no_tracking_error(material, humanoid, demos):
     assisted = make(material, humanoid, demos)
     assert "tracking_error" in assisted.step(torch.zeros(256, 28)).extras
@@ -301,9 +325,9 @@ def test_the_privileged_observation_has_the_reference_and_the_time_that_is_left(
     lies = falls.down > 0
     slack = assisted.termination.slack / GRACE
     patience = lies * (90 - falls.down) / 90
-    expected = torch.stack(
-        [tracker.tracking_error(assisted.env.windows()), slack, lies, patience], -1
-    )
+    error = tracker.tracking_error(assisted.env.windows())
+    excess = assisted.velocity.excess(assisted.skills.z_clip)
+    expected = torch.stack([error, excess, slack, lies, patience], -1)
     is_set = lies | (tracker.clip == assisted.skills.z_clip)
     assert is_set.float().mean() > 0.9
     assert lies.any()

@@ -17,10 +17,10 @@ from pretrain.assist.imitation import (
 from pretrain.rl.rollout import Rollout
 
 
-def test_all_is_paid_where_the_clip_is_and_less_with_distance():
+def rollout_of(error: list[float], excess: list[float]) -> Rollout:
     nothing = torch.zeros(1, 3)
     flag = torch.zeros(1, 3, dtype=torch.bool)
-    rollout = Rollout(
+    return Rollout(
         {},
         {},
         nothing,
@@ -29,9 +29,23 @@ def test_all_is_paid_where_the_clip_is_and_less_with_distance():
         flag,
         flag,
         flag,
-        {"tracking_error": torch.tensor([[0.0, 0.5, 50.0]])},
+        {
+            "tracking_error": torch.tensor([error]),
+            "velocity_excess": torch.tensor([excess]),
+        },
     )
+
+
+def test_all_is_paid_where_the_clip_is_and_less_with_distance():
+    rollout = rollout_of([0.0, 0.5, 50.0], [0.0, 0.0, 0.0])
     assert imitation_reward(0.5)(rollout)[0].tolist() == pytest.approx([1.0, math.exp(-1), 0.0])
+
+
+def test_the_pose_of_a_clip_at_another_velocity_is_paid_less():
+    rollout = rollout_of([0.0, 0.0, 0.5], [0.0, 1.0, 1.0])
+    paid = imitation_reward(0.5, velocity_weight=2.0)(rollout)[0].tolist()
+    assert paid == pytest.approx([1.0, math.exp(-2), math.exp(-3)])
+    assert imitation_reward(0.5)(rollout)[0].tolist() == pytest.approx([1.0, 1.0, math.exp(-1)])
 
 
 def test_aiming_elsewhere_costs_only_under_strong_assistance():

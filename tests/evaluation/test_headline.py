@@ -100,6 +100,16 @@ def test_a_body_that_is_a_little_off_is_on_its_stand_and_one_far_off_is_not(data
         assert float(time_on_clip(setup, own)["stand"].mean()) == expected
 
 
+def test_a_body_frozen_in_mid_stride_is_on_no_clip_that_moves(data, monkeypatch):
+    """Its poses are the clips', its velocity is none: the least that a measure has to see."""
+    playback.playback(monkeypatch, data)
+    setup = playback.setup_of(playback.obedient(data), data)
+    own = own_skills(setup, torch.Generator().manual_seed(0))
+    own.recording.velocity.zero_()
+    shares = {clip: float(share.mean()) for clip, share in time_on_clip(setup, own).items()}
+    assert shares == {"stand": 1.0, "walk": 0.0, "sidestep": 0.0, "turn": 0.0, "lie": 1.0}
+
+
 def test_one_clip_alone_has_nothing_to_switch_to(monkeypatch):
     data = playback.material(playback.CLIPS[1:2])
     playback.playback(monkeypatch, data)

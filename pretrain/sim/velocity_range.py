@@ -1,0 +1,83 @@
+"""Velocity ranges: how fast each clip moves and turns, averaged over about one gait cycle.
+
+A style window of three frames hardly shows speed: a body frozen in mid-stride is as near to a walk
+as the walk is to its own repetition. Its velocity over a second is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from pretrain.characters.rotations import heading_direction, to_heading_frame
+from pretrain.characters.state import CharacterState, unflatten
+from pretrain.motion.library import MotionLibrary
+
+AVERAGED_STEPS = 30  # control steps: 1 s, about one gait cycle
+# How far outside a clip's range a velocity may lie: a share of the clip's own, and a least amount.
+RELATIVE_MARGIN = 0.1
+LEAST_MARGIN = (0.25, 0.25, 0.4)  # m/s forward, m/s left, rad/s
+
+
+def level_velocity(state: CharacterState) -> Tensor:
+    """Forward m/s, left m/s and turn rate rad/s in the heading frame: (...) -> (..., 3)."""
+    heading = heading_direction(state.root_rot)
+    planar = to_heading_frame(heading, state.root_vel)[..., :2]
+    return torch.cat([planar, state.root_ang_vel[..., 2:]], -1)
+
+
+def trailing_mean(velocity: Tensor) -> Tensor:
+    """Mean over the last AVERAGED_STEPS steps, (T, ..., D) -> (T, ..., D). Before so many have
+    passed, the mean over the first ones; over all where T is smaller."""
+    steps = min(AVERAGED_STEPS, len(velocity))
+    sums = torch.cat([torch.zeros_like(velocity[:1]), velocity.cumsum(0)])
+    means = (sums[steps:] - sums[:-steps]) / steps  # (T - steps + 1, ..., D)
+    return torch.cat([means[:1].expand(steps - 1, *means.shape[1:]), means])
+
+
+@dataclass(frozen=True)
+class VelocityRanges:
+    """Of each of C clips, the least and most of its trailing mean velocity, and the margin beyond
+    them that still counts as the clip's; columns as in `level_velocity`."""
+
+    low: Tensor  # (C, 3)
+    high: Tensor  # (C, 3)
+    margin: Tensor  # (C, 3)
+
+    def clamp(self, velocity: Tensor, clips: Tensor) -> Tensor:
+        """The nearest velocities (N, 3) within the ranges of clips (N,)."""
+        low = self.low.index_select(0, clips)
+        return velocity.clamp(low, self.high.index_select(0, clips))
+
+    def excess(self, velocity: Tensor, clips: Tensor) -> Tensor:
+        """How far averaged velocities (N, 3) lie outside the ranges of clips (N,), in margins, the
+        largest of the three components, (N,). 0 inside."""
+        below = self.low.index_select(0, clips) - velocity
+        above = velocity - self.high.index_select(0, clips)
+        outside = torch.maximum(below, above).clamp_min(0)
+        return (outside / self.margin.index_select(0, clips)).amax(-1)
+
+
+def read_velocity_ranges(library: MotionLibrary) -> VelocityRanges:
+    """The ranges of all clips of `library`."""
+    lows: list[Tensor] = []
+    highs: list[Tensor] = []
+    for frames in library.frames.split(library.lengths.tolist()):
+        means = trailing_mean(level_velocity(unflatten(frames)))
+        lows.append(means.amin(0))
+        highs.append(means.amax(0))
+    low = torch.stack(lows)
+    high = torch.stack(highs)
+    fastest = torch.maximum(low.abs(), high.abs())
+    # a clip that walks on a curve may miss its speed along the curve, not each component
+    speed = fastest[:, :2].amax(-1, keepdim=True).expand(-1, 2)
+    scale = torch.cat([speed, fastest[:, 2:]], -1)
+    return VelocityRanges(low, high, torch.tensor(LEAST_MARGIN) + RELATIVE_MARGIN * scale)
+
+
+def average(mean: Tensor, velocity: Tensor) -> Tensor:
+    """One control step of an exponential average, `mean` and `velocity` (N, 3) -> (N, 3). What it
+    averages is as old, in the mean, as in a mean over AVERAGED_STEPS."""
+    return torch.lerp(mean, velocity, 2 / (AVERAGED_STEPS + 1))
