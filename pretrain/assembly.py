@@ -1,12 +1,11 @@
 """A configuration and clips to a training run: networks, environment, rewards and learners (Peng et
-al. 2022), their warm start, and what changes with the number of samples. The only module that knows
-both the configuration and the rooms it configures."""
+al. 2022), their warm start, and what follows the progress of the curriculum. The only module that
+knows both the configuration and the rooms it configures."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import torch
 from torch import Generator, Tensor
@@ -183,6 +182,7 @@ def make_assisted_env(
         control_steps(termination.recovery_window),
         termination.max_clip_spread,
         termination.max_velocity_excess,
+        termination.phase_locking,
     )
     return AssistedEnv(
         skills,
@@ -202,7 +202,7 @@ def tracks_reference(cfg: PretrainConfig, ground: Ground) -> bool:
         imitation.cloning_weight,
         imitation.pose_gradient_weight,
     )
-    phase_locks = cfg.tracking_termination.phase_locked_from is not None
+    phase_locks = cfg.tracking_termination.phase_locking != "never"
     uses = phase_locks or cfg.refine.correct > 0 or any(weight > 0 for weight in weights)
     return cfg.assisted and (uses or not bool(ground.steady.all()))
 
@@ -266,7 +266,7 @@ def make_policy_learner(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton
     return Learner(
         "policy",
         (*nets.policy.inputs.names, *FOR_POLICY, *imitation_keys(cfg)),
-        make_policy_loss(cfg, nets, skeleton, 0),
+        make_policy_loss(cfg, nets, skeleton),
         make_adam(nets.policy, ppo.lr),
         ppo.epochs,
         ppo.minibatch,
@@ -336,20 +336,21 @@ def imitation_keys(cfg: PretrainConfig) -> tuple[str, ...]:
     return cloning + poses
 
 
-def make_policy_loss(
-    cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, samples: int
-) -> Loss:
-    """The loss after so many samples: PPO's surrogate, the cloning loss while assisted, the pose
-    gradient, and diversity."""
+def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Loss:
+    """PPO's surrogate, the cloning loss while assisted, the pose gradient, and diversity."""
     ppo = cfg.ppo
     imitation = cfg.imitation
     loss = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
     if cfg.assisted and imitation.cloning_weight:
         loss = with_cloning_loss(loss, imitation.cloning_weight)
-    weight = imitation.pose_gradient_weight
-    if cfg.assisted and weight and samples >= imitation.pose_gradient_from:
-        legs = torch.from_numpy(skeleton.legs)
-        loss = with_pose_gradient(loss, legs, weight, imitation.reward_scale)
+    if cfg.assisted and imitation.pose_gradient_weight:
+        loss = with_pose_gradient(
+            loss,
+            torch.from_numpy(skeleton.legs),
+            imitation.pose_gradient_weight,
+            imitation.reward_scale,
+            assisted=imitation.pose_gradient_assisted,
+        )
     enc = cfg.enc
     return with_diversity_loss(
         nets.policy,
@@ -361,24 +362,15 @@ def make_policy_loss(
 
 
 def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:
-    """Set what depends on the number of samples: the action std, the termination, and the policy's
-    loss."""
-    nets = training.nets
-    samples = training.samples
-    nets.policy.std = schedule_action_std(cfg.ppo, samples)
+    """Set what follows the progress of the curriculum: the action std."""
     if isinstance(training.env, AssistedEnv):
-        locked_from = cfg.tracking_termination.phase_locked_from
-        locked = locked_from is not None and samples >= locked_from
-        training.env.termination.phase_locked = locked
-    loss = make_policy_loss(cfg, nets, training.env.env.skeleton, samples)
-    policy = replace(training.objective.policy, loss=loss)
-    training.objective = replace(training.objective, policy=policy)
+        progress = float(training.env.curriculum.progress)
+        training.nets.policy.std = schedule_action_std(cfg.ppo, progress)
 
 
-def schedule_action_std(ppo: PPOConfig, samples: int) -> float:
-    """Action std after so many samples: large while balance is learned, then small, so that the
+def schedule_action_std(ppo: PPOConfig, progress: float) -> float:
+    """Action std at a progress of 0 to 1: large while balance is learned, then small, so that the
     motion of the clips can be followed."""
-    progress = min(samples / ppo.action_std_samples, 1.0)
     return ppo.action_std * (ppo.action_std_final / ppo.action_std) ** progress
 
 

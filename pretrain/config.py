@@ -94,10 +94,10 @@ class PPOConfig(Frozen):
     )
     action_std_final: Positive = Field(
         default=0.05,
-        description="Standard deviation after action_std_samples; it falls by a constant factor",
-    )
-    action_std_samples: Count = Field(
-        default=8_000_000, description="Samples over which the standard deviation falls"
+        description=(
+            "Standard deviation once all clips are mastered without assistance; with assist=none "
+            "it stays at action_std"
+        ),
     )
     average_decay: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.99, description="Decay per iteration of the averaged weights that are published"
@@ -219,11 +219,11 @@ class TrackingTerminationConfig(Frozen):
             "in units of their spread over the clips"
         ),
     )
-    phase_locked_from: Annotated[int, Field(ge=0)] | None = Field(
-        default=None,
+    phase_locking: Literal["never", "unassisted", "always"] = Field(
+        default="never",
         description=(
-            "Samples from which the error is measured at the reference phase, in units of the "
-            "clip's own spread, instead of to the nearest window. null: never"
+            "Clips whose error is measured at the reference phase, in units of the clip's own "
+            "spread, instead of to the nearest window; unassisted: those whose assistance is gone"
         ),
     )
     max_clip_spread: Positive | None = Field(
@@ -272,8 +272,8 @@ class ImitationConfig(Frozen):
         default=0.0,
         description="Weight of the pose gradient, which moves joints to the reference pose",
     )
-    pose_gradient_from: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="Samples before which pose_gradient_weight is 0"
+    pose_gradient_assisted: bool = Field(
+        default=True, description="The pose gradient is also applied while a clip is assisted"
     )
 
 

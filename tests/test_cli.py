@@ -81,14 +81,14 @@ def test_other_values_are_in_hydras_grammar() -> None:
     found = pretrain(
         "preset=toy",
         "ppo.hidden=[64,32]",
-        "tracking_termination.phase_locked_from=null",
+        "tracking_termination.max_velocity_excess=null",
         "publish=false",
         "enc={lr: 1e-3}",
     )
     assert (
         found.name,
         found.ppo.hidden,
-        found.tracking_termination.phase_locked_from,
+        found.tracking_termination.max_velocity_excess,
         found.publish,
     ) == ("toy", (64, 32), None, False)
     assert (found.enc.lr, found.enc.rows) == (1e-3, 512)

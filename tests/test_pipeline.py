@@ -22,7 +22,14 @@ import pytest
 import torch
 
 from pretrain.ase.latents import SkillEnv
-from pretrain.assembly import SkillTraining, adapt, build_training, make_near_probs, warm_up
+from pretrain.assembly import (
+    SkillTraining,
+    adapt,
+    build_training,
+    make_near_probs,
+    schedule_action_std,
+    warm_up,
+)
 from pretrain.assist.aids import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
 from pretrain.characters.state import unflatten
@@ -238,7 +245,7 @@ def test_a_number_that_no_reader_converts_is_one_line_with_file_and_frame(tmp_pa
 
 # what PRESET=all changes of the default
 PHASE_LOCKED = (
-    "tracking_termination.phase_locked_from=0",
+    "tracking_termination.phase_locking=always",
     "latent.near_prob=1",
     *(f"imitation.{term}_weight=2" for term in ("reward", "cloning", "pose_gradient")),
 )
@@ -255,18 +262,32 @@ def weights(training) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    ("locked_from", "locked"),
-    [("0", [True, True]), ("512", [False, True]), ("null", [False, False])],
+    ("locking", "expected"),
+    [("always", [True, True]), ("unassisted", [True, False]), ("never", [False, False])],
 )
-def test_termination_is_phase_locked_from_so_many_samples_on(locked_from, locked):
-    cfg = toy(f"tracking_termination.phase_locked_from={locked_from}")
+def test_termination_is_phase_locked_for_the_clips_that_the_setting_says(locking, expected):
+    cfg = toy(f"tracking_termination.phase_locking={locking}")
     training = build_training(
         cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     )
-    assert isinstance(training.env, AssistedEnv)
-    for training.samples, expected in zip((511, 512), locked, strict=True):
-        adapt(cfg, training)
-        assert training.env.termination.phase_locked is expected
+    env = training.env
+    assert isinstance(env, AssistedEnv)
+    assert env.termination.phase_locked[0] == (locking == "always")  # all are assisted at first
+    env.curriculum.assist_strength[0] = 0.0
+    env.step_schedule()
+    assert env.termination.phase_locked[:2].tolist() == expected
+    again = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    )
+    again.restore(training.snapshot())
+    assert isinstance(again.env, AssistedEnv)
+    assert torch.equal(again.env.termination.phase_locked, env.termination.phase_locked)
+
+
+def test_the_action_std_falls_as_clips_are_mastered():
+    ppo = toy("ppo.action_std=0.1", "ppo.action_std_final=0.025").ppo
+    found = [schedule_action_std(ppo, progress) for progress in (0.0, 0.5, 1.0)]
+    assert found == pytest.approx([0.1, 0.05, 0.025])
 
 
 def test_a_store_that_cannot_be_opened_fails_before_training(tmp_path, capsys):
@@ -304,16 +325,6 @@ def test_latents_lie_near_a_clip_until_its_losses_lie_so_far_apart(near_steps, s
     torch.testing.assert_close(make_near_probs(cfg, curriculum)(), torch.full((2,), share))
 
 
-def test_the_pose_gradient_acts_from_so_many_samples_on(tmp_path):
-    cfg = toy(
-        "samples=1536", "imitation.pose_gradient_weight=4", "imitation.pose_gradient_from=512"
-    )
-    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    assert train(cfg, build_training(cfg, material), tmp_path)
-    rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert ["policy/pose_error" in row for row in rows] == [False, True, True]
-
-
 SMALL = (
     *(
         "num_envs=64",
@@ -347,19 +358,19 @@ def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_ou
     warm_up(cfg, material, training)
     first = weights(training)
     assert train(cfg.model_copy(update={"samples": 2 * iteration}), training, tmp_path)
-    training.samples = cfg.samples
+    env = training.env
+    assert isinstance(env, AssistedEnv)
     early = weights(training)
-    assert train(
-        cfg.model_copy(update={"samples": cfg.samples + 2 * iteration}), training, tmp_path
-    )
+    env.curriculum.assist_strength.zero_()
+    env.curriculum.progress.fill_(1.0)
+    assert train(cfg.model_copy(update={"samples": 4 * iteration}), training, tmp_path)
     for before, after in ((first, early), (early, weights(training))):
         assert after.isfinite().all()
         assert not torch.equal(before, after)
     rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert all(np.isfinite(list(row.values())).all() for row in rows)
     assert rows[-1]["action_std"] < 0.5 * rows[0]["action_std"]
-    assert isinstance(training.env, AssistedEnv)
-    assert training.env.termination.phase_locked
+    assert env.termination.phase_locked.all()
 
 
 def test_the_preset_ase_learns_with_a_constant_rate_and_no_aids(tmp_path):
@@ -379,7 +390,7 @@ def test_the_preset_ase_learns_with_a_constant_rate_and_no_aids(tmp_path):
 def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
     cfg = toy(
         "assist=none",
-        "tracking_termination.phase_locked_from=0",
+        "tracking_termination.phase_locking=always",
         "imitation.reward_weight=1",
         "imitation.cloning_weight=1",
     )

@@ -20,7 +20,11 @@ from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.forces import AssistForces
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
-from pretrain.assist.tracking_termination import CHECK_EVERY, TrackingTermination
+from pretrain.assist.tracking_termination import (
+    CHECK_EVERY,
+    PHASE_LOCKING,
+    TrackingTermination,
+)
 from pretrain.assist.velocity_tracker import VelocityTracker
 from pretrain.characters.skeleton import Skeleton
 from pretrain.rl.learner import Scalars
@@ -72,6 +76,7 @@ class AssistedEnv:
         )
         self.forces = AssistForces(env, curriculum, getup, self.tracker)
         self.velocity = VelocityTracker(env.library, self.num_envs)
+        self._lock_phases()
         self._start(torch.arange(self.num_envs))
 
     @property
@@ -176,17 +181,25 @@ class AssistedEnv:
         self.velocity.advance(self.env.state())
         excess = self.velocity.excess(clips)
         extras = self._tracking(excess) if self.tracks else {}
-        astray = self.termination.is_astray(excess)
-        if self.termination.phase_locked:
-            error = extras["tracking_error"].masked_fill(astray, torch.inf)
-            exceeded = self.termination.exceeded_at_phase(error, clips, falls.down > 0)
-        else:
-            up = falls.down == 0
-            checked = (self.skills.left % CHECK_EVERY == 0) & up
-            exceeded = self.termination.exceeded_nearest(self.env.windows(), clips, checked)
-            exceeded = exceeded | astray & up & (self.termination.slack == 0)
+        exceeded = self._exceeded(clips, excess, extras)
         self._record(clips, outcome.fell, exceeded)
         return StepAids(outcome.fell | outcome.broken | exceeded, extras)
+
+    def _exceeded(self, clips: Tensor, excess: Tensor, tracking: Batch) -> Tensor:
+        """Worlds whose episode the tracking error, or the velocity `excess` (N,), ends, (N,)
+        bool."""
+        termination = self.termination
+        astray = termination.is_astray(excess)
+        down = self.env.falls.down > 0
+        exceeded = torch.zeros_like(down)
+        if termination.phase_locked.any():
+            # only here: where clips are still assisted, it would end what balances badly too soon
+            error = tracking["tracking_error"].masked_fill(astray, torch.inf)
+            exceeded = termination.exceeded_at_phase(error, clips, down)
+        if not termination.phase_locked.all():
+            checked = (self.skills.left % CHECK_EVERY == 0) & ~down
+            exceeded |= termination.exceeded_nearest(self.env.windows(), clips, checked)
+        return exceeded
 
     def _tracking(self, excess: Tensor) -> Batch:
         """How far the worlds are from their references, their velocity `excess` (N,), and how far
@@ -235,6 +248,13 @@ class AssistedEnv:
         """Once per iteration of the learning loop."""
         self.curriculum.step_schedule()
         self.getup.step_schedule()
+        self._lock_phases()
+
+    def _lock_phases(self) -> None:
+        """Which clips are compared at the phase of their reference."""
+        locking = self.termination.limits.phase_locking
+        unassisted = self.curriculum.assist_strength == 0
+        self.termination.phase_locked = PHASE_LOCKING[locking](unassisted)
 
     def scalars(self) -> Scalars:
         """For the log: `assist/CLIP`, the strength of its assistance, and `steps/CLIP`, control
@@ -260,6 +280,7 @@ class AssistedEnv:
     def restore(self, snapshot: dict[str, Any]) -> None:
         for name, part in self._parts().items():
             part.restore(snapshot[name])
+        self._lock_phases()
 
     def _parts(self) -> dict[str, Any]:
         return {

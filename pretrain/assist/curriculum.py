@@ -18,6 +18,8 @@ from torch import Tensor
 from pretrain.sim.stateful import TensorState
 
 MEMORY = 0.9  # share of a clip's record that one iteration leaves
+MASTERED_STEPS = 150.0  # control steps between falls at which a clip counts as mastered
+PROGRESS_RATE = 0.02  # share by which the progress approaches its present value per iteration
 OFF_BELOW = 0.01  # strength below which an assistance ends for good
 MUCH_SHORTER = 0.6  # of the steps that an episode must last for the assistance to weaken
 
@@ -64,7 +66,7 @@ class Curriculum(TensorState):
     leaves the weights alone.
     """
 
-    state_fields = ("assist_strength", "steps", "falls")
+    state_fields = ("assist_strength", "steps", "falls", "progress")
 
     def __init__(
         self,
@@ -86,6 +88,7 @@ class Curriculum(TensorState):
             self.assist_strength *= assisted
         self.steps = torch.zeros_like(weights)
         self.falls = torch.zeros_like(weights)
+        self.progress = torch.zeros(())  # 0 to 1, smoothed
 
     @property
     def lengths(self) -> Tensor:
@@ -121,5 +124,13 @@ class Curriculum(TensorState):
     def step_schedule(self) -> None:
         """Once per iteration of the learning loop."""
         self.assist_strength = self.schedule.next(self.assist_strength, self.lengths)
+        self.progress = torch.lerp(self.progress, self._measure_progress(), PROGRESS_RATE)
         self.steps = MEMORY * self.steps
         self.falls = MEMORY * self.falls
+
+    def _measure_progress(self) -> Tensor:
+        """Mean over the clips of how far each is from fully assisted and falling at once, 0, to
+        mastered without assistance, 1."""
+        unassisted = 1 - self.assist_strength.clamp_max(1.0)
+        mastery = unassisted * (self.lengths / MASTERED_STEPS).clamp_max(1.0)
+        return mastery[self.focused].mean() if self.focused.any() else torch.ones(())

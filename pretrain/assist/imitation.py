@@ -24,7 +24,11 @@ from pretrain.rl.ppo import Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
 FOR_CLONING = ("reference_action", "assist_strength")  # read by `with_cloning_loss`
-FOR_POSE_GRADIENT = ("pose_error", "tracking_error")  # read by `with_pose_gradient`
+FOR_POSE_GRADIENT = (
+    "pose_error",
+    "tracking_error",
+    "assist_strength",
+)  # read by `with_pose_gradient`
 LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are needed for balance
 # Strength of the assistance at which the cloning loss is 0: from here on balance is to be learned.
 CLONING_OFF_BELOW = 0.3
@@ -57,16 +61,19 @@ def with_cloning_loss(surrogate: Surrogate, weight: float) -> Surrogate:
 
 
 def with_pose_gradient(
-    surrogate: Surrogate, legs: Tensor, weight: float, scale: float
+    surrogate: Surrogate, legs: Tensor, weight: float, scale: float, *, assisted: bool = True
 ) -> Surrogate:
     """`surrogate`, and a gradient towards actions that aim further where joints are short of the
     reference pose, and less far where they are beyond it; the smaller the tracking error, the
-    steeper. `legs` (J,) bool count LEG_SHARE."""
+    steeper. `legs` (J,) bool count LEG_SHARE. Without `assisted`, worlds that an assistance force
+    pushes do not count."""
     share = torch.where(legs, LEG_SHARE, 1.0)
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
         near = (-batch["tracking_error"] / scale).exp()
+        if not assisted:
+            near = near * (batch["assist_strength"] == 0)
         error = batch["pose_error"]
         slope = (near * (share * mean * error).sum(-1)).mean()
         return total - weight * slope, {**metrics, "pose_error": error.square().mean().sqrt()}

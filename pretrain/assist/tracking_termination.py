@@ -11,6 +11,7 @@ every clip.)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -30,6 +31,15 @@ MIN_CLIP_SPREAD = 0.7
 CHECK_EVERY = 3  # control steps
 
 
+# From whether each clip is unassisted, (C,) bool, to whether its error is measured at the phase.
+# Balance comes first, near any phase of the clip.
+PHASE_LOCKING: dict[str, Callable[[Tensor], Tensor]] = {
+    "never": torch.zeros_like,
+    "unassisted": lambda unassisted: unassisted,
+    "always": torch.ones_like,
+}
+
+
 @dataclass(frozen=True)
 class TrackingLimits:
     """`max_error` is a root mean square over the features of a window, in units of their spread
@@ -43,13 +53,15 @@ class TrackingLimits:
     max_clip_spread: float | None = None
     # margins by which the average velocity may lie outside the clip's range; None: unbounded
     max_velocity_excess: float | None = None
+    phase_locking: str = "never"  # name in PHASE_LOCKING
 
 
 class TrackingTermination(TensorState):
     """Which of N worlds have exceeded the error limit of their clip for too long.
 
-    Once `phase_locked`, limits are in units of the clip's own spread, from MIN_CLIP_SPREAD to
-    `max_clip_spread`: holding the mean pose of a clip of large spread has an error of 1.
+    For clips that are `phase_locked`, (C,) bool, limits are in units of the clip's own spread, from
+    MIN_CLIP_SPREAD to `max_clip_spread`: holding the mean pose of a clip of large spread has an
+    error of 1.
     """
 
     state_fields = ("slack",)
@@ -65,18 +77,15 @@ class TrackingTermination(TensorState):
         self._mean = torch.stack([part.mean(0) for part in parts])
         spread = torch.stack([(part - part.mean(0)).square().mean().sqrt() for part in parts])
         own_spread = spread.clamp(MIN_CLIP_SPREAD, limits.max_clip_spread)
-        self._max_errors = {
-            False: limits.max_error * torch.ones_like(spread),
-            True: limits.max_error * own_spread,
-        }
-        self.phase_locked = False
+        self._max_errors = limits.max_error * own_spread  # of clips that are phase-locked
+        self.phase_locked = torch.zeros(len(spread), dtype=torch.bool)
         # control steps that it may still exceed the limit
         self.slack = torch.zeros(num_envs, dtype=torch.long)
 
     @property
     def max_errors(self) -> Tensor:
         """The error limit of each clip, (C,)."""
-        return self._max_errors[self.phase_locked]
+        return torch.where(self.phase_locked, self._max_errors, self.limits.max_error)
 
     @property
     def slack_share(self) -> Tensor:
@@ -99,24 +108,26 @@ class TrackingTermination(TensorState):
 
     def exceeded_at_phase(self, error: Tensor, clips: Tensor, down: Tensor) -> Tensor:
         """One step in which worlds that follow clips (N,) are `error` (N,) from their reference:
-        which have exceeded the limit for too long, (N,) bool. Those that are `down` (N,) bool do
-        not count.
+        which of those in phase-locked clips have exceeded the limit for too long, (N,) bool. Those
+        that are `down` (N,) bool do not count.
 
         A landing jolts, the end of a kick is not its beginning, and a world that has lost its
         balance needs some steps to find it.
         """
+        locked = self.phase_locked[clips]
         within = (error <= self.max_errors[clips]) | down
-        self.slack = torch.where(
-            within, (self.slack - 1).clamp_min(self.limits.recovery_window), self.slack - 1
-        )
-        return self.slack < 0
+        least = torch.where(within, self.limits.recovery_window, -1)
+        slack = torch.maximum(self.slack - 1, least)
+        self.slack = torch.where(locked, slack, self.slack)
+        return locked & (slack < 0)
 
     def exceeded_nearest(self, windows: Tensor, clips: Tensor, checked: Tensor) -> Tensor:
-        """One step of worlds that follow clips (N,): which of those `checked` (N,) bool are further
-        from the clip's nearest window than its limit, their grace period over, (N,) bool. `windows`
-        are (N, W * F)."""
-        self.slack = (self.slack - 1).clamp_min(0)
-        due = (checked & (self.slack == 0)).nonzero()[:, 0]
+        """One step of worlds that follow clips (N,): which of those `checked` (N,) bool, in clips
+        that are not phase-locked, are further from the clip's nearest window than its limit, their
+        grace period over, (N,) bool. `windows` are (N, W * F)."""
+        locked = self.phase_locked[clips]
+        self.slack = torch.where(locked, self.slack, (self.slack - 1).clamp_min(0))
+        due = (checked & ~locked & (self.slack == 0)).nonzero()[:, 0]
         exceeded = torch.zeros(len(clips), dtype=torch.bool)
         exceeded[due] = self.distance(windows[due], clips[due]) > self.max_errors[clips[due]]
         return exceeded

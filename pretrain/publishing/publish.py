@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from pretrain.assembly import SkillTraining, schedule_action_std
+from pretrain.assembly import SkillTraining
 from pretrain.config import PretrainConfig
 from pretrain.evaluation.card import write_card
 from pretrain.evaluation.conditions import Conditions
@@ -49,7 +49,7 @@ def make_candidate(
         "cores": cfg.threads or torch.get_num_threads(),
         "accelerator": None,
     }
-    action_std = schedule_action_std(cfg.ppo, training.samples)
+    action_std = training.nets.policy.std
     trained = Trained(training.nets, exported, action_std)
     manifest, files = build_version(cfg, data, trained, {"cost": cost})
     version = scratch.publish(manifest, files)

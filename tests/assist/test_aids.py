@@ -234,7 +234,7 @@ def test_phase_locked_standing_where_the_clip_turns_over_ends_an_episode(every_c
     state = assisted.snapshot()
     for locked in ended:
         assisted.restore(state)
-        assisted.termination.phase_locked = locked
+        assisted.termination.phase_locked[:] = locked
         # after each step the character is put back into the walk: only its reference goes on
         for _ in range(40):
             ended[locked] |= assisted.step(torch.zeros(256, 28)).terminated
@@ -250,7 +250,7 @@ def test_a_pose_of_the_clip_without_its_velocity_ends_an_episode_where_that_is_b
 ):
     most = 1.0 if bounded else None
     assisted = make(material, humanoid, demos, longest=300, max_velocity_excess=most)
-    assisted.termination.phase_locked = locked
+    assisted.termination.phase_locked[:] = locked
     ended = torch.zeros(256, dtype=torch.bool)
     for _ in range(GRACE + 2):
         clips, times = assisted.env.clip.clone(), assisted.env.clip_time.clone()

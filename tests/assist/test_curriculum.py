@@ -90,3 +90,23 @@ def test_only_assisted_clips_have_a_strength():
         torch.tensor([0.5, 0.5]), episode_length=50, schedule=schedule, assisted=some
     )
     assert curriculum.assist_strength.tolist() == [0.5, 0.0]
+
+
+def test_progress_rises_as_clips_lose_their_assistance_and_last():
+    curriculum = begun([0, 0])
+    curriculum.episode_length = 300
+    curriculum.assist_strength.fill_(1.0)
+    for _ in range(300):
+        worlds = torch.tensor([0, 1]).repeat(100)
+        curriculum.record(worlds, torch.zeros(200, dtype=torch.bool))
+        curriculum.assist_strength[0] = 0.0
+        curriculum.assist_strength[1] = 1.0
+        curriculum.step_schedule()
+    assert 0.45 < float(curriculum.progress) < 0.6  # one of two clips
+
+
+def test_a_clip_that_falls_at_once_is_no_progress():
+    curriculum = begun([100, 100])
+    curriculum.assist_strength.zero_()
+    curriculum.step_schedule()
+    assert float(curriculum.progress) < 0.001

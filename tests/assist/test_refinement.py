@@ -40,7 +40,7 @@ def walk(tmp_path_factory) -> tuple[PretrainConfig, TrainingData]:
     led = (
         "curriculum.assist_start=1",
         "imitation.reward_weight=1",
-        "tracking_termination.phase_locked_from=0",
+        "tracking_termination.phase_locking=always",
         "latent.clip_latent_prob=1",
     )
     refined = (

@@ -51,7 +51,7 @@ def test_phase_locked_the_mean_pose_of_a_lively_clip_has_an_error_of_one(every_c
     demos = every_clip.demos
     termination = make(demos, 1.2)
     assert (termination.max_errors == 1.2).all()
-    termination.phase_locked = True
+    termination.phase_locked[:] = True
     for clip, name in enumerate(every_clip.library.names):
         windows = demos.windows[demos.clip == clip] / termination.scale
         spread = float((windows - windows.mean(0)).square().mean().sqrt())
@@ -64,14 +64,14 @@ def test_the_limit_of_a_run_among_walks_can_be_bounded(material, demos):
     run = material.library.names.index("run")
     for bound, spread in ((None, 1.47), (1.0, 1.0)):
         termination = make(demos, 1.2, bound)
-        termination.phase_locked = True
+        termination.phase_locked[:] = True
         largest = termination.max_errors.max()
         assert termination.max_errors[run] == largest == pytest.approx(1.2 * spread, rel=0.01)
 
 
 def test_phase_locked_a_jolt_does_not_exceed_the_limit(demos):
     termination = make(demos)
-    termination.phase_locked = True
+    termination.phase_locked[:] = True
     for _ in range(3):
         assert not termination.exceeded_at_phase(NEAR, CLIPS, UP).any()
         assert not any(termination.exceeded_at_phase(FAR, CLIPS, UP).any() for _ in range(GRACE))
@@ -80,6 +80,7 @@ def test_phase_locked_a_jolt_does_not_exceed_the_limit(demos):
 
 def test_the_grace_period_goes_on_where_a_world_is_near_on_its_way(demos):
     termination = make(demos)
+    termination.phase_locked[:] = True
     termination.slack[:] = GRACE + 5
     errors = (FAR, FAR, NEAR, FAR, *[FAR] * (GRACE + 1))
     assert not any(termination.exceeded_at_phase(error, CLIPS, UP).any() for error in errors)
@@ -88,6 +89,7 @@ def test_the_grace_period_goes_on_where_a_world_is_near_on_its_way(demos):
 
 def test_a_world_that_has_risen_has_time_to_come_to_its_clip(demos):
     termination = make(demos)
+    termination.phase_locked[:] = True
     assert not termination.exceeded_at_phase(FAR, CLIPS, DOWN).any()
     exceeded = [termination.exceeded_at_phase(FAR, CLIPS, UP) for _ in range(GRACE + 1)]
     assert not torch.stack(exceeded[:-1]).any()
@@ -104,3 +106,23 @@ def test_only_checked_worlds_without_slack_exceed_the_nearest_window(demos):
     for _ in range(GRACE - 1):
         last = termination.exceeded_nearest(windows, CLIPS, checked)
     assert torch.equal(last, checked)
+
+
+def test_each_clip_has_its_own_rule(demos):
+    """The first world's clip is phase-locked, the second's is not."""
+    termination = make(demos, 1e-3)
+    clips = torch.tensor([0, 1] * (WORLDS // 2))
+    termination.phase_locked[0] = True
+    windows = demos.windows[:1].expand(WORLDS, -1) + termination.scale
+    assert not termination.exceeded_at_phase(FAR, clips, UP)[1::2].any()
+    nearest = termination.exceeded_nearest(windows, clips, ~UP)
+    assert nearest.tolist() == [False, True] * (WORLDS // 2)
+
+
+def test_a_velocity_is_outside_only_where_it_is_bounded(demos):
+    excess = torch.tensor([0.0, 0.9, 1.1])
+    unbounded = make(demos)
+    assert not unbounded.is_astray(excess).any()
+    limits = TrackingLimits(1.0, GRACE, GRACE, max_velocity_excess=1.0)
+    bounded = TrackingTermination(demos, window_normalizer(demos).std, limits, WORLDS)
+    assert bounded.is_astray(excess).tolist() == [False, False, True]
