@@ -27,10 +27,11 @@ import numpy as np
 
 from pretrain.characters.character import load_character
 from pretrain.characters.skeleton import Skeleton
-from pretrain.cli import parse_int, parse_options, program
+from pretrain.cli import program
 from pretrain.motion.clip import ClipError, MotionClip, at_rate
+from pretrain.motion.dataset import EVERYDAY
 from pretrain.motion.importers import npz, read_clip
-from pretrain.motion.recipe import EVERYDAY
+from pretrain.options import parse_int, parse_options
 from tests.motion.importers import made
 from tests.motion.importers.clip_files import bvh_of, deepmimic, human_amc, standing
 

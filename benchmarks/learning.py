@@ -25,11 +25,12 @@ mpl.use("Agg")  # a display is rarely at hand
 import matplotlib.pyplot as plt
 
 from pretrain.assembly import build_training
-from pretrain.cli import parse_int, parse_options, program, split_arguments
+from pretrain.cli import program
 from pretrain.config import PretrainConfig
 from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.skill_card import skill_card
 from pretrain.evaluation.table import value_at
+from pretrain.options import parse_int, parse_options, split_arguments
 from pretrain.publishing.publish import make_candidate
 from pretrain.rl import checkpoint
 from pretrain.rl.run_folder import write_atomically

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from pretrain.cli import parse_flag, parse_int, parse_options, program
+from pretrain.cli import program
 from pretrain.evaluation.card import Card
 from pretrain.evaluation.conditions import COMMON, Conditions
 from pretrain.evaluation.episodes import random_schedule, random_skill_episodes
@@ -28,6 +28,7 @@ from pretrain.evaluation.rollout import Act, random_skill_rollout
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.skill_card import facts_of_run, skill_card
 from pretrain.evaluation.table import table
+from pretrain.options import parse_flag, parse_int, parse_options
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.publishing.int8 import quantize_to_int8
 from pretrain.publishing.lineage import describe_clips, make_lineage

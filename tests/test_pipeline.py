@@ -22,19 +22,20 @@ import pytest
 import torch
 
 from pretrain.ase.latents import SkillEnv
-from pretrain.assembly import SkillTraining, adapt, build_training, make_near_probs, warm_up
+from pretrain.assembly import SkillTraining, adapt, build_training, warm_up
 from pretrain.assist.aids import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
 from pretrain.characters.state import unflatten
-from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
 from pretrain.motion.fetch import fetched
+from pretrain.overrides import load_config
 from pretrain.rl import checkpoint
 from pretrain.rl.background import use_one_thread
 from pretrain.rl.run_folder import lock_run_folder
 from pretrain.rl.training import Monitor, train_until
 from pretrain.sim.features import proprioception
 from pretrain.train import main, train, train_and_refine
+from pretrain.training_aids import make_near_probs
 from pretrain.training_data import load_training_data
 from serving.client import Client
 from skills_store import places

@@ -19,8 +19,8 @@ from pretrain.assist.refinement import (
     PhaseObservation,
     Refinement,
 )
-from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
+from pretrain.overrides import load_config
 from pretrain.rl import checkpoint
 from pretrain.rl.nets import GaussianPolicy, Inputs, make_unit_normalizer, mlp
 from pretrain.sim.start_states import read_start_states

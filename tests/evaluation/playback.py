@@ -19,8 +19,8 @@ from pretrain.characters.state import CharacterState, unflatten
 from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.setup import Setup
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
+from pretrain.motion.dataset import Dataset
 from pretrain.motion.library import MotionLibrary, pack
-from pretrain.motion.recipe import Dataset
 from pretrain.training_data import TrainingData
 
 FRAMES = 61  # two cycles, the first frame again at the end

@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from pretrain.motion.clip import CONTROL_RATE, ClipError
+from pretrain.motion.dataset import Dataset, load_dataset
 from pretrain.motion.fetch import fetched
 from pretrain.motion.library import pack
-from pretrain.motion.recipe import Dataset, load_dataset, load_recipe
+from pretrain.motion.recipe import load_recipe
 from pretrain.training_data import load_training_data
 from skills_store import places
 

@@ -9,8 +9,8 @@ import torch
 
 from pretrain.evaluation.clip_windows import clip_windows, feature_scale
 from pretrain.evaluation.episodes import by_start_clip
+from pretrain.motion.dataset import Dataset
 from pretrain.motion.library import pack
-from pretrain.motion.recipe import Dataset
 
 
 @pytest.fixture
