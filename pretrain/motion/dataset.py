@@ -150,11 +150,11 @@ def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) 
     for edit in motion.edits:
         edited = edit.apply(edited, read)
     names = "; ".join(map(str, motion.edits))
-    material = " ".join([clip.digest, names, *(other.digest for other in others)])
+    identity = " ".join([clip.digest, names, *(other.digest for other in others)])
     licences = dict.fromkeys([clip.licence, *(other.licence for other in others)])
     return replace(
         edited.resampled(),
         source=f"{clip.source}, edited: {names}" if clip.source else f"edited: {names}",
         licence=" AND ".join(licences),
-        digest=f"sha256:{hashlib.sha256(material.encode()).hexdigest()}",
+        digest=f"sha256:{hashlib.sha256(identity.encode()).hexdigest()}",
     )

@@ -84,7 +84,7 @@ CLIPS = (
 )
 
 
-def material(clips: tuple[MotionClip, ...] = CLIPS) -> TrainingData:
+def training_data(clips: tuple[MotionClip, ...] = CLIPS) -> TrainingData:
     body = load_character("humanoid")
     weights = tuple(1.0 for _ in clips)
     library = pack(clips, weights)

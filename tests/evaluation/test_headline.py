@@ -21,7 +21,7 @@ CLIPS = len(playback.CLIPS)
 
 @pytest.fixture(scope="module")
 def data():
-    return playback.material()
+    return playback.training_data()
 
 
 def measure(setup):
@@ -101,7 +101,7 @@ def test_a_body_that_is_a_little_off_is_on_its_stand_and_one_far_off_is_not(data
 
 
 def test_one_clip_alone_has_nothing_to_switch_to(monkeypatch):
-    data = playback.material(playback.CLIPS[1:2])
+    data = playback.training_data(playback.CLIPS[1:2])
     playback.playback(monkeypatch, data)
     card, detail = measure(playback.setup_of(playback.obedient(data), data))
     assert card["switch_success"] == {"mean": None, "matrix": {}}

@@ -50,14 +50,16 @@ def test_sampling_repeats_with_its_seed(library):
     assert torch.equal(draws[0][1], draws[1][1])
 
 
-def test_one_clip_alone_packs(material):
-    assert pack(material.dataset.clips[:1], (1.0,)).durations[0] == pytest.approx(1.267, abs=0.05)
+def test_one_clip_alone_packs(training_data):
+    assert pack(training_data.dataset.clips[:1], (1.0,)).durations[0] == pytest.approx(
+        1.267, abs=0.05
+    )
 
 
-def test_locomotion_has_seven_clips_and_their_mirrors(material):
-    assert len(material.dataset.clips) == 14
+def test_locomotion_has_seven_clips_and_their_mirrors(training_data):
+    assert len(training_data.dataset.clips) == 14
     assert all(
-        clip.digest.startswith("sha256:") and clip.licence for clip in material.dataset.clips
+        clip.digest.startswith("sha256:") and clip.licence for clip in training_data.dataset.clips
     )
 
 
