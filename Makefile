@@ -5,9 +5,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
+UV     ?= uv
 PRESET ?= locomotion
 TASK   ?= reach
 ARGS   ?=
+# all extras but gpu and ray, whose environments have other builds of the same packages
+LOCKED := train serve client cpu store sign remote otel rl dev docs
 STAMP  := .venv/ready
 BIN    := .venv/bin
 
@@ -16,7 +19,7 @@ export MALLOC_MMAP_THRESHOLD_ = 33554432
 export MALLOC_TRIM_THRESHOLD_ = 4294967296
 export MALLOC_TOP_PAD_ = 67108864
 
-.PHONY: help setup pretrain hlc serve evaluate check format test test-slow bench bench-store bench-serve docs clean
+.PHONY: help setup pretrain hlc serve evaluate lock check format test test-slow bench bench-store bench-serve docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/' | expand -t 14
@@ -24,10 +27,10 @@ help: ## list the targets
 setup: $(STAMP) ## create .venv with pinned dependencies
 
 # torch first and alone: a range that admits another build would bring gigabytes of CUDA
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on "pip>=23.2" "torch==2.13.0"
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -e ".[train,serve,cpu,dev]"
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -c requirements.lock "pip>=23.2" "torch==2.13.0"
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -c requirements.lock -e ".[train,serve,cpu,dev]"
 	touch $(STAMP)
 
 pretrain: $(STAMP) ## clips -> published skill library (PRESET=locomotion|everyday|all|ase|toy; locomotion takes 13 minutes on two fast cores; ARGS="seed=1 ...")
@@ -41,6 +44,10 @@ evaluate: $(STAMP) ## the skill card of a published library, shown and in cards/
 
 serve: $(STAMP) ## HTTP service over the store, http://127.0.0.1:8000/docs
 	$(BIN)/python -m serving $(ARGS)
+
+lock: ## write requirements.lock anew (needs uv; ARGS=--upgrade takes the newest of each range)
+	$(UV) pip compile pyproject.toml --universal --python-version 3.11 --no-annotate --quiet \
+	  --custom-compile-command "make lock" $(addprefix --extra ,$(LOCKED)) --output-file requirements.lock $(ARGS)
 
 check: $(STAMP) ## formatting, lint, types, import arrows
 	$(BIN)/ruff format --check .
@@ -68,7 +75,7 @@ bench-serve: $(STAMP) ## measure the service beside a plain FastAPI endpoint
 	$(BIN)/python -m benchmarks.serving $(ARGS)
 
 docs: $(STAMP) ## the documentation as a site, in build/site
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e ".[docs]"
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c requirements.lock -e ".[docs]"
 	$(BIN)/mkdocs build --strict
 
 clean: ## remove environment, caches, runs and cards; the store stays

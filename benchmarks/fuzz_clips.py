@@ -25,14 +25,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from benchmarks.clip_files import formats
+from benchmarks.clip_files.human_rigs import bvh_of, deepmimic, human_amc, standing
 from pretrain.characters.character import load_character
 from pretrain.characters.skeleton import Skeleton
-from pretrain.cli import parse_int, parse_options, program
+from pretrain.cli import program
 from pretrain.motion.clip import ClipError, MotionClip, at_rate
+from pretrain.motion.dataset import EVERYDAY
 from pretrain.motion.importers import npz, read_clip
-from pretrain.motion.recipe import EVERYDAY
-from tests.motion.importers import made
-from tests.motion.importers.clip_files import bvh_of, deepmimic, human_amc, standing
+from pretrain.options import parse_int, parse_options
 
 LONGEST = 5.0  # s
 MOST_MEMORY = 1 << 20  # KiB by which one input may raise the peak
@@ -45,12 +46,12 @@ MAKERS: dict[str, Callable[[MotionClip], bytes]] = {
     "deepmimic": deepmimic,
     "bvh": bvh_of,
     "amc": human_amc,
-    "mimickit": made.mimickit,
-    "poselib": lambda clip: made.npy(made.poselib_document(clip)),
+    "mimickit": formats.mimickit,
+    "poselib": lambda clip: formats.npy(formats.poselib_document(clip)),
     "npz": npz.write,
-    "isaac_lab": made.isaac_lab,
-    "amass": lambda clip: made.smpl(len(clip)),
-    "protomotions": lambda clip: made.protomotions(*standing()),
+    "isaac_lab": formats.isaac_lab,
+    "amass": lambda clip: formats.smpl(len(clip)),
+    "protomotions": lambda clip: formats.protomotions(*standing()),
     "table": lambda clip: (",".join(["0.25"] * 36) + "\n").encode(),
 }
 

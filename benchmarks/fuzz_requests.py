@@ -23,7 +23,8 @@ from typing import Any
 import httpx
 
 from benchmarks.random_requests import Generator, Request
-from pretrain.cli import parse_int, parse_options, program
+from pretrain.cli import program
+from pretrain.options import parse_int, parse_options
 from serving.app import make_gateway
 from serving.settings import Settings
 from serving.wire.problems import CODES

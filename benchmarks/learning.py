@@ -25,11 +25,12 @@ mpl.use("Agg")  # a display is rarely at hand
 import matplotlib.pyplot as plt
 
 from pretrain.assembly import build_training
-from pretrain.cli import parse_int, parse_options, program, split_arguments
+from pretrain.cli import program
 from pretrain.config import PretrainConfig
 from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.skill_card import skill_card
 from pretrain.evaluation.table import value_at
+from pretrain.options import parse_int, parse_options, split_arguments
 from pretrain.publishing.publish import make_candidate
 from pretrain.rl import checkpoint
 from pretrain.rl.run_folder import write_atomically
@@ -75,14 +76,14 @@ def measured(folder: Path, episodes: int) -> list[Row]:
     rows = [
         row for row in rows if row.keys() >= set(MEASURES)
     ]  # a version that measured less may have written them
-    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    if folder.resolve().name != find_run_folder(cfg, material).name:
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    if folder.resolve().name != find_run_folder(cfg, data).name:
         raise ValueError(
             f"{folder}: its recipe {cfg.motions!r}, a clip, its config.json or its name is "
             "not what it learned under any"
             " more; measure it with those of then"
         )
-    training = build_training(cfg, material)
+    training = build_training(cfg, data)
     for file in sorted((folder / "milestones").glob("*.pt")):
         then = checkpoint.load(file)
         if then["samples"] in {row["samples"] for row in rows}:
@@ -90,10 +91,8 @@ def measured(folder: Path, episodes: int) -> list[Row]:
         for name, weights in then["nets"].items():
             training.nets.modules()[name].load_state_dict(weights)
         with TemporaryDirectory() as scratch:
-            skills = make_candidate(cfg, material, training, Store(scratch)).skills
-            card = skill_card(
-                skills, material, Conditions(episodes, cfg.eval.seed, engine=cfg.engine)
-            )
+            skills = make_candidate(cfg, data, training, Store(scratch)).skills
+            card = skill_card(skills, data, Conditions(episodes, cfg.eval.seed, engine=cfg.engine))
         row = {"samples": then["samples"], "seconds": then["seconds"], **measures(card)}
         rows = sorted([*rows, row], key=lambda row: row["samples"])
         write_atomically(kept, "".join(json.dumps(row) + "\n" for row in rows))

@@ -79,11 +79,11 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
     round's end is waited for, and counted. The overhead of a rollout is what it takes longer than
     the engine alone, also for what is learned in the background meanwhile. What a sample costs in
     the time of all cores, and of that the engine, depends less on what else the machine does."""
-    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    training = build_training(cfg, material)
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, data)
     warm_up(
         cfg.model_copy(update={"warm": cfg.warm.model_copy(update={"clone_steps": 50})}),
-        material,
+        data,
         training,
     )
     witness: Any = Witness(training.env.env.backend)

@@ -23,8 +23,9 @@ from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.measures import measure
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide
-from pretrain.cli import parse_flag, parse_int, parse_options, program
+from pretrain.cli import program
 from pretrain.motion.clip import CONTROL_RATE
+from pretrain.options import parse_flag, parse_int, parse_options
 from skills_store.errors import StoreError, WrongKind
 from skills_store.manifest import Manifest
 from skills_store.open import open_store

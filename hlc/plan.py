@@ -17,7 +17,8 @@ from hlc.measures import measure
 from hlc.parent import Parent, open_parent
 from hlc.planner import Planner
 from hlc.rollouts import Decide
-from pretrain.cli import command, describe_config, program
+from pretrain.cli import command, program
+from pretrain.help_text import describe_config
 from skills_store.open import open_store
 from skills_store.runtime.onnx_session import Array
 

@@ -22,7 +22,8 @@ from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.skill_env import SkillEnv
 from hlc.worlds import make_worlds
-from pretrain.cli import command, describe_config, program
+from pretrain.cli import command, program
+from pretrain.help_text import describe_config
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.loop import LoopConfig, Objective

@@ -28,11 +28,12 @@ from pathlib import Path
 
 import torch
 
-from pretrain.cli import parse_flag, parse_int, parse_options, program
+from pretrain.cli import program
 from pretrain.evaluation.card import Card, write_card
 from pretrain.evaluation.conditions import COMMON, Conditions
 from pretrain.evaluation.skill_card import clips_of, evaluate, quick_card
 from pretrain.evaluation.table import table
+from pretrain.options import parse_flag, parse_int, parse_options
 from skills_store import places
 from skills_store.errors import StoreError
 from skills_store.open import open_store

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from pretrain.cli import parse_flag, parse_int, parse_options, program
+from pretrain.cli import program
 from pretrain.evaluation.card import Card
 from pretrain.evaluation.conditions import COMMON, Conditions
 from pretrain.evaluation.episodes import random_schedule, random_skill_episodes
@@ -28,6 +28,7 @@ from pretrain.evaluation.rollout import Act, random_skill_rollout
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.skill_card import facts_of_run, skill_card
 from pretrain.evaluation.table import table
+from pretrain.options import parse_flag, parse_int, parse_options
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.publishing.int8 import quantize_to_int8
 from pretrain.publishing.lineage import describe_clips, make_lineage
@@ -69,9 +70,7 @@ class Quantised:
         }
 
 
-def quantised(
-    store: Store, version: Version, material: TrainingData, under: Conditions
-) -> Quantised:
+def quantised(store: Store, version: Version, data: TrainingData, under: Conditions) -> Quantised:
     """Its policy in int8, and both measured in the same episodes."""
     if "quantised" in version.manifest.lineage.config:
         raise Refused(
@@ -80,19 +79,19 @@ def quantised(
     graph = version.manifest.graphs["policy"]
     threads = torch.get_num_threads()
     skills = SkillLibrary.open(store, version, intra_op_num_threads=threads)
-    rows = visited(skills, material, under)
+    rows = visited(skills, data, under)
     policy = quantize_to_int8(store.read(version, graph.file), rows)
     rounded = replace(skills, policy=load_net("the int8 policy", policy, graph, threads, "cpu"))
     found = parity(skills.act, rounded.act, rows)
-    before, after = (measured(each, material, under) for each in (skills, rounded))
+    before, after = (measured(each, data, under) for each in (skills, rounded))
     return Quantised(rounded, policy, found, len(rows["state"]), before, after)
 
 
-def visited(skills: SkillLibrary, material: TrainingData, under: Conditions) -> dict[str, Array]:
+def visited(skills: SkillLibrary, data: TrainingData, under: Conditions) -> dict[str, Array]:
     """What the policy is asked while it stands: state (N, S) and z (N, D), in other episodes than
     it is measured in."""
     rng = torch.Generator().manual_seed(under.seed + 1)
-    setup = Setup(skills, material, under)
+    setup = Setup(skills, data, under)
     env = setup.make_env(WORLDS, under.seconds, rng)
     env.reset(torch.arange(WORLDS))
     rollout = random_skill_rollout(skills.act, env, random_schedule(setup), rng, setup.nearest_clip)
@@ -115,10 +114,10 @@ def parity(before: Act, after: Act, rows: dict[str, Array]) -> Parity:
     return Parity(max_abs_error=worst, rows=len(state), batch_sizes=BATCH_SIZES)
 
 
-def measured(skills: SkillLibrary, material: TrainingData, under: Conditions) -> Measures:
+def measured(skills: SkillLibrary, data: TrainingData, under: Conditions) -> Measures:
     """The measures that may not be lost, as on the card of the same conditions."""
     rng = torch.Generator().manual_seed(under.seed)
-    setup = Setup(skills, material, under)
+    setup = Setup(skills, data, under)
     episodes = random_skill_episodes(setup, rng)
     found = {
         "survival": episodes.lengths / control_steps(under.seconds),
@@ -140,7 +139,7 @@ def accept(ref: str, made: Quantised) -> None:
 
 
 def described(
-    version: Version, material: TrainingData, made: Quantised, card: Card, seed: int
+    version: Version, data: TrainingData, made: Quantised, card: Card, seed: int
 ) -> Manifest:
     """The manifest of `version`, but of the int8 policy, with what it was made of and what that
     cost."""
@@ -158,7 +157,7 @@ def described(
     new = {
         "graphs": {**old.graphs, "policy": policy},
         "card": {**card, **facts_of_run(old.card), "quantised": rounding},
-        "lineage": make_lineage(config, old.lineage.seed, describe_clips(material.dataset)),
+        "lineage": make_lineage(config, old.lineage.seed, describe_clips(data.dataset)),
         "files": {},
     }
     return old.model_copy(update=new)
@@ -176,8 +175,8 @@ def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
         raise Refused(f"{version.ref} is a {version.manifest.kind}, not a skill library")
     window = version.manifest.graphs["encoder"].input("window").shape[1]
     assert isinstance(window, int)
-    material = load_published_data(version.manifest, window)
-    made = quantised(store, version, material, under)
+    data = load_published_data(version.manifest, window)
+    made = quantised(store, version, data, under)
     for name, share in made.lost.items():
         print(
             f"{name}: {made.before[name]:.4f} in float, {made.after[name]:.4f} in int8, lost "
@@ -186,12 +185,12 @@ def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
         )
     if not force:
         accept(version.ref, made)
-    card = skill_card(made.skills, material, under)
+    card = skill_card(made.skills, data, under)
     print(
         table({f"{version.ref} in int8": {**card, **facts_of_run(version.manifest.card)}}),
         flush=True,
     )
-    manifest = described(version, material, made, card, under.seed)
+    manifest = described(version, data, made, card, under.seed)
     files = with_metadata(manifest, read_files(store, version, made.policy))
     return store.publish(manifest, files)
 

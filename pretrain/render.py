@@ -29,7 +29,7 @@ from PIL import Image
 from torch import Tensor
 
 from pretrain.characters.state import CharacterState
-from pretrain.cli import parse_flag, parse_options, program
+from pretrain.cli import program
 from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.episodes import random_schedule
 from pretrain.evaluation.falls import FallCounter
@@ -38,6 +38,7 @@ from pretrain.evaluation.on_clip import on_clip
 from pretrain.evaluation.rollout import hold_skill, random_skill_rollout
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.skill_card import clips_of
+from pretrain.options import parse_flag, parse_options
 from pretrain.sim.velocity_range import level_velocity
 from pretrain.training_data import control_steps
 from skills_store import places

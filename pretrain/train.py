@@ -16,8 +16,9 @@ import torch
 from pretrain.assembly import SkillTraining, adapt, build_training, warm_up
 from pretrain.assist.aids import AssistedEnv
 from pretrain.assist.refinement import PhaseCorrectedPolicy, Refinement
-from pretrain.cli import command, describe_config, program
+from pretrain.cli import command, program
 from pretrain.config import PretrainConfig
+from pretrain.help_text import describe_config
 from pretrain.publishing.publish import publish
 from pretrain.rl import checkpoint
 from pretrain.rl.background import use_one_thread

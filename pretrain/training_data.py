@@ -9,8 +9,8 @@ import numpy as np
 from pretrain.ase.style import ReferenceWindows, make_reference_windows
 from pretrain.characters.character import Character, load_character
 from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.dataset import Dataset, load_dataset
 from pretrain.motion.library import MotionLibrary, pack
-from pretrain.motion.recipe import Dataset, load_dataset
 from pretrain.publishing.manifest_character import from_manifest
 from skills_store.manifest import Manifest
 

@@ -82,10 +82,14 @@ class Settings(BaseSettings):
         default=2048, gt=0, description="Connections per worker; beyond it, 503"
     )
     request_timeout: float = Field(
-        default=30.0, gt=0, description="s for a request to arrive; then its connection is closed"
+        default=30.0,
+        gt=0,
+        description="s for a request's head to arrive, and for its body; then 408",
     )
     keep_alive: int = Field(
-        default=75, gt=0, description="s after which an idle connection is closed"
+        default=75,
+        gt=0,
+        description="s after which an idle connection is closed; longer than a balancer's",
     )
     max_rows: int = Field(default=1024, gt=0, description="Rows in one /act or decision")
     max_frames: int = Field(

@@ -55,7 +55,7 @@ def skeleton(humanoid: Character) -> Skeleton:
 
 
 @pytest.fixture(scope="session")
-def material() -> TrainingData:
+def training_data() -> TrainingData:
     """The locomotion clips, fetched on first use."""
     return load_training_data("humanoid", "locomotion", 3)
 
@@ -67,8 +67,8 @@ def every_clip() -> TrainingData:
 
 
 @pytest.fixture(scope="session")
-def library(material: TrainingData) -> MotionLibrary:
-    return material.library
+def library(training_data: TrainingData) -> MotionLibrary:
+    return training_data.library
 
 
 @pytest.fixture

@@ -12,18 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hlc.config import CONFIG_MODEL
-from pretrain.cli import (
-    ConfigError,
-    command,
-    describe_config,
-    expand_sweep,
-    find_near,
-    load_config,
-    parse_options,
-    split_arguments,
-)
+from pretrain.cli import command, expand_sweep
 from pretrain.config import PretrainConfig
+from pretrain.help_text import describe_config
 from pretrain.motion.recipe import load_recipe
+from pretrain.options import parse_options, split_arguments
+from pretrain.overrides import ConfigError, find_near, load_config
 from pretrain.rl.run_folder import lock_run_folder
 from skills_store import places
 

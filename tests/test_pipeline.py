@@ -26,22 +26,22 @@ from pretrain.assembly import (
     SkillTraining,
     adapt,
     build_training,
-    make_near_probs,
     schedule_action_std,
     warm_up,
 )
 from pretrain.assist.aids import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
 from pretrain.characters.state import unflatten
-from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
 from pretrain.motion.fetch import fetched
+from pretrain.overrides import load_config
 from pretrain.rl import checkpoint
 from pretrain.rl.background import use_one_thread
 from pretrain.rl.run_folder import lock_run_folder
 from pretrain.rl.training import Monitor, train_until
 from pretrain.sim.features import proprioception
 from pretrain.train import main, train, train_and_refine
+from pretrain.training_aids import make_near_probs
 from pretrain.training_data import load_training_data
 from serving.client import Client
 from skills_store import places
@@ -353,9 +353,9 @@ def test_each_network_is_as_wide_as_its_own_setting_says():
 def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_out(preset, tmp_path):
     iteration = 64 * 8
     cfg = load_config(PretrainConfig, "pretrain.conf", [f"preset={preset}", *SMALL])
-    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    training = build_training(cfg, material)
-    warm_up(cfg, material, training)
+    training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, training_data)
+    warm_up(cfg, training_data, training)
     first = weights(training)
     assert train(cfg.model_copy(update={"samples": 2 * iteration}), training, tmp_path)
     env = training.env
@@ -394,9 +394,9 @@ def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
         "imitation.reward_weight=1",
         "imitation.cloning_weight=1",
     )
-    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    whole = build_training(cfg, material)
-    other = build_training(cfg, material)
+    training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    whole = build_training(cfg, training_data)
+    other = build_training(cfg, training_data)
     assert isinstance(whole.env, SkillEnv)
     assert set(whole.objective.rewards) == {"style", "skill"}
     assert set(whole.env.observe()) == set(whole.nets.value.inputs.names) == {"obs", "z"}
@@ -479,14 +479,14 @@ def learned(folder: Path) -> list[dict[str, float]]:
 @pytest.mark.parametrize("getting_up", [False, True])
 def test_a_resumed_run_ends_in_the_same_bits(tmp_path, rising, getting_up):
     cfg = toy("samples=4096", *((f"motions={rising}", *PHASE_LOCKED) if getting_up else ()))
-    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    whole = build_training(cfg, material)
-    warm_up(cfg, material, whole)
+    training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    whole = build_training(cfg, training_data)
+    warm_up(cfg, training_data, whole)
     assert train(cfg, whole, tmp_path / "whole")
-    half = build_training(cfg, material)
-    warm_up(cfg, material, half)
+    half = build_training(cfg, training_data)
+    warm_up(cfg, training_data, half)
     assert train(cfg.model_copy(update={"samples": 2048}), half, tmp_path / "parts")
-    resumed = build_training(cfg, material)
+    resumed = build_training(cfg, training_data)
     resumed.restore(checkpoint.load(tmp_path / "parts" / "checkpoint.pt"))
     assert train(cfg, resumed, tmp_path / "parts")
     assert torch.equal(weights(resumed), weights(whole))
@@ -497,11 +497,11 @@ def test_a_resumed_run_ends_in_the_same_bits(tmp_path, rising, getting_up):
 
 def refined(cfg: PretrainConfig, folder: Path) -> SkillTraining:
     """A run of `cfg` in `folder`, from its first sample or from where it was."""
-    material = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    training = build_training(cfg, material)
+    training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, training_data)
     if not training.resume(folder, cfg.samples):
-        warm_up(cfg, material, training)
-    assert train_and_refine(cfg, material, training, folder)
+        warm_up(cfg, training_data, training)
+    assert train_and_refine(cfg, training_data, training, folder)
     return training
 
 

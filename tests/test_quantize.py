@@ -66,19 +66,19 @@ def test_a_graph_of_one_product_has_nothing_to_round():
 
 
 @pytest.fixture(scope="module")
-def made(material) -> Quantised:
+def made(training_data) -> Quantised:
     store = Store(BUNDLED)
     return quantised(
-        store, store.resolve("humanoid@1"), material, Conditions(episodes=8, seconds=1.0)
+        store, store.resolve("humanoid@1"), training_data, Conditions(episodes=8, seconds=1.0)
     )
 
 
-def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, material, tmp_path):
+def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, training_data, tmp_path):
     original = Store(BUNDLED).resolve("humanoid@1")
     bundled = Store(BUNDLED)
     store = Store(tmp_path)
     version = store.publish(
-        described(original, material, made, {"survival": 0.9}, 1),
+        described(original, training_data, made, {"survival": 0.9}, 1),
         read_files(bundled, original, made.policy),
     )
     manifest = version.manifest
@@ -98,7 +98,7 @@ def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, mater
         SkillLibrary.open(store, version).act(*asked), made.skills.act(*asked)
     )
     with pytest.raises(ValueError, match="humanoid@1 is quantised already"):
-        quantised(store, version, material, Conditions())
+        quantised(store, version, training_data, Conditions())
 
 
 def test_one_that_loses_more_than_a_hundredth_is_refused(made):

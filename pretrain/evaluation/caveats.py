@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pretrain.evaluation.card import Card
-from pretrain.motion.recipe import Dataset
+from pretrain.motion.dataset import Dataset
 
 RARELY = 0.5  # time on clip below which a clip is named as not performed
 OFTEN_FALLS = 1.0  # a minute

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from pretrain.characters.character import load_character
 from pretrain.motion.clip import MotionClip
+from pretrain.motion.dataset import load_dataset
 from pretrain.motion.importers import SUFFIXES, is_recognised, read_clip
 from pretrain.motion.importers.amc import read_bytes
-from pretrain.motion.recipe import RECIPES, load_dataset
+from pretrain.motion.recipe import RECIPES
 
 RECIPE_SUFFIXES = (".yaml", ".yml")
 TEXT = (".txt", ".json", ".csv")

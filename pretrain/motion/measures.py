@@ -12,7 +12,7 @@ from pretrain.characters import rotations
 from pretrain.characters.kinematics import lowest_points
 from pretrain.motion.balance import centre_of_mass
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.stance import Soles, contacts, runs, soles_of
+from pretrain.motion.soles import Soles, contacts, runs, soles_of
 from pretrain.motion.warnings import past_range
 
 SLACK = np.radians(1.0)  # past a hinge's range, which is no violation

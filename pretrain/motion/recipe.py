@@ -1,11 +1,8 @@
-"""A dataset recipe: which clips, how often. YAML at the edge, MotionClips inside."""
+"""Recipe: which clips make a dataset, how often each is drawn, and what is done to them. YAML."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
-from dataclasses import dataclass, replace
 from pathlib import Path
 from reprlib import repr as shortened
 from typing import Annotated, Any
@@ -14,20 +11,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
-from pretrain.characters.skeleton import Skeleton
-from pretrain.motion import fetch
-from pretrain.motion.clip import ClipError, MotionClip
 from pretrain.motion.editing.edits import AnyEdit
-from pretrain.motion.importers import SUFFIXES, read_clip
-from pretrain.motion.importers.amc import read_bytes
-from pretrain.motion.licences import is_non_commercial
-from pretrain.motion.warnings import doubts, impossible
-from skills_store import places
 
 RECIPES = Path(__file__).parent / "recipes"
-PYBULLET = "pybullet:"  # prefix of a file inside the fetched default clips
-EVERYDAY = Path(__file__).parent / "everyday"
-PACKAGE = "everyday:"  # prefix of a clip that comes with the project
 
 
 class Motion(BaseModel):
@@ -85,52 +71,6 @@ class Recipe(BaseModel):
         return base.model_copy(update={**_said(self), "motions": tuple(motions.values())})
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """Converted clips with their sampling weights; a mirrored clip shares its original's weight.
-
-    A clip that nobody can perform is left out: one at 20 m/s would make all paces of the others
-    equal, whose spread is the unit of what is learned and measured."""
-
-    name: str
-    character: str
-    clips: tuple[MotionClip, ...]
-    weights: tuple[float, ...]
-    left_out: tuple[MotionClip, ...] = ()
-
-    @property
-    def originals(self) -> tuple[MotionClip, ...]:
-        """The clips less their mirror images."""
-        return tuple(clip for clip in self.clips if not clip.mirror_of)
-
-    @property
-    def doubts(self) -> tuple[str, ...]:
-        """What speaks against its clips, a line each, and which of them are left out."""
-        used = [line for clip in self.originals for line in (*doubts(clip), *_licence_doubts(clip))]
-        noted = [line for clip in self.left_out for line in clip.warnings]
-        return (
-            *used,
-            *noted,
-            *(f"{line}: left out" for clip in self.left_out for line in impossible(clip)),
-        )
-
-    @property
-    def digest(self) -> str:
-        """Of what can be learned from it: which clips, out of which files, how smoothed, how
-        often."""
-        rows = [
-            (clip.name, clip.digest, weight)
-            for clip, weight in zip(self.clips, self.weights, strict=True)
-        ]
-        return f"sha256:{hashlib.sha256(json.dumps(rows).encode()).hexdigest()}"
-
-
-def _licence_doubts(clip: MotionClip) -> tuple[str, ...]:
-    if not is_non_commercial(clip.licence):
-        return ()
-    return (f"{clip.name}: licence {clip.licence} keeps what is trained on it out of products",)
-
-
 def load_recipe(reference: str) -> tuple[Recipe, Path]:
     """A recipe by name or by path to a YAML file, and the folder that its files are relative to."""
     path = Path(reference)
@@ -167,95 +107,3 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
 def _said(model: BaseModel) -> dict[str, Any]:
     """Those of its fields that were given, not left at their defaults."""
     return {name: getattr(model, name) for name in model.model_fields_set}
-
-
-def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
-    """Every clip of a recipe that can be performed, converted at the control rate, with mirrors if
-    the recipe asks for them."""
-    recipe, folder = load_recipe(reference)
-    clips = []
-    weights = []
-    left_out = []
-    for motion in recipe.motions:
-        clip = _read(motion, folder, skeleton)
-        if impossible(clip):
-            left_out.append(clip)
-            continue
-        both = [clip, clip.mirrored()] if recipe.mirror else [clip]
-        clips += both
-        weights += [motion.weight / len(both)] * len(both)
-    if not clips:
-        why = "; ".join(line for clip in left_out for line in impossible(clip))
-        raise ClipError(f"recipe {recipe.name!r}: none of its clips can be performed: {why}")
-    names = [clip.name for clip in clips]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise ClipError(
-            f"recipe {recipe.name!r}: clip names must differ; more than one "
-            f"{', '.join(sorted(twice))}"
-        )
-    return Dataset(recipe.name, recipe.character, tuple(clips), tuple(weights), tuple(left_out))
-
-
-def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
-    """The clip of a motion, edited, with the source, licence and digest that follow."""
-    clip = _read_file(motion, folder, skeleton)
-    if motion.edits:
-        clip = _edited(clip, motion, folder, skeleton)
-    return replace(clip, name=motion.name or clip.name)
-
-
-def _read_file(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
-    path = _locate(motion.file, folder)
-    if not path.is_file():
-        there = (
-            ", ".join(sorted(p.name for p in path.parent.glob("*") if p.suffix in SUFFIXES))
-            or "no clips"
-        )
-        raise ClipError(f"{path}: no such clip; in that folder: {there}")
-    data = read_bytes(path)
-    clip = read_clip(data, path.name, skeleton, motion.low_pass, motion.skeleton)
-    source = motion.source or clip.source
-    licence = motion.licence
-    if motion.file.startswith(PYBULLET):
-        source = fetch.SOURCE
-        licence = fetch.LICENCE
-    elif "licence" not in motion.model_fields_set:
-        licence = clip.licence or licence
-    if motion.low_pass is not None:
-        smoothed = (
-            f"low-passed at {motion.low_pass:g} Hz from sha256:{hashlib.sha256(data).hexdigest()}"
-        )
-        source = f"{source}, {smoothed}" if source else smoothed
-    return replace(clip, source=source, licence=licence)
-
-
-def _locate(file: str, folder: Path) -> Path:
-    """Where a recipe's file is, which may come with the project or be fetched."""
-    if file.startswith(PYBULLET):
-        return fetch.fetched(places.clips()) / file.removeprefix(PYBULLET)
-    if file.startswith(PACKAGE):
-        return EVERYDAY / file.removeprefix(PACKAGE)
-    return folder / file
-
-
-def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
-    """`clip` after a motion's edits, which its source and digest name, with the files that they
-    read."""
-    others: list[MotionClip] = []
-
-    def read(file: str) -> MotionClip:
-        others.append(_read_file(Motion(file=file), folder, skeleton))
-        return others[-1]
-
-    edited = clip
-    for edit in motion.edits:
-        edited = edit.apply(edited, read)
-    names = "; ".join(map(str, motion.edits))
-    material = " ".join([clip.digest, names, *(other.digest for other in others)])
-    licences = dict.fromkeys([clip.licence, *(other.licence for other in others)])
-    return replace(
-        edited.resampled(),
-        source=f"{clip.source}, edited: {names}" if clip.source else f"edited: {names}",
-        licence=" AND ".join(licences),
-        digest=f"sha256:{hashlib.sha256(material.encode()).hexdigest()}",
-    )

@@ -1,10 +1,8 @@
-"""Feet on the ground: when they stand, and a clip whose standing feet neither slide, float nor
-sink. Numpy only.
-"""
+"""Feet on the ground: a clip whose standing feet neither slide, float nor sink. Numpy only."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,110 +10,19 @@ from pretrain.characters.rotations import from_axis_angle, multiply, rotate
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.poses import bone_length, limb_of, with_feet, world_poses
+from pretrain.motion.soles import (
+    NEAR_GROUND,
+    Soles,
+    contacts,
+    ground_height,
+    runs,
+    sole_corners,
+    soles_of,
+)
 
-NEAR_GROUND = 0.05  # m, of a sole's lowest point while it stands
-SLOW = 0.55  # m/s, of that point while it stands; a foot in swing passes the ground at twice that
-SHORTEST = 0.1  # s, of a contact and of a gap in one
 FLAT = np.radians(8)  # a standing sole that is tilted by less is laid flat
 TILTED = np.radians(20)  # one that is tilted by more stands on its heel or toe
 REACH = 0.99  # of a leg's length, which it may be stretched to
-
-
-@dataclass(frozen=True)
-class Soles:
-    """Corners of the soles of a clip's feet."""
-
-    feet: tuple[str, ...]
-    corners: np.ndarray  # (T, F, 4, 3) m, world
-    ankles: np.ndarray  # (T, F, 3) m, world
-    rotations: np.ndarray  # (T, F, 4) wxyz, world
-    fps: float
-
-    @property
-    def lowest(self) -> np.ndarray:
-        """Height of each foot's lowest corner, (T, F) m."""
-        return self.corners[..., 2].min(-1)
-
-    def slips(self) -> np.ndarray:
-        """How far the lowest part of each sole moves over the ground from a frame to the next, (T -
-        1, F, 2) m.
-        """
-        height = self.corners[..., 2] - self.lowest[..., None]
-        weight = np.exp(-(height[1:] + height[:-1]) / 0.01)
-        weight = weight / weight.sum(-1, keepdims=True)
-        moved = np.diff(self.corners[..., :2], axis=0)
-        return (moved * weight[..., None]).sum(-2)
-
-
-def sole_corners(skeleton: Skeleton, foot: str) -> np.ndarray:
-    """The four lowest corners of a foot, (4, 3) m in its own frame."""
-    body = skeleton.bodies.index(foot)
-    points = np.array(
-        [[x, y, z - radius] for of, x, y, z, radius in skeleton.surface if of == body]
-    )
-    return points[np.argsort(points[:, 2], kind="stable")[:4]]
-
-
-def soles_of(clip: MotionClip) -> Soles:
-    """Where the soles of `clip` are."""
-    positions, rotations = world_poses(clip)
-    feet = clip.skeleton.feet
-    ids = [clip.skeleton.bodies.index(foot) for foot in feet]
-    corners = [
-        positions[:, body, None]
-        + rotate(rotations[:, body, None], sole_corners(clip.skeleton, foot))
-        for foot, body in zip(feet, ids, strict=True)
-    ]
-    return Soles(feet, np.stack(corners, 1), positions[:, ids], rotations[:, ids], clip.fps)
-
-
-def contacts(
-    soles: Soles, ground: float = 0.0, near: float = NEAR_GROUND, slow: float = SLOW
-) -> np.ndarray:
-    """Whether each foot stands, (T, F) bool: nearer than `near` (m) to the ground and slower than
-    `slow` (m/s).
-
-    Gaps and touches below SHORTEST do not count.
-    """
-    speed = np.linalg.norm(soles.slips(), axis=-1) * soles.fps
-    slowest = np.minimum(np.concatenate([speed[:1], speed]), np.concatenate([speed, speed[-1:]]))
-    standing = (slowest < slow) & (soles.lowest - ground < near)
-    least = max(1, round(SHORTEST * soles.fps))
-    return np.stack([_longer(_longer(row, False, least), True, least) for row in standing.T], -1)
-
-
-def runs(row: np.ndarray) -> list[tuple[int, int]]:
-    """Where `row` (T,) bool is true: (first, last) of each stretch."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], row, [False]]).astype(int)))
-    return [
-        (int(first), int(after) - 1) for first, after in zip(edges[::2], edges[1::2], strict=True)
-    ]
-
-
-def _longer(row: np.ndarray, value: bool, least: int) -> np.ndarray:
-    """`row` (T,) with stretches of `value` below `least` frames turned over, but for those at its
-    ends.
-    """
-    row = row.copy()
-    for first, last in runs(row == value):
-        if last - first + 1 < least and first > 0 and last < len(row) - 1:
-            row[first : last + 1] = not value
-    return row
-
-
-def ground_height(soles: Soles) -> float:
-    """Where the ground is under the feet: the median of the lowest sole's height while it stands,
-    m.
-    """
-    lowest = soles.lowest.min(-1)
-    ground = float(np.quantile(lowest, 0.2))
-    for _ in range(3):
-        standing = contacts(soles, ground)
-        heights = soles.lowest[standing]
-        if not len(heights):
-            return ground
-        ground = float(np.median(heights))
-    return ground
 
 
 def plant(clip: MotionClip) -> MotionClip:

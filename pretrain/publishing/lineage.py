@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pretrain.motion.recipe import Dataset
+from pretrain.motion.dataset import Dataset
 from skills_store import places
 from skills_store.manifest import Clip, Lineage
 from skills_store.processors import count_processors

@@ -1,11 +1,12 @@
 """uvicorn's HTTP protocol with limits that no ASGI application can set, for it learns of a request
 from its head.
 
-A request that arrives too slowly, and a head that does not end within twice `MAX_HEAD` bytes, end
-the connection. A head beyond `MAX_HEAD`, and each request on a connection beyond the limit, are
-marked, so that the application refuses them. When the process ends, an idle connection is closed a
-moment later than uvicorn would: a request that is on its way there is answered. Nothing is answered
-here."""
+A head that is not complete in time is answered 408, for no application learns of it, and the
+connection ends; a slow body is the application's to refuse, and the connection ends a moment later
+in any case. So it does where a head does not end within twice `MAX_HEAD` bytes. A head beyond
+`MAX_HEAD`, and each request on a connection beyond the limit, are marked, so that the application
+refuses them. When the process ends, an idle connection is closed a moment later than uvicorn would:
+a request that is on its way there is answered."""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ import asyncio
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from serving.server.deadline import Deadline
+from serving.server.slow_request import encode_last_reply, make_refusal
 
 CLOSING_DELAY = 1.0  # s
 MAX_HEAD = 32_768  # bytes of the names and values of a request's headers
@@ -26,14 +30,14 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._request_timeout = request_timeout  # s
         self._max_connections = max_connections
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline = Deadline(self.loop)
         self._head_size = 0  # bytes of the present request's head
         self._in_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._over_limit = len(self.connections) > self._max_connections
-        self._deadline = self.loop.call_later(self._request_timeout, transport.close)
+        self._deadline.set(self.timeout_keep_alive, transport.close)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -41,8 +45,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._in_head = True
         if self._over_limit:
             self.scope.setdefault("state", {})[REFUSED] = OVER_LIMIT
-        if self._deadline is None:  # not the first request of the connection
-            self._deadline = self.loop.call_later(self._request_timeout, self.transport.close)
+        self._deadline.set(self._request_timeout, self._refuse_slow_head)
 
     def data_received(self, data: bytes) -> None:
         head = self.scope  # uvicorn makes another one for each request
@@ -59,12 +62,13 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
+        self._deadline.set(self._request_timeout + CLOSING_DELAY, self.transport.close)
         if self._head_size > MAX_HEAD:
             self.scope.setdefault("state", {})[REFUSED] = HEAD_TOO_LARGE
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._cancel_deadline()
+        self._deadline.clear()
         super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
@@ -74,14 +78,15 @@ class LimitedProtocol(HttpToolsProtocol):
             super().handle_websocket_upgrade()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._cancel_deadline()
+        self._deadline.clear()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
         idle = self.cycle is None or self.cycle.response_complete
         self.loop.call_later(CLOSING_DELAY if idle else 0.0, super().shutdown)
 
-    def _cancel_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def _refuse_slow_head(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:  # otherwise a reply is under way
+            refusal = make_refusal("head", self._request_timeout)
+            self.transport.write(encode_last_reply(refusal.reply()))
+        self.transport.close()

@@ -36,7 +36,7 @@ log = logging.getLogger("repertoire.serving")
 access_log = logging.getLogger("repertoire.access")
 CLIENT_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 CLOSE = (b"connection", b"close")
-TOO_LARGE = (413, 431)
+NOT_READ_WHOLE = (408, 413, 431)  # the rest of such a request is no next one
 
 
 class Answering(NamedTuple):
@@ -62,7 +62,7 @@ class Gateway:
         hosts = admitted_hosts(settings.allowed_hosts, settings.host, settings.keys is not None)
         self._origins = Origins(hosts, frozenset(settings.allowed_origins))
         self._root_path = RootPath(settings.root_path, settings.trusted_proxies)
-        self._body = BodyReader(settings.max_body)
+        self._body = BodyReader(settings.max_body, settings.request_timeout)
         self._log_access = settings.access_log
         self._id_prefix = uuid4().hex[:8].encode()
         self._ids = count(1)
@@ -122,7 +122,7 @@ class Gateway:
             (b"content-length", b"%d" % len(reply.body)),
             (b"x-request-id", request_id),
         ]
-        if self.draining or reply.status in TOO_LARGE:
+        if self.draining or reply.status in NOT_READ_WHOLE:
             headers.append(CLOSE)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
@@ -143,7 +143,7 @@ class Gateway:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                closing = self.draining or status in TOO_LARGE
+                closing = self.draining or status in NOT_READ_WHOLE
                 added = (
                     [(b"x-request-id", request_id), CLOSE]
                     if closing

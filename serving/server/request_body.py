@@ -1,13 +1,16 @@
-"""Limits on the size of a request's body, before and after decompression."""
+"""Limits on a request's body: its size, before and after decompression, and the time it takes to
+arrive."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope
 
+from serving.server.slow_request import make_refusal
 from serving.wire.compression import decompress
 from serving.wire.problems import Refusal
 
@@ -18,11 +21,17 @@ ENCODING = b"content-encoding"
 @dataclass(frozen=True)
 class BodyReader:
     max_body: int  # bytes, compressed and decompressed
+    timeout: float  # s from the end of the head to the end of the body
 
     async def read(self, receive: Receive, headers: Headers) -> bytes:
-        """The whole body, decompressed. Raises Refusal: 413, 415 or 422; and ClientDisconnect."""
+        """The whole body, decompressed. Raises Refusal: 408, 413, 415 or 422; and
+        ClientDisconnect."""
         self._check_announced(headers)
-        body = await self._gather(receive)
+        try:
+            async with asyncio.timeout(self.timeout):
+                body = await self._gather(receive)
+        except TimeoutError:
+            raise make_refusal("body", self.timeout) from None
         encoding = headers.get(ENCODING)
         return body if encoding is None else decompress(body, encoding, self.max_body)
 
@@ -59,11 +68,20 @@ class BodyReader:
 
     def _capped(self, receive: Receive) -> Receive:
         seen = 0
+        complete = False
+        deadline = asyncio.get_running_loop().time() + self.timeout
 
         async def capped() -> Message:
-            nonlocal seen
-            message = await receive()
+            nonlocal seen, complete
+            if complete:  # what comes next is that the client leaves, at any time
+                return await receive()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                raise make_refusal("body", self.timeout) from None
             seen += len(message.get("body", b""))
+            complete = not message.get("more_body")
             if seen > self.max_body:
                 raise self._too_large()
             return message

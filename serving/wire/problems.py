@@ -43,6 +43,7 @@ Code = Literal[
     "clip_unreadable",
     "clip_too_short",
     "bad_upload",
+    "request_timeout",
     "body_too_large",
     "head_too_large",
     "unsupported_encoding",
@@ -99,6 +100,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     404: {
         "model": Problem,
         "description": "No such skill, version, alias or controller; the message lists what exists",
+    },
+    408: {
+        "model": Problem,
+        "description": "The request has not arrived in time; its connection is closed",
     },
     413: {"model": Problem, "description": "The body is larger than this service reads"},
     415: {

@@ -11,9 +11,10 @@ import numpy as np
 
 from skills_store.checkpoints.arithmetic import Arithmetic, run_hidden
 from skills_store.checkpoints.bodies import Body
-from skills_store.checkpoints.layouts import WINDOW, ase_frame, ase_state
+from skills_store.checkpoints.layouts import ase_frame, ase_state
 from skills_store.checkpoints.network import Network, Norm, find_body
 from skills_store.checkpoints.tensors import Array, Layer, Tensors
+from skills_store.checkpoints.window_nets import WindowNets, read_head
 
 MARK = "model.a2c_network.actor_mlp._style_dense.weight"
 NET = "model.a2c_network"
@@ -27,15 +28,11 @@ class Layers:
     """The networks of one checkpoint, as functions of an arithmetic."""
 
     obs: Norm
-    disc_obs: Norm
     style_mlp: tuple[Layer, ...]
     style_dense: Layer
     dense: tuple[Layer, ...]
     mu: Layer
-    disc_mlp: tuple[Layer, ...]
-    disc_logits: Layer
-    enc_mlp: tuple[Layer, ...]
-    enc: Layer
+    windows: WindowNets
     offset: Array
     scale: Array
 
@@ -45,19 +42,6 @@ class Layers:
         x = on.clip(on.standardize(state, self.obs.mean, self.obs.std), BOUND)
         action = on.linear(run_hidden(on, self.dense, on.concatenate(x, style)), self.mu)
         return on.scale(on.clip(action, 1.0), self.scale, self.offset)
-
-    def encoder(self, on: Arithmetic[X], window: X) -> X:
-        hidden = run_hidden(on, self.enc_mlp, self._features(on, window))
-        return on.normalize(on.linear(hidden, self.enc))
-
-    def style(self, on: Arithmetic[X], window: X) -> X:
-        hidden = run_hidden(on, self.disc_mlp, self._features(on, window))
-        return on.squeeze_column(on.sigmoid(on.linear(hidden, self.disc_logits)))
-
-    def _features(self, on: Arithmetic[X], window: X) -> X:
-        """ASE's history begins with the newest frame; a window of the store with the oldest."""
-        flat = on.flatten(on.reverse_time(window))
-        return on.clip(on.standardize(flat, self.disc_obs.mean, self.disc_obs.std), BOUND)
 
 
 def read(tensors: Tensors) -> Network:
@@ -70,54 +54,42 @@ def read(tensors: Tensors) -> Network:
     dense_inputs = len(obs.mean) + style_dense.outputs
     dense = tensors.stack(f"{actor}._dense_layers", dense_inputs, step=1)
     mu = tensors.layer(f"{NET}.mu", dense[-1].outputs)
-    disc_mlp, disc_logits = _read_head(tensors, "_disc_mlp", "_disc_logits", len(disc_obs.mean))
-    enc_mlp, enc = _read_head(tensors, "_enc_mlp", "_enc", len(disc_obs.mean))
-    if enc.outputs != latent:
-        found = f"its encoder gives {enc.outputs} numbers"
+    width = len(disc_obs.mean)
+    disc = read_head(tensors, f"{NET}._disc_mlp", f"{NET}._disc_logits", width)
+    enc = read_head(tensors, f"{NET}._enc_mlp", f"{NET}._enc", width)
+    if enc.out.outputs != latent:
+        found = f"its encoder gives {enc.out.outputs} numbers"
         raise tensors.refusal(f"{found}, but its actor takes a z of {latent}")
-    widths = (len(obs.mean), len(disc_obs.mean), mu.outputs)
+    widths = (len(obs.mean), width, mu.outputs)
     body = find_body(tensors, *widths, (ase_state, ase_frame))
     offset, scale = body.ase_action()
     layers = Layers(
         obs=obs,
-        disc_obs=disc_obs,
         style_mlp=style_mlp,
         style_dense=style_dense,
         dense=dense,
         mu=mu,
-        disc_mlp=disc_mlp,
-        disc_logits=disc_logits,
-        enc_mlp=enc_mlp,
-        enc=enc,
+        windows=WindowNets(disc_obs, BOUND, newest_first=True, disc=disc, enc=enc),
         offset=offset,
         scale=scale,
     )
     return _make_network(layers, body)
 
 
-def _read_head(
-    tensors: Tensors, mlp: str, out: str, inputs: int
-) -> tuple[tuple[Layer, ...], Layer]:
-    """Hidden layers, and the linear one after them."""
-    hidden = tensors.stack(f"{NET}.{mlp}", inputs)
-    return hidden, tensors.layer(f"{NET}.{out}", hidden[-1].outputs)
-
-
 def _make_network(layers: Layers, body: Body) -> Network:
-    disc_obs = layers.disc_obs
-    frames = Norm(*(x.reshape(WINDOW, -1)[::-1] for x in (disc_obs.mean, disc_obs.std)))
+    windows = layers.windows
     return Network(
         peer="ase",
         body=body,
         state=ase_state(body),
         frame=ase_frame(body),
-        latent=layers.enc.outputs,
+        latent=windows.enc.out.outputs,
         offset=layers.offset,
         scale=layers.scale,
-        norms={"state": layers.obs, "window": frames},
+        norms={"state": layers.obs, "window": windows.frame_norm()},
         policy=layers.policy,
-        encoder=layers.encoder,
-        style=layers.style,
+        encoder=windows.encoder,
+        style=windows.style,
     )
 
 

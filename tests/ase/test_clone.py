@@ -26,13 +26,15 @@ SIZES = Sizes(
 )
 
 
-def test_a_warm_start_that_diverges_is_named(material, skeleton, rng):
-    library = material.library
+def test_a_warm_start_that_diverges_is_named(training_data, skeleton, rng):
+    library = training_data.library
     both = make_symmetry(skeleton, library.images, 8, 3)
-    nets = make_nets(SIZES, library, material.demos, skeleton.num_hinges, symmetry=both, rng=rng)
+    nets = make_nets(
+        SIZES, library, training_data.demos, skeleton.num_hinges, symmetry=both, rng=rng
+    )
     latents = nets.encoder.clip_latents.clone()
     with pytest.raises(Diverged, match="the encoder's warm start: its loss is nan"):
-        warm_encoder(nets.encoder, material.demos, steps=5, lr=1e30, rng=rng)
+        warm_encoder(nets.encoder, training_data.demos, steps=5, lr=1e30, rng=rng)
     assert torch.equal(nets.encoder.clip_latents, latents)
     data = CloneData(library, nets.action_scale, latents, read_ground(library, skeleton))
     with pytest.raises(Diverged, match=r"the policy's warm start: its loss is (nan|inf)"):

@@ -15,19 +15,21 @@ from pretrain.sim.falls import NO_PROTECTION, Protection
 
 
 def make(
-    material, humanoid, *, longest: int = 3, protection: Protection = NO_PROTECTION
+    training_data, humanoid, *, longest: int = 3, protection: Protection = NO_PROTECTION
 ) -> SkillEnv:
     rng = torch.Generator().manual_seed(0)
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 256, 1),
         humanoid.skeleton,
-        material.library,
+        training_data.library,
         EpisodeConfig(window=3, length=300, protection=protection),
         rng=torch.Generator().manual_seed(1),
     )
-    latents = sample_on_sphere(len(material.library.names), 8, rng)
+    latents = sample_on_sphere(len(training_data.library.names), 8, rng)
     schedule = LatentSchedule(8, longest, longest, 0.5)
-    return SkillEnv(env, ActionScale.from_library(material.library), schedule, latents, rng=rng)
+    return SkillEnv(
+        env, ActionScale.from_library(training_data.library), schedule, latents, rng=rng
+    )
 
 
 def test_latents_are_unit_and_lifetimes_in_range(rng):
@@ -57,8 +59,8 @@ def test_where_hardly_any_direction_belongs_to_a_clip_its_own_latent_stands_in(r
     assert ((z @ latents.T).argmax(-1) == 0).all()
 
 
-def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(material, humanoid):
-    skills = make(material, humanoid)
+def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(training_data, humanoid):
+    skills = make(training_data, humanoid)
     env = skills.env
     latents = skills.clip_latents
 
@@ -77,8 +79,8 @@ def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(material, humano
     torch.testing.assert_close(skills.z.norm(dim=-1), torch.ones(256))
 
 
-def test_where_an_episode_begins_all_latents_can_be_near_its_clip(material, humanoid):
-    skills = make(material, humanoid)
+def test_where_an_episode_begins_all_latents_can_be_near_its_clip(training_data, humanoid):
+    skills = make(training_data, humanoid)
     assert not torch.equal(skills.z_clip, skills.env.clip)
     skills.schedule = replace(skills.schedule, near_prob=1.0)
     skills.reset(torch.arange(256))
@@ -95,8 +97,8 @@ def test_where_an_episode_begins_all_latents_can_be_near_its_clip(material, huma
     assert 0.1 < (skills.z_clip != skills.env.clip).float().mean() < 0.35
 
 
-def test_a_reset_writes_into_nothing_that_a_step_has_said(material, humanoid):
-    skills = make(material, humanoid)
+def test_a_reset_writes_into_nothing_that_a_step_has_said(training_data, humanoid):
+    skills = make(training_data, humanoid)
     step = skills.step(torch.zeros(256, 28))
     said = {**step.extras, **{f"next {name}": x for name, x in step.next_obs.items()}}
     before = {name: x.clone() for name, x in said.items()}
@@ -127,9 +129,9 @@ def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoi
 
 @pytest.mark.parametrize("own_return", [False, True])
 def test_with_own_return_a_skills_return_ends_with_it_and_the_episode_does_not(
-    material, humanoid, own_return
+    training_data, humanoid, own_return
 ):
-    skills = make(material, humanoid, longest=3)
+    skills = make(training_data, humanoid, longest=3)
     skills.schedule = replace(skills.schedule, own_return=own_return)
     for left in (2, 1, 0):
         z = skills.z.clone()
@@ -170,10 +172,10 @@ def test_a_change_to_a_standing_clip_while_lying_is_no_fall(every_clip, humanoid
     assert not any(step.terminated.any() for step in steps)
 
 
-def test_each_clip_can_have_a_share_of_near_latents_of_its_own(material, humanoid):
-    near = torch.zeros(len(material.library.names))
+def test_each_clip_can_have_a_share_of_near_latents_of_its_own(training_data, humanoid):
+    near = torch.zeros(len(training_data.library.names))
     near[0] = 1.0
-    plain = make(material, humanoid)
+    plain = make(training_data, humanoid)
     skills = SkillEnv(
         plain.env,
         plain.action_scale,
@@ -207,8 +209,8 @@ def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
     assert torch.equal(run(second), ahead)
 
 
-def test_plain_ase_observes_and_records_nothing_of_the_aids(material, humanoid):
-    skills = make(material, humanoid)
+def test_plain_ase_observes_and_records_nothing_of_the_aids(training_data, humanoid):
+    skills = make(training_data, humanoid)
     step = skills.step(torch.zeros(256, 28))
     assert set(skills.observe()) == {"obs", "z"}
     assert set(step.extras) == {"window", "z_clip"}

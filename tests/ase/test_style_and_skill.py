@@ -40,8 +40,10 @@ SIZES = Sizes(
 
 
 @pytest.fixture
-def nets(material, rng):
-    return make_nets(SIZES, material.library, material.demos, 28, symmetry=Symmetry(), rng=rng)
+def nets(training_data, rng):
+    return make_nets(
+        SIZES, training_data.library, training_data.demos, 28, symmetry=Symmetry(), rng=rng
+    )
 
 
 def rollout(**extras: torch.Tensor) -> Rollout:
@@ -60,54 +62,62 @@ def fit(loss, net, batch, rng, steps: int = 60) -> None:
         optimizer.step()
 
 
-def test_demos_lie_wholly_inside_their_clips(material, skeleton):
-    demos = make_reference_windows(material.library, skeleton, 3, rate=30.0)
+def test_demos_lie_wholly_inside_their_clips(training_data, skeleton):
+    demos = make_reference_windows(training_data.library, skeleton, 3, rate=30.0)
     counts = torch.bincount(demos.clip)
-    torch.testing.assert_close(counts, material.library.lengths - 2)
+    torch.testing.assert_close(counts, training_data.library.lengths - 2)
     torch.testing.assert_close(demos.counts, counts)
 
 
-def drawn(material, n: int, rng: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+def drawn(training_data, n: int, rng: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
     """Windows of random clips, and which clips."""
-    clips = torch.randint(len(material.library.names), (n,), generator=rng)
-    return material.demos.sample(clips, rng), clips
+    clips = torch.randint(len(training_data.library.names), (n,), generator=rng)
+    return training_data.demos.sample(clips, rng), clips
 
 
-def test_samples_are_of_the_given_clips(material, rng):
-    windows, clips = drawn(material, 50, rng)
+def test_samples_are_of_the_given_clips(training_data, rng):
+    windows, clips = drawn(training_data, 50, rng)
     for window, clip in zip(windows, clips, strict=True):
-        assert (material.demos.windows[material.demos.clip == clip] == window).all(-1).any()
+        assert (
+            (training_data.demos.windows[training_data.demos.clip == clip] == window).all(-1).any()
+        )
 
 
-def style(material, nets, grad_penalty: float = 5.0):
+def style(training_data, nets, grad_penalty: float = 5.0):
     """The style loss of `nets`, with an empty replay."""
-    replay = make_replay(1000, material.demos)
+    replay = make_replay(1000, training_data.demos)
     return style_loss(
         nets.discriminator,
-        material.demos,
+        training_data.demos,
         replay,
         StyleLossWeights(loss=1.0, grad_penalty=grad_penalty, logit_reg=0.01, weight_decay=1e-4),
         replay_share=0.5,
     )
 
 
-def test_the_discriminator_learns_to_tell_clips_from_noise(material, nets, rng):
-    agent, clips = drawn(material, 512, rng)
+def test_the_discriminator_learns_to_tell_clips_from_noise(training_data, nets, rng):
+    agent, clips = drawn(training_data, 512, rng)
     agent = agent + 0.5 * torch.randn(agent.shape, generator=rng)
-    fit(style(material, nets), nets.discriminator, {"window": agent, "z_clip": clips}, rng)
+    fit(style(training_data, nets), nets.discriminator, {"window": agent, "z_clip": clips}, rng)
     reward = style_reward(nets.discriminator, 1.0)
-    windows, own = drawn(material, 512, rng)
+    windows, own = drawn(training_data, 512, rng)
     assert (
         reward(rollout(window=windows, z_clip=own)).mean()
         > reward(rollout(window=agent, z_clip=clips)).mean() + 0.3
     )
 
 
-def test_the_discriminator_learns_to_tell_a_clip_from_another(material, nets, rng):
-    windows, clips = drawn(material, 512, rng)
+def test_the_discriminator_learns_to_tell_a_clip_from_another(training_data, nets, rng):
+    windows, clips = drawn(training_data, 512, rng)
     # the motion of one, asked to look like another
-    other = (clips + 2) % len(material.library.names)
-    fit(style(material, nets), nets.discriminator, {"window": windows, "z_clip": other}, rng, 150)
+    other = (clips + 2) % len(training_data.library.names)
+    fit(
+        style(training_data, nets),
+        nets.discriminator,
+        {"window": windows, "z_clip": other},
+        rng,
+        150,
+    )
     reward = style_reward(nets.discriminator, 1.0)
     wrong, right = (
         reward(rollout(window=windows, z_clip=asked)).mean() for asked in (other, clips)
@@ -118,13 +128,13 @@ def test_the_discriminator_learns_to_tell_a_clip_from_another(material, nets, rn
     assert best.shape == (512,)
 
 
-def test_the_discriminator_sees_a_window_as_it_departs_from_its_clip(material, nets):
-    demos = material.demos
+def test_the_discriminator_sees_a_window_as_it_departs_from_its_clip(training_data, nets):
+    demos = training_data.demos
     disc = nets.discriminator
     seen = disc.norm(demos.windows, demos.clip)
     means = torch.stack([part.mean(0) for part in seen.split(demos.counts.tolist())])
     assert means.abs().max() < 0.2  # but for what is clipped, every clip is centred
-    walk, run = (material.library.names.index(name) for name in ("walk", "run"))
+    walk, run = (training_data.library.names.index(name) for name in ("walk", "run"))
     as_run = disc.norm(
         demos.windows[demos.clip == walk], torch.full((int(demos.counts[walk]),), run)
     )
@@ -132,11 +142,11 @@ def test_the_discriminator_sees_a_window_as_it_departs_from_its_clip(material, n
     assert as_run.abs().max() <= disc.BOUND
 
 
-def test_the_gradient_penalty_counts_as_often_as_it_weighs(material, nets):
-    windows, clips = drawn(material, 64, torch.Generator().manual_seed(1))
+def test_the_gradient_penalty_counts_as_often_as_it_weighs(training_data, nets):
+    windows, clips = drawn(training_data, 64, torch.Generator().manual_seed(1))
     batch = {"window": windows, "z_clip": clips}
     (with_it, metrics), (without, _) = (
-        style(material, nets, weight)(batch, torch.Generator().manual_seed(2))
+        style(training_data, nets, weight)(batch, torch.Generator().manual_seed(2))
         for weight in (2.0, 0.0)
     )
     torch.testing.assert_close(with_it - without, 2.0 * metrics["disc_grad_penalty"])
@@ -149,12 +159,12 @@ def test_the_style_reward_is_bounded(nets):
     ).all()
 
 
-def test_the_encoder_learns_to_read_z_back(material, nets, rng):
-    windows = drawn(material, 64, rng)[0]
+def test_the_encoder_learns_to_read_z_back(training_data, nets, rng):
+    windows = drawn(training_data, 64, rng)[0]
     z = sample_on_sphere(64, 8, rng)
     before = skill_reward(nets.encoder, -1.0)(rollout(window=windows, z=z)).mean()
     fit(
-        encoder_loss(nets.encoder, material.demos, weight=1.0, anchor_weight=1.0),
+        encoder_loss(nets.encoder, training_data.demos, weight=1.0, anchor_weight=1.0),
         nets.encoder,
         {"window": windows, "z": z},
         rng,
@@ -164,29 +174,29 @@ def test_the_encoder_learns_to_read_z_back(material, nets, rng):
     assert after > before + 0.3
 
 
-def test_a_warm_encoder_keeps_clips_together_and_apart(material, nets, rng):
-    warm_encoder(nets.encoder, material.demos, 150, 1e-3, rng)
-    centres = embed_clips(nets.encoder, material.demos)
+def test_a_warm_encoder_keeps_clips_together_and_apart(training_data, nets, rng):
+    warm_encoder(nets.encoder, training_data.demos, 150, 1e-3, rng)
+    centres = embed_clips(nets.encoder, training_data.demos)
     assert torch.equal(centres, nets.encoder.clip_latents)
     with torch.no_grad():
-        nearest = (nets.encoder(material.demos.windows) @ centres.T).argmax(-1)
-    assert (nearest == material.demos.clip).float().mean() > 0.8
+        nearest = (nets.encoder(training_data.demos.windows) @ centres.T).argmax(-1)
+    assert (nearest == training_data.demos.clip).float().mean() > 0.8
 
 
-def test_the_clips_stay_where_they_lie_whatever_the_character_does(material, nets, rng):
-    warm_encoder(nets.encoder, material.demos, 100, 1e-3, rng)
+def test_the_clips_stay_where_they_lie_whatever_the_character_does(training_data, nets, rng):
+    warm_encoder(nets.encoder, training_data.demos, 100, 1e-3, rng)
     placed = nets.encoder.clip_latents.clone()
-    windows = drawn(material, 256, rng)[0]
+    windows = drawn(training_data, 256, rng)[0]
     one = sample_on_sphere(1, 8, rng).expand(256, -1)  # whatever it does, it was asked for the same
     fit(
-        encoder_loss(nets.encoder, material.demos, weight=1.0, anchor_weight=1.0),
+        encoder_loss(nets.encoder, training_data.demos, weight=1.0, anchor_weight=1.0),
         nets.encoder,
         {"window": 3 * windows, "z": one},
         rng,
         150,
     )
     assert torch.equal(nets.encoder.clip_latents, placed)
-    assert (embed_clips(nets.encoder, material.demos) * placed).sum(-1).min() > 0.9
+    assert (embed_clips(nets.encoder, training_data.demos) * placed).sum(-1).min() > 0.9
 
 
 def test_diversity_pushes_actions_of_different_skills_apart(nets, rng):
@@ -213,28 +223,30 @@ def test_diversity_pushes_actions_of_different_skills_apart(nets, rng):
     assert spread() > 2 * before
 
 
-def test_without_a_condition_the_clip_changes_no_logit(material, skeleton, rng):
+def test_without_a_condition_the_clip_changes_no_logit(training_data, skeleton, rng):
     sizes = replace(SIZES, conditional=False)
     plain = make_nets(
         sizes,
-        material.library,
-        material.demos,
+        training_data.library,
+        training_data.demos,
         skeleton.num_hinges,
         symmetry=Symmetry(),
         rng=rng,
     )
-    windows, clips = drawn(material, 64, rng)
+    windows, clips = drawn(training_data, 64, rng)
     logits = plain.discriminator(windows, clips)
     torch.testing.assert_close(plain.discriminator(windows, clips.roll(1)), logits)
     torch.testing.assert_close(plain.discriminator.best_logit(windows), logits)
     agent = windows + 0.5 * torch.randn(windows.shape, generator=rng)
-    fit(style(material, plain), plain.discriminator, {"window": agent, "z_clip": clips}, rng)
-    real = plain.discriminator(drawn(material, 512, rng)[0], torch.zeros(512, dtype=torch.long))
+    fit(style(training_data, plain), plain.discriminator, {"window": agent, "z_clip": clips}, rng)
+    real = plain.discriminator(
+        drawn(training_data, 512, rng)[0], torch.zeros(512, dtype=torch.long)
+    )
     assert real.mean() > plain.discriminator(agent, clips).mean() + 1
 
 
-def test_the_skill_reward_of_ase_is_never_negative(material, nets, rng):
-    windows = drawn(material, 64, rng)[0]
+def test_the_skill_reward_of_ase_is_never_negative(training_data, nets, rng):
+    windows = drawn(training_data, 64, rng)[0]
     z = sample_on_sphere(64, 8, rng)
     free = skill_reward(nets.encoder, -1.0)(rollout(window=windows, z=z))
     clamped = skill_reward(nets.encoder, 0.0)(rollout(window=windows, z=z))
@@ -242,9 +254,9 @@ def test_the_skill_reward_of_ase_is_never_negative(material, nets, rng):
     torch.testing.assert_close(clamped, free.clamp_min(0))
 
 
-def test_without_anchors_the_encoder_learns_from_the_character_alone(material, nets, rng):
-    batch = {"window": drawn(material, 64, rng)[0], "z": sample_on_sphere(64, 8, rng)}
-    loss, metrics = encoder_loss(nets.encoder, material.demos, weight=5.0, anchor_weight=0.0)(
+def test_without_anchors_the_encoder_learns_from_the_character_alone(training_data, nets, rng):
+    batch = {"window": drawn(training_data, 64, rng)[0], "z": sample_on_sphere(64, 8, rng)}
+    loss, metrics = encoder_loss(nets.encoder, training_data.demos, weight=5.0, anchor_weight=0.0)(
         batch, rng
     )
     assert set(metrics) == {"enc_agreement"}

@@ -48,9 +48,9 @@ def test_features_of_a_mirrored_state_are_mirrored_features(sides, skeleton):
     torch.testing.assert_close(style, style_frame(skeleton, other), atol=2e-2, rtol=1e-3)
 
 
-def test_every_network_treats_both_sides_alike(material, skeleton, rng):
-    library = material.library
-    demos = material.demos
+def test_every_network_treats_both_sides_alike(training_data, skeleton, rng):
+    library = training_data.library
+    demos = training_data.demos
     both = make_symmetry(skeleton, library.images, 8, 3)
     assert both.policy
     assert both.encoder

@@ -19,8 +19,8 @@ from pretrain.assist.refinement import (
     PhaseObservation,
     Refinement,
 )
-from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
+from pretrain.overrides import load_config
 from pretrain.rl import checkpoint
 from pretrain.rl.nets import GaussianPolicy, Inputs, make_unit_normalizer, mlp
 from pretrain.sim.start_states import read_start_states
@@ -58,17 +58,17 @@ def walk(tmp_path_factory) -> tuple[PretrainConfig, TrainingData]:
 def begun(walk: tuple[PretrainConfig, TrainingData], wrong: float = 0.0) -> tuple[Refinement, int]:
     """A refinement of a policy that aims along the walk but for an elbow, which is `wrong` in units
     of actions; its hinge."""
-    cfg, material = walk
-    training = build_training(cfg, material)
-    warm_up(cfg, material, training)
-    elbow = next(j.start for j in material.character.skeleton.joints if j.body == ELBOW)
+    cfg, training_data = walk
+    training = build_training(cfg, training_data)
+    warm_up(cfg, training_data, training)
+    elbow = next(j.start for j in training_data.character.skeleton.joints if j.body == ELBOW)
     aims = training.nets.policy.state_dict()
     (last,) = (
         bias for name, bias in aims.items() if bias.shape == (28,) and name.startswith("body")
     )
     last[elbow] += wrong
     training.nets.average.module.load_state_dict(aims)
-    return make_refinement(cfg, material, training), elbow
+    return make_refinement(cfg, training_data, training), elbow
 
 
 def corrected(legs: tuple[bool, ...]) -> PhaseCorrectedPolicy:

@@ -22,8 +22,8 @@ CLIPS = torch.zeros(WORLDS, dtype=torch.long)
 
 
 @pytest.fixture
-def demos(material, skeleton):
-    return make_reference_windows(material.library, skeleton, 3, rate=30.0)
+def demos(training_data, skeleton):
+    return make_reference_windows(training_data.library, skeleton, 3, rate=30.0)
 
 
 def make(
@@ -35,15 +35,15 @@ def make(
     return TrackingTermination(demos, window_normalizer(demos).std, limits, WORLDS)
 
 
-def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(material, demos):
+def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(training_data, demos):
     termination = make(demos)
     assert termination.distance(demos.windows, demos.clip).max() < 0.05
     one = demos.windows[:1]
     assert termination.distance(one + termination.scale, demos.clip[:1]) == pytest.approx(
         1.0, abs=0.5
     )
-    other = torch.full_like(demos.clip, material.library.names.index("run"))
-    walking = demos.clip == material.library.names.index("walk")
+    other = torch.full_like(demos.clip, training_data.library.names.index("run"))
+    walking = demos.clip == training_data.library.names.index("walk")
     assert termination.distance(demos.windows, other)[walking].min() > 1.3  # a walk is no run
 
 
@@ -60,8 +60,8 @@ def test_phase_locked_the_mean_pose_of_a_lively_clip_has_an_error_of_one(every_c
         ), name
 
 
-def test_the_limit_of_a_run_among_walks_can_be_bounded(material, demos):
-    run = material.library.names.index("run")
+def test_the_limit_of_a_run_among_walks_can_be_bounded(training_data, demos):
+    run = training_data.library.names.index("run")
     for bound, spread in ((None, 1.47), (1.0, 1.0)):
         termination = make(demos, 1.2, bound)
         termination.phase_locked[:] = True

@@ -13,8 +13,8 @@ def states_of(library, clips):
     return library.at(clips, library.durations[clips] / 2)
 
 
-def test_playing_a_clip_stays_inside_and_stopping_leaves_within_a_second(material):
-    library = material.library
+def test_playing_a_clip_stays_inside_and_stopping_leaves_within_a_second(training_data):
+    library = training_data.library
     clips = torch.arange(len(library.names))
     tracker = VelocityTracker(library, len(clips))
     tracker.start(clips, clips, states_of(library, clips))
@@ -29,8 +29,8 @@ def test_playing_a_clip_stays_inside_and_stopping_leaves_within_a_second(materia
     assert tracker.excess(clips).min() > 1
 
 
-def test_only_the_worlds_that_begin_are_set(material):
-    library = material.library
+def test_only_the_worlds_that_begin_are_set(training_data):
+    library = training_data.library
     clips = torch.zeros(4, dtype=torch.long)
     tracker = VelocityTracker(library, 4)
     some = torch.tensor([1, 3])

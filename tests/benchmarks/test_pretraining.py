@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import pretraining
-from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
+from pretrain.overrides import load_config
 
 
 @pytest.mark.parametrize(

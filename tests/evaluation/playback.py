@@ -19,8 +19,8 @@ from pretrain.characters.state import CharacterState, unflatten
 from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.setup import Setup
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
+from pretrain.motion.dataset import Dataset
 from pretrain.motion.library import MotionLibrary, pack
-from pretrain.motion.recipe import Dataset
 from pretrain.training_data import TrainingData
 
 FRAMES = 61  # two cycles, the first frame again at the end
@@ -84,7 +84,7 @@ CLIPS = (
 )
 
 
-def material(clips: tuple[MotionClip, ...] = CLIPS) -> TrainingData:
+def training_data(clips: tuple[MotionClip, ...] = CLIPS) -> TrainingData:
     body = load_character("humanoid")
     weights = tuple(1.0 for _ in clips)
     library = pack(clips, weights)

@@ -14,24 +14,24 @@ WINDOW = 3
 
 
 @pytest.fixture(scope="module")
-def scale(material):
-    return feature_scale(material.library, material.character.skeleton, WINDOW)
+def scale(training_data):
+    return feature_scale(training_data.library, training_data.character.skeleton, WINDOW)
 
 
 @pytest.fixture(scope="module")
-def targets(material, scale):
-    return clip_windows(material.dataset.clips, scale, WINDOW)
+def targets(training_data, scale):
+    return clip_windows(training_data.dataset.clips, scale, WINDOW)
 
 
-def test_every_clip_that_is_no_mirror_image_has_a_tolerance(targets, material):
-    originals = [clip.name for clip in material.dataset.originals]
+def test_every_clip_that_is_no_mirror_image_has_a_tolerance(targets, training_data):
+    originals = [clip.name for clip in training_data.dataset.originals]
     assert [target.name for target in targets] == originals
     assert min(target.tau for target in targets) > 1
 
 
 def test_a_clip_that_hardly_moves_has_the_floor_and_another_its_own_spread(targets):
     """Two cycles that are the same would leave no room for any body."""
-    data = playback.material()
+    data = playback.training_data()
     scale = feature_scale(data.library, data.character.skeleton, WINDOW)
     floors = [target.tau for target in clip_windows(data.dataset.clips, scale, WINDOW)]
     assert max(floors) < 1.1 * min(floors)
@@ -39,13 +39,13 @@ def test_a_clip_that_hardly_moves_has_the_floor_and_another_its_own_spread(targe
     assert taus["run"] > 2 * taus["walk"]  # the walk is one cycle, and its own mirror image
 
 
-def test_the_tolerance_of_a_clip_is_the_same_every_time(material, scale, targets):
-    again = clip_windows(material.dataset.clips, scale, WINDOW)
+def test_the_tolerance_of_a_clip_is_the_same_every_time(training_data, scale, targets):
+    again = clip_windows(training_data.dataset.clips, scale, WINDOW)
     assert [target.tau for target in again] == [target.tau for target in targets]
 
 
 def test_a_clip_is_within_its_own_tolerance_and_another_posture_is_not():
-    data = playback.material()
+    data = playback.training_data()
     scale = feature_scale(data.library, data.character.skeleton, WINDOW)
     stand, *others = clip_windows(data.dataset.clips, scale, WINDOW)
     assert stand.within(stand.windows).all()
@@ -54,11 +54,11 @@ def test_a_clip_is_within_its_own_tolerance_and_another_posture_is_not():
 
 
 def test_playing_the_clips_back_covers_them_and_standing_still_does_not(
-    material, skeleton, targets, scale
+    training_data, skeleton, targets, scale
 ):
     played = Coverage(targets, scale)
     still = Coverage(targets, scale)
-    windows = make_reference_windows(material.library, skeleton, WINDOW, rate=30.0).windows
+    windows = make_reference_windows(training_data.library, skeleton, WINDOW, rate=30.0).windows
     played.update(windows)
     still.update(windows[:1].expand(50, -1))
     assert min(played.per_clip().values()) == 1.0
@@ -66,11 +66,11 @@ def test_playing_the_clips_back_covers_them_and_standing_still_does_not(
 
 
 def test_one_clip_covers_itself_more_than_another_kind_of_motion(
-    material, skeleton, targets, scale
+    training_data, skeleton, targets, scale
 ):
     coverage = Coverage(targets, scale)
-    demos = make_reference_windows(material.library, skeleton, WINDOW, rate=30.0)
-    coverage.update(demos.windows[demos.clip == material.library.names.index("walk")])
+    demos = make_reference_windows(training_data.library, skeleton, WINDOW, rate=30.0)
+    coverage.update(demos.windows[demos.clip == training_data.library.names.index("walk")])
     shares = coverage.per_clip()
     assert shares["walk"] == 1.0
     assert shares["run"] < 0.2

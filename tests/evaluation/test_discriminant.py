@@ -44,7 +44,7 @@ def test_the_information_of_two_overlapping_skills_is_the_known_one(rng):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_policy_that_ignores_z_has_one_skill(monkeypatch, seed):
-    data = playback.material()
+    data = playback.training_data()
     playback.playback(monkeypatch, data)
     setup = playback.setup_of(playback.deaf(data, "walk"), data, seconds=4.0)
     _, held = own_and_random_skills(setup, SKILLS, REPEATS, torch.Generator().manual_seed(seed))
@@ -55,7 +55,7 @@ def test_a_policy_that_ignores_z_has_one_skill(monkeypatch, seed):
 
 def test_a_library_that_plays_clips_has_no_more_skills_than_clips(monkeypatch):
     """And nearly as many: what few examples leave open, the bound gives away."""
-    data = playback.material()
+    data = playback.training_data()
     playback.playback(monkeypatch, data)
     setup = playback.setup_of(playback.obedient(data), data, seconds=4.0)
     _, held = own_and_random_skills(setup, 40, 2 * REPEATS, torch.Generator().manual_seed(0))

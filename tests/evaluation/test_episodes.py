@@ -113,11 +113,11 @@ def held_up_episodes(data, act, encode) -> Episodes:
     return observe_episodes(setup, env, LatentSchedule(4, 5, 30, 0.0), rng)
 
 
-def test_agreement_is_one_where_the_encoder_reads_z_and_none_where_it_reads_another(material):
+def test_agreement_is_one_where_the_encoder_reads_z_and_none_where_it_reads_another(training_data):
     echo = Echo()
-    right = held_up_episodes(material, echo.act, echo.same)
+    right = held_up_episodes(training_data, echo.act, echo.same)
     torch.testing.assert_close(right.agreement, torch.ones(WORLDS))
-    wrong = held_up_episodes(material, echo.act, echo.orthogonal)
+    wrong = held_up_episodes(training_data, echo.act, echo.orthogonal)
     torch.testing.assert_close(wrong.agreement, torch.zeros(WORLDS))
 
 
@@ -125,17 +125,17 @@ def no_code(states: np.ndarray) -> np.ndarray:
     return np.zeros((len(states), 4), np.float32)
 
 
-def test_a_played_clip_is_about_as_smooth_as_it_is_and_noise_is_far_rougher(material):
+def test_a_played_clip_is_about_as_smooth_as_it_is_and_noise_is_far_rougher(training_data):
     noise = np.random.default_rng(0)
 
     def jitter(state: np.ndarray, z: np.ndarray) -> np.ndarray:
         return noise.normal(size=(len(state), 28)).astype(np.float32)
 
     def jerk_of(act) -> float:
-        episodes = held_up_episodes(material, act, no_code)
-        return float(episodes.jerk.mean()) / clip_jerk(material.library, [FORWARD])
+        episodes = held_up_episodes(training_data, act, no_code)
+        return float(episodes.jerk.mean()) / clip_jerk(training_data.library, [FORWARD])
 
-    played = jerk_of(ClipPlayer(material.library))
+    played = jerk_of(ClipPlayer(training_data.library))
     assert played == pytest.approx(1, abs=0.25)  # the other walk jerks 1.7 times as much
     assert jerk_of(jitter) > 20 * played
 
@@ -167,16 +167,16 @@ def test_a_limp_body_never_recovers(limp_episodes):
     assert not limp_episodes.recovered.any()
 
 
-def test_without_a_clip_that_rises_the_first_fall_ends_survival(material):
-    skills = library_of(material, limp, no_code)
-    setup = playback.setup_of(skills, material, engine="mujoco", seconds=3.0)
+def test_without_a_clip_that_rises_the_first_fall_ends_survival(training_data):
+    skills = library_of(training_data, limp, no_code)
+    setup = playback.setup_of(skills, training_data, engine="mujoco", seconds=3.0)
     assert setup.make_env(1, 1.0, torch.Generator()).falls.protection == Protection()
     episodes = random_skill_episodes(setup, torch.Generator().manual_seed(0))
     assert float(episodes.lengths.mean()) < 45
 
 
-def test_survival_is_split_by_the_clip_an_episode_began_in_mirrored_or_not(material):
-    library = material.library
+def test_survival_is_split_by_the_clip_an_episode_began_in_mirrored_or_not(training_data):
+    library = training_data.library
     walk = library.names.index("walk")
     run = library.names.index("run")
     images = library.images
@@ -189,8 +189,8 @@ def test_survival_is_split_by_the_clip_an_episode_began_in_mirrored_or_not(mater
     assert "run" not in by_start_clip(clip[:3], survival[:3], library)
 
 
-def test_a_world_that_breaks_has_fallen_and_is_watched_no_more(material, monkeypatch):
-    playback_data = playback.material()
+def test_a_world_that_breaks_has_fallen_and_is_watched_no_more(training_data, monkeypatch):
+    playback_data = playback.training_data()
     playback.playback(monkeypatch, playback_data)
     setup = playback.setup_of(playback.obedient(playback_data), playback_data, seconds=2.0)
     env = setup.make_env(4, 2.0, torch.Generator().manual_seed(0))

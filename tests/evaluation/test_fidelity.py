@@ -34,8 +34,8 @@ def test_frechet_takes_fewer_rows_than_features(rng):
     assert frechet(torch.randn(5, 20, generator=rng), torch.randn(5, 20, generator=rng)) > 0
 
 
-def test_clips_are_as_faithful_as_it_gets_and_noise_is_not(material, skeleton, rng):
-    demos = make_reference_windows(material.library, skeleton, 3)
+def test_clips_are_as_faithful_as_it_gets_and_noise_is_not(training_data, skeleton, rng):
+    demos = make_reference_windows(training_data.library, skeleton, 3)
     scale = demos.windows.std(0).clamp_min(0.03)
     noisy = demos.windows + scale * torch.randn(demos.windows.shape, generator=rng)
     itself = fidelity(demos.windows, demos, scale)

@@ -21,7 +21,7 @@ CLIPS = len(playback.CLIPS)
 
 @pytest.fixture(scope="module")
 def data():
-    return playback.material()
+    return playback.training_data()
 
 
 def measure(setup):
@@ -111,7 +111,7 @@ def test_a_body_frozen_in_mid_stride_is_on_no_clip_that_moves(data, monkeypatch)
 
 
 def test_one_clip_alone_has_nothing_to_switch_to(monkeypatch):
-    data = playback.material(playback.CLIPS[1:2])
+    data = playback.training_data(playback.CLIPS[1:2])
     playback.playback(monkeypatch, data)
     card, detail = measure(playback.setup_of(playback.obedient(data), data))
     assert card["switch_success"] == {"mean": None, "matrix": {}}

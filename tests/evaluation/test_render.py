@@ -31,7 +31,7 @@ from tests.evaluation import playback
 
 @pytest.fixture(scope="module")
 def data():
-    return playback.material()
+    return playback.training_data()
 
 
 def test_a_played_clip_is_green_throughout(data, monkeypatch):

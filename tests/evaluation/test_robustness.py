@@ -11,7 +11,7 @@ from tests.evaluation import playback
 
 
 def test_a_played_clip_survives_everything(monkeypatch):
-    data = playback.material()
+    data = playback.training_data()
     playback.playback(monkeypatch, data)
     setup = playback.setup_of(playback.obedient(data), data, episodes=16)
     found = robustness(setup, torch.Generator().manual_seed(0))
@@ -27,7 +27,7 @@ def test_a_played_clip_survives_everything(monkeypatch):
 
 
 def test_falls_that_are_got_up_from_are_no_survival(monkeypatch):
-    data = playback.material()
+    data = playback.training_data()
     playback.playback(monkeypatch, data, falls=True)
     setup = playback.setup_of(playback.obedient(data), data, episodes=16)
     found = robustness(setup, torch.Generator().manual_seed(0))
@@ -39,12 +39,12 @@ def limp(state: np.ndarray, z: np.ndarray) -> np.ndarray:
     return state[:, 13:41]
 
 
-def test_a_limp_body_falls_and_never_gets_up(material):
-    skills = playback.library_of(material, limp)
-    names = material.library.names
+def test_a_limp_body_falls_and_never_gets_up(training_data):
+    skills = playback.library_of(training_data, limp)
+    names = training_data.library.names
     clips = {name: [1.0] + [0.0] * (playback.LATENT_DIM - 1) for name in names}
     skills.version.manifest.latent.clips = clips
-    setup = playback.setup_of(skills, material, engine="mujoco", episodes=16)
+    setup = playback.setup_of(skills, training_data, engine="mujoco", episodes=16)
     found = robustness(setup, torch.Generator().manual_seed(0))
     assert found["undisturbed"]["mean"] < 0.7
     assert found["push_500_newton"]["mean"] in (None, 0.0)
@@ -53,7 +53,7 @@ def test_a_limp_body_falls_and_never_gets_up(material):
 
 
 def test_a_library_without_upright_clips_is_not_pushed(monkeypatch):
-    data = playback.material(playback.CLIPS[-1:])
+    data = playback.training_data(playback.CLIPS[-1:])
     playback.playback(monkeypatch, data)
     setup = playback.setup_of(playback.obedient(data), data)
     found = robustness(setup, torch.Generator().manual_seed(0))

@@ -31,7 +31,7 @@ def bundled(ref: str) -> SkillLibrary:
 def played() -> dict:
     """The card of a library that plays its clips."""
     torch.set_num_threads(1)
-    data = playback.material()
+    data = playback.training_data()
     with pytest.MonkeyPatch.context() as patch:
         playback.playback(patch, data)
         conditions = Conditions(episodes=64, engine=playback.ENGINE)
@@ -70,7 +70,7 @@ def test_a_card_is_json_and_every_mean_has_n_and_an_interval(played):
 
 
 def test_a_quick_card_has_the_first_three_measures_alone(monkeypatch):
-    data = playback.material()
+    data = playback.training_data()
     playback.playback(monkeypatch, data)
     monkeypatch.setattr("pretrain.evaluation.skill_card.QUICK", Conditions(16, engine="playback"))
     card = quick_card(playback.obedient(data), data, 0)
@@ -119,14 +119,16 @@ def test_a_clips_own_z_is_the_published_one_or_else_its_code(every_clip):
     assert itself >= len(names) - 4  # a few share their z with their mirror image
 
 
-def test_a_library_is_measured_on_the_body_that_it_carries(material):
+def test_a_library_is_measured_on_the_body_that_it_carries(training_data):
     manifest = Store(BUNDLED).resolve("humanoid@1").manifest
     heavier = manifest.character.mjcf.replace('density="2226"', 'density="3000"')
     assert heavier != manifest.character.mjcf
     body = manifest.character.model_copy(update={"mjcf": heavier})
     other = manifest.model_copy(update={"character": body})
     assert load_published_data(other, WINDOW).character.mjcf == heavier
-    assert load_published_data(manifest, WINDOW).character.skeleton == material.character.skeleton
+    assert (
+        load_published_data(manifest, WINDOW).character.skeleton == training_data.character.skeleton
+    )
 
 
 def test_a_body_of_another_control_rate_is_refused_not_measured_at_ours():
@@ -156,8 +158,8 @@ def test_a_library_is_not_measured_on_other_clips_than_it_learned_from():
         load_published_data(manifest.model_copy(update={"lineage": edited}), WINDOW)
 
 
-def test_what_can_be_learned_from_a_dataset_is_in_its_digest(material):
-    dataset = material.dataset
+def test_what_can_be_learned_from_a_dataset_is_in_its_digest(training_data):
+    dataset = training_data.dataset
     other = replace(dataset.clips[0], digest="sha256:" + "0" * 64)
     edited = replace(dataset, clips=(other, *dataset.clips[1:]))
     weighed = replace(dataset, weights=(2 * dataset.weights[0], *dataset.weights[1:]))
@@ -165,8 +167,8 @@ def test_what_can_be_learned_from_a_dataset_is_in_its_digest(material):
     assert replace(dataset).digest == dataset.digest
 
 
-def test_caveats_name_what_is_not_performed_what_falls_and_what_is_alike(played, material):
-    clips = material.dataset
+def test_caveats_name_what_is_not_performed_what_falls_and_what_is_alike(played, training_data):
+    clips = training_data.dataset
     assert not any("falls" in line for line in caveats(played, clips))
     thin = {
         **played,

@@ -13,7 +13,7 @@ from tests.evaluation import playback
 
 @pytest.fixture(scope="module")
 def data():
-    return playback.material()
+    return playback.training_data()
 
 
 def measure(skills, data):

@@ -11,8 +11,8 @@ from hlc.parent import Parent, open_parent
 from pretrain.characters.character import load_character
 from pretrain.characters.rotations import from_axis_angle, multiply, rotate
 from pretrain.characters.state import CharacterState, Part
+from pretrain.motion.dataset import load_dataset
 from pretrain.motion.library import pack
-from pretrain.motion.recipe import load_dataset
 from pretrain.publishing.lineage import describe_clips
 from pretrain.publishing.manifest_character import to_manifest
 from pretrain.publishing.start_states import write_starts

@@ -10,7 +10,7 @@ from hlc.config import CONFIG_MODEL, CloneConfig, HlcConfig, PlanConfig, PPOConf
 from hlc.parent import Parent
 from hlc.skill_env import on_sphere
 from hlc.train import build, controller_objective, run
-from pretrain.cli import load_config
+from pretrain.overrides import load_config
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hlc.parent import Parent
 from hlc.tasks import TASKS
 from hlc.tasks.task import Task
 from hlc.train import main
-from pretrain.cli import load_config
+from pretrain.overrides import load_config
 from skills_store.store import Store
 
 

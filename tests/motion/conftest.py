@@ -6,8 +6,8 @@ import pytest
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip
+from pretrain.motion.dataset import EVERYDAY, Dataset, load_dataset
 from pretrain.motion.importers import read_clip
-from pretrain.motion.recipe import EVERYDAY, Dataset, load_dataset
 
 
 @pytest.fixture(scope="session")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import yaml
 
+from benchmarks.clip_files.rig import bvh, chain
 from pretrain.motion.__main__ import main
 from pretrain.motion.importers import npz, read_clip
 from pretrain.motion.verdict import BAD, GOOD, USABLE, judge
-from tests.motion.bodies import bvh, chain
 
 
 @pytest.fixture

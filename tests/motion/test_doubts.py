@@ -16,20 +16,20 @@ def moved(clip: MotionClip, offset: np.ndarray) -> MotionClip:
     return replace(clip, root_pos=clip.root_pos + offset)
 
 
-def test_what_people_did_is_not_doubted(material):
-    assert [line for clip in material.dataset.clips for line in doubts(clip)] == []
+def test_what_people_did_is_not_doubted(training_data):
+    assert [line for clip in training_data.dataset.clips for line in doubts(clip)] == []
 
 
-def test_what_nobody_can_do_is_named_with_the_frame(material):
-    walk = material.dataset.clips[0]
+def test_what_nobody_can_do_is_named_with_the_frame(training_data):
+    walk = training_data.dataset.clips[0]
     along = np.arange(len(walk))[:, None] * np.array([20 / 30, 0, 0])
     (fast,) = doubts(moved(walk, along))
     assert fast.startswith("walk: the root moves at 2")
     assert "in frame" in fast
 
 
-def test_a_joint_that_turns_as_no_joint_can_is_named_with_the_frame(material):
-    walk = material.dataset.clips[0]
+def test_a_joint_that_turns_as_no_joint_can_is_named_with_the_frame(training_data):
+    walk = training_data.dataset.clips[0]
     turned = walk.joint_rot["head"].copy()
     turned[7] = [0, 1, 0, 0]  # half a turn, for a frame
     (turns,) = impossible(replace(walk, joint_rot=walk.joint_rot | {"head": turned}))
@@ -37,8 +37,8 @@ def test_a_joint_that_turns_as_no_joint_can_is_named_with_the_frame(material):
     assert "in frame 6" in turns or "in frame 7" in turns
 
 
-def test_who_came_out_of_the_ground_is_named_with_the_frame(material):
-    walk = material.dataset.clips[0]
+def test_who_came_out_of_the_ground_is_named_with_the_frame(training_data):
+    walk = training_data.dataset.clips[0]
     down = np.where(np.arange(len(walk)) == 7, -0.5, 0)[:, None] * np.array([0, 0, 1])
     (deep,) = doubts(moved(walk, down).grounded())
     assert deep.startswith("walk: 0.5")
@@ -46,16 +46,16 @@ def test_who_came_out_of_the_ground_is_named_with_the_frame(material):
     assert doubts(moved(walk, np.array([0, 0, -0.1])).grounded()) == ()
 
 
-def test_a_body_upside_down_is_named_with_how_often(material):
-    walk = material.dataset.clips[0]
+def test_a_body_upside_down_is_named_with_how_often(training_data):
+    walk = training_data.dataset.clips[0]
     turned = multiply(walk.root_rot, np.array([0.0, 1.0, 0.0, 0.0]))
     (down,) = implausible(replace(walk, root_rot=turned))
     assert f"points down in {len(walk)} of {len(walk)} frames" in down
 
 
 @pytest.mark.parametrize("turns", [0.0, 1.0, -2.0])
-def test_a_hinge_past_its_range_is_named_with_the_frame(material, turns):
-    walk = material.dataset.clips[0]
+def test_a_hinge_past_its_range_is_named_with_the_frame(training_data, turns):
+    walk = training_data.dataset.clips[0]
     knee = walk.joint_rot["left_shin"].copy()
     knee[7] = from_axis_angle("y", np.array([-2.0 + 2 * np.pi * turns]))
     (past,) = implausible(replace(walk, joint_rot=walk.joint_rot | {"left_shin": knee}))
@@ -63,14 +63,14 @@ def test_a_hinge_past_its_range_is_named_with_the_frame(material, turns):
     assert "in frame 7" in past
 
 
-def test_a_whole_turn_of_a_hinge_is_the_same_pose(material):
-    walk = material.dataset.clips[0]
+def test_a_whole_turn_of_a_hinge_is_the_same_pose(training_data):
+    walk = training_data.dataset.clips[0]
     turned = {body: -q for body, q in walk.joint_rot.items()}  # the same rotations
     assert implausible(replace(walk, joint_rot=turned)) == ()
 
 
-def test_a_clip_in_which_nothing_moves_is_named(material):
-    walk = material.dataset.clips[0]
+def test_a_clip_in_which_nothing_moves_is_named(training_data):
+    walk = training_data.dataset.clips[0]
     still = {body: np.repeat(q[:1], len(q), 0) for body, q in walk.joint_rot.items()}
     place = np.repeat(walk.root_pos[:1], len(walk), 0)
     (line,) = implausible(replace(walk, joint_rot=still, root_pos=place))

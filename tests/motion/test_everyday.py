@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pretrain.motion import fetch
+from pretrain.motion.dataset import EVERYDAY, load_dataset
 from pretrain.motion.licences import is_non_commercial
 from pretrain.motion.measures import measure
-from pretrain.motion.recipe import EVERYDAY, load_dataset
 from pretrain.motion.verdict import GOOD, judge
 from skills_store.manifest import Clip
 

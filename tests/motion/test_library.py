@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from pretrain.motion.clip import CONTROL_RATE, ClipError
+from pretrain.motion.dataset import Dataset, load_dataset
 from pretrain.motion.fetch import fetched
 from pretrain.motion.library import pack
-from pretrain.motion.recipe import Dataset, load_dataset, load_recipe
+from pretrain.motion.recipe import load_recipe
 from pretrain.training_data import load_training_data
 from skills_store import places
 
@@ -49,14 +50,16 @@ def test_sampling_repeats_with_its_seed(library):
     assert torch.equal(draws[0][1], draws[1][1])
 
 
-def test_one_clip_alone_packs(material):
-    assert pack(material.dataset.clips[:1], (1.0,)).durations[0] == pytest.approx(1.267, abs=0.05)
+def test_one_clip_alone_packs(training_data):
+    assert pack(training_data.dataset.clips[:1], (1.0,)).durations[0] == pytest.approx(
+        1.267, abs=0.05
+    )
 
 
-def test_locomotion_has_seven_clips_and_their_mirrors(material):
-    assert len(material.dataset.clips) == 14
+def test_locomotion_has_seven_clips_and_their_mirrors(training_data):
+    assert len(training_data.dataset.clips) == 14
     assert all(
-        clip.digest.startswith("sha256:") and clip.licence for clip in material.dataset.clips
+        clip.digest.startswith("sha256:") and clip.licence for clip in training_data.dataset.clips
     )
 
 

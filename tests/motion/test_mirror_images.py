@@ -9,15 +9,15 @@ import torch
 
 from pretrain.evaluation.clip_windows import clip_windows, feature_scale
 from pretrain.evaluation.episodes import by_start_clip
+from pretrain.motion.dataset import Dataset
 from pretrain.motion.library import pack
-from pretrain.motion.recipe import Dataset
 
 
 @pytest.fixture
-def named(material):
+def named(training_data):
     """Two clips of their own, of which one is named as a mirror image of the other would be."""
-    walk = material.dataset.clips[0]
-    run = material.dataset.clips[2]
+    walk = training_data.dataset.clips[0]
+    run = training_data.dataset.clips[2]
     assert (walk.mirror_of, run.mirror_of) == ("", "")
     return walk, replace(run, name="walk_mirror")
 

@@ -13,7 +13,8 @@ from pretrain.motion.fetch import fetched
 from pretrain.motion.importers import read_clip
 from pretrain.motion.measures import measure
 from pretrain.motion.poses import STRAIGHT, bend_limb, foot_poses, with_feet, with_hand, world_poses
-from pretrain.motion.stance import contacts, plant, replant, runs, soles_of
+from pretrain.motion.soles import contacts, runs, soles_of
+from pretrain.motion.stance import plant, replant
 from skills_store import places
 
 LENGTHS = (0.42, 0.41)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from pretrain.characters.character import load_character
+from pretrain.motion.dataset import Dataset, load_dataset
 from pretrain.motion.library import MotionLibrary, pack
-from pretrain.motion.recipe import Dataset, load_dataset
 from pretrain.publishing.lineage import describe_clips
 from pretrain.publishing.start_states import EXCERPT, read_starts, upright_excerpts, write_starts
 from pretrain.sim.ground import read_ground

@@ -7,8 +7,8 @@ import re
 import pytest
 import torch
 
-from pretrain.cli import ConfigError, load_config
 from pretrain.config import PretrainConfig
+from pretrain.overrides import ConfigError, load_config
 from pretrain.rl import checkpoint
 from pretrain.rl.run_folder import Log, read_log
 

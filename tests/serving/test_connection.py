@@ -4,6 +4,7 @@ at all."""
 import json
 import socket
 import time
+from select import select
 
 import httpx
 import numpy as np
@@ -27,7 +28,7 @@ TENSORS = "x-tensors: state=69,z=8"
 @pytest.fixture(scope="module")
 def live(standing):
     with running(
-        standing.root, max_body=200_000, request_timeout=0.5, max_connections=60
+        standing.root, max_body=200_000, request_timeout=0.5, keep_alive=1, max_connections=60
     ) as service:
         yield service
 
@@ -47,9 +48,7 @@ def test_a_chunked_body_a_split_one_and_one_that_expects_are_read_whole(line, st
     )
     answers = [exchange(line, chunked)]
     whole = request("/act", ASK)
-    for i in range(0, len(whole), 300):
-        line.sendall(whole[i : i + 300])
-        time.sleep(0.002)
+    send_in_parts(line, [whole[i : i + 300] for i in range(0, len(whole), 300)])
     answers.append(hear(line))
     line.sendall(
         request("/act", b"", "expect: 100-continue").replace(b"length: 0", b"length: %d" % len(ASK))
@@ -137,21 +136,76 @@ def test_a_client_that_vanishes_costs_the_others_nothing(live):
     assert httpx.post(f"{live.url}/act", content=ASK).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "part", [b"", b"POST /act HT", request("/act", ASK)[:-5], request("/encode", ASK)[:-5]]
-)
-def test_a_request_that_does_not_arrive_is_cut_off(line, part):
+SLOW = {
+    "part of the first line": b"POST /act HT",
+    "part of the head": b"POST /act HTTP/1.1\r\nhost: localhost\r\n",
+    "/act": request("/act", ASK)[:-5],
+    "/act in chunks": b"POST /act HTTP/1.1\r\nhost: localhost\r\n"
+    b"transfer-encoding: chunked\r\n\r\n1\r\n{\r\n",
+    "/interpolate": request("/interpolate", ASK)[:-5],
+    "/encode": request("/encode", ASK, "content-type: application/octet-stream")[:-5],
+    "compressed": request("/act", ASK, "content-encoding: gzip")[:-5],
+}
+
+
+def send_in_parts(line: socket.socket, parts: list[bytes]) -> None:
+    for part in parts:
+        line.sendall(part)
+        time.sleep(0.02)
+
+
+def assert_refused_as_slow(line: socket.socket, started: float) -> None:
+    """The next reply is 408 and the last one, well before and after the times it may take."""
+    answer = hear(line)
+    assert 0.3 < time.monotonic() - started < 5
+    assert (answer.status, json.loads(answer.body)["code"]) == (408, "request_timeout")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["connection"] == "close"
+    assert heard(line) is None
+
+
+@pytest.mark.parametrize("part", SLOW.values(), ids=SLOW)
+def test_a_request_that_does_not_arrive_in_time_is_answered_408(line, part):
     started = time.monotonic()
     line.sendall(part)
-    assert heard(line) is None
-    assert 0.3 < time.monotonic() - started < 5
+    assert_refused_as_slow(line, started)
+
+
+@pytest.mark.parametrize("at_once", [0, 200], ids=["head", "body"])
+def test_a_request_that_trickles_in_is_answered_408_all_the_same(line, at_once):
+    """Each byte soon after the one before it, and all of them too late."""
+    sent = request("/act", ASK)
+    line.sendall(sent[:at_once])
+    started = time.monotonic()
+    for i in range(at_once, len(sent)):
+        if select([line], [], [], 0.02)[0]:
+            break
+        line.sendall(sent[i : i + 1])
+    assert_refused_as_slow(line, started)
 
 
 def test_the_second_request_of_a_connection_has_the_same_time(line):
-    assert exchange(line, request("/act", ASK)).status == 200
-    time.sleep(0.7)  # idle, which is no slow request
+    for _ in range(2):
+        assert exchange(line, request("/act", ASK)).status == 200
+        time.sleep(0.7)  # idle, which is no slow request
+    started = time.monotonic()
     line.sendall(request("/act", ASK)[:-5])
+    assert_refused_as_slow(line, started)
+
+
+def test_a_slow_body_after_its_refusal_ends_the_connection(line):
+    """What is refused by its head is answered at once; the rest of it is waited for no longer."""
+    started = time.monotonic()
+    line.sendall(request("/nowhere", ASK)[:-5])
+    assert heard(line) is not None
     assert heard(line) is None
+    assert time.monotonic() - started < 5
+
+
+def test_a_connection_without_a_request_is_closed_without_a_reply(line):
+    started = time.monotonic()
+    assert heard(line) is None
+    assert 0.8 < time.monotonic() - started < 5  # `keep_alive`, not the time of a request
 
 
 def test_a_session_outlives_the_time_of_a_request(live):
@@ -177,8 +231,11 @@ def test_a_head_beyond_the_limit_is_refused_and_the_connection_ends(line, path, 
 
 
 def test_a_head_that_does_not_end_ends_the_connection(line):
-    line.sendall(b"GET /healthz HTTP/1.1\r\nx-note: " + b"n" * (3 * MAX_HEAD))
-    assert heard(line) is None
+    started = time.monotonic()
+    line.sendall(b"GET /healthz HTTP/1.1\r\nx-note: ")
+    with pytest.raises((ConnectionResetError, BrokenPipeError)):
+        send_in_parts(line, [b"n" * MAX_HEAD] * 10)
+    assert time.monotonic() - started < 0.4  # before the time of a request is over
 
 
 def test_requests_of_too_many_connections_are_refused_with_a_time(live):

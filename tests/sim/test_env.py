@@ -120,11 +120,11 @@ def test_it_records_where_a_broken_world_has_begun_anew(env, library):
     torch.testing.assert_close(env.states[5:6, -2], there.flatten(), atol=1e-4, rtol=0)
 
 
-def test_a_share_of_episodes_begins_in_the_default_pose(humanoid, material):
+def test_a_share_of_episodes_begins_in_the_default_pose(humanoid, training_data):
     backend = make_backend("mujoco", humanoid, 64, 1)
     episodes = EpisodeConfig(window=3, length=300, default_reset_prob=0.5)
     rng = torch.Generator().manual_seed(0)
-    env = CharacterEnv(backend, humanoid.skeleton, material.library, episodes, rng=rng)
+    env = CharacterEnv(backend, humanoid.skeleton, training_data.library, episodes, rng=rng)
     env.reset(torch.arange(64))
     state = env.state()
     in_default_pose = (state.joint_pos.abs().amax(-1) == 0) & (state.root_vel.abs().amax(-1) == 0)

@@ -205,8 +205,8 @@ def test_a_snapshot_has_which_worlds_are_down(every_clip, humanoid):
     assert torch.equal(run(second, 30), ahead)
 
 
-def test_settling_from_an_infeasible_clip_ends_in_finite_states(material, humanoid, rng):
-    walk = material.dataset.clips[0]
+def test_settling_from_an_infeasible_clip_ends_in_finite_states(training_data, humanoid, rng):
+    walk = training_data.dataset.clips[0]
     along = np.arange(len(walk))[:, None] * np.array([20 / 30, 0, 0])
     jumping = replace(walk, name="fast", root_pos=walk.root_pos + along * 60)
     library = pack((walk, jumping), (1.0, 1.0))

@@ -17,25 +17,25 @@ from pretrain.sim.velocity_range import (
 
 
 @pytest.fixture(scope="module")
-def ranges(material):
-    return read_velocity_ranges(material.library)
+def ranges(training_data):
+    return read_velocity_ranges(training_data.library)
 
 
-def test_every_clip_is_inside_its_own_range(material, ranges):
-    parts = material.library.frames.split(material.library.lengths.tolist())
+def test_every_clip_is_inside_its_own_range(training_data, ranges):
+    parts = training_data.library.frames.split(training_data.library.lengths.tolist())
     for clip, frames in enumerate(parts):
         means = trailing_mean(level_velocity(unflatten(frames)))
         assert ranges.excess(means, torch.full((len(means),), clip)).max() < 1e-5
 
 
-def test_a_body_that_stands_still_is_outside_every_walk_and_run(material, ranges):
-    clips = torch.arange(len(material.library.names))
+def test_a_body_that_stands_still_is_outside_every_walk_and_run(training_data, ranges):
+    clips = torch.arange(len(training_data.library.names))
     still = torch.zeros(len(clips), 3)
     assert ranges.excess(still, clips).min() > 2
 
 
-def test_a_mirror_image_turns_the_other_way(material, ranges):
-    images = torch.tensor(material.library.images)
+def test_a_mirror_image_turns_the_other_way(training_data, ranges):
+    images = torch.tensor(training_data.library.images)
     other = torch.tensor([1.0, -1.0, -1.0])
     torch.testing.assert_close(ranges.low[images] * other, ranges.high.where(other < 0, ranges.low))
     torch.testing.assert_close(ranges.margin[images], ranges.margin)
@@ -48,11 +48,11 @@ def test_excess_is_one_a_margin_outside(ranges):
     torch.testing.assert_close(ranges.clamp(outside, clips), ranges.high[:1].expand(3, -1))
 
 
-def test_margins_are_at_least_the_least_and_grow_with_speed(material, ranges):
+def test_margins_are_at_least_the_least_and_grow_with_speed(training_data, ranges):
     least = torch.tensor(LEAST_MARGIN)
     assert (ranges.margin >= least).all()
-    run = material.library.names.index("run")
-    walk = material.library.names.index("walk")
+    run = training_data.library.names.index("run")
+    walk = training_data.library.names.index("walk")
     assert ranges.margin[run, 0] > ranges.margin[walk, 0]
 
 

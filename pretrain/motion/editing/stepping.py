@@ -18,7 +18,8 @@ from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.editing.footsteps import Footsteps, Gait, plan_footsteps
 from pretrain.motion.editing.time import frames, homed
 from pretrain.motion.poses import with_feet, world_poses
-from pretrain.motion.stance import lowered, smooth, sole_corners
+from pretrain.motion.soles import sole_corners
+from pretrain.motion.stance import lowered, smooth
 
 CROUCH = 0.015  # m that the root is lower than in the stand, so that legs have reach
 ARM_SWING = 0.9  # rad of a shoulder for each metre that the opposite foot is ahead

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pretrain.motion.dataset import load_dataset
 from pretrain.motion.editing.edits import EDITS, parse_edit
 from pretrain.motion.importers import npz
-from pretrain.motion.recipe import load_dataset, load_recipe
+from pretrain.motion.recipe import load_recipe
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from pretrain.motion.editing.stepping import step
 from pretrain.motion.editing.time import hold
 from pretrain.motion.measures import measure
 from pretrain.motion.poses import foot_poses, world_poses
-from pretrain.motion.stance import replant, soles_of
+from pretrain.motion.soles import soles_of
+from pretrain.motion.stance import replant
 
 
 def test_an_arc_turns_at_its_rate_and_keeps_the_length_of_the_way(stroll):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.clip_files.formats import ASF, amc
 from pretrain.characters.rotations import to_matrix
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers import amc as importer
 from pretrain.motion.importers.amc import find_skeleton, read_bytes
-from tests.motion.importers.made import ASF, amc
 from tests.motion.importers.test_bvh import turn
 
 

@@ -8,10 +8,10 @@ import zipfile
 import numpy as np
 import pytest
 
+from benchmarks.clip_files.formats import npz
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers import archives
 from pretrain.motion.importers.archives import entry_names, read_arrays
-from tests.motion.importers.made import npz
 
 
 def zipped(**entries: bytes) -> bytes:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.clip_files.rig import bvh, chain
 from pretrain.characters.rotations import to_matrix
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers import bvh as importer
-from tests.motion.bodies import bvh, chain
 
 ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 EXAMPLES = 30

@@ -12,11 +12,11 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks.clip_files import human_rigs
 from pretrain.motion.importers import bvh, deepmimic, read_clip
 from pretrain.motion.retargeting.joint_names import find_joints
 from pretrain.motion.warnings import implausible
 from tests.motion import bodies
-from tests.motion.importers import clip_files
 
 
 def test_a_roots_rotation_may_stand_before_its_position():
@@ -45,7 +45,7 @@ def test_the_last_frame_counts_without_a_newline_behind_it():
 
 
 def deepmimic_document(stroll) -> dict:
-    return json.loads(clip_files.deepmimic(stroll))
+    return json.loads(human_rigs.deepmimic(stroll))
 
 
 def test_the_last_frames_duration_of_deepmimic_is_not_part_of_the_clip(stroll, skeleton):

@@ -7,21 +7,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.clip_files import formats
+from benchmarks.clip_files.human_rigs import bvh_of, deepmimic, human_amc, standing
 from pretrain.motion.clip import CONTROL_RATE, ClipError, MotionClip
 from pretrain.motion.importers import FORMATS, npz, read_clip, recognise
-from tests.motion.importers import made
-from tests.motion.importers.clip_files import bvh_of, deepmimic, human_amc, standing
 
 MAKERS = {
     "deepmimic": deepmimic,
     "bvh": bvh_of,
     "asf/amc": human_amc,
-    "mimickit": made.mimickit,
-    "poselib": lambda clip: made.npy(made.poselib_document(clip)),
+    "mimickit": formats.mimickit,
+    "poselib": lambda clip: formats.npy(formats.poselib_document(clip)),
     "npz": npz.write,
-    "isaac lab": made.isaac_lab,
-    "amass": lambda clip: made.smpl(9),
-    "protomotions": lambda clip: made.protomotions(*standing()),
+    "isaac lab": formats.isaac_lab,
+    "amass": lambda clip: formats.smpl(9),
+    "protomotions": lambda clip: formats.protomotions(*standing()),
 }
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.clip_files import formats
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers import isaac_lab, read_clip
-from tests.motion.importers import made
 
 
 def test_a_clip_comes_back_at_half_the_stated_rate(stroll, skeleton):
-    clip = isaac_lab.read(made.isaac_lab(stroll), "a.npz", skeleton)
+    clip = isaac_lab.read(formats.isaac_lab(stroll), "a.npz", skeleton)
     assert (len(clip), clip.fps) == (len(stroll), 30)
     np.testing.assert_allclose(clip.body_positions(), stroll.body_positions(), atol=1e-5)
     (line,) = clip.warnings
@@ -19,20 +19,20 @@ def test_a_clip_comes_back_at_half_the_stated_rate(stroll, skeleton):
 
 
 def test_velocities_are_computed_anew(stroll, skeleton):
-    clip = isaac_lab.read(made.isaac_lab(stroll), "a.npz", skeleton)
+    clip = isaac_lab.read(formats.isaac_lab(stroll), "a.npz", skeleton)
     np.testing.assert_allclose(clip.states().root_vel, stroll.states().root_vel, atol=1e-3)
     assert (np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=-1) > 0).all()
 
 
 def test_poses_that_are_stored_once_are_left(stroll, skeleton):
-    clip = isaac_lab.read(made.isaac_lab(stroll, copies=1), "a.npz", skeleton)
+    clip = isaac_lab.read(formats.isaac_lab(stroll, copies=1), "a.npz", skeleton)
     assert (len(clip), clip.fps, clip.warnings) == (len(stroll), 30, ())
 
 
 def test_someone_who_stands_still_keeps_every_frame(still, skeleton):
     frozen = still.body_positions()[:1].repeat(8, axis=0)
-    rotations = made.hanging(still)[1][:1].repeat(8, axis=0)
-    data = made.isaac_lab(still, body_positions=frozen, body_rotations=rotations)
+    rotations = formats.hanging(still)[1][:1].repeat(8, axis=0)
+    data = formats.isaac_lab(still, body_positions=frozen, body_rotations=rotations)
     assert len(isaac_lab.read(data, "a.npz", skeleton)) == 8
 
 
@@ -52,14 +52,14 @@ def test_someone_who_stands_still_keeps_every_frame(still, skeleton):
 )
 def test_what_is_wrong_is_named(stroll, skeleton, changed, said):
     with pytest.raises(ClipError, match=said) as caught:
-        read_clip(made.isaac_lab(stroll, **changed), "a.npz", skeleton)
+        read_clip(formats.isaac_lab(stroll, **changed), "a.npz", skeleton)
     assert str(caught.value).startswith("a.npz: ")
 
 
 def test_centimetres_are_refused(stroll, skeleton):
     positions = np.repeat(stroll.body_positions(), 2, axis=0) * 100
     with pytest.raises(ClipError, match=r"torso is 23\.615 m from its parent, expected 0\.236"):
-        isaac_lab.read(made.isaac_lab(stroll, body_positions=positions), "a.npz", skeleton)
+        isaac_lab.read(formats.isaac_lab(stroll, body_positions=positions), "a.npz", skeleton)
 
 
 def test_left_and_right_exchanged_are_told_by_where_they_are(stroll, skeleton):
@@ -67,4 +67,4 @@ def test_left_and_right_exchanged_are_told_by_where_they_are(stroll, skeleton):
     short = [body.replace("left_", "L").replace("right_", "R") for body in skeleton.bodies]
     names = [body.translate(sides) for body in short]
     with pytest.raises(ClipError, match=r"frame 0: .* are left and right exchanged"):
-        isaac_lab.read(made.isaac_lab(stroll, body_names=np.array(names)), "a.npz", skeleton)
+        isaac_lab.read(formats.isaac_lab(stroll, body_names=np.array(names)), "a.npz", skeleton)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.clip_files import formats
 from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.motion.importers import read_clip
 from pretrain.motion.importers.jumps import find_jumps
 from pretrain.motion.warnings import impossible
-from tests.motion.importers import made
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ def test_at_the_control_rate_they_are_left_to_the_clips_own_check(stroll):
 
 
 def test_a_jump_is_named_though_resampling_would_spread_it(stroll, skeleton):
-    frames = made.mimickit_frames(stroll)
+    frames = formats.mimickit_frames(stroll)
     frames[60:, 5] += np.radians(51)  # yaw
-    data = made.mimickit(stroll, frames=frames, fps=120)
+    data = formats.mimickit(stroll, frames=frames, fps=120)
     lines = read_clip(data, "a.pkl", skeleton).warnings
     assert any("degrees from frame 59 to 60, 1" in line for line in lines)

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.clip_files import formats
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers import mimickit, read_clip
 from pretrain.motion.warnings import implausible
-from tests.motion.importers import made
 
 
 @pytest.mark.parametrize("fps", [30, 30.0, np.float64(30), np.array(30)], ids=repr)
 def test_a_clip_comes_back_whatever_holds_its_rate(stroll, skeleton, fps):
-    clip = mimickit.read(made.mimickit(stroll, fps=fps), "a.pkl", skeleton)
+    clip = mimickit.read(formats.mimickit(stroll, fps=fps), "a.pkl", skeleton)
     assert clip.fps == 30
     np.testing.assert_allclose(clip.root_pos, stroll.root_pos, atol=1e-5)
     np.testing.assert_allclose(clip.body_positions(), stroll.body_positions(), atol=1e-5)
@@ -25,18 +25,18 @@ def test_a_clip_comes_back_whatever_holds_its_rate(stroll, skeleton, fps):
 
 @pytest.mark.parametrize("protocol", [2, 4])
 def test_lists_are_read_as_arrays_are(stroll, skeleton, protocol):
-    frames = made.mimickit_frames(stroll)
+    frames = formats.mimickit_frames(stroll)
     document = {"loop_mode": 1, "fps": 30, "frames": frames.tolist()}
     listed = mimickit.read(pickle.dumps(document, protocol), "a.pkl", skeleton)
-    arrays = mimickit.read(made.mimickit(stroll, frames=frames), "a.pkl", skeleton)
+    arrays = mimickit.read(formats.mimickit(stroll, frames=frames), "a.pkl", skeleton)
     np.testing.assert_array_equal(listed.states().flatten(), arrays.states().flatten())
 
 
 def test_the_hand_of_sword_and_shield_is_left_out_and_said(stroll, skeleton):
-    frames = made.mimickit_frames(stroll)
+    frames = formats.mimickit_frames(stroll)
     at = 6 + 3 + 3 + 3 + 1  # behind the right elbow
     wide = np.insert(frames, [at] * 3, 0.5, axis=1)
-    clip = mimickit.read(made.mimickit(stroll, frames=wide), "a.pkl", skeleton)
+    clip = mimickit.read(formats.mimickit(stroll, frames=wide), "a.pkl", skeleton)
     np.testing.assert_allclose(clip.body_positions(), stroll.body_positions(), atol=1e-5)
     assert "right hand, which holds a sword, is left out" in clip.warnings[0]
 
@@ -68,7 +68,7 @@ def put(frame: int, column: int, value: float):
     ],
 )
 def test_what_is_wrong_with_frames_is_named_by_frame_and_joint(stroll, skeleton, change, said):
-    data = made.mimickit(stroll, frames=change(made.mimickit_frames(stroll)))
+    data = formats.mimickit(stroll, frames=change(formats.mimickit_frames(stroll)))
     with pytest.raises(ClipError, match=said) as caught:
         read_clip(data, "a.pkl", skeleton)
     assert str(caught.value).startswith("a.pkl: ")
@@ -87,7 +87,7 @@ def test_what_is_wrong_with_frames_is_named_by_frame_and_joint(stroll, skeleton,
 )
 def test_what_is_wrong_with_a_key_is_named(stroll, skeleton, changed, said):
     with pytest.raises(ClipError, match=said):
-        read_clip(made.mimickit(stroll, **changed), "a.pkl", skeleton)
+        read_clip(formats.mimickit(stroll, **changed), "a.pkl", skeleton)
 
 
 @pytest.mark.parametrize("document", [[], {"fps": 30}, 7, {"a": 1}])
@@ -110,23 +110,23 @@ def test_a_robots_pickle_is_named(skeleton):
 
 def test_centimetres_are_asked_about(stroll, skeleton):
     large = replace(stroll, root_pos=stroll.root_pos * 100)
-    (line,) = mimickit.read(made.mimickit(large), "a.pkl", skeleton).warnings
+    (line,) = mimickit.read(formats.mimickit(large), "a.pkl", skeleton).warnings
     assert "m high in half of its frames; is it in cm?" in line
     small = replace(stroll, root_pos=stroll.root_pos / 200)
-    (line,) = mimickit.read(made.mimickit(small), "a.pkl", skeleton).warnings
+    (line,) = mimickit.read(formats.mimickit(small), "a.pkl", skeleton).warnings
     assert "is it in 100 m?" in line
 
 
 def test_y_and_z_exchanged_are_told_where_the_name_says_walk(stroll, skeleton):
     turn = np.array([np.sqrt(0.5), -np.sqrt(0.5), 0, 0])
     lying = replace(stroll, root_rot=np.tile(turn, (len(stroll), 1)))
-    (line,) = mimickit.read(made.mimickit(lying), "my_walk.pkl", skeleton).warnings
+    (line,) = mimickit.read(formats.mimickit(lying), "my_walk.pkl", skeleton).warnings
     assert line == "my_walk.pkl: called walk, but it lies or hangs; is another axis than z up?"
-    assert not mimickit.read(made.mimickit(lying), "crawl.pkl", skeleton).warnings
+    assert not mimickit.read(formats.mimickit(lying), "crawl.pkl", skeleton).warnings
 
 
 def test_angles_in_degrees_are_told_by_the_hinges_ranges(stroll, skeleton):
-    frames = made.mimickit_frames(stroll)
+    frames = formats.mimickit_frames(stroll)
     frames[:, 6:] = np.degrees(frames[:, 6:])
-    clip = mimickit.read(made.mimickit(stroll, frames=frames), "a.pkl", skeleton)
+    clip = mimickit.read(formats.mimickit(stroll, frames=frames), "a.pkl", skeleton)
     assert any("are its angles in degrees?" in line for line in implausible(clip))

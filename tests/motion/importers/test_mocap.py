@@ -16,7 +16,7 @@ from pretrain.motion.fetch import fetched
 from pretrain.motion.importers import amc, bvh, deepmimic, mimickit, poselib, read_clip
 from pretrain.motion.importers.amc import read_bytes
 from skills_store import places
-from tests.motion.bodies import find_mocap
+from tests.motion.mocap import find_mocap
 
 MOCAP = find_mocap() or Path("no shared/mocap")
 pytestmark = pytest.mark.skipif(not MOCAP.is_dir(), reason="no shared/mocap beside the project")

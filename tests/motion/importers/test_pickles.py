@@ -9,10 +9,10 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 
+from benchmarks.clip_files.formats import old
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers.pickled_arrays import value_of
 from pretrain.motion.importers.pickles import load
-from tests.motion.importers.made import old
 
 ARRAYS = [
     np.arange(6.0).reshape(2, 3),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.clip_files import formats
 from pretrain.characters.rotations import conjugate, from_axis_angle, multiply
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers import poselib, read_clip
 from pretrain.motion.warnings import implausible
-from tests.motion.importers import made
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from tests.motion.importers import made
     ids=repr,
 )
 def test_a_clip_comes_back_at_the_rate_that_is_stated(stroll, skeleton, fps):
-    data = made.npy(made.poselib_document(stroll) | {"fps": fps})
+    data = formats.npy(formats.poselib_document(stroll) | {"fps": fps})
     clip = poselib.read(data, "a.npy", skeleton)
     assert clip.fps == float(fps)
     np.testing.assert_allclose(clip.body_positions(), stroll.body_positions(), atol=1e-6)
@@ -26,17 +26,17 @@ def test_a_clip_comes_back_at_the_rate_that_is_stated(stroll, skeleton, fps):
 
 
 def test_rotations_in_the_world_are_taken_against_parents(stroll, skeleton):
-    document = made.poselib_document(stroll)
-    document["rotation"]["arr"] = made.hanging(stroll)[1][..., [1, 2, 3, 0]]
-    clip = poselib.read(made.npy(document | {"is_local": False}), "a.npy", skeleton)
+    document = formats.poselib_document(stroll)
+    document["rotation"]["arr"] = formats.hanging(stroll)[1][..., [1, 2, 3, 0]]
+    clip = poselib.read(formats.npy(document | {"is_local": False}), "a.npy", skeleton)
     np.testing.assert_allclose(clip.body_positions(), stroll.body_positions(), atol=1e-6)
 
 
 def test_poses_that_are_stored_twice_are_kept_once_and_said(stroll, skeleton):
-    document = made.poselib_document(stroll)
+    document = formats.poselib_document(stroll)
     for key in ("rotation", "root_translation"):
         document[key]["arr"] = np.repeat(document[key]["arr"], 2, axis=0)
-    clip = poselib.read(made.npy(document | {"fps": 60}), "a.npy", skeleton)
+    clip = poselib.read(formats.npy(document | {"fps": 60}), "a.npy", skeleton)
     assert (len(clip), clip.fps) == (len(stroll), 30)
     expected = "a.npy: every pose is stored twice: every second frame kept, 60 -> 30 frames/s"
     assert clip.warnings == (expected,)
@@ -45,7 +45,7 @@ def test_poses_that_are_stored_twice_are_kept_once_and_said(stroll, skeleton):
 
 
 def test_bodies_are_told_by_name_and_sword_and_shield_carry_nothing(stroll, skeleton):
-    document = made.poselib_document(stroll)
+    document = formats.poselib_document(stroll)
     tree = document["skeleton_tree"]
     order = list(range(10))
     order.insert(6, 15)  # the sword behind the right hand
@@ -60,58 +60,58 @@ def test_bodies_are_told_by_name_and_sword_and_shield_carry_nothing(stroll, skel
     document["rotation"]["arr"] = rotations[:, order]
     offsets = np.vstack([tree["local_translation"]["arr"], np.zeros(3)])
     tree["local_translation"]["arr"] = offsets[order]
-    clip = poselib.read(made.npy(document), "a.npy", skeleton)
+    clip = poselib.read(formats.npy(document), "a.npy", skeleton)
     np.testing.assert_allclose(clip.body_positions(), stroll.body_positions(), atol=1e-6)
 
 
 def test_a_hand_or_a_knee_that_turns_otherwise_is_said(stroll, skeleton):
-    document = made.poselib_document(stroll)
+    document = formats.poselib_document(stroll)
     turn = from_axis_angle("x", np.array(0.5))[[1, 2, 3, 0]]
     names = document["skeleton_tree"]["node_names"]
     document["rotation"]["arr"][7, names.index("right_hand")] = turn
     document["rotation"]["arr"][9, names.index("left_shin")] = turn
-    lines = poselib.read(made.npy(document), "a.npy", skeleton).warnings
+    lines = poselib.read(formats.npy(document), "a.npy", skeleton).warnings
     assert "the turn of its right hand is left out" in lines[0]
     assert "left_shin turns 29 degrees about other axes than its hinge's in frame 9" in lines[1]
 
 
 def test_quaternions_in_wxyz_order_hang_upside_down_and_are_said(stroll, skeleton):
-    document = made.poselib_document(stroll)
+    document = formats.poselib_document(stroll)
     document["rotation"]["arr"] = document["rotation"]["arr"][..., [3, 0, 1, 2]]
-    clip = poselib.read(made.npy(document), "a.npy", skeleton)
+    clip = poselib.read(formats.npy(document), "a.npy", skeleton)
     assert any("xyzw order" in line for line in implausible(clip))
 
 
 def test_signs_of_quaternions_do_not_matter(stroll, skeleton):
-    document = made.poselib_document(stroll)
-    plain = read_clip(made.npy(document), "a.npy", skeleton)
+    document = formats.poselib_document(stroll)
+    plain = read_clip(formats.npy(document), "a.npy", skeleton)
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(stroll), 15, 1))
     document["rotation"]["arr"] = document["rotation"]["arr"] * signs
     document["fps"] = 60  # half of the frames of the clip lie between two of the file
-    doubled = read_clip(made.npy(document), "a.npy", skeleton).states().flatten()
+    doubled = read_clip(formats.npy(document), "a.npy", skeleton).states().flatten()
     np.testing.assert_allclose(doubled[:, :3], plain.states().flatten()[::2, :3], atol=0.02)
     step = np.abs(np.diff(doubled[:, 13:41], axis=0))
     assert step.max() < 1.0
 
 
 def test_velocities_of_the_file_are_not_read(stroll, skeleton):
-    document = made.poselib_document(stroll)
-    plain = poselib.read(made.npy(document), "a.npy", skeleton)
+    document = formats.poselib_document(stroll)
+    plain = poselib.read(formats.npy(document), "a.npy", skeleton)
     document["global_velocity"] = {"arr": np.full((3, 3), np.nan)}
-    other = poselib.read(made.npy(document), "a.npy", skeleton)
+    other = poselib.read(formats.npy(document), "a.npy", skeleton)
     np.testing.assert_array_equal(other.states().flatten(), plain.states().flatten())
 
 
 def test_another_body_and_exchanged_sides_are_refused(stroll, skeleton):
-    document = made.poselib_document(stroll)
+    document = formats.poselib_document(stroll)
     tree = document["skeleton_tree"]
     offsets = tree["local_translation"]["arr"].copy()
     tree["local_translation"]["arr"] = offsets * np.float32(1.3)
     with pytest.raises(ClipError, match=r"torso is 0\.307 m from its parent, expected 0\.236"):
-        poselib.read(made.npy(document), "a.npy", skeleton)
+        poselib.read(formats.npy(document), "a.npy", skeleton)
     tree["local_translation"]["arr"] = offsets * np.array([1, -1, 1], np.float32)
     with pytest.raises(ClipError, match="are left and right exchanged"):
-        poselib.read(made.npy(document), "a.npy", skeleton)
+        poselib.read(formats.npy(document), "a.npy", skeleton)
 
 
 def put(*place: int | slice, value: float):
@@ -146,22 +146,22 @@ def put(*place: int | slice, value: float):
     ],
 )
 def test_what_is_wrong_is_named(stroll, skeleton, change, said):
-    document = made.poselib_document(stroll)
+    document = formats.poselib_document(stroll)
     change(document)
     with pytest.raises(ClipError, match=said) as caught:
-        read_clip(made.npy(document), "a.npy", skeleton)
+        read_clip(formats.npy(document), "a.npy", skeleton)
     assert str(caught.value).startswith("a.npy: ")
 
 
 def test_another_npy_is_refused(skeleton):
-    for data, said in ((made.npy(7), "holds int"), (made.npy({"a": 1}), "no rotation")):
+    for data, said in ((formats.npy(7), "holds int"), (formats.npy({"a": 1}), "no rotation")):
         with pytest.raises(ClipError, match=said):
             read_clip(data, "a.npy", skeleton)
 
 
 def test_the_world_is_the_same_whatever_the_arms_zero_pose_is(stroll):
     """The maker is no copy of the reader: elbows bend about y there, about z here."""
-    document = made.poselib_document(stroll)
+    document = formats.poselib_document(stroll)
     names = document["skeleton_tree"]["node_names"]
     q = document["rotation"]["arr"][:, names.index("right_lower_arm")][:, [3, 0, 1, 2]]
     assert np.abs(q[:, [1, 3]]).max() < 1e-6 < np.abs(q[:, 2]).max()

@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 
+from benchmarks.clip_files import formats
+from benchmarks.clip_files.human_rigs import standing
 from pretrain.characters.rotations import normalize
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers import protomotions, read_clip
-from tests.motion.importers import made
-from tests.motion.importers.clip_files import standing
 
 GLOBALS = b"cprotomotions.simulator.base_simulator.simulator_state\nStateConversion\n"
 
@@ -25,7 +25,7 @@ def world(bodies: int, count: int = 5) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("bodies", [23, 24, 52])
 def test_poses_in_the_world_come_back(bodies):
     positions, rotations = world(bodies)
-    motion = protomotions.read(made.protomotions(positions, rotations), "a.motion")
+    motion = protomotions.read(formats.protomotions(positions, rotations), "a.motion")
     found = motion.forward(tuple(range(bodies)))
     for body in range(bodies):
         np.testing.assert_allclose(found[0][body], positions[:, body], atol=1e-5)
@@ -40,7 +40,7 @@ def test_poses_in_the_world_come_back(bodies):
     ids=["text", "enum of its own package"],
 )
 def test_newer_files_with_an_enum_are_read(state):
-    data = made.protomotions(*world(24), state_conversion=state)
+    data = formats.protomotions(*world(24), state_conversion=state)
     assert len(protomotions.read(data, "a.motion")) == 5
 
 
@@ -61,7 +61,7 @@ def test_torchs_own_files_are_read_as_torch_reads_them(tmp_path):
 
 def test_someone_who_stands_upright_does_so_on_our_body(skeleton):
     positions, rotations = standing()
-    clip = read_clip(made.protomotions(positions, rotations), "a.motion", skeleton)
+    clip = read_clip(formats.protomotions(positions, rotations), "a.motion", skeleton)
     head = clip.body_positions()[:, skeleton.bodies.index("head"), 2]
     assert head.min() > 1.2
     assert clip.root_pos[-1, 0] - clip.root_pos[0, 0] == pytest.approx(0.1, abs=0.03)
@@ -70,7 +70,7 @@ def test_someone_who_stands_upright_does_so_on_our_body(skeleton):
 
 def test_a_robots_file_is_named():
     with pytest.raises(ClipError, match=r"a\.motion: 33 bodies, a Unitree G1's motion; no"):
-        protomotions.read(made.protomotions(*world(33)), "a.motion")
+        protomotions.read(formats.protomotions(*world(33)), "a.motion")
 
 
 def nan_at(frame: int, body: int) -> np.ndarray:
@@ -82,13 +82,13 @@ def nan_at(frame: int, body: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (made.protomotions(*world(7)), "7 bodies without names, expected 24"),
-        (made.protomotions(nan_at(3, 13), world(24)[1]), "rigid_body_pos: frame 3 Head is nan"),
-        (made.protomotions(world(24)[0], np.zeros((5, 24, 4))), "Pelvis has length 0"),
-        (made.protomotions(*world(24), fps=0), "its rate is 0"),
-        (made.protomotions(*world(24), state_conversion="simulator"), "in a simulator's order"),
-        (made.protomotions(world(24)[0][:, 0], world(24)[1]), r"shapes \(5, 3\) and"),
-        (made.protomotions(*world(24)).replace(b"data/1", b"data/7"), "zip cannot be read"),
+        (formats.protomotions(*world(7)), "7 bodies without names, expected 24"),
+        (formats.protomotions(nan_at(3, 13), world(24)[1]), "rigid_body_pos: frame 3 Head is nan"),
+        (formats.protomotions(world(24)[0], np.zeros((5, 24, 4))), "Pelvis has length 0"),
+        (formats.protomotions(*world(24), fps=0), "its rate is 0"),
+        (formats.protomotions(*world(24), state_conversion="simulator"), "in a simulator's order"),
+        (formats.protomotions(world(24)[0][:, 0], world(24)[1]), r"shapes \(5, 3\) and"),
+        (formats.protomotions(*world(24)).replace(b"data/1", b"data/7"), "zip cannot be read"),
     ],
 )
 def test_what_is_wrong_is_named(data, said):
@@ -99,6 +99,6 @@ def test_what_is_wrong_is_named(data, said):
 
 def test_a_pickle_that_asks_for_more_is_refused():
     asking = b"cbuiltins\nprint\nX\x01\x00\x00\x00a\x85R"
-    data = made.protomotions(*world(24), fps=asking)
+    data = formats.protomotions(*world(24), fps=asking)
     with pytest.raises(ClipError, match=r"its pickle asks for 'builtins\.print'"):
         protomotions.read(data, "a.motion")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.clip_files import formats
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers import is_recognised, read_clip
-from tests.motion.importers import made
 
 
 def row(columns: int) -> str:
@@ -25,7 +25,10 @@ MJLAB = {key: np.zeros((4, 29)) for key in ("joint_pos", "joint_vel", "body_pos_
         (f"\ufeff{row(36)}\r\n".encode(), r"xyzw \(Unitree\) or wxyz \(Kimodo"),
         (f"{row(30)}\n".encode(), "a table of 30 columns, as robots' motions are"),
         (SEED.encode(), r"a Unitree G1's motion of SEED \(cm, degrees"),
-        (made.npz(fps=np.array([50]), **MJLAB), "mjlab or BeyondMimic; its columns have no names"),
+        (
+            formats.npz(fps=np.array([50]), **MJLAB),
+            "mjlab or BeyondMimic; its columns have no names",
+        ),
     ],
 )
 def test_a_robots_file_is_refused_by_name(skeleton, data, said):

@@ -5,52 +5,52 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.clip_files import formats
 from pretrain.characters.rotations import multiply
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers import read_clip, smpl
 from pretrain.motion.measures import measure
-from tests.motion.importers import made
 
 
 @pytest.mark.parametrize("key", ["mocap_framerate", "mocap_frame_rate"])
 @pytest.mark.parametrize("rate", [59.94, 120.0, 250])
 def test_the_rate_of_either_release_is_read(key, rate):
-    data = made.smpl(**{"mocap_framerate": None, key: np.array(rate)})
+    data = formats.smpl(**{"mocap_framerate": None, key: np.array(rate)})
     assert smpl.read(data, "a.npz").rate == rate
 
 
 def test_no_rate_is_assumed_and_two_are_refused():
     with pytest.raises(ClipError, match=r"a\.npz: states no rate, expected mocap_framerate or"):
-        smpl.read(made.smpl(mocap_framerate=None), "a.npz")
+        smpl.read(formats.smpl(mocap_framerate=None), "a.npz")
     with pytest.raises(ClipError, match=r"two rates, mocap_framerate 100\.0, mocap_frame_rate 60"):
-        smpl.read(made.smpl(mocap_frame_rate=np.array(60.0)), "a.npz")
-    assert smpl.read(made.smpl(mocap_frame_rate=np.array(100.0)), "a.npz").rate == 100
+        smpl.read(formats.smpl(mocap_frame_rate=np.array(60.0)), "a.npz")
+    assert smpl.read(formats.smpl(mocap_frame_rate=np.array(100.0)), "a.npz").rate == 100
 
 
 @pytest.mark.parametrize("width", [66, 72, 156, 165])
 def test_jaw_eyes_and_fingers_move_no_body(width):
-    moved = made.smpl(width=width)
+    moved = formats.smpl(width=width)
     poses = np.zeros((4, width))
     poses[:, 0] = np.pi / 2
     poses[:, 66:] = 0.3
-    other = made.smpl(poses=poses)
+    other = formats.smpl(poses=poses)
     np.testing.assert_array_equal(smpl.read(moved, "a").rotations, smpl.read(other, "a").rotations)
 
 
 def test_poses_in_parts_are_read_as_whole_ones():
     poses = np.random.default_rng(0).normal(size=(4, 165))
-    whole = smpl.read(made.smpl(poses=poses), "a.npz")
-    parts = made.smpl(poses=None, root_orient=poses[:, :3], pose_body=poses[:, 3:66])
+    whole = smpl.read(formats.smpl(poses=poses), "a.npz")
+    parts = formats.smpl(poses=None, root_orient=poses[:, :3], pose_body=poses[:, 3:66])
     np.testing.assert_array_equal(smpl.read(parts, "a.npz").rotations, whole.rotations)
 
 
 @pytest.mark.parametrize("gender", [np.array("female"), np.array(b"female")], ids=repr)
 def test_gender_may_be_text_or_bytes(gender):
-    assert len(smpl.read(made.smpl(gender=gender), "a.npz")) == 4
+    assert len(smpl.read(formats.smpl(gender=gender), "a.npz")) == 4
 
 
 def test_someone_who_stands_with_arms_spread_does_so_on_our_body(skeleton):
-    data = made.smpl(count=101, trans=made.walking(101)[:, [1, 0, 2]])
+    data = formats.smpl(count=101, trans=formats.walking(101)[:, [1, 0, 2]])
     clip = read_clip(data, "a.npz", skeleton)
     found = measure(clip)
     assert found.seconds == pytest.approx(1, abs=0.04)
@@ -66,9 +66,9 @@ def test_a_turned_elbow_turns_ours(skeleton):
     poses = np.zeros((8, 156))
     poses[:, 0] = np.pi / 2
     poses[:, 3 * smpl.NAMES.index("L_Elbow") + 1] = -1.0  # forwards, about the body's up
-    clip = read_clip(made.smpl(8, poses=poses), "a.npz", skeleton)
+    clip = read_clip(formats.smpl(8, poses=poses), "a.npz", skeleton)
     bent = clip.joint_rot["left_lower_arm"]
-    straight = read_clip(made.smpl(8), "a.npz", skeleton).joint_rot["left_lower_arm"]
+    straight = read_clip(formats.smpl(8), "a.npz", skeleton).joint_rot["left_lower_arm"]
     angle = 2 * np.arccos(np.abs(multiply(bent, straight * [1, -1, -1, -1])[:, 0]).clip(0, 1))
     np.testing.assert_allclose(angle, 1.0, atol=0.12)  # the average rig's arm is not quite straight
 
@@ -88,5 +88,5 @@ def test_a_turned_elbow_turns_ours(skeleton):
 )
 def test_what_is_wrong_is_named(skeleton, changed, said):
     with pytest.raises(ClipError, match=said) as caught:
-        read_clip(made.smpl(**changed), "a.npz", skeleton)
+        read_clip(formats.smpl(**changed), "a.npz", skeleton)
     assert str(caught.value).startswith("a.npz: ")

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.clip_files.rig import as_rig
 from pretrain.characters.rotations import multiply
 from pretrain.motion.clip import ClipError
 from pretrain.motion.editing.time import homed
@@ -19,7 +20,7 @@ from pretrain.motion.poses import world_poses
 from pretrain.motion.retargeting.joint_names import find_joints
 from pretrain.motion.retargeting.retarget import retarget
 from skills_store import places
-from tests.motion.bodies import as_rig, find_mocap
+from tests.motion.mocap import find_mocap
 
 MOCAP = find_mocap()
 needs_mocap = pytest.mark.skipif(MOCAP is None, reason="no ../shared/mocap")

@@ -1,4 +1,4 @@
-"""Files of every format, made from a clip or from a few numbers by these tests alone."""
+"""Motion files of research formats, made from a clip or from a few numbers."""
 
 from __future__ import annotations
 

@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 
+from benchmarks.clip_files.rig import as_rig, bvh
 from pretrain.characters.rotations import to_matrix
 from pretrain.motion.clip import MotionClip
 from pretrain.motion.importers import protomotions
 from pretrain.motion.raw import RawMotion
-from tests.motion.bodies import as_rig, bvh
 
 ZYX = "Zrotation Yrotation Xrotation"
 BONES = {  # ASF: bone -> direction, length; in the world's axes, y up

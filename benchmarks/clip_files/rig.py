@@ -1,10 +1,6 @@
-"""Motion files and raw motions that tests make: a small BVH, and our own humanoid as somebody
-else's rig.
-"""
+"""A small BVH file, and our own humanoid as the rig of another maker."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 
@@ -32,12 +28,6 @@ NAMES = {
 }
 TOE = (0.13, 0.0, -0.04)  # m from the ankle
 TO_Y_UP = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0.0]])  # left, up, forward
-
-
-def find_mocap() -> Path | None:
-    """shared/mocap beside the project, or beside a folder that the project lies in."""
-    places = (folder.parent / "shared" / "mocap" for folder in Path(__file__).resolve().parents)
-    return next((place for place in places if place.is_dir()), None)
 
 
 def bvh(header: str, frames: list[list[float]], frame_time: float = 0.01) -> bytes:

@@ -1,0 +1,153 @@
+"""The objective of a configuration (Peng et al. 2022): rewards, losses and a learner for each
+network."""
+
+from __future__ import annotations
+
+import torch
+
+from pretrain.ase.nets import SkillNets
+from pretrain.ase.skill import encoder_loss, skill_reward, with_diversity_loss
+from pretrain.ase.style import StyleLossWeights, style_loss, style_reward
+from pretrain.assist.getup_reward import getup_reward
+from pretrain.assist.imitation import (
+    FOR_CLONING,
+    FOR_POSE_GRADIENT,
+    imitation_reward,
+    with_cloning_loss,
+    with_pose_gradient,
+)
+from pretrain.assist.tracking_termination import nearer_reward
+from pretrain.characters.skeleton import Skeleton
+from pretrain.config import PPOConfig, PretrainConfig
+from pretrain.rl.learner import Learner
+from pretrain.rl.loop import Objective, Reward
+from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss
+from pretrain.rl.replay import Replay
+from pretrain.sim.ground import Ground
+from pretrain.training_data import TrainingData
+
+WeightedRewards = dict[str, tuple[float, Reward]]
+
+
+def make_objective(
+    cfg: PretrainConfig, nets: SkillNets, data: TrainingData, replay: Replay, ground: Ground
+) -> Objective:
+    """Peng et al. 2022: rewards for style and for identifiable skills, and a loss for diversity."""
+    disc = cfg.disc
+    enc = cfg.enc
+    return Objective(
+        rewards={
+            "style": (
+                disc.disc_reward_weight,
+                style_reward(nets.discriminator, disc.disc_reward_scale),
+            ),
+            "skill": (enc.enc_reward_weight, skill_reward(nets.encoder, enc.enc_reward_min)),
+            **(make_assist_rewards(cfg, ground) if cfg.assisted else {}),
+        },
+        policy=make_policy_learner(cfg, nets, data.character.skeleton),
+        value=make_value_learner(cfg.ppo, nets),
+        others=(
+            make_disc_learner(cfg, nets, data, replay),
+            make_enc_learner(cfg, nets, data),
+        ),
+    )
+
+
+def make_policy_learner(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Learner:
+    ppo = cfg.ppo
+    return Learner(
+        "policy",
+        (*nets.policy.inputs.names, *FOR_POLICY, *imitation_keys(cfg)),
+        make_policy_loss(cfg, nets, skeleton),
+        make_adam(nets.policy, ppo.lr),
+        ppo.epochs,
+        ppo.minibatch,
+        target_kl=ppo.target_kl,
+    )
+
+
+def make_value_learner(ppo: PPOConfig, nets: SkillNets) -> Learner:
+    return Learner(
+        "value",
+        (*nets.value.inputs.names, *FOR_VALUE),
+        value_loss(nets.value),
+        make_adam(nets.value, ppo.value_lr),
+        ppo.value_epochs,
+        ppo.value_minibatch,
+    )
+
+
+def make_disc_learner(
+    cfg: PretrainConfig, nets: SkillNets, data: TrainingData, replay: Replay
+) -> Learner:
+    disc = cfg.disc
+    weights = StyleLossWeights(
+        loss=disc.disc_loss_weight,
+        grad_penalty=disc.disc_grad_penalty,
+        logit_reg=disc.disc_logit_reg,
+        weight_decay=disc.disc_weight_decay,
+    )
+    replay_share = disc.disc_replay_samples / disc.rows
+    loss = style_loss(nets.discriminator, data.demos, replay, weights, replay_share)
+    optimizer = make_adam(nets.discriminator, disc.lr)
+    return Learner("disc", ("window", "z_clip"), loss, optimizer, 1, disc.minibatch, disc.rows)
+
+
+def make_enc_learner(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -> Learner:
+    enc = cfg.enc
+    loss = encoder_loss(
+        nets.encoder, data.demos, weight=enc.enc_loss_weight, anchor_weight=enc.anchor_weight
+    )
+    optimizer = make_adam(nets.encoder, enc.lr)
+    return Learner("enc", ("window", "z"), loss, optimizer, 1, enc.minibatch, enc.rows)
+
+
+def make_adam(net: torch.nn.Module, lr: float) -> torch.optim.Optimizer:
+    return torch.optim.Adam(net.parameters(), lr, fused=True)
+
+
+def make_assist_rewards(cfg: PretrainConfig, ground: Ground) -> WeightedRewards:
+    """Reward terms of the training aids, name -> (weight, term)."""
+    nearer_weight = cfg.tracking_termination.nearer_reward_weight
+    rewards: WeightedRewards = {"nearer": (nearer_weight, nearer_reward)}
+    if ground.rising.any():
+        rewards["getup"] = (cfg.recovery.getup_reward_weight, getup_reward(ground))
+    imitation = cfg.imitation
+    if imitation.reward_weight:
+        term = imitation_reward(imitation.reward_scale, imitation.velocity_weight)
+        rewards["imitation"] = (imitation.reward_weight, term)
+    return rewards
+
+
+def imitation_keys(cfg: PretrainConfig) -> tuple[str, ...]:
+    """The tensors of a batch that the policy's loss reads for imitation."""
+    if not cfg.assisted:
+        return ()
+    cloning = FOR_CLONING if cfg.imitation.cloning_weight else ()
+    poses = FOR_POSE_GRADIENT if cfg.imitation.pose_gradient_weight else ()
+    return cloning + poses
+
+
+def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Loss:
+    """PPO's surrogate, the cloning loss while assisted, the pose gradient, and diversity."""
+    ppo = cfg.ppo
+    imitation = cfg.imitation
+    loss = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
+    if cfg.assisted and imitation.cloning_weight:
+        loss = with_cloning_loss(loss, imitation.cloning_weight)
+    if cfg.assisted and imitation.pose_gradient_weight:
+        loss = with_pose_gradient(
+            loss,
+            torch.from_numpy(skeleton.legs),
+            imitation.pose_gradient_weight,
+            imitation.reward_scale,
+            assisted=imitation.pose_gradient_assisted,
+        )
+    enc = cfg.enc
+    return with_diversity_loss(
+        nets.policy,
+        loss,
+        weight=enc.diversity_weight,
+        target=enc.diversity_tar,
+        share=enc.diversity_share,
+    )

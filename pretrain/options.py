@@ -1,0 +1,45 @@
+"""`key=value` options of the small programs, which have no configuration of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from reprlib import repr as shortened
+
+from pretrain.overrides import ConfigError, find_near
+
+
+def parse_options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str]:
+    """`key=value` arguments over `defaults`, for commands too small for a configuration."""
+    options = dict(defaults)
+    for argument in arguments:
+        key, _, value = argument.partition("=")
+        if key not in defaults:
+            existing = ", ".join(find_near(key, defaults) or defaults)
+            raise ConfigError(f"unknown key {key}; there are: {existing}")
+        options[key] = value
+    return options
+
+
+def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The `arguments` that are not key=value, and those that are. A path may have a "=" after its
+    first "/"."""
+    pairs = [argument for argument in arguments if re.match(r"\w+=", argument)]
+    return [argument for argument in arguments if argument not in pairs], pairs
+
+
+def parse_int(options: dict[str, str], key: str, least: int) -> int:
+    """`options[key]` as a whole number, `least` or more, and below 2^63."""
+    text = options[key]
+    # the length is checked first: the error of int() for more than 4300 digits names no key
+    if not text.isdecimal() or len(text) > len(str(2**63)) or not least <= int(text) < 2**63:
+        found = f"{key}={shortened(text)[1:-1]}"
+        raise ConfigError(f"{found} is not a whole number of at least {least} and below 2^63")
+    return int(text)
+
+
+def parse_flag(options: dict[str, str], key: str) -> bool:
+    """`options[key]` as true or false."""
+    if options[key] not in ("true", "false"):
+        raise ConfigError(f"{key}={options[key]} is neither true nor false")
+    return options[key] == "true"

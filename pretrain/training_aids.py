@@ -1,0 +1,103 @@
+"""The training aids of a configuration: curriculum, assistance, termination, and protection after
+falls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from torch import Tensor
+
+from pretrain.ase.latents import SkillEnv
+from pretrain.ase.nets import SkillNets
+from pretrain.ase.style import make_reference_windows
+from pretrain.assist.aids import AssistedEnv
+from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
+from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.tracking_termination import TrackingLimits, TrackingTermination
+from pretrain.config import PretrainConfig
+from pretrain.motion.clip import CONTROL_RATE
+from pretrain.sim.falls import NO_PROTECTION, Protection
+from pretrain.sim.ground import Ground
+from pretrain.training_data import TrainingData, control_steps
+
+
+def make_near_probs(cfg: PretrainConfig, curriculum: Curriculum) -> Callable[[], Tensor]:
+    latent = cfg.latent
+    near = NearLatents(latent.near_prob, latent.near_steps or math.inf, latent.near_after)
+    return lambda: curriculum.near_probs(near)
+
+
+def make_assisted_env(
+    cfg: PretrainConfig,
+    data: TrainingData,
+    nets: SkillNets,
+    skills: SkillEnv,
+    curriculum: Curriculum,
+) -> AssistedEnv:
+    """`skills` with the training aids of `cfg`."""
+    ground = skills.env.falls.ground
+    skeleton = data.character.skeleton
+    windows = make_reference_windows(
+        data.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE
+    )
+    termination = cfg.tracking_termination
+    limits = TrackingLimits(
+        termination.max_error,
+        control_steps(termination.grace_period),
+        control_steps(termination.recovery_window),
+        termination.max_clip_spread,
+        termination.max_velocity_excess,
+        termination.phase_locking,
+    )
+    return AssistedEnv(
+        skills,
+        curriculum,
+        make_getup_assist(cfg, ground),
+        TrackingTermination(windows, nets.discriminator.spread, limits, cfg.num_envs),
+        tracks=tracks_reference(cfg, ground),
+    )
+
+
+def tracks_reference(cfg: PretrainConfig, ground: Ground) -> bool:
+    """Whether anything uses the reference motions: the termination, a reward, refinement, or an
+    assistance that pulls towards them, as in clips that are not steady."""
+    imitation = cfg.imitation
+    weights = (
+        imitation.reward_weight,
+        imitation.cloning_weight,
+        imitation.pose_gradient_weight,
+    )
+    phase_locks = cfg.tracking_termination.phase_locking != "never"
+    uses = phase_locks or cfg.refine.correct > 0 or any(weight > 0 for weight in weights)
+    return cfg.assisted and (uses or not bool(ground.steady.all()))
+
+
+def make_curriculum(cfg: PretrainConfig, data: TrainingData, ground: Ground) -> Curriculum:
+    """Clips that rise have an assistance of their own (`make_getup_assist`)."""
+    curriculum = cfg.curriculum
+    return Curriculum(
+        data.library.weights,
+        episode_length=control_steps(cfg.episode_length),
+        schedule=AssistSchedule(
+            curriculum.assist_start, curriculum.assist_steps, curriculum.assist_rate
+        ),
+        assisted=~ground.rising,
+        focus=curriculum.focus,
+        # steps on the ground are no success, so clips that rise would always get more episodes
+        focused=~ground.rising,
+    )
+
+
+def make_getup_assist(cfg: PretrainConfig, ground: Ground) -> GetUpAssist:
+    """Of strength 0 in clips that do not rise."""
+    return GetUpAssist(cfg.recovery.getup_start * ground.rising, cfg.recovery.getup_rate)
+
+
+def make_protection(cfg: PretrainConfig, ground: Ground) -> Protection:
+    """No episode is protected where no clip rises from lying."""
+    recovery = cfg.recovery
+    if not ground.rising.any():
+        return NO_PROTECTION
+    patience = control_steps(recovery.patience)
+    return Protection(patience, recovery.protected_prob, recovery.lying_prob)
