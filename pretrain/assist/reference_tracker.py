@@ -17,9 +17,9 @@ from pretrain.characters.rotations import conjugate, log, multiply, normalize, r
 from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
-from pretrain.sim.blocks import row_blocks
 from pretrain.sim.env import ALL, Rows, pd_target
 from pretrain.sim.features import LEAST_SPREAD
+from pretrain.sim.nearest import NearestRows
 from pretrain.sim.start_states import StartStates
 from pretrain.sim.stateful import TensorState
 
@@ -64,13 +64,17 @@ class ReferenceTracker(TensorState):
         states = unflatten(starts.states[:, -1])
         self._targets = pd_target(states)  # (M, J)
         self._poses = states.joint_pos.contiguous()  # (M, J)
-        self._rows = torch.arange(0, len(windows), SPARSE)
         self._last = torch.cumsum(library.lengths, 0) - 1
         self.num_phases = int(library.lengths.sum())  # of all clips, a control step apart
-        self._row_clip = torch.arange(len(starts.counts)).repeat_interleave(starts.counts)[
-            self._rows
-        ]
-        self._sparse = self._windows[self._rows]
+        row_clip = torch.arange(len(starts.counts)).repeat_interleave(starts.counts)
+        in_clip = torch.arange(len(windows)) - self._first[row_clip]
+        self._rows = (in_clip % SPARSE == 0).nonzero()[:, 0]
+        row_clip = row_clip[self._rows]
+        sparse = self._windows[self._rows]
+        self._nearest = NearestRows(sparse, row_clip.bincount())
+        self._rising_rows = rising[row_clip].nonzero()[:, 0]
+        every = torch.tensor([len(self._rising_rows)])
+        self._nearest_rising = NearestRows(sparse[self._rising_rows], every)
         self.clip = torch.zeros(num_envs, dtype=torch.long)
         self.phase = torch.zeros(num_envs)  # s
         # from the clip's world to this one, a turn about z
@@ -105,24 +109,19 @@ class ReferenceTracker(TensorState):
             self.align_to(repeats, self.clip[repeats], torch.zeros(len(repeats)), state[repeats])
         ids = changed.nonzero()[:, 0]
         if len(ids):
-            admitted = torch.where(
-                down[ids, None], self._rising[self._row_clip], self._row_clip == clips[ids, None]
-            )
-            nearest = self._rows[self._nearest(scaled[ids], admitted)]
+            nearest = self._find_nearest(scaled[ids], clips[ids], down[ids])
             nearest_clips = torch.searchsorted(self._first, nearest, right=True) - 1
             self.align_to(ids, nearest_clips, self._starts.times[nearest], state[ids])
 
-    def _nearest(self, scaled: Tensor, admitted: Tensor) -> Tensor:
-        """Of the sparse phases that `admitted` (n, M) allows, the index of the nearest to `scaled`
-        (n, W * F), (n,)."""
-        found: list[Tensor] = []
-        columns = len(self._sparse)
-        for windows, allowed in zip(
-            row_blocks(scaled, columns), row_blocks(admitted, columns), strict=True
-        ):
-            distances = torch.cdist(windows, self._sparse).masked_fill(~allowed, torch.inf)
-            found.append(distances.argmin(1))
-        return torch.cat(found)
+    def _find_nearest(self, scaled: Tensor, clips: Tensor, down: Tensor) -> Tensor:
+        """The stored row nearest to `scaled` (n, W * F) in clips (n,), or in any that rises where a
+        world is `down` (n,) bool, (n,)."""
+        found = self._nearest.find(scaled, clips)
+        lying = down.nonzero()[:, 0]
+        if len(lying):
+            among = self._nearest_rising.find(scaled[lying], torch.zeros_like(lying))
+            found[lying] = self._rising_rows[among]
+        return self._rows[found]
 
     def _synchronize(self, scaled: Tensor) -> None:
         """The phase may run a quarter fast or slow: a policy that does not observe it cannot keep

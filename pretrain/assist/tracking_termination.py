@@ -20,7 +20,7 @@ from torch.linalg import vector_norm
 
 from pretrain.ase.style import ReferenceWindows
 from pretrain.rl.rollout import Rollout
-from pretrain.sim.blocks import row_blocks
+from pretrain.sim.nearest import NearestRows
 from pretrain.sim.stateful import TensorState
 
 # In units of the spread over all clips: a clip that varies less (a walk: 0.36) is taken to vary
@@ -71,9 +71,9 @@ class TrackingTermination(TensorState):
     ):
         self.limits = limits
         self.scale = scale  # (W * F,) spread of the features over all clips
-        self._windows = demos.windows / scale
-        self._clip = demos.clip
-        parts = self._windows.split(demos.counts.tolist())
+        scaled = demos.windows / scale
+        self._nearest = NearestRows(scaled, demos.counts)
+        parts = scaled.split(demos.counts.tolist())
         self._mean = torch.stack([part.mean(0) for part in parts])
         spread = torch.stack([(part - part.mean(0)).square().mean().sqrt() for part in parts])
         own_spread = spread.clamp(MIN_CLIP_SPREAD, limits.max_clip_spread)
@@ -134,13 +134,9 @@ class TrackingTermination(TensorState):
 
     def distance(self, windows: Tensor, clips: Tensor) -> Tensor:
         """From windows (N, W * F) to the nearest window of clips (N,), (N,)."""
-        found: list[Tensor] = []
-        columns = len(self._windows)
         scaled = windows / self.scale
-        for part, clip in zip(row_blocks(scaled, columns), row_blocks(clips, columns), strict=True):
-            distances = torch.cdist(part, self._windows, compute_mode="use_mm_for_euclid_dist")
-            found.append(distances.masked_fill(self._clip != clip[:, None], torch.inf).amin(1))
-        return torch.cat(found) / windows.shape[-1] ** 0.5
+        nearest = self._nearest.rows.index_select(0, self._nearest.find(scaled, clips))
+        return vector_norm(scaled - nearest, dim=-1) / windows.shape[-1] ** 0.5
 
     def distance_to_mean(self, windows: Tensor, clips: Tensor) -> Tensor:
         """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good from

@@ -1,0 +1,45 @@
+"""The nearest of some rows of features: each point is compared with the rows of its own group
+alone."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pretrain.sim.blocks import row_blocks
+
+
+class NearestRows:
+    """Rows (M, D) of C groups, `counts` (C,) of each, one group after the other.
+
+    A comparison with the rows of all groups takes as many times as long as there are groups.
+    """
+
+    def __init__(self, rows: Tensor, counts: Tensor):
+        self.rows = rows
+        self._first = torch.cumsum(counts, 0) - counts
+        self._groups = rows.split(counts.tolist())
+        self._half_squares = (0.5 * rows.square().sum(-1)).split(counts.tolist())
+
+    def find(self, points: Tensor, groups: Tensor) -> Tensor:
+        """For points (n, D), the index of the nearest row of their `groups` (n,), (n,)."""
+        order = groups.argsort(stable=True)
+        sizes = torch.bincount(groups, minlength=len(self._groups)).tolist()
+        found = [
+            self._find_in(group, part)
+            for group, part in enumerate(points.index_select(0, order).split(sizes))
+            if len(part)
+        ]
+        nearest = torch.empty_like(groups)
+        nearest[order] = torch.cat([*found, groups[:0]])
+        return nearest
+
+    def _find_in(self, group: int, points: Tensor) -> Tensor:
+        """For points (n, D), the index of the nearest row of one group, (n,)."""
+        rows = self._groups[group]
+        found: list[Tensor] = []
+        for block in row_blocks(points, len(rows)):
+            # half the squared distance, without the points' own squares, which are one for all rows
+            scores = torch.addmm(self._half_squares[group], block, rows.T, alpha=-1)
+            found.append(scores.argmin(1))
+        return self._first[group] + torch.cat(found)
