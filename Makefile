@@ -19,7 +19,7 @@ export MALLOC_MMAP_THRESHOLD_ = 33554432
 export MALLOC_TRIM_THRESHOLD_ = 4294967296
 export MALLOC_TOP_PAD_ = 67108864
 
-.PHONY: help setup pretrain hlc serve evaluate lock check format test test-slow bench bench-store bench-serve docs clean
+.PHONY: help setup pretrain hlc serve evaluate lock check format test test-slow bench bench-store bench-serve docs clean profile
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  \1\t\2/' | expand -t 14
@@ -67,6 +67,9 @@ test-slow: $(STAMP) ## long evidence
 
 bench: $(STAMP) ## measure training speed
 	$(BIN)/python -m benchmarks.pretraining $(ARGS)
+
+profile: $(STAMP) ## where the time of training goes, and a trace for the browser (PRESET=..., ARGS="--iterations 12")
+	$(BIN)/python -m benchmarks.training_profile preset=$(PRESET) $(ARGS)
 
 bench-store: $(STAMP) ## measure the skill store
 	$(BIN)/python -m benchmarks.store $(ARGS)

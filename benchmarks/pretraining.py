@@ -1,6 +1,7 @@
 """How fast pretraining runs, against the engine alone: same model, worlds, threads and run.
 
 python -m benchmarks.pretraining --json
+python -m benchmarks.pretraining --against REV       this revision and REV by turns
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.revision import ROOT, check_out, compare_medians, run_json
 from pretrain.assembly import build_training, warm_up
 from pretrain.characters.state import CharacterState
 from pretrain.cli import command
@@ -23,6 +26,13 @@ from pretrain.rl.background import use_one_thread
 from pretrain.sim.backend import Backend
 from pretrain.training_data import load_training_data
 
+COMPARED = (
+    "samples_per_s",
+    "engine_steps_per_s",
+    "cpu_us_per_sample",
+    "engine_cpu_us_per_sample",
+    "peak_memory_mb",
+)
 TURNS = 20  # in a round: its end waits for what is still learned, which a run never does
 
 
@@ -113,16 +123,43 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
     }
 
 
+def compare(revision: str, turns: int, arguments: Sequence[str]) -> str:
+    """A table of this revision and another one, each measured `turns` times, one after the other,
+    by the benchmark of its own: medians, and their ratios."""
+    module = "benchmarks.pretraining"
+    now: list[dict[str, Any]] = []
+    before: list[dict[str, Any]] = []
+    with check_out(revision) as tree:
+        for _ in range(turns):
+            before.append(run_json(tree, module, ["--json", *arguments]))
+            now.append(run_json(ROOT, module, ["--json", *arguments]))
+    lines = [f"{'':<26}{'now':>10}{revision[:10]:>12}{'ratio':>8}"]
+    for key, (ours, theirs, ratio) in compare_medians(now, before, COMPARED).items():
+        lines.append(f"{key:<26}{ours:>10}{theirs:>12}{ratio:>8}")
+    return "\n".join(lines)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--against", metavar="REV", help="compare with this revision of git")
+    parser.add_argument("--turns", type=int, default=3, help="times that --against runs each")
     parser.add_argument(
         "overrides", nargs="*", help="configuration of pretrain.train, as num_envs=512"
     )
     asked = parser.parse_args()
     if asked.rounds < 1:
         parser.error(f"--rounds {asked.rounds} is not 1 or more")
+    if asked.turns < 1:
+        parser.error(f"--turns {asked.turns} is not 1 or more")
+    if asked.against is not None:
+        rounds = f"--rounds={asked.rounds}"
+        try:
+            print(compare(asked.against, asked.turns, [rounds, *asked.overrides]))
+        except (ValueError, RuntimeError) as error:
+            parser.error(str(error))
+        return 0
 
     def run(cfg: PretrainConfig) -> int:
         result = measure(cfg, asked.rounds)

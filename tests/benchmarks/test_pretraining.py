@@ -10,9 +10,15 @@ from pretrain.overrides import load_config
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"), [("--rounds=0", "not 1 or more"), ("--rounds=x", "invalid int")]
+    ("asked", "said"),
+    [
+        ("--rounds=0", "not 1 or more"),
+        ("--turns=0", "not 1 or more"),
+        ("--rounds=x", "invalid int"),
+        ("--against=no-such-revision", "no-such-revision"),
+    ],
 )
-def test_no_rounds_are_refused(asked, said, capsys, monkeypatch):
+def test_what_cannot_be_measured_is_refused(asked, said, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["pretraining", asked])
     with pytest.raises(SystemExit, match="2"):
         pretraining.main()
