@@ -56,7 +56,7 @@ MEASURES = {  # of a row: where the card has it
     "gets_up": "robustness.gets_up",
     "push_500_newton": "robustness.push_500_newton",
 }
-Row = dict[str, Any]  # numbers; None where there was nobody to measure
+Row = dict[str, Any]  # numbers; None where there was nothing to measure
 
 
 def measures(card: dict[str, Any]) -> Row:
@@ -132,7 +132,7 @@ def in_common(runs: Sequence[Sequence[Row]]) -> list[list[Row]]:
 
 
 def known(rows: Sequence[Row], name: str) -> list[float]:
-    """Of each row that has it: nobody who does not fall was ever seen to stand up."""
+    """Of each row that has it: a character that does not fall is never seen to stand up."""
     return [row[name] for row in rows if row[name] is not None]
 
 

@@ -149,7 +149,7 @@ def serving(name: str, peer: Peer, envs: Path, policy: Path, core: set[int]) -> 
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """It and all that it has started: a worker that outlives it would share the core with who is
+    """It and all that it has started: a worker that outlives it would share the core with what is
     measured next."""
     for signal in (15, 9):
         with contextlib.suppress(ProcessLookupError):

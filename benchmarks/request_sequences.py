@@ -1,5 +1,5 @@
-"""Random sequences of valid requests against a model of who is admitted: each reply must belong to
-its own request.
+"""Random sequences of valid requests against a model of which are admitted: each reply must belong
+to its own request.
 
     python -m benchmarks.request_sequences --requests 1000000
 

@@ -177,8 +177,8 @@ class Starts(FrozenModel):
 
 
 class Lineage(FrozenModel):
-    """Where it comes from: clips, configuration, code, packages, machine. `config` is the whole of
-    what the run was told.
+    """Where it comes from: clips, configuration, code, packages, machine. `config` is the whole
+    configuration of the run.
     """
 
     clips: tuple[Clip, ...] = ()

@@ -99,7 +99,7 @@ def _read_variable(variable: str) -> Path | None:
 
 
 def _user_folder(variable: str, folder: Callable[..., Path]) -> Path:
-    """Our part of the user's `folder`. NoHomeFolder where the system knows no home folder, as of a
+    """Our part of the user's `folder`. NoHomeFolder where the system has no home folder, as of a
     container's bare number.
     """
     try:

@@ -83,8 +83,8 @@ class Store(StorePublisher):
             )
 
     def protect(self, name: str, alias: str, why: str = "", *, on: bool = True) -> Version:
-        """From now on `alias` moves to nothing worse unless forced, or, with `on` false, wherever
-        it is told to.
+        """From now on `alias` moves to nothing worse unless forced, or, with `on` false, to any
+        version.
         """
         skill = self._find_aliased(name, alias)
         with self._storage.locks.hold_shared(f"{name}@{alias} is left as it was"):

@@ -1,4 +1,4 @@
-"""A policy in int8: as good a graph for everyone who asks it, and no worse a library, or none."""
+"""A policy in int8: a graph as good for every caller, and a library no worse, or none."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ PACKAGES = ("pretrain", "hlc", "serving", "skills_store", "benchmarks")
 FILES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE")
 
 # Runs a module as `python -m` does, in an interpreter for which some folders are read-only: tests
-# may run as root, whom permission bits do not bind.
+# may run as root, for which permission bits do not count.
 SEALED = """
 import os, runpy, sys
 sealed, module, sys.argv = sys.argv[1].split(os.pathsep), sys.argv[2], sys.argv[2:]

@@ -166,12 +166,12 @@ def amc(rows: int = 3, first: int = 1) -> str:
 
 
 def walking(count: int) -> np.ndarray:
-    """Positions (T, 3) of someone who moves along x at 1 m/s, 100 a second."""
+    """Positions (T, 3) of a body that moves along x at 1 m/s, 100 a second."""
     return np.stack([np.arange(count) / 100, np.zeros(count), np.full(count, 0.9)], -1)
 
 
 def smpl(count: int = 4, width: int = 156, **changed: Any) -> bytes:
-    """An AMASS file of someone who stands and moves along x."""
+    """An AMASS file of a body that stands and moves along x."""
     arrays = {
         "poses": np.zeros((count, width)),
         "trans": walking(count),

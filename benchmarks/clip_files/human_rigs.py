@@ -86,7 +86,7 @@ def human_amc(clip: MotionClip) -> bytes:
 
 
 def deepmimic(clip: MotionClip) -> bytes:
-    """A DeepMimic file of someone who walks with straight limbs."""
+    """A DeepMimic file of a walk with straight limbs."""
     frame = np.zeros(44)
     frame[[4, 8, 12, 16, 21, 25, 30, 35, 39]] = 1
     rows = np.tile(frame, (len(clip), 1))

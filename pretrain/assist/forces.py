@@ -1,8 +1,8 @@
-"""Assistance forces on the root: upright torque and forward force, or a pull headings the reference
+"""Assistance forces on the root: upright torque and forward force, or a pull towards the reference
 pose.
 
 Worlds that stand in a clip of steady velocity are held upright and driven at the clip's mean
-velocity; all others are pulled headings the reference pose of their tracker, with the strength of
+velocity; all others are pulled towards the reference pose of their tracker, with the strength of
 the get-up assistance where they are down or are to rise.
 """
 
@@ -42,7 +42,7 @@ def upright_torque(state: CharacterState) -> Tensor:
 
 
 def forward_force(state: CharacterState, velocity: Tensor) -> Tensor:
-    """Force on the root, world frame, headings `velocity` (N, 3) m/s of the heading frame: (N, 3)
+    """Force on the root, world frame, towards `velocity` (N, 3) m/s of the heading frame: (N, 3)
     N, level."""
     heading = heading_direction(state.root_rot)
     level = torch.tensor([1.0, 1.0, 0.0])

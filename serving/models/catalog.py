@@ -73,8 +73,8 @@ class Catalog(Generic[T]):
         found = self.now(ref)
         if found is not None:
             return found
-        # One task per reference, however many requests wait: a slow file delays only those who want
-        # it.
+        # One task per reference, however many requests wait: a slow file delays only those that
+        # name it.
         task = self._opening.get(ref)
         if task is None:
             task = self._opening[ref] = asyncio.create_task(self._fetch(ref))

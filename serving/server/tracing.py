@@ -1,4 +1,4 @@
-"""Tracing: OpenTelemetry spans, where `OTEL_EXPORTER_OTLP_ENDPOINT` says to whom. Without it,
+"""Tracing: OpenTelemetry spans, where `OTEL_EXPORTER_OTLP_ENDPOINT` is set. Without it,
 nothing here is in the way.
 
 The SDK is an extra (`repertoire[otel]`) and reads its own variables: OTEL_SERVICE_NAME,

@@ -98,7 +98,7 @@ def decode(body: bytes, headers: Mapping[bytes, bytes]) -> Call:
 def encode(
     call: Call, model: str, version: str, outputs: Mapping[str, Array]
 ) -> tuple[bytes, Headers]:
-    """The reply, each output as its request wants it."""
+    """The reply, each output in the form that its request names."""
     described = []
     parts = []
     for name, array in outputs.items():

@@ -89,13 +89,16 @@ class Problem(BaseModel):
 
 
 class InferenceProblem(Problem):
-    """The same under /v2, where the Open Inference Protocol wants `error`."""
+    """The same under /v2, where the Open Inference Protocol has `error`."""
 
     error: str
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    401: {"model": Problem, "description": "This service needs a key, and got none that it knows"},
+    401: {
+        "model": Problem,
+        "description": "This service needs a key, and got none that is in its key file",
+    },
     403: {"model": Problem, "description": "The key has not the scope that this route asks for"},
     404: {
         "model": Problem,
@@ -163,7 +166,7 @@ class Refusal(Exception):
         return self
 
     def reply(self, path: str = "") -> Reply:
-        """Under /v2, the Open Inference Protocol wants `error` in it."""
+        """Under /v2, the Open Inference Protocol has `error` in it."""
         found = self.problem.model_dump()
         if path.startswith("/v2"):
             found = {"error": f"{self.problem.code}: {self.problem.message}"} | found

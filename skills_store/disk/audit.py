@@ -140,11 +140,12 @@ def _check_mentions(skill: SkillVersions, moves: Iterable[AliasMove]) -> Found:
             mentions |= {(number, stone.digest): "its tombstone"} if stone.digest else {}
         except CorruptRecord as error:
             yield number, error
-    for (number, digest), who in mentions.items():
+    for (number, digest), mention in mentions.items():
         try:
             if skill.read_record(number).manifest.digest != digest:
                 raise CorruptRecord(
-                    f"{skill.name}@{number}", f"its record is not the one that {who} was made for"
+                    f"{skill.name}@{number}",
+                    f"its record is not the one that {mention} was made for",
                 )
         except CorruptRecord as error:
             yield number, error

@@ -2,8 +2,8 @@
 writers left behind.
 
 Needed is what live versions, unexpired leases and recent deletions are made of. Everything younger
-than the grace stays, too: a reader that has just resolved a version, or an operator who regrets,
-has that long.
+than the grace stays, too: a reader may have just resolved a version, and a deletion may be
+regretted.
 """
 
 from __future__ import annotations

@@ -37,11 +37,11 @@ def check_readable(root: Path, where: str) -> None:
     found = _read(root, where)
     if found.layout < LAYOUT:
         raise UnsupportedLayout(
-            where, f"its layout is {found.layout}, of an earlier program; this one knows {LAYOUT}"
+            where, f"its layout is {found.layout}, of an earlier program; this one reads {LAYOUT}"
         )
     if found.reader > LAYOUT:
         needed = f"its layout {found.layout} is read by programs of layout {found.reader}"
-        raise UnsupportedLayout(where, f"{needed}; this one knows {LAYOUT}")
+        raise UnsupportedLayout(where, f"{needed}; this one reads {LAYOUT}")
     if found.layout > LAYOUT:
         logger.warning(
             "%s is of layout %d, this program of %d: read-only here", where, found.layout, LAYOUT
@@ -52,7 +52,7 @@ def check_writable(root: Path, where: str) -> None:
     found = _read(root, where)
     if found.layout > LAYOUT:
         raise UnsupportedLayout(
-            where, f"its layout is {found.layout}; this program knows {LAYOUT} and only reads it"
+            where, f"its layout is {found.layout}; this program writes {LAYOUT} and only reads it"
         )
 
 

@@ -1,7 +1,7 @@
 """Write locks: any number of processes add at once, or one deletes alone. Readers take none.
 
-And what a writer is told when it may not: a store of a later layout, or a disk that refuses, is one
-clear line.
+Where a writer may not add, in a store of a later layout or on a disk that refuses, the error is one
+line.
 """
 
 from __future__ import annotations

@@ -231,5 +231,5 @@ class SkillVersions:
 def _describe_mismatch(error: ValidationError) -> str:
     wrong = {found["loc"]: found["input"] for found in error.errors(include_url=False)}
     if (schema := wrong.get(("schema_version",))) is not None:
-        return f"its manifest is of schema {schema}; this program knows {SCHEMA_VERSION}"
+        return f"its manifest is of schema {schema}; this program reads {SCHEMA_VERSION}"
     return f"its manifest has {error.error_count()} fields unknown here"

@@ -60,8 +60,8 @@ class UnknownVersion(Unknown):
 
 
 class DeletedVersion(UnknownVersion):
-    """A number that was a version once: it is never used again, and its tombstone says by whom,
-    when and why.
+    """A number that was a version once: it is never used again, and its tombstone has the
+    operator, the time and the reason.
     """
 
     code = "deleted_version"

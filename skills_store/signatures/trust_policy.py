@@ -54,8 +54,8 @@ class TrustPolicy:
         """Ids of the trusted keys that signed this version, at least one, or UntrustedVersion with
         the reason.
 
-        UnusableKey where what is trusted cannot be read: who is passed over must not depend on a
-        typo.
+        UnusableKey where what is trusted cannot be read: a typo must not decide which key is passed
+        over.
         """
         try:
             from skills_store.signatures import signing

@@ -1,4 +1,4 @@
-"""Cloning: a controller knows the planner's decisions before it has practised one."""
+"""Cloning: a controller repeats the planner's decisions before its first iteration."""
 
 from __future__ import annotations
 

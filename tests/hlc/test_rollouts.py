@@ -43,7 +43,7 @@ def test_measures_by_hand() -> None:
     torch.testing.assert_close(survival(played), torch.tensor([1.0, 0.5]))
     torch.testing.assert_close(
         final_distances(played), torch.tensor([0.2])
-    )  # who lies on the ground is not counted
+    )  # a character on the ground is not counted
     curve, rows = distance_curve(played)
     torch.testing.assert_close(curve, torch.tensor([0.8 / 3, 1.2 / 3]))
     assert rows.tolist() == [3, 3]

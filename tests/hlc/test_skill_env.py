@@ -95,7 +95,7 @@ def test_a_world_earns_until_it_falls_and_nothing_after(scripted: Scripted, pare
     env = scripted(falls={1: 3, 2: 5}, breaks={3: 2})
     each = Reach().reward(
         parent.character.skeleton, env.env.state(), env.goals.goal
-    )  # nobody moves: alike in every step
+    )  # nothing moves: alike in every step
     step = env.step(
         torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
     )

@@ -1,4 +1,4 @@
-"""Clips that no body can follow are told apart from those of people."""
+"""Clips that no body can follow are distinguished from those of people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MotionLibrary and recipes: sampling, interpolation, windows, and what a wrong recipe is told."""
+"""MotionLibrary and recipes: sampling, interpolation, windows, and messages for wrong recipes."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def asked_while(address, seconds, flip):
     ],
 )
 def test_an_alias_moves_under_load(store, versions, flips, requests, factor):
-    """Beside a time in which as many moves are made, but of an alias that nobody asks for: making
+    """Beside a time in which as many moves are made, but of an alias that no request names: making
     them costs the same."""
     for seed in range(1, versions):
         publish_tiny(store, seed=seed)

@@ -1,4 +1,4 @@
-"""Keys: nobody without one, nothing beyond its scopes, no secret at rest or in a log, changes
+"""Keys: no reply without one, nothing beyond its scopes, no secret at rest or in a log, changes
 without a restart."""
 
 import json
@@ -115,7 +115,9 @@ def test_a_key_that_asks_too_often_is_told_when_to_come_back(keyed):
     refused = status(local, "POST", "/act", tokens["slow"])
     problem(refused, 429, "rate_limited")
     assert 1 / RATE - 50 < int(refused.headers["retry-after"]) <= 1 / RATE
-    assert status(local, "POST", "/act", tokens["act"]).status_code == 200  # nobody else's affair
+    assert (
+        status(local, "POST", "/act", tokens["act"]).status_code == 200
+    )  # another key is not affected
 
 
 def test_a_bucket_fills_at_its_rate_and_holds_one_second():
@@ -138,7 +140,7 @@ def test_a_refusal_is_kept_back_the_longer_the_more_there_are():
     bucket = Bucket(10, 0, 0.0)
     assert (
         max(bucket.hold for i in range(1, 200) if bucket.take(i / 11)) < 0.1
-    )  # a tenth more than it may: told at once
+    )  # a tenth more than it may: refused at once
     assert Bucket(0.01, 0, 0.0, refused=2).hold == 1
 
 

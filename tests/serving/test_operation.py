@@ -27,7 +27,7 @@ ACT = request("/act", ASK)
 
 
 class Load:
-    """Clients that ask all the time, and connect anew when they are told to."""
+    """Clients that ask all the time, and connect anew on `connection: close`."""
 
     def __init__(self, address, clients=4):
         self.address = address

@@ -45,8 +45,8 @@ print(json.dumps(load.closed((host, int(port)), [ask], int(connections), float(s
 
 
 def flooded(address, connections, seconds, token):
-    """All that one key can ask on so many connections, from a process of its own; it prints what it
-    was told."""
+    """All that one key can ask on so many connections, from a process of its own; it prints how
+    many replies had each status."""
     command = [
         sys.executable,
         "-c",
@@ -92,11 +92,11 @@ def test_a_flood_of_one_key_is_told_to_wait_and_the_others_are_served(
         with flooded(live.address, connections, seconds + 3, flood) as process:
             time.sleep(2)
             during = load.closed(live.address, [ask], 2, seconds)
-            told = json.loads(process.communicate()[0])
+            counts = json.loads(process.communicate()[0])
     assert set(during.statuses) == {200}
     assert during.failed == 0
-    assert set(told) == {"200", "429"}
-    assert told["429"] < (200 + connections) * (
+    assert set(counts) == {"200", "429"}
+    assert counts["429"] < (200 + connections) * (
         seconds + 4
     )  # each refusal is kept back: the flood slows itself
     assert factor is None or during.percentile(99) <= factor * before.percentile(99)

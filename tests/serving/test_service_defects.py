@@ -1,4 +1,4 @@
-"""What nobody foresaw: a Problem and a log line with one id, and no traceback to the client."""
+"""A defect: a Problem and a log line with one id, and no traceback to the client."""
 
 import asyncio
 import logging

@@ -247,8 +247,8 @@ def test_frames_are_answered_in_their_order_however_they_arrive(line, library):
         wanted[i].tobytes() for i in (3, 4, 5)
     ]
     assert [payload for kind, payload in found if kind == 10] == [b"hey"]
-    told = json.loads(next(payload for kind, payload in found if kind == 1))["targets"]
-    np.testing.assert_array_equal(np.array(told, np.float32), wanted[2])
+    targets = json.loads(next(payload for kind, payload in found if kind == 1))["targets"]
+    np.testing.assert_array_equal(np.array(targets, np.float32), wanted[2])
 
 
 def test_a_client_that_does_not_wait_is_answered_one_by_one(line, library):

@@ -1,4 +1,4 @@
-"""What is served where nobody says which store."""
+"""What is served where no store is set."""
 
 from __future__ import annotations
 

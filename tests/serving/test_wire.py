@@ -41,15 +41,15 @@ def test_raw_msgpack_and_json_say_the_same(service, standing, count):
         raw(service, f"state={batch}69,z={batch}8", state.tobytes() + z.tobytes()),
     ]
     assert [answer.status_code for answer in answers] == [200] * 3
-    told = [answers[0].json(), ormsgpack.unpackb(answers[1].content)]
-    for found in told:
+    decoded = [answers[0].json(), ormsgpack.unpackb(answers[1].content)]
+    for found in decoded:
         np.testing.assert_array_equal(np.array(found["targets"], np.float32), wanted)
     assert answers[2].headers["x-tensors"] == f"targets={batch}28"
     np.testing.assert_array_equal(
         np.frombuffer(answers[2].content, "<f4").reshape(wanted.shape), wanted
     )
     others = json.loads(answers[2].headers["x-fields"])
-    assert others == {name: told[0][name] for name in ("z_normalised", "skill")}
+    assert others == {name: decoded[0][name] for name in ("z_normalised", "skill")}
     assert len({answer.headers["x-skill-digest"] for answer in answers}) == 1
 
 

@@ -80,9 +80,9 @@ def test_alias_set_list_and_log(store: Store, capsys: Capture) -> None:
     assert main(["alias", "humanoid", "prod", "2", "--why", "better"]) == 0
     assert "humanoid@prod -> humanoid@2" in capsys.readouterr().out
     assert main(["alias", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told.pop("@protected") == {"humanoid": ["prod"]}
-    assert told == {"humanoid": {"latest": 2, "prod": 2}, "reach": {"latest": 1}}
+    reported = json.loads(capsys.readouterr().out)
+    assert reported.pop("@protected") == {"humanoid": ["prod"]}
+    assert reported == {"humanoid": {"latest": 2, "prod": 2}, "reach": {"latest": 1}}
     assert main(["log", "humanoid", "--json"]) == 0
     assert [move["number"] for move in json.loads(capsys.readouterr().out)] == [1, 2]
     assert main(["log", "humanoid"]) == 0
@@ -193,9 +193,9 @@ def test_programs_are_refused_in_json(
 ) -> None:
     assert main(argv) == 2
     out, err = capsys.readouterr()
-    told = json.loads(err)
-    assert (out, set(told), told["code"]) == ("", {"code", "message"}, code)
-    assert said in told["message"]
+    reported = json.loads(err)
+    assert (out, set(reported), reported["code"]) == ("", {"code", "message"}, code)
+    assert said in reported["message"]
 
 
 def test_what_is_protected_is_told(store: Store, capsys: Capture) -> None:

@@ -1,5 +1,5 @@
 """The command line as a process: interrupted, without an output, or with one that is full, closed
-or knows no such letter.
+or lacks a letter.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def pipe(path: Path) -> Iterator[Callable[[], bool]]:
     ends: list[int] = []
 
     def opened() -> bool:
-        with contextlib.suppress(OSError):  # ENXIO: nobody has
+        with contextlib.suppress(OSError):  # ENXIO: no process has
             ends.append(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
         return bool(ends)
 

@@ -1,4 +1,4 @@
-"""A run knows what it has published: that many samples, in a store that still has it."""
+"""A run finds what it has published: that many samples, in a store that still has it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """An action in a forked child under strace, which kills it, or fails one of its system calls,
-exactly where it is told to.
+exactly where a test says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All formats: told by content, and no change of a file's bytes is more than refused."""
+"""All formats: recognised by content, and no change of a file's bytes is more than refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jumps of the root are told at the file's own rate."""
+"""Jumps of the root are found at the file's own rate."""
 
 from __future__ import annotations
 

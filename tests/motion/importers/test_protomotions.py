@@ -1,4 +1,4 @@
-"""ProtoMotions' .motion: read without torch, bodies told by their number."""
+"""ProtoMotions' .motion: read without torch, bodies recognised by their number."""
 
 from __future__ import annotations
 

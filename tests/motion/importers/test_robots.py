@@ -1,4 +1,4 @@
-"""Robots' files are named, with what is missing, and never read as somebody's else."""
+"""Robots' files are named, with what is missing, and never read as people's."""
 
 from __future__ import annotations
 

@@ -151,9 +151,9 @@ def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "CARD      BEFORE  AFTER  DELTA\nsurvival  0.5     0.75   +0.25" in out
     assert main([*where, "diff", "humanoid@1", "humanoid@2", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["a"]["ref"], told["b"]["ref"]) == ("humanoid@1", "humanoid@2")
-    assert told["changes"] == {
+    reported = json.loads(capsys.readouterr().out)
+    assert (reported["a"]["ref"], reported["b"]["ref"]) == ("humanoid@1", "humanoid@2")
+    assert reported["changes"] == {
         "card": [{"key": "survival", "how": "changed", "before": 0.5, "after": 0.75, "delta": 0.25}]
     }
     assert main([*where, "diff", "humanoid@1", "humanoid@1"]) == 0

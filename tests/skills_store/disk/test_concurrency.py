@@ -64,7 +64,7 @@ def sweep(root: Path, done: Event) -> None:
     while not done.is_set():
         began = time.monotonic()
         store.gc(grace=0)
-        # A pass is as long as the store, and nobody writes meanwhile.
+        # A pass is as long as the store, and nothing is written meanwhile.
         time.sleep(0.1 + 4 * (time.monotonic() - began))
 
 

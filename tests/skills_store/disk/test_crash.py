@@ -113,21 +113,21 @@ def check_random_kills(tmp_path: Path, times: int) -> None:
     """
     store = Store(tmp_path / "store")
     moments = random.Random(0)
-    told = []
+    reported = []
     before = []
     publish(Store(tmp_path / "rehearsal"))  # all that is imported for it is
     began = time.monotonic()
     publish(Store(tmp_path / "rehearsal"))
     a_few = 5 * (time.monotonic() - began)  # publishes, on a machine as busy as this one
     for _ in range(times):
-        told += _publish_until_killed(store, moments.uniform(0, max(0.1, a_few)))
+        reported += _publish_until_killed(store, moments.uniform(0, max(0.1, a_few)))
         found = listed(Store(store.root))
         assert found == list(range(1, len(found) + 1))  # gap-free
-        assert set(told) <= set(found)
+        assert set(reported) <= set(found)
         for number in found[len(before) :]:
             assert store.verify(f"humanoid@{number}") == ()
         before = found
-    assert told
+    assert reported
     assert_spotless(store)
 
 

@@ -176,8 +176,8 @@ def test_the_log_tells_moves_and_deletions_in_their_order(store: Store) -> None:
     store.alias("humanoid", "prod", 2)
     store.delete("humanoid@1", "old")
     store.alias("humanoid", "prod", 3)
-    told = [(type(event), event.number) for event in store.log("humanoid")]
-    assert told == [(AliasMove, 1), (AliasMove, 2), (Tombstone, 1), (AliasMove, 3)]
+    listed = [(type(event), event.number) for event in store.log("humanoid")]
+    assert listed == [(AliasMove, 1), (AliasMove, 2), (Tombstone, 1), (AliasMove, 3)]
 
 
 def test_a_receipt_for_a_deleted_version_counts_for_nothing(store: Store, tmp_path: Path) -> None:

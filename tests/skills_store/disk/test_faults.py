@@ -143,13 +143,13 @@ def test_a_read_only_disk_is_read_and_refuses_writes(
 
 
 def _frozen(root: Path, action: Callable[[], None]) -> None:
-    """As someone who may read everything under `root` and write nothing."""
+    """As a user with the right to read everything under `root` and to write nothing."""
     root.chmod(0o755)
     for path in root.rglob("*"):
         path.chmod(0o555 if path.is_dir() else 0o444)
 
     def as_nobody() -> None:
-        if os.getuid() == 0:  # whom permissions do not bind
+        if os.getuid() == 0:  # permissions do not count for root
             os.setuid(NOBODY)
         action()
 
@@ -174,7 +174,7 @@ def _in_a_child(action: Callable[[], None]) -> None:
 
 
 def test_a_typed_error_has_a_code_of_its_own() -> None:
-    """The door maps codes: two refusals that share one could not be told apart."""
+    """The service maps codes: two refusals that share one would look the same."""
     codes = [kind.code for kind in _kinds(StoreError)]
     assert len(codes) == len(set(codes))
 

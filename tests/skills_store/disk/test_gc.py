@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Clock:
-    """Stands until it is told to go on."""
+    """Waits until it is released."""
 
     def __init__(self) -> None:
         # Later than any file that a test writes.

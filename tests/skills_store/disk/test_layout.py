@@ -56,7 +56,7 @@ def test_a_later_layout_is_read_and_not_written(
         later.gc,
     ):
         with pytest.raises(
-            UnsupportedLayout, match="layout is 4; this program knows 3 and only reads it"
+            UnsupportedLayout, match="layout is 4; this program writes 3 and only reads it"
         ):
             write()
     assert snapshot(store.root) == before
@@ -71,7 +71,7 @@ def test_a_store_that_becomes_later_meanwhile_is_written_no_more(store: Store) -
 def test_a_layout_that_would_be_misread_says_so_and_is_refused(store: Store) -> None:
     relabel(store, layout=9, reader=8)
     with pytest.raises(
-        UnsupportedLayout, match="its layout 9 is read by programs of layout 8; this one knows 3"
+        UnsupportedLayout, match="its layout 9 is read by programs of layout 8; this one reads 3"
     ):
         Store(store.root)
 
@@ -94,7 +94,7 @@ def test_a_manifest_of_a_later_schema_names_it_and_hides_no_other(store: Store) 
     )
     (store.root / "blobs/sha256" / describe(data).digest.removeprefix("sha256:")).write_bytes(data)
     with pytest.raises(
-        UnsupportedSchema, match="its manifest is of schema 4; this program knows 3"
+        UnsupportedSchema, match="its manifest is of schema 4; this program reads 3"
     ):
         store.resolve("humanoid@2")
     assert store.resolve("humanoid@1").number == 1
@@ -115,7 +115,7 @@ def test_an_earlier_layout_is_refused_and_left_as_it_is(store: Store, earlier: i
     relabel(store, layout=earlier)
     before = snapshot(store.root)
     with pytest.raises(
-        UnsupportedLayout, match=f"its layout is {earlier}, of an earlier program; this one knows 3"
+        UnsupportedLayout, match=f"its layout is {earlier}, of an earlier program; this one reads 3"
     ):
         Store(store.root)
     assert snapshot(store.root) == before

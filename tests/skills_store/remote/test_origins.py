@@ -168,7 +168,7 @@ def test_what_one_machine_publishes_another_has(machine: Machine) -> None:
 def test_an_empty_store_says_so(machine: Machine) -> None:
     assert machine().names() == ()
     with pytest.raises(NotAStore, match="nothing was ever published there"):
-        machine().verify()  # of a name mistyped, too, nobody is told that all is well
+        machine().verify()  # a mistyped name is not reported as well
     with pytest.raises(UnknownSkill, match="there are no skills"):
         machine().resolve("humanoid")
 

@@ -288,7 +288,7 @@ def test_a_store_of_a_later_layout_takes_no_signature(
         [*at, "import", str(tmp_path / "out")],
     ):
         assert main(argv) == 2
-        assert "its layout is 9; this program knows 3 and only reads it" in capsys.readouterr().err
+        assert "its layout is 9; this program writes 3 and only reads it" in capsys.readouterr().err
     assert not (later.root / "skills/humanoid/signatures").exists()
     with pytest.raises(UnsupportedLayout):
         signed(later, "humanoid", keys / "old")
