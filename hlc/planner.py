@@ -26,7 +26,7 @@ class Planner:
     Candidates are the last plan, the clips' own latents and sequences drawn from the sphere;
     further iterations draw around the best ones. (The cross-entropy method, Rubinstein 1999, over
     skills in place of actions.) The last plans are its only state: `forget` drops those of
-    characters that begin anew."""
+    characters that begin anew, `resume` sets them."""
 
     def __init__(
         self, parent: Parent, task: Task, backend: Backend, cfg: PlanConfig, *, rng: Generator
@@ -51,7 +51,8 @@ class Planner:
         self.num_envs = backend.num_envs // cfg.candidates
         # best sequences so far, (W, segments, D)
         self._last = self._draw(self.num_envs)
-        self.value = torch.zeros(self.num_envs)  # of the chosen sequences, see `_simulate`
+        # of the chosen sequences (W,), see `_simulate`
+        self.value = torch.zeros(self.num_envs)
 
     def __call__(self, state: Array, goal: Array) -> Array:
         """Raises ValueError where `state` has other than W rows."""
@@ -71,6 +72,10 @@ class Planner:
     def forget(self, ids: Tensor) -> None:
         """Replace the last plans of characters `ids` (n,) by draws from the sphere."""
         self._last[ids] = self._draw(len(ids))
+
+    def resume(self, z: Tensor) -> None:
+        """Take z (W, D), each held for the whole horizon, for the last plans."""
+        self._last = on_sphere(z)[:, None].expand(-1, self._cfg.segments, -1).clone()
 
     def _draw(self, *shape: int) -> Tensor:
         """Sequences uniform on the sphere, (*shape, segments, D)."""
