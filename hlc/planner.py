@@ -41,6 +41,7 @@ class Planner:
         self._parent = parent
         self._skeleton = skeleton
         self._task = task
+        self._scene = task.scene()
         self._backend = backend
         self._cfg = cfg
         self._rng = rng
@@ -123,7 +124,7 @@ class Planner:
             targets = self._parent.skills.act(state, z[:, segment])
             broken = backend.advance(torch.from_numpy(targets))
             down = (backend.touching() & ~self._may_touch).any(-1)
-            up = up & ~down & ~broken
+            up = up & ~broken & (~down | self._scene.lying)
             if broken.any():  # what was computed from a broken world would be NaN
                 ids = broken.nonzero()[:, 0]
                 backend.place(ids, unflatten(start[ids // cfg.candidates]))

@@ -3,6 +3,7 @@
 A task's parameters are keys under its name: `reach.height_max=1.8`.
 """
 
+from hlc.tasks.getup import Getup
 from hlc.tasks.heading import Heading
 from hlc.tasks.location import Location
 from hlc.tasks.path import Path
@@ -17,4 +18,5 @@ TASKS = {
     "location": Location,
     "path": Path,
     "stand": Stand,
+    "getup": Getup,
 }

@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 from torch import Generator, Tensor
 
+from hlc.tasks.scene import Scene
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 
@@ -42,6 +43,10 @@ class Task(Protocol):
     def goal_ranges(self) -> dict[str, Range]:
         """The quantities that a goal is drawn from, by name, each with its least and most; places
         and directions as seen from the character."""
+        ...
+
+    def scene(self) -> Scene:
+        """What its episodes need beside an upright character."""
         ...
 
     def required_bodies(self) -> tuple[str, ...]:

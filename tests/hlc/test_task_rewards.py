@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from hlc.parent import Parent
+from hlc.tasks.getup import Getup
 from hlc.tasks.heading import Heading
 from hlc.tasks.location import Location
 from hlc.tasks.path import Path, curve, nearest
@@ -107,3 +108,25 @@ def test_distance_from_a_straight_path_is_that_across_it(
     rest.root_vel[:, 0] = torch.tensor([1.0, -1.0])
     forth, back = Path().reward(parent.character.skeleton, rest, goal)
     assert (float(forth), float(back)) == (pytest.approx(1.0), pytest.approx(0.5))
+
+
+def test_getting_up_pays_every_centimetre_and_only_standing_all_of_it(
+    rest: CharacterState, parent: Parent
+) -> None:
+    """Two characters without a bent joint, one lying on its back and one upright."""
+    task = Getup()
+    skeleton = parent.character.skeleton
+    goal = torch.full((2, 1), 1.25)
+    rest.root_rot[0] = torch.tensor([math.sqrt(0.5), 0.0, -math.sqrt(0.5), 0.0])
+    rest.root_pos[:, 2] = torch.tensor([0.15, 0.88])
+    lies, stands = task.reward(skeleton, rest, goal)
+    assert float(lies) == pytest.approx(0.6 * 0.15 / 1.25, rel=0.02)
+    assert float(stands) == pytest.approx(1.0)
+    assert task.success(skeleton, rest, goal).tolist() == [False, True]
+    torch.testing.assert_close(
+        task.distance(skeleton, rest, goal), torch.tensor([1.1, 0.0]), atol=0.01, rtol=0
+    )
+    rest.root_pos[0, 2] += 0.01
+    assert task.reward(skeleton, rest, goal)[0] > lies
+    rest.root_vel[1, 0] = 2.0
+    assert not task.success(skeleton, rest, goal)[1]
