@@ -56,7 +56,9 @@ class Parent:
         Only in the start states of clips that stay upright: any other lies, or ends in a fall,
         before its controller has decided."""
         return CharacterEnv(
-            make_backend(simulated.engine, self.character, num_envs, simulated.threads),
+            make_backend(
+                simulated.engine, scene.furnish(self.character), num_envs, simulated.threads
+            ),
             self.character.skeleton,
             self.clips,
             EpisodeConfig(

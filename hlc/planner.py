@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from hlc.box_goals import BoxGoals
 from hlc.config import PlanConfig
 from hlc.parent import Parent
 from hlc.skill_env import on_sphere
@@ -41,7 +42,8 @@ class Planner:
         self._parent = parent
         self._skeleton = skeleton
         self._task = task
-        self._scene = task.scene()
+        self._falls_end = not task.scene().lying
+        self._boxes = BoxGoals(task, skeleton, backend)
         self._backend = backend
         self._cfg = cfg
         self._rng = rng
@@ -116,6 +118,7 @@ class Planner:
         worlds = torch.arange(backend.num_envs)
         z = plans.flatten(0, 1).numpy()
         backend.place(worlds, unflatten(start.repeat_interleave(cfg.candidates, 0)))
+        self._boxes.place(worlds, goals)
         up = torch.ones(len(worlds), dtype=torch.bool)
         total = torch.zeros(len(worlds))
         for step in range(cfg.horizon):
@@ -123,14 +126,20 @@ class Planner:
             state = backend.state().flatten().numpy()
             targets = self._parent.skills.act(state, z[:, segment])
             broken = backend.advance(torch.from_numpy(targets))
-            down = (backend.touching() & ~self._may_touch).any(-1)
-            up = up & ~broken & (~down | self._scene.lying)
             if broken.any():  # what was computed from a broken world would be NaN
                 ids = broken.nonzero()[:, 0]
                 backend.place(ids, unflatten(start[ids // cfg.candidates]))
+            goals = self._boxes.update(goals, broken)
+            up = up & ~broken & ~self._fallen(goals)
             reward = checked_reward(self._task, self._skeleton, backend.state(), goals)
             total += up * reward
         ahead = self._task.progress(self._skeleton, backend.state(), goals)
         if ahead is not None:
             total += up * cfg.progress_weight * ahead
         return (total - cfg.fall_cost * ~up).view(self.num_envs, cfg.candidates)
+
+    def _fallen(self, goals: Tensor) -> Tensor:
+        """Worlds that would end here, (W * K,) bool."""
+        backend = self._backend
+        down = (backend.touching() & ~self._may_touch).any(-1) & self._falls_end
+        return down | self._boxes.misused(backend.state(), goals)

@@ -14,8 +14,10 @@ from hlc.config import HlcConfig
 from hlc.parent import Parent, open_parent
 from hlc.planner import Planner
 from hlc.tasks import TASKS
+from hlc.tasks.scene import Scene
 from hlc.tasks.task import Task
-from pretrain.sim.backend import make_backend
+from pretrain.characters.box import Box
+from pretrain.sim.backend import Backend, make_backend
 from skills_store.runtime.onnx_session import Array
 from skills_store.store import Store
 
@@ -27,14 +29,13 @@ class Planned:
 
 
 class SinglePlanner:
-    """Holds one simulation of `cfg.plan.candidates` worlds, in which any task can be planned. Not
-    to be used by two threads at once."""
+    """Holds a simulation of `cfg.plan.candidates` worlds for each scene that was planned in. Not to
+    be used by two threads at once."""
 
     def __init__(self, parent: Parent, cfg: HlcConfig):
         self._parent = parent
         self._cfg = cfg
-        worlds = cfg.plan.candidates
-        self._backend = make_backend(cfg.engine, parent.character, worlds, cfg.threads)
+        self._backends: dict[Box | None, Backend] = {}
         self.horizon = cfg.plan.horizon  # control steps
         self.llc_steps = cfg.llc_steps
 
@@ -61,8 +62,17 @@ class SinglePlanner:
         Raises ValueError for a task that asks for a body that the character lacks, and where a
         reward is no number because the state cannot be simulated."""
         rng = Generator().manual_seed(seed)
-        planner = Planner(self._parent, task, self._backend, self._cfg.plan, rng=rng)
+        backend = self._backend(task.scene())
+        planner = Planner(self._parent, task, backend, self._cfg.plan, rng=rng)
         if last_z is not None:
             planner.resume(torch.from_numpy(np.array(last_z))[None])
         z = planner(state[None], goal[None])
         return Planned(z[0], float(planner.value[0]))
+
+    def _backend(self, scene: Scene) -> Backend:
+        if scene.box not in self._backends:
+            character = scene.furnish(self._parent.character)
+            cfg = self._cfg
+            made = make_backend(cfg.engine, character, cfg.plan.candidates, cfg.threads)
+            self._backends[scene.box] = made
+        return self._backends[scene.box]

@@ -10,6 +10,7 @@ from hlc.tasks.path import Path
 from hlc.tasks.reach import Reach
 from hlc.tasks.speed import Speed
 from hlc.tasks.stand import Stand
+from hlc.tasks.strike import Strike
 
 TASKS = {
     "reach": Reach,
@@ -19,4 +20,5 @@ TASKS = {
     "path": Path,
     "stand": Stand,
     "getup": Getup,
+    "strike": Strike,
 }

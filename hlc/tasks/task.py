@@ -36,8 +36,9 @@ class Task(Protocol):
     def goal_layout(self) -> tuple[Part, ...]:
         """How a goal lies in its vector: the contract of the controller's second input.
 
-        The frame says what a turn of the scene does to a part: a "world" part in m is a place, any
-        other "world" part a direction, and a "scalar" stays."""
+        The frame says what a turn of the scene does to a part: a "world" part in m is a place, one
+        in "quaternion wxyz" a rotation, any other "world" part a direction, and a "scalar"
+        stays."""
         ...
 
     def goal_ranges(self) -> dict[str, Range]:

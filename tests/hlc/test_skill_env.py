@@ -28,6 +28,8 @@ class StillEngine:
     """Characters that stand as they were placed, and touch the ground or break when the script says
     so."""
 
+    box = None
+
     def __init__(
         self, parent: Parent, num_envs: int, falls: dict[int, int], breaks: dict[int, int]
     ):

@@ -84,6 +84,21 @@ def test_an_encoding_other_than_json_and_named_parts_are_the_same_plan(bundled, 
     assert bundled.post("/plan", json=ask | {"state": parts}).json() == asked
 
 
+def test_a_box_is_part_of_the_goal(bundled, ask):
+    """One that falls by itself is worth more than one that stands."""
+    place = [ask["state"][0] + 2.5, ask["state"][1], 0.9, 1.0, *[0.0] * 7]
+    strike = ask | {"task": "strike"}
+    returns = [
+        bundled.post("/plan", json=strike | {"goal": [*place, spin, 0.0]}).json()[
+            "predicted_return"
+        ]
+        for spin in (0.0, 6.0)
+    ]
+    assert returns[1] > returns[0] + 3
+    unreal = strike | {"goal": [*place[:3], 2.0, *place[4:], 0.0, 0.0]}
+    problem(bundled.post("/plan", json=unreal), 422, "not_a_rotation", "goal.box_rot")
+
+
 @pytest.mark.parametrize(
     ("changed", "refusal"),
     [
