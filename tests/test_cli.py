@@ -214,6 +214,7 @@ PROGRAMS = (
     "hlc.train",
     "hlc.evaluate",
     "hlc.plan",
+    "hlc.compose",
     "serving",
     "serving.keys",
     "skills_store",
