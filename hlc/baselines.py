@@ -69,6 +69,8 @@ def best_fixed(parent: Parent, cfg: HlcConfig, num_episodes: int) -> tuple[str, 
 def make_planner(parent: Parent, cfg: HlcConfig, num_episodes: int) -> Planner:
     """A planner for as many characters, with copies of their worlds."""
     worlds = num_episodes * cfg.plan.candidates
-    backend = make_backend(cfg.engine, parent.character, worlds, cfg.threads)
+    task = cfg.chosen_task()
+    character = task.scene().furnish(parent.character)
+    backend = make_backend(cfg.engine, character, worlds, cfg.threads)
     rng = torch.Generator().manual_seed(cfg.eval.seed + PLAN_SEED)
-    return Planner(parent, cfg.chosen_task(), backend, cfg.plan, rng=rng)
+    return Planner(parent, task, backend, cfg.plan, rng=rng)

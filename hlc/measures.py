@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from hlc.config import HlcConfig
-from hlc.parent import Parent
+from hlc.parent import Parent, SimulationConfig
 from hlc.rollouts import (
     Decide,
     Episodes,
@@ -36,12 +36,10 @@ def play(
     same starts, goal times and goal draws to every player."""
     starts, goals = (torch.Generator().manual_seed(seed + i) for i in range(2))
     length = whole_decisions(cfg.episode_length, cfg.llc_steps)
-    env = parent.simulation(
-        num_episodes, length, engine=cfg.engine, threads=cfg.threads, rng=starts
-    )
-    played = episodes(
-        decide, parent.skills, env, cfg.chosen_task(), llc_steps=cfg.llc_steps, rng=goals
-    )
+    task = cfg.chosen_task()
+    simulated = SimulationConfig(length, cfg.engine, cfg.threads)
+    env = parent.simulation(num_episodes, task.scene(), simulated, starts)
+    played = episodes(decide, parent.skills, env, task, llc_steps=cfg.llc_steps, rng=goals)
     return played, env.broken
 
 

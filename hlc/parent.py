@@ -3,11 +3,13 @@ states to start from."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from hlc.tasks.scene import Scene
 from pretrain.characters.character import Character
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
@@ -15,11 +17,21 @@ from pretrain.publishing.manifest_character import from_manifest
 from pretrain.publishing.start_states import read_starts, upright_excerpts
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
+from pretrain.sim.falls import NO_PROTECTION, Protection
 from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from skills_store.version import Version
 
+# No fall ends an episode that begins lying: a get-up fails and is tried again.
+LYING = Protection(patience=sys.maxsize, share=1.0, lying=1.0)
 SAME_RATE = 1e-6  # that two rates may differ by, relatively
+
+
+@dataclass(frozen=True)
+class SimulationConfig:
+    episode_length: int  # control steps
+    engine: str = "mujoco"  # name in pretrain/sim/backend.py
+    threads: int = 0  # 0: all that the process may use
 
 
 @dataclass(frozen=True)
@@ -36,20 +48,23 @@ class Parent:
         return self.skills.version
 
     def simulation(
-        self, num_envs: int, episode_length: int, *, engine: str, threads: int, rng: torch.Generator
+        self, num_envs: int, scene: Scene, simulated: SimulationConfig, rng: torch.Generator
     ) -> CharacterEnv:
-        """`num_envs` worlds whose episodes, of `episode_length` control steps, begin in the
-        version's start states.
+        """`num_envs` worlds whose episodes begin in the version's start states, or lying where
+        `scene` says so.
 
-        Only in those of clips that stay upright: any other lies, or ends in a fall, before its
-        controller has decided."""
+        Only in the start states of clips that stay upright: any other lies, or ends in a fall,
+        before its controller has decided."""
         return CharacterEnv(
-            make_backend(engine, self.character, num_envs, threads),
+            make_backend(
+                simulated.engine, scene.furnish(self.character), num_envs, simulated.threads
+            ),
             self.character.skeleton,
             self.clips,
             EpisodeConfig(
                 window=self.skills.window_length,
-                length=episode_length,
+                length=simulated.episode_length,
+                protection=LYING if scene.lying else NO_PROTECTION,
                 clip_weights=lambda: self.clips.weights * self.upright,
             ),
             rng=rng,

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from hlc.box_goals import BoxGoals
 from hlc.config import PlanConfig
 from hlc.parent import Parent
 from hlc.skill_env import on_sphere
@@ -26,7 +27,7 @@ class Planner:
     Candidates are the last plan, the clips' own latents and sequences drawn from the sphere;
     further iterations draw around the best ones. (The cross-entropy method, Rubinstein 1999, over
     skills in place of actions.) The last plans are its only state: `forget` drops those of
-    characters that begin anew."""
+    characters that begin anew, `resume` sets them."""
 
     def __init__(
         self, parent: Parent, task: Task, backend: Backend, cfg: PlanConfig, *, rng: Generator
@@ -41,6 +42,8 @@ class Planner:
         self._parent = parent
         self._skeleton = skeleton
         self._task = task
+        self._falls_end = not task.scene().lying
+        self._boxes = BoxGoals(task, skeleton, backend)
         self._backend = backend
         self._cfg = cfg
         self._rng = rng
@@ -51,7 +54,8 @@ class Planner:
         self.num_envs = backend.num_envs // cfg.candidates
         # best sequences so far, (W, segments, D)
         self._last = self._draw(self.num_envs)
-        self.value = torch.zeros(self.num_envs)  # of the chosen sequences, see `_simulate`
+        # of the chosen sequences (W,), see `_simulate`
+        self.value = torch.zeros(self.num_envs)
 
     def __call__(self, state: Array, goal: Array) -> Array:
         """Raises ValueError where `state` has other than W rows."""
@@ -71,6 +75,10 @@ class Planner:
     def forget(self, ids: Tensor) -> None:
         """Replace the last plans of characters `ids` (n,) by draws from the sphere."""
         self._last[ids] = self._draw(len(ids))
+
+    def resume(self, z: Tensor) -> None:
+        """Take z (W, D), each held for the whole horizon, for the last plans."""
+        self._last = on_sphere(z)[:, None].expand(-1, self._cfg.segments, -1).clone()
 
     def _draw(self, *shape: int) -> Tensor:
         """Sequences uniform on the sphere, (*shape, segments, D)."""
@@ -110,6 +118,7 @@ class Planner:
         worlds = torch.arange(backend.num_envs)
         z = plans.flatten(0, 1).numpy()
         backend.place(worlds, unflatten(start.repeat_interleave(cfg.candidates, 0)))
+        self._boxes.place(worlds, goals)
         up = torch.ones(len(worlds), dtype=torch.bool)
         total = torch.zeros(len(worlds))
         for step in range(cfg.horizon):
@@ -117,14 +126,20 @@ class Planner:
             state = backend.state().flatten().numpy()
             targets = self._parent.skills.act(state, z[:, segment])
             broken = backend.advance(torch.from_numpy(targets))
-            down = (backend.touching() & ~self._may_touch).any(-1)
-            up = up & ~down & ~broken
             if broken.any():  # what was computed from a broken world would be NaN
                 ids = broken.nonzero()[:, 0]
                 backend.place(ids, unflatten(start[ids // cfg.candidates]))
+            goals = self._boxes.update(goals, broken)
+            up = up & ~broken & ~self._fallen(goals)
             reward = checked_reward(self._task, self._skeleton, backend.state(), goals)
             total += up * reward
         ahead = self._task.progress(self._skeleton, backend.state(), goals)
         if ahead is not None:
             total += up * cfg.progress_weight * ahead
         return (total - cfg.fall_cost * ~up).view(self.num_envs, cfg.candidates)
+
+    def _fallen(self, goals: Tensor) -> Tensor:
+        """Worlds that would end here, (W * K,) bool."""
+        backend = self._backend
+        down = (backend.touching() & ~self._may_touch).any(-1) & self._falls_end
+        return down | self._boxes.misused(backend.state(), goals)

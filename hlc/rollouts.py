@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from hlc.box_goals import BoxGoals
 from hlc.goals import Goals
 from hlc.skill_env import on_sphere
 from hlc.tasks.task import Task, check_bodies, checked_reward
@@ -49,6 +50,8 @@ def episodes(
     env.reset(torch.arange(n))
     goals = Goals(task, n, llc_steps, rng)
     goals.draw(torch.arange(n), env.state())
+    boxes = BoxGoals(task, env.skeleton, env.backend)
+    boxes.place(torch.arange(n), goals.goal)
     standing = torch.ones(n, dtype=torch.bool)
     since = torch.zeros(n, dtype=torch.long)
     z = np.zeros((n, skills.latent_dim), np.float32)
@@ -57,9 +60,11 @@ def episodes(
         if step % llc_steps == 0:
             z = decide(env.state().flatten().numpy(), goals.goal.numpy())
         outcome = env.step(torch.from_numpy(skills.act(env.state().flatten().numpy(), z)))
-        standing = standing & ~(outcome.fell | outcome.broken)
         since = since + 1
         state = env.state()
+        goals.goal = boxes.update(goals.goal, outcome.broken)
+        misused = boxes.misused(state, goals.goal)
+        standing = standing & ~(outcome.fell | outcome.broken | misused)
         reward = standing * checked_reward(task, env.skeleton, state, goals.goal)
         distance = task.distance(env.skeleton, state, goals.goal)
         if distance is None:
@@ -68,6 +73,7 @@ def episodes(
         last = torch.zeros(n, dtype=torch.bool)
         if step % llc_steps == llc_steps - 1:
             last = goals.decided(state)
+            boxes.place(last.nonzero()[:, 0], goals.goal)
         rows.append((reward, distance, success, since, last, standing))
         since = since * ~last
     return Episodes(*(torch.stack(column) for column in zip(*rows, strict=True)))

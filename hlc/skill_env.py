@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from hlc.box_goals import BoxGoals
 from hlc.goals import Goals
 from hlc.nets import observation
 from hlc.tasks.task import Task, check_bodies, checked_reward
@@ -55,11 +56,15 @@ class SkillEnv:
         self.llc_steps = decisions.llc_steps
         self._style_scale = decisions.style_scale
         self._discount = decisions.discount
+        self._boxes = BoxGoals(task, env.skeleton, env.backend)
+        # of the last decision, (N,): its goal was met at its end, by a world that had not ended
+        self.success = torch.zeros(self.num_envs, dtype=torch.bool)
         self.reset(torch.arange(self.num_envs))
 
     def reset(self, ids: Tensor) -> None:
         self.env.reset(ids)
         self.goals.draw(ids, self.env.state())
+        self._boxes.place(ids, self.goals.goal)
 
     def observe(self, ids: Tensor | None = None) -> Batch:
         rows = slice(None) if ids is None else ids
@@ -80,9 +85,11 @@ class SkillEnv:
         for _ in range(self.llc_steps):
             targets = self.skills.act(self.env.state().flatten().numpy(), z)
             outcome = self.env.step(torch.from_numpy(targets))
-            failed = going & (outcome.fell | outcome.broken)
-            going = going & ~failed  # a step that ends in a fall earns nothing
             state = self.env.state()
+            self.goals.goal = self._boxes.update(self.goals.goal, outcome.broken)
+            misused = self._boxes.misused(state, self.goals.goal)
+            failed = going & (outcome.fell | outcome.broken | misused)
+            going = going & ~failed  # a step that ends in a fall earns nothing
             task += going * checked_reward(self.task, self.env.skeleton, state, self.goals.goal)
             stopped = going & outcome.timed_out
             terminated = terminated | failed
@@ -90,7 +97,10 @@ class SkillEnv:
             going = going & ~stopped
         style = ~terminated * self._style()
         progress = ~terminated * (self._potential() - before)
-        self.goals.decided(self.env.state())
+        met = self.task.success(self.env.skeleton, self.env.state(), self.goals.goal)
+        self.success = met & ~terminated
+        expired = self.goals.decided(self.env.state())
+        self._boxes.place(expired.nonzero()[:, 0], self.goals.goal)
         if self._discount is not None:
             progress = ~terminated * self._discount * self._potential() - before
         return Step(

@@ -7,7 +7,7 @@ from torch import Generator
 from hlc.config import HlcConfig
 from hlc.goals import Goals
 from hlc.measures import whole_decisions
-from hlc.parent import Parent
+from hlc.parent import Parent, SimulationConfig
 from hlc.skill_env import DecisionConfig, SkillEnv
 
 
@@ -18,7 +18,9 @@ def make_worlds(
     task = cfg.chosen_task()
     length = whole_decisions(cfg.episode_length, cfg.llc_steps)
     return SkillEnv(
-        parent.simulation(num_envs, length, engine=cfg.engine, threads=cfg.threads, rng=starts),
+        parent.simulation(
+            num_envs, task.scene(), SimulationConfig(length, cfg.engine, cfg.threads), starts
+        ),
         parent.skills,
         task,
         Goals(task, num_envs, cfg.llc_steps, goals),

@@ -106,6 +106,7 @@ async def _open(gateway: Gateway) -> AsyncIterator[None]:
     finally:
         watching.cancel()
         service.engine.threads.shutdown(wait=False)
+        service.planners.close()
         service.metrics.close()
 
 

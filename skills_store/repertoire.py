@@ -16,6 +16,7 @@ COMMANDS = {
     "quantize": ("pretrain.quantize", "a library's policy in int8, as its next version"),
     "hlc": ("hlc.train", "a controller on top of a published library"),
     "hlc-plan": ("hlc.plan", "a task planned by sampling skills, without training"),
+    "hlc-compose": ("hlc.compose", "a state machine over controllers and planned tasks"),
     "hlc-evaluate": ("hlc.evaluate", "returns of a published controller"),
     "serve": ("serving", "the HTTP and WebSocket service"),
     "keys": ("serving.keys", "API keys of the service"),

@@ -208,6 +208,7 @@ PROGRAMS = (
     "hlc.train",
     "hlc.evaluate",
     "hlc.plan",
+    "hlc.compose",
     "serving",
     "serving.keys",
     "skills_store",

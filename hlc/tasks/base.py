@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
+from hlc.tasks.scene import UPRIGHT, Scene
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 
@@ -34,6 +35,9 @@ class GoalTask(BaseModel):
                 if low > high:
                     raise ValueError(f"{least} {low} is above {most} {high}")
         return self
+
+    def scene(self) -> Scene:
+        return UPRIGHT
 
     def required_bodies(self) -> tuple[str, ...]:
         return ()

@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 from torch import Generator, Tensor
 
+from hlc.tasks.scene import Scene
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 
@@ -35,13 +36,18 @@ class Task(Protocol):
     def goal_layout(self) -> tuple[Part, ...]:
         """How a goal lies in its vector: the contract of the controller's second input.
 
-        The frame says what a turn of the scene does to a part: a "world" part in m is a place, any
-        other "world" part a direction, and a "scalar" stays."""
+        The frame says what a turn of the scene does to a part: a "world" part in m is a place, one
+        in "quaternion wxyz" a rotation, any other "world" part a direction, and a "scalar"
+        stays."""
         ...
 
     def goal_ranges(self) -> dict[str, Range]:
         """The quantities that a goal is drawn from, by name, each with its least and most; places
         and directions as seen from the character."""
+        ...
+
+    def scene(self) -> Scene:
+        """What its episodes need beside an upright character."""
         ...
 
     def required_bodies(self) -> tuple[str, ...]:

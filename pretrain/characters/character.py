@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pretrain.characters.box import Box
 from pretrain.characters.skeleton import Joint, Skeleton
 
 try:
@@ -46,6 +47,7 @@ class Character:
     damping: tuple[float, ...]  # N m s / rad, per hinge, passive
     torque_limit: tuple[float, ...]  # N m, per hinge
     control_dt: float = 1 / 30  # s, a whole number of the MJCF's timesteps
+    box: Box | None = None  # a free body beside it, which is no part of the MJCF
 
 
 CHARACTERS = {

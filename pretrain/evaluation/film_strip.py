@@ -34,7 +34,8 @@ class Strip:
     """A rollout of one character over T control steps."""
 
     title: str
-    qpos: Tensor  # (T, 7 + J) root position, root rotation and joint angles
+    # (T, 7 + J) root position, root rotation and joint angles; (T, 14 + J) with the pose of a box
+    qpos: Tensor
     every: int  # control steps from one frame to the next
     colors: Sequence[str]  # of the bar, at each control step
 
@@ -49,6 +50,8 @@ class FilmStrip:
         view.offheight = HEIGHT
         view.fovy = FIELD_OF_VIEW
         self._data = mujoco.MjData(self._model)
+        free = self._model.jnt_type == mujoco.mjtJoint.mjJNT_FREE
+        self._free = self._model.jnt_qposadr[free].tolist()  # of the root, and of the box
         self._camera = mujoco.MjvCamera()
         self._camera.distance = DISTANCE
         self._camera.elevation = -5
@@ -86,9 +89,11 @@ class FilmStrip:
         return row
 
     def _frame(self, qpos: np.ndarray) -> np.ndarray:
-        """The character in `qpos` at the origin, where the light is, (HEIGHT, WIDTH, 3)."""
+        """The character in `qpos` at the origin, where the light is, and its box from there,
+        (HEIGHT, WIDTH, 3)."""
         self._data.qpos[:] = qpos
-        self._data.qpos[:2] = 0
+        for start in self._free:
+            self._data.qpos[start : start + 2] -= qpos[:2]
         mujoco.mj_forward(self._model, self._data)
         self._renderer.update_scene(self._data, self._camera)
         return self._renderer.render()

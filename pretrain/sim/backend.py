@@ -1,4 +1,4 @@
-"""Backend: the interface of a physics engine, seven methods over CharacterState and tensors."""
+"""Backend: the interface of a physics engine, methods over CharacterState and tensors."""
 
 from __future__ import annotations
 
@@ -12,10 +12,31 @@ from pretrain.characters.state import CharacterState
 from skills_store.processors import count_processors
 
 
+class FreeBox(Protocol):
+    """The box of N worlds, beside their characters."""
+
+    def state(self) -> Tensor:
+        """As in `BOX_LAYOUT`, (N, 13)."""
+        ...
+
+    def place(self, ids: Tensor, state: Tensor) -> None:
+        """Put the boxes of worlds `ids` (n,) into `state` (n, 13)."""
+        ...
+
+    def touching(self) -> Tensor:
+        """Which bodies touched the box in the last physics step, (N, B) bool."""
+        ...
+
+
 class Backend(Protocol):
     """N worlds with one character each, on flat ground. World frame, SI units, float32."""
 
     num_envs: int
+
+    @property
+    def box(self) -> FreeBox | None:
+        """The character's box (`Character.box`), where it has one."""
+        ...
 
     def state(self) -> CharacterState:
         """The present states, (N, ...)."""

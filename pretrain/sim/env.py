@@ -175,10 +175,13 @@ class CharacterEnv(TensorState):
             self._begin(chosen, self.clip[chosen], self._default, rows)
 
     def _begin_lying(self, ids: Tensor) -> None:
-        """Start worlds `ids` (n,) lying, under one of the clips that rise."""
+        """Start worlds `ids` (n,) lying, under one of the clips that rise; without any, under the
+        clips they have."""
         if len(ids) and self._lying:
             rising = self.falls.ground.rising.nonzero()[:, 0]
-            clips = rising[torch.randint(len(rising), ids.shape, generator=self._rng)]
+            clips = self.clip[ids]
+            if len(rising):
+                clips = rising[torch.randint(len(rising), ids.shape, generator=self._rng)]
             rows = self._lying.draw(torch.zeros_like(ids), self._rng)
             self._begin(ids, clips, self._lying, rows)
             self.began_lying[ids] = True

@@ -16,6 +16,7 @@ from torch import Tensor
 from pretrain.characters.character import Character
 from pretrain.characters.rotations import conjugate, rotate
 from pretrain.characters.state import CharacterState
+from pretrain.sim.mujoco_box import MujocoBox, add_box
 
 FLOOR = "floor"
 logger = logging.getLogger(__name__)
@@ -46,9 +47,21 @@ class MujocoBackend:
         self._substeps = round(character.control_dt / model.opt.timestep)
         self._batch = mujoco.batch.Batch(model, num_envs, threads)
         self._views = {name: self._batch.bind(name) for name in INTEGRATION}
-        self._contacts = self._batch.bind("sensordata")
+        self._widths = (7 + self.skeleton.num_hinges, 6 + self.skeleton.num_hinges)
+        contacts = self._batch.bind("sensordata")
+        self._contacts = contacts[:, : len(self.skeleton.bodies)]
+        self.box = self._make_box(contacts) if character.box else None
         self._batch.reset()
         self._state: CharacterState | None = None  # cached until something moves
+
+    def _make_box(self, contacts: np.ndarray) -> MujocoBox:
+        """Its coordinates and contacts follow those of the character."""
+        qpos, qvel = self._widths
+        return MujocoBox(
+            self._views["qpos"][:, qpos:],
+            self._views["qvel"][:, qvel:],
+            contacts[:, len(self.skeleton.bodies) :],
+        )
 
     def state(self) -> CharacterState:
         if self._state is None:
@@ -56,8 +69,9 @@ class MujocoBackend:
         return self._state
 
     def _read(self) -> CharacterState:
-        qpos = torch.from_numpy(self._views["qpos"]).float()
-        qvel = torch.from_numpy(self._views["qvel"]).float()
+        widths = self._widths
+        qpos = torch.from_numpy(self._views["qpos"][:, : widths[0]]).float()
+        qvel = torch.from_numpy(self._views["qvel"][:, : widths[1]]).float()
         root_rot = qpos[:, 3:7]
         # a free joint's rotation rate is kept in the body's own frame
         return CharacterState(
@@ -78,12 +92,10 @@ class MujocoBackend:
         self._state = None
         rows = ids.numpy()
         body_rate = rotate(conjugate(state.root_rot), state.root_ang_vel)
-        self._views["qpos"][rows] = torch.cat(
-            [state.root_pos, state.root_rot, state.joint_pos], -1
-        ).numpy()
-        self._views["qvel"][rows] = torch.cat(
-            [state.root_vel, body_rate, state.joint_vel], -1
-        ).numpy()
+        pose = torch.cat([state.root_pos, state.root_rot, state.joint_pos], -1)
+        velocity = torch.cat([state.root_vel, body_rate, state.joint_vel], -1)
+        self._views["qpos"][rows, : self._widths[0]] = pose.numpy()
+        self._views["qvel"][rows, : self._widths[1]] = velocity.numpy()
         for name in ("time", "qacc_warmstart", "xfrc_applied"):
             self._views[name][rows] = 0
         self._views["ctrl"][rows] = state.joint_pos.numpy()
@@ -111,8 +123,8 @@ class MujocoBackend:
 
 
 def compile_model(character: Character) -> mujoco.MjModel:
-    """The character's MJCF with one ground-contact sensor per body, checked for the solver settings
-    we rely on."""
+    """The character's MJCF with one ground-contact sensor per body and its box, checked for the
+    solver settings we rely on."""
     spec = mujoco.MjSpec.from_string(character.mjcf)
     for body in character.skeleton.bodies:
         sensor = spec.add_sensor(name=f"{body}_on_floor", type=mujoco.mjtSensor.mjSENS_CONTACT)
@@ -121,6 +133,8 @@ def compile_model(character: Character) -> mujoco.MjModel:
         sensor.reftype = mujoco.mjtObj.mjOBJ_BODY
         sensor.refname = body
         sensor.intprm = [1 << int(mujoco.mjtConDataField.mjCONDATA_FOUND), 0, 1]
+    if character.box:
+        add_box(spec, character.box, character.skeleton.bodies)
     for flag in DISABLED:
         spec.option.disableflags |= flag
     model = spec.compile()

@@ -141,7 +141,7 @@ def required_scope(path: str) -> keys.Scope | None:
         return "admin"
     if path == "/encode" or (path.endswith("/infer") and ".encoder" in path):
         return "encode"
-    if path in ("/act", "/session", "/interpolate") or path.endswith(("/act", "/infer")):
+    if path in ("/act", "/session", "/interpolate", "/plan") or path.endswith(("/act", "/infer")):
         return "act"
     return None
 

@@ -15,6 +15,7 @@ from pydantic.json_schema import models_json_schema
 
 from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
 from serving.models.skills import ServedController, ServedSkill
+from serving.wire.plan_schemas import PlanRequest
 from serving.wire.schemas import (
     ActRequest,
     DecideRequest,
@@ -25,7 +26,7 @@ from serving.wire.schemas import (
 from skills_store.manifest import Tensor
 
 REF = "#/components/schemas/{model}"
-BODIES = (ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest)
+BODIES = (ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest, PlanRequest)
 DESCRIPTION = """Motor skills for physically simulated characters.
 
 `POST /act` gives joint targets for a state and a skill z; `POST /encode` gives the z of a motion

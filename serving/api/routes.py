@@ -15,12 +15,14 @@ from serving.api.fast_routes import answer_act, answer_decide
 from serving.api.interpolate import interpolate_path
 from serving.api.nearest import nearest
 from serving.api.openapi import body_of
+from serving.api.plan import plan
 from serving.api.uploads import parse_upload, read_states
 from serving.models.batcher import require_finite
 from serving.models.service import Service
 from serving.models.skills import ServedSkill, controller_detail, skill_detail
 from serving.wire import rows
-from serving.wire.problems import PROBLEMS, Refusal, from_store, invalid
+from serving.wire.plan_schemas import PlanRequest, PlanResponse
+from serving.wire.problems import PLAN_PROBLEMS, PROBLEMS, Refusal, from_store, invalid
 from serving.wire.reply import Reply
 from serving.wire.schemas import (
     ActRequest,
@@ -152,6 +154,23 @@ async def interpolate(request: Request) -> Response:
     found = await interpolate_path(
         _service(request), encoding.decode(await request.body(), headers)
     )
+    data, described = encoding.encode(found)
+    return Reply(200, data, described).response()
+
+
+@router.post(
+    "/plan",
+    response_model=PlanResponse,
+    responses=PLAN_PROBLEMS,
+    tags=["skills"],
+    openapi_extra=body_of(json=PlanRequest),
+)
+async def plan_skill(request: Request) -> Response:
+    """The skill that earns most for a task, of those that are simulated from this state; needs the
+    extra `plan`."""
+    headers = dict(request.headers.raw)
+    encoding = wire.choose_encoding(headers)
+    found = await plan(_service(request), encoding.decode(await request.body(), headers))
     data, described = encoding.encode(found)
     return Reply(200, data, described).response()
 

@@ -1,7 +1,7 @@
 """Python clients of the service: one that waits, and one for asyncio. They need httpx and numpy
 only."""
 
-from serving.client.calls import Decision, Embedding, ServiceError
+from serving.client.calls import Decision, Embedding, Plan, ServiceError
 from serving.client.client import AsyncClient, Client
 
-__all__ = ["AsyncClient", "Client", "Decision", "Embedding", "ServiceError"]
+__all__ = ["AsyncClient", "Client", "Decision", "Embedding", "Plan", "ServiceError"]

@@ -50,6 +50,14 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class Plan:
+    z: Array  # (D,)
+    targets: Array  # (J,)
+    predicted_return: float
+    llc_steps: int  # control steps after which to plan again
+
+
+@dataclass(frozen=True)
 class Call(Generic[T]):
     """One request, and how its answer is read."""
 
@@ -77,6 +85,20 @@ def decide(controller: str, state: ArrayLike, goal: ArrayLike) -> Call[Decision]
     return Call(
         "POST", f"/controllers/{controller}/act", read, _raw({"state": state, "goal": goal}, {})
     )
+
+
+def plan(task: str, state: ArrayLike, goal: ArrayLike, others: dict[str, Any]) -> Call[Plan]:
+    tensors = {"state": state, "goal": goal}
+    fields = {"task": task, **others}
+    if fields.get("last_z") is not None:
+        tensors["last_z"] = fields.pop("last_z")
+
+    def read(answer: httpx.Response) -> Plan:
+        said = json.loads(answer.headers["x-fields"])
+        found = _tensors(answer)
+        return Plan(found["z"], found["targets"], said["predicted_return"], said["llc_steps"])
+
+    return Call("POST", "/plan", read, _raw(tensors, fields))
 
 
 def encode(states: ArrayLike, skill: str | None) -> Call[Embedding]:

@@ -18,9 +18,9 @@ import httpx
 from numpy.typing import ArrayLike
 
 from serving.client import calls
-from serving.client.calls import Array, Call, Decision, Embedding, ServiceError
+from serving.client.calls import Array, Call, Decision, Embedding, Plan, ServiceError
 
-__all__ = ["AsyncClient", "Client", "Decision", "Embedding", "ServiceError"]
+__all__ = ["AsyncClient", "Client", "Decision", "Embedding", "Plan", "ServiceError"]
 
 T = TypeVar("T")
 URL = "http://127.0.0.1:8000"
@@ -73,6 +73,11 @@ class Client:
     def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:
         """What the controller does in this state for this goal."""
         return self._made(calls.decide(controller, state, goal))
+
+    def plan(self, task: str, state: ArrayLike, goal: ArrayLike, **others: Any) -> Plan:
+        """The skill that earns most of those simulated from this state (S,). `others` may be
+        `skill`, `parameters` of the task, `last_z` and `seed`, as in PlanRequest."""
+        return self._made(calls.plan(task, state, goal, others))
 
     def encode(self, states: ArrayLike, skill: str | None = None) -> Embedding:
         """A clip as states at the control rate, (T, S)."""
@@ -157,6 +162,11 @@ class AsyncClient:
     async def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:
         """What the controller does in this state for this goal."""
         return await self._made(calls.decide(controller, state, goal))
+
+    async def plan(self, task: str, state: ArrayLike, goal: ArrayLike, **others: Any) -> Plan:
+        """The skill that earns most of those simulated from this state (S,). `others` may be
+        `skill`, `parameters` of the task, `last_z` and `seed`, as in PlanRequest."""
+        return await self._made(calls.plan(task, state, goal, others))
 
     async def encode(self, states: ArrayLike, skill: str | None = None) -> Embedding:
         """A clip as states at the control rate, (T, S)."""

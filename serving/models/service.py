@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 from serving.access.guard import Guard
 from serving.models.catalog import Catalog, Open
 from serving.models.metrics import Metrics
+from serving.models.planning import Planners
 from serving.models.runtime import Engine
 from serving.models.skills import ServedController, ServedSkill, summaries
 from serving.settings import Settings
@@ -38,6 +39,7 @@ class Service:
     guard: Guard
     skills: Catalog[ServedSkill]
     controllers: Catalog[ServedController]
+    planners: Planners
 
     async def skill(self, ref: str | None, field: str | None = "skill") -> ServedSkill:
         return await _take(self.skills, ref or self.settings.skill, field)
@@ -101,7 +103,8 @@ def make_service(settings: Settings) -> Service:
     )
     controllers = Catalog(store, open_controller, settings.max_memory, metrics.count_swap)
     guard = Guard(settings.keys, settings.rate, share=1 / settings.workers)
-    return Service(settings, store, engine, metrics, guard, skills, controllers)
+    planners = Planners(store, settings.threads)
+    return Service(settings, store, engine, metrics, guard, skills, controllers, planners)
 
 
 async def _take(catalog: Catalog[T], ref: str, field: str | None) -> T:

@@ -38,6 +38,10 @@ Code = Literal[
     "unknown_clip",
     "unknown_model",
     "not_a_frame",
+    "unknown_task",
+    "wrong_parameter",
+    "not_simulated",
+    "extra_missing",
     "batch_mismatch",
     "batch_too_large",
     "clip_unreadable",
@@ -129,6 +133,9 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         "model": Problem,
         "description": "Too much is waiting, or the store cannot give this version now",
     },
+}
+PLAN_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    501: {"model": Problem, "description": "This service has not the extra `plan`"}
 }
 INFERENCE_PROBLEMS = {
     status: found | {"model": InferenceProblem} for status, found in PROBLEMS.items()

@@ -99,6 +99,8 @@ class PlaybackEngine:
     rose.
     """
 
+    box = None
+
     def __init__(self, library: MotionLibrary, character: Character, num_envs: int, falls: bool):
         self.num_envs = num_envs
         self._frames = library.frames.view(-1, FRAMES, library.frames.shape[-1])

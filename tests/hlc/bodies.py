@@ -67,6 +67,8 @@ def moved(
 
 def _moved_part(goal: Tensor, part: Part, q: Tensor, shift: Tensor) -> Tensor:
     values = goal[..., part.start : part.stop]
+    if part.unit == "quaternion wxyz":
+        return multiply(q, values)
     if part.frame != "world":
         return values
     width = values.shape[-1]

@@ -43,6 +43,24 @@ def puppet_policy(hinges: tuple[str, ...]) -> bytes:
     return tiny.model(nodes, {"pull": pull}, tiny.POLICY)
 
 
+class StillBox:
+    """A `FreeBox` that stays where it was put, out of anyone's reach."""
+
+    def __init__(self, num_envs: int, bodies: int):
+        self._state = torch.zeros(num_envs, 13)
+        self._state[:, 3] = 1.0
+        self._touching = torch.zeros(num_envs, bodies, dtype=torch.bool)
+
+    def state(self) -> Tensor:
+        return self._state.clone()
+
+    def place(self, ids: Tensor, state: Tensor) -> None:
+        self._state[ids] = state
+
+    def touching(self) -> Tensor:
+        return self._touching
+
+
 class PuppetEngine:
     """A `Backend` without physics."""
 
@@ -51,6 +69,7 @@ class PuppetEngine:
         self.num_envs = num_envs
         self._hinges = skeleton.hinges
         self._bodies = len(skeleton.bodies)
+        self.box = StillBox(num_envs, self._bodies) if character.box else None
         self._lower = torch.tensor(skeleton.lower)
         self._upper = torch.tensor(skeleton.upper)
         self._state = unflatten(torch.zeros(num_envs, 13 + 2 * skeleton.num_hinges)).map(

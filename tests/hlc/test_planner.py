@@ -12,6 +12,7 @@ from hlc.config import CONFIG_MODEL, HlcConfig, PlanConfig
 from hlc.measures import measure
 from hlc.parent import Parent
 from hlc.planner import Planner
+from hlc.tasks.scene import UPRIGHT, Scene
 from hlc.tasks.speed import Speed
 from hlc.tasks.task import Range
 from pretrain.characters.skeleton import Skeleton
@@ -35,6 +36,9 @@ class Leftward:
 
     def goal_ranges(self) -> dict[str, Range]:
         return {"rate": (1.0, 1.0)}
+
+    def scene(self) -> Scene:
+        return UPRIGHT
 
     def required_bodies(self) -> tuple[str, ...]:
         return ()

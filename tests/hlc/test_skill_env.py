@@ -11,9 +11,10 @@ from torch import Tensor
 
 from hlc.config import HlcConfig
 from hlc.goals import Goals
-from hlc.parent import Parent
+from hlc.parent import Parent, SimulationConfig
 from hlc.skill_env import DecisionConfig, SkillEnv, on_sphere, style_reward
 from hlc.tasks.reach import Reach
+from hlc.tasks.scene import UPRIGHT
 from hlc.train import build
 from pretrain.characters.state import CharacterState
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
@@ -26,6 +27,8 @@ STEPS = 5
 class StillEngine:
     """Characters that stand as they were placed, and touch the ground or break when the script says
     so."""
+
+    box = None
 
     def __init__(
         self, parent: Parent, num_envs: int, falls: dict[int, int], breaks: dict[int, int]
@@ -158,7 +161,8 @@ def test_only_the_direction_of_an_action_counts(toy: HlcConfig, parent: Parent) 
 
 def test_episodes_begin_in_clips_that_stay_upright(tmp_path) -> None:
     able = publish_skills(Store(tmp_path), motions="all")
-    env = able.simulation(64, 100, engine="mujoco", threads=1, rng=torch.Generator().manual_seed(0))
+    simulated = SimulationConfig(100, threads=1)
+    env = able.simulation(64, UPRIGHT, simulated, torch.Generator().manual_seed(0))
     env.reset(torch.arange(64))
     assert not able.upright.all()
     assert able.upright[env.clip].all()

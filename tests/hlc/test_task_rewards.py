@@ -8,10 +8,13 @@ import pytest
 import torch
 
 from hlc.parent import Parent
+from hlc.tasks.getup import Getup
 from hlc.tasks.heading import Heading
 from hlc.tasks.location import Location
 from hlc.tasks.path import Path, curve, nearest
 from hlc.tasks.speed import Speed
+from hlc.tasks.strike import Strike
+from pretrain.characters.rotations import from_axis_angle
 from pretrain.characters.state import CharacterState
 from tests.hlc.bodies import clip_states
 
@@ -107,3 +110,45 @@ def test_distance_from_a_straight_path_is_that_across_it(
     rest.root_vel[:, 0] = torch.tensor([1.0, -1.0])
     forth, back = Path().reward(parent.character.skeleton, rest, goal)
     assert (float(forth), float(back)) == (pytest.approx(1.0), pytest.approx(0.5))
+
+
+def test_getting_up_pays_every_centimetre_and_only_standing_all_of_it(
+    rest: CharacterState, parent: Parent
+) -> None:
+    """Two characters without a bent joint, one lying on its back and one upright."""
+    task = Getup()
+    skeleton = parent.character.skeleton
+    goal = torch.full((2, 1), 1.25)
+    rest.root_rot[0] = torch.tensor([math.sqrt(0.5), 0.0, -math.sqrt(0.5), 0.0])
+    rest.root_pos[:, 2] = torch.tensor([0.15, 0.88])
+    lies, stands = task.reward(skeleton, rest, goal)
+    assert float(lies) == pytest.approx(0.6 * 0.15 / 1.25, rel=0.02)
+    assert float(stands) == pytest.approx(1.0)
+    assert task.success(skeleton, rest, goal).tolist() == [False, True]
+    torch.testing.assert_close(
+        task.distance(skeleton, rest, goal), torch.tensor([1.1, 0.0]), atol=0.01, rtol=0
+    )
+    rest.root_pos[0, 2] += 0.01
+    assert task.reward(skeleton, rest, goal)[0] > lies
+    rest.root_vel[1, 0] = 2.0
+    assert not task.success(skeleton, rest, goal)[1]
+
+
+def test_a_box_pays_for_walking_to_it_for_its_tilt_and_all_once_it_is_down(
+    rest: CharacterState, parent: Parent
+) -> None:
+    task = Strike()
+    skeleton = parent.character.skeleton
+    rest.root_vel[0, 0] = 1.0
+    tilts = torch.tensor([math.pi / 3, math.pi / 2])
+    goal = torch.zeros(2, 13)
+    goal[:, :3] = torch.tensor([2.0, 0.0, 0.9])
+    goal[:, 3] = 1.0
+    walks, stands = task.reward(skeleton, rest, goal)
+    assert (float(walks), float(stands)) == (pytest.approx(0.4), 0.0)
+    goal[:, 3:7] = from_axis_angle("y", tilts)
+    tilted, down = task.reward(skeleton, rest, goal)
+    assert (float(tilted), float(down)) == (pytest.approx(0.4 + 0.6 * 0.5), 1.0)
+    assert task.success(skeleton, rest, goal).tolist() == [False, True]
+    torch.testing.assert_close(task.distance(skeleton, rest, goal), torch.tensor([2.0, 0.0]))
+    torch.testing.assert_close(task.progress(skeleton, rest, goal), torch.tensor([-2.5, 0.0]))

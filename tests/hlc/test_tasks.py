@@ -12,7 +12,9 @@ from hlc.config import CONFIG_MODEL
 from hlc.goals import Goals
 from hlc.parent import Parent
 from hlc.tasks import TASKS
+from hlc.tasks.frames import body_position
 from hlc.tasks.task import Task, check_bodies, checked_reward, goal_width, uniform
+from pretrain.characters.rotations import from_axis_angle
 from pretrain.characters.state import CharacterState
 from tests.hlc.bodies import clip_states, moved
 
@@ -84,9 +86,13 @@ def met(task: Task, parent: Parent) -> tuple[CharacterState, torch.Tensor]:
     skeleton = parent.character.skeleton
     parts = {part.name: goal[:, part.start : part.stop] for part in task.goal_layout()}
     if "target" in parts:
-        from hlc.tasks.frames import body_position
-
         parts["target"][:] = body_position(skeleton, state, task.required_bodies()[0])
+    if "height" in parts:
+        state.root_rot[:] = torch.tensor([1.0, 0.0, 0.0, 0.0])
+        state.root_vel[:] = 0.0
+        parts["height"][:] = body_position(skeleton, state, "head")[:, 2:]
+    if "box_rot" in parts:
+        parts["box_rot"][:] = from_axis_angle("x", torch.full((16,), math.pi / 2))
     if "place" in parts:
         state.root_pos[:, :2] = parts["place"]
         state.root_vel[:] = 0.0

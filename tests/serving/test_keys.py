@@ -20,6 +20,7 @@ ROUTES = {  # method and path -> the scope that opens it; None: any key; "": no 
     ("POST", "/act"): "act",
     ("POST", "/controllers/reach/act"): "act",
     ("POST", "/interpolate"): "act",
+    ("POST", "/plan"): "act",
     ("POST", "/encode"): "encode",
     ("POST", "/v2/models/humanoid/infer"): "act",
     ("POST", "/v2/models/humanoid/versions/1/infer"): "act",

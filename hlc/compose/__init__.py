@@ -1,0 +1,1 @@
+"""State machines over controllers and planned tasks, from a file."""

@@ -1,0 +1,109 @@
+"""Play a state machine over controllers and planned tasks, and draw its contact sheet.
+
+python -m hlc.compose examples/two_targets.yaml out=sheet.png
+
+A state has a `controller` or a `task`, which is planned, and a `goal`; `on_success`, `on_time` and
+`on_fall` name the state that follows. docs/tasks.md describes the file. The status is 0 if the
+machine came to its end.
+
+keys:
+  out=                 picture to write, a .png
+  store=               skill store; default $REPERTOIRE_STORE
+  seed=0               seed of all random draws
+  engine=mujoco        name in pretrain/sim/backend.py
+  threads=0            0: all that the process may use
+  json=false           print one JSON object
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+if sys.platform == "linux":
+    os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco is imported; there may be no display
+
+import torch
+
+from hlc.compose.behavior import make_behaviors, scene_of
+from hlc.compose.contact_sheet import draw_contact_sheet
+from hlc.compose.player import MachinePlayer, Played
+from hlc.compose.state_machine import load_machine
+from hlc.parent import SimulationConfig, open_parent
+from pretrain.cli import (
+    ConfigError,
+    parse_flag,
+    parse_int,
+    parse_options,
+    program,
+    split_arguments,
+)
+from pretrain.motion.clip import CONTROL_RATE
+from skills_store.errors import StoreError
+from skills_store.open import open_store
+
+DEFAULTS = {
+    "out": "",
+    "store": "",
+    "seed": "0",
+    "engine": "mujoco",
+    "threads": "0",
+    "json": "false",
+}
+
+
+def run(file: Path, options: dict[str, str]) -> int:
+    if options["out"] and not options["out"].endswith(".png"):
+        raise ConfigError(f"out={options['out']}, expected a .png")
+    machine = load_machine(file)
+    store = open_store(options["store"])
+    parent = open_parent(store, machine.skill)
+    seed = parse_int(options, "seed", 0)
+    starts, plans = (torch.Generator().manual_seed(seed + i) for i in range(2))
+    length = round(machine.seconds * CONTROL_RATE)
+    simulated = SimulationConfig(length, options["engine"], parse_int(options, "threads", 0))
+    behaviors = make_behaviors(machine, parent, store, simulated, plans)
+    played = MachinePlayer(machine, behaviors, parent, simulated, rng=starts).play()
+    print(describe(played, as_json=parse_flag(options, "json")))
+    if options["out"]:
+        picture = Path(options["out"])
+        try:
+            draw_contact_sheet(played, parent.character, scene_of(behaviors), picture)
+        except OSError as error:
+            print(f"no picture: {error}", file=sys.stderr)
+    return 0 if played.ended else 1
+
+
+def describe(played: Played, as_json: bool) -> str:
+    """The visits, one a line, and how it ended."""
+    if as_json:
+        visits = [asdict(visit) for visit in played.visits]
+        found = {"visits": visits, "seconds": played.seconds, "ended": played.ended}
+        return json.dumps(found, indent=2)
+    lines = []
+    for visit in played.visits:
+        distance = "" if visit.distance is None else f"   {visit.distance:.2f} m from its goal"
+        start, stop = (step / CONTROL_RATE for step in (visit.start, visit.stop))
+        lines.append(f"{start:6.1f} to {stop:5.1f} s  {visit.name:<16} {visit.cause:<8}{distance}")
+    end = "came to its end" if played.ended else f"ended by {played.visits[-1].cause}"
+    return "\n".join([*lines, f"{end} after {played.seconds:.1f} s"])
+
+
+def main(arguments: list[str]) -> int:
+    files, pairs = split_arguments(arguments)
+    try:
+        options = parse_options(pairs, DEFAULTS)
+        if len(files) != 1:
+            raise ConfigError(f"expected one state machine file, got {len(files)}")
+        return run(Path(files[0]), options)
+    except (StoreError, KeyError, ValueError, RuntimeError, OSError) as error:
+        message = error.args[0] if isinstance(error, KeyError) else error
+        print(f"{type(error).__name__}: {message}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(program(main, lambda: str(__doc__)))

@@ -1,0 +1,133 @@
+"""Behavior: a state of a machine, ready to decide: its task, who decides, and its goal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+from torch.nn.functional import pad
+
+from hlc.compose.state_machine import State, StateMachine
+from hlc.config import HlcConfig
+from hlc.evaluate import trained_config
+from hlc.parent import Parent, SimulationConfig
+from hlc.planner import Planner
+from hlc.rollouts import Decide
+from hlc.tasks import TASKS
+from hlc.tasks.scene import Scene
+from hlc.tasks.task import Task, check_bodies, goal_width
+from pretrain.characters.rotations import (
+    from_axis_angle,
+    heading_direction,
+    multiply,
+    rotate,
+)
+from pretrain.characters.state import CharacterState, Part
+from pretrain.sim.backend import make_backend
+from skills_store.errors import WrongKind
+from skills_store.runtime.library import Controller
+from skills_store.store import Store
+
+
+@dataclass(frozen=True)
+class Behavior:
+    name: str
+    state: State
+    task: Task
+    decide: Decide
+    llc_steps: int
+    planner: Planner | None  # that decides, if one does
+
+    def goal(self, state: CharacterState) -> Tensor:
+        """The goal (1, G), world frame, of a character that enters this state in `state` (1, ...).
+        Zeros where the goal is the box."""
+        goal = torch.zeros(1, goal_width(self.task))
+        for part in self.task.goal_layout():
+            if self.state.goal is not None:
+                goal[0, part.start : part.stop] = torch.tensor(self.state.goal[part.name])
+        if self.state.frame == "entry":
+            goal = from_entry(goal, self.task.goal_layout(), state)
+        return goal
+
+
+def make_behaviors(
+    machine: StateMachine, parent: Parent, store: Store, simulated: SimulationConfig, rng: Generator
+) -> dict[str, Behavior]:
+    """One for each state of `machine`. Raises StoreError, and ValueError for a goal or a parameter
+    that its task does not have, and for a controller of another library."""
+    behaviors: dict[str, Behavior] = {}
+    for name, state in machine.states.items():
+        if state.controller is not None:
+            behaviors[name] = _controlled(name, state, parent, store)
+            continue
+        task = _planned_task(name, state, parent)
+        character = task.scene().furnish(parent.character)
+        worlds = machine.plan.candidates
+        backend = make_backend(simulated.engine, character, worlds, simulated.threads)
+        planner = Planner(parent, task, backend, machine.plan, rng=rng)
+        behaviors[name] = Behavior(name, state, task, planner, HlcConfig().llc_steps, planner)
+    return behaviors
+
+
+def _planned_task(name: str, state: State, parent: Parent) -> Task:
+    assert state.task is not None
+    task = TASKS[state.task].model_validate(state.parameters)
+    _check_goal(name, state, task, parent)
+    return task
+
+
+def _controlled(name: str, state: State, parent: Parent, store: Store) -> Behavior:
+    assert state.controller is not None
+    version = store.resolve(state.controller)
+    if version.manifest.kind != "controller":
+        raise WrongKind(version.ref, version.manifest.kind, "controller")
+    trained_on = store.parent(version.manifest)
+    if trained_on.digest != parent.version.digest:
+        own = f"{parent.version.ref} ({parent.version.digest})"
+        other = f"{trained_on.ref} ({trained_on.digest})"
+        raise ValueError(f"{name}: {version.ref} was trained on {other}, the machine's is {own}")
+    trained = trained_config(version.manifest)
+    own_parameters = trained.model_dump()[trained.task]
+    task = TASKS[trained.task].model_validate(own_parameters | state.parameters)
+    _check_goal(name, state, task, parent)
+    controller = Controller.open(store, version, library=parent.skills)
+    return Behavior(name, state, task, controller.decide, controller.llc_steps, None)
+
+
+def _check_goal(name: str, state: State, task: Task, parent: Parent) -> None:
+    check_bodies(task, parent.character.skeleton)
+    expected = {part.name: part.stop - part.start for part in task.goal_layout()}
+    if task.scene().box is not None:
+        if state.goal is not None:
+            raise ValueError(f"{name}: the goal is the box, expected none")
+        return
+    found = {part: len(values) for part, values in (state.goal or {}).items()}
+    if found != expected:
+        raise ValueError(f"{name}: the goal has {found}, expected numbers of {expected}")
+
+
+def scene_of(behaviors: dict[str, Behavior]) -> Scene:
+    """The scene in which all of them can be played."""
+    boxes = [x.task.scene().box for x in behaviors.values()]
+    return Scene(box=next((box for box in boxes if box is not None), None))
+
+
+def from_entry(goal: Tensor, layout: tuple[Part, ...], state: CharacterState) -> Tensor:
+    """Goals (..., G) given on the ground below the root of `state` (...), in its heading frame ->
+    in the world frame."""
+    ahead = heading_direction(state.root_rot)
+    turn = from_axis_angle("z", torch.atan2(ahead[..., 1], ahead[..., 0]))
+    below = state.root_pos * torch.tensor([1.0, 1.0, 0.0])
+    return torch.cat([_part_from_entry(goal, part, turn, below) for part in layout], -1)
+
+
+def _part_from_entry(goal: Tensor, part: Part, turn: Tensor, below: Tensor) -> Tensor:
+    values = goal[..., part.start : part.stop]
+    if part.frame != "world":
+        return values
+    if part.unit == "quaternion wxyz":
+        return multiply(turn, values)
+    width = values.shape[-1]
+    turned = rotate(turn, pad(values, (0, 3 - width)))
+    return (turned + below if part.unit == "m" else turned)[..., :width]

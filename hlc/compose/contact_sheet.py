@@ -1,0 +1,30 @@
+"""The contact sheet of a machine that was played: a film strip of each visit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hlc.compose.player import FALL, SUCCESS, Played
+from hlc.tasks.scene import Scene
+from pretrain.characters.character import Character
+from pretrain.evaluation.film_strip import DOWN, ON_CLIP, UP, FilmStrip, Strip
+from pretrain.motion.clip import CONTROL_RATE
+
+EVERY = 5  # control steps from one frame to the next
+COLORS = {SUCCESS: ON_CLIP, FALL: DOWN}  # of a strip's bar, by the cause of the visit's end
+
+
+def draw_contact_sheet(played: Played, character: Character, scene: Scene, path: Path) -> None:
+    """Write the sheet to `path`. OSError where this machine cannot draw."""
+    strips = []
+    for visit in played.visits:
+        seconds = (visit.stop - visit.start) / CONTROL_RATE
+        steps = played.qpos[visit.start : visit.stop]
+        colors = [COLORS.get(visit.cause, UP)] * len(steps)
+        title = f"{visit.name}: {visit.cause} after {seconds:.1f} s"
+        strips.append(Strip(title, steps, EVERY, colors))
+    film = FilmStrip(scene.furnish(character))
+    try:
+        film.draw(strips).save(path)
+    finally:
+        film.close()

@@ -1,0 +1,172 @@
+"""Plays a state machine: one character, decision by decision, until it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hlc.box_goals import BoxGoals
+from hlc.compose.behavior import Behavior, scene_of
+from hlc.compose.state_machine import END, StateMachine
+from hlc.parent import Parent, SimulationConfig
+from hlc.tasks.task import Task
+from pretrain.characters.rotations import (
+    conjugate,
+    from_axis_angle,
+    heading_direction,
+    multiply,
+    rotate,
+)
+from pretrain.characters.state import CharacterState
+from pretrain.motion.clip import CONTROL_RATE
+from pretrain.sim.backend import Backend
+
+ONE = torch.tensor([0])  # the one world
+NONE = torch.tensor([False])  # of it broke
+SUCCESS = "success"
+TIME = "time"
+FALL = "fall"
+BROKEN = "broken"  # the state was no longer finite
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One stay in a state."""
+
+    name: str
+    start: int  # control step
+    stop: int
+    cause: str  # of its end: SUCCESS, TIME, FALL or BROKEN
+    distance: float | None  # m, at its end, from its goal; None for a task without a place
+
+
+@dataclass(frozen=True)
+class Played:
+    visits: tuple[Visit, ...]
+    qpos: Tensor  # (T, 7 + J), or (T, 14 + J) with a box, after each control step
+    ended: bool  # by the state `end`, not by a fall or by time
+
+    @property
+    def seconds(self) -> float:
+        return len(self.qpos) / CONTROL_RATE
+
+
+class MachinePlayer:
+    """The machine's world. `play` may be called once."""
+
+    def __init__(
+        self,
+        machine: StateMachine,
+        behaviors: dict[str, Behavior],
+        parent: Parent,
+        simulated: SimulationConfig,
+        *,
+        rng: torch.Generator,
+    ):
+        """`simulated` says the engine and its threads. Raises ValueError where a task needs a box
+        and the machine does not say where it stands."""
+        scene = scene_of(behaviors)
+        if scene.box is not None and machine.box is None:
+            raise ValueError("a task needs a box, expected `box: [x, y]` in the state machine")
+        env = parent.simulation(1, scene, simulated, rng)
+        env.reset(ONE)
+        self._machine = machine
+        self._behaviors = behaviors
+        self._parent = parent
+        self._backend: Backend = env.backend
+        feet = parent.character.skeleton.feet
+        self._may_touch = torch.tensor([x in feet for x in parent.character.skeleton.bodies])
+        self._backend.place(ONE, at_origin(env.state()))
+        if self._backend.box is not None and machine.box is not None and scene.box is not None:
+            stands = [*machine.box, scene.box.size[2] / 2, 1.0, *[0.0] * 9]
+            self._backend.box.place(ONE, torch.tensor([stands]))
+        self._qpos: list[Tensor] = []
+
+    def play(self) -> Played:
+        """From the first state to `end`, a fall that no state follows, or the end of its time."""
+        visits: list[Visit] = []
+        following: str | None = self._machine.first
+        while following is not None and following != END:
+            visits.append(self._visit(self._behaviors[following]))
+            following = self._follow(visits[-1])
+        return Played(tuple(visits), torch.stack(self._qpos), ended=following == END)
+
+    def _follow(self, visit: Visit) -> str | None:
+        state = self._machine.states[visit.name]
+        if len(self._qpos) >= self._longest:
+            return None
+        follows = {SUCCESS: state.on_success, TIME: state.on_time, FALL: state.on_fall}
+        return follows.get(visit.cause)
+
+    @property
+    def _longest(self) -> int:
+        return round(self._machine.seconds * CONTROL_RATE)
+
+    def _visit(self, behavior: Behavior) -> Visit:
+        """Decide until a transition. Success counts at the end of a decision."""
+        start = len(self._qpos)
+        task = behavior.task
+        boxes = BoxGoals(task, self._parent.character.skeleton, self._backend)
+        goal = boxes.update(behavior.goal(self._backend.state()), NONE)
+        if behavior.planner is not None:
+            behavior.planner.forget(ONE)
+        stop = self._longest
+        if behavior.state.seconds is not None:
+            stop = min(stop, start + round(behavior.state.seconds * CONTROL_RATE))
+        cause = TIME
+        z = np.zeros((1, self._parent.skills.latent_dim), np.float32)
+        while len(self._qpos) < stop:
+            since = len(self._qpos) - start
+            if since % behavior.llc_steps == 0:
+                if since and behavior.state.on_success and self._met(task, goal):
+                    cause = SUCCESS
+                    break
+                z = behavior.decide(self._backend.state().flatten().numpy(), goal.numpy())
+            broken = self._advance(z)
+            goal = boxes.update(goal, NONE)
+            if broken or self._fallen(task, boxes, goal):
+                cause = BROKEN if broken else FALL
+                break
+        return Visit(behavior.name, start, len(self._qpos), cause, self._distance(task, goal))
+
+    def _advance(self, z: np.ndarray) -> bool:
+        """One control step. Returns whether the world broke."""
+        backend = self._backend
+        targets = self._parent.skills.act(backend.state().flatten().numpy(), z)
+        broken = bool(backend.advance(torch.from_numpy(targets)).any())
+        state = backend.state()
+        pose = [state.root_pos, state.root_rot, state.joint_pos]
+        if backend.box is not None:
+            pose.append(backend.box.state()[:, :7])
+        self._qpos.append(torch.cat(pose, -1)[0])
+        return broken
+
+    def _fallen(self, task: Task, boxes: BoxGoals, goal: Tensor) -> bool:
+        backend = self._backend
+        down = (backend.touching() & ~self._may_touch).any() and not task.scene().lying
+        return bool(down) or bool(boxes.misused(backend.state(), goal).any())
+
+    def _met(self, task: Task, goal: Tensor) -> bool:
+        skeleton = self._parent.character.skeleton
+        return bool(task.success(skeleton, self._backend.state(), goal).any())
+
+    def _distance(self, task: Task, goal: Tensor) -> float | None:
+        found = task.distance(self._parent.character.skeleton, self._backend.state(), goal)
+        return None if found is None else float(found[0])
+
+
+def at_origin(state: CharacterState) -> CharacterState:
+    """`state` (N, ...) turned and moved to face along x above the origin of the world."""
+    ahead = heading_direction(state.root_rot)
+    back = conjugate(from_axis_angle("z", torch.atan2(ahead[:, 1], ahead[:, 0])))
+    return CharacterState(
+        root_pos=state.root_pos * torch.tensor([0.0, 0.0, 1.0]),
+        root_rot=multiply(back, state.root_rot),
+        root_vel=rotate(back, state.root_vel),
+        root_ang_vel=rotate(back, state.root_ang_vel),
+        joint_pos=state.joint_pos,
+        joint_vel=state.joint_vel,
+    )

@@ -1,0 +1,78 @@
+"""SinglePlanner: plans for one character at a time and keeps nothing between two calls, so that
+any process may plan the next decision. POST /plan of the service calls it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Generator
+
+from hlc.config import HlcConfig
+from hlc.parent import Parent, open_parent
+from hlc.planner import Planner
+from hlc.tasks import TASKS
+from hlc.tasks.scene import Scene
+from hlc.tasks.task import Task
+from pretrain.characters.box import Box
+from pretrain.sim.backend import Backend, make_backend
+from skills_store.runtime.onnx_session import Array
+from skills_store.store import Store
+
+
+@dataclass(frozen=True)
+class Planned:
+    z: Array  # (D,), unit
+    predicted_return: float  # of that skill over the horizon, see `Planner.value`
+
+
+class SinglePlanner:
+    """Holds a simulation of `cfg.plan.candidates` worlds for each scene that was planned in. Not to
+    be used by two threads at once."""
+
+    def __init__(self, parent: Parent, cfg: HlcConfig):
+        self._parent = parent
+        self._cfg = cfg
+        self._backends: dict[Box | None, Backend] = {}
+        self.horizon = cfg.plan.horizon  # control steps
+        self.llc_steps = cfg.llc_steps
+
+    @staticmethod
+    def open(store: Store, ref: str, threads: int) -> SinglePlanner:
+        """For the library that `ref` means, as `hlc.plan` plans by default. Raises what
+        `open_parent` raises."""
+        return SinglePlanner(open_parent(store, ref), HlcConfig(threads=threads))
+
+    @staticmethod
+    def make_task(name: str, parameters: dict[str, Any]) -> Task:
+        """The task called `name`, with `parameters` in place of its defaults. Raises KeyError where
+        there is none of that name, pydantic's ValidationError for a parameter that cannot be."""
+        if name not in TASKS:
+            raise KeyError(", ".join(TASKS))
+        return TASKS[name].model_validate(parameters)
+
+    def plan(
+        self, task: Task, state: Array, goal: Array, *, seed: int, last_z: Array | None = None
+    ) -> Planned:
+        """The best of the candidates for `state` (S,) and `goal` (G,), drawn with `seed`; `last_z`
+        (D,) is one of them.
+
+        Raises ValueError for a task that asks for a body that the character lacks, and where a
+        reward is no number because the state cannot be simulated."""
+        rng = Generator().manual_seed(seed)
+        backend = self._backend(task.scene())
+        planner = Planner(self._parent, task, backend, self._cfg.plan, rng=rng)
+        if last_z is not None:
+            planner.resume(torch.from_numpy(np.array(last_z))[None])
+        z = planner(state[None], goal[None])
+        return Planned(z[0], float(planner.value[0]))
+
+    def _backend(self, scene: Scene) -> Backend:
+        if scene.box not in self._backends:
+            character = scene.furnish(self._parent.character)
+            cfg = self._cfg
+            made = make_backend(cfg.engine, character, cfg.plan.candidates, cfg.threads)
+            self._backends[scene.box] = made
+        return self._backends[scene.box]

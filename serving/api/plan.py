@@ -1,0 +1,97 @@
+"""What /plan computes: fields of a request in, fields of the reply out. Speaks no encoding."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from serving.models.batcher import require_finite
+from serving.models.planning import require_extra
+from serving.models.service import Service
+from serving.models.skills import ServedSkill
+from serving.wire import rows
+from serving.wire.plan_schemas import PlanRequest
+from serving.wire.problems import Refusal, invalid, quoted
+from serving.wire.schemas import validate
+from skills_store.manifest import Slice, Tensor
+
+if TYPE_CHECKING:
+    from serving.models.planning import SinglePlanner
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that was checked against the skill, not yet against its task."""
+
+    fields: PlanRequest
+    state: np.ndarray  # (1, S)
+    last_z: np.ndarray | None  # (D,)
+
+
+async def plan(service: Service, fields: object) -> dict[str, Any]:
+    """The skill for a state and a task that is worth most of those simulated, with its joint
+    targets and what it is predicted to earn. Raises Refusal."""
+    require_extra()
+    request = validate(PlanRequest, fields)
+    skill = await service.skill(request.skill)
+    asked = Asked(request, read_row(request.state, skill.forms["state"]), _read_z(request, skill))
+    try:
+        answer = await service.planners.run(
+            skill.version.pinned, lambda planner: plan_task(planner, asked)
+        )
+    except ValueError as error:  # the version, the task's bodies, or what comes of the state
+        expected = "a state and a skill library that can be simulated"
+        raise invalid("not_simulated", str(error), None, expected) from error
+    targets = require_finite(await skill.policy.submit(asked.state, answer["z"][None]))
+    return {**answer, "targets": targets[0], "skill": skill.stamp}
+
+
+def plan_task(planner: SinglePlanner, asked: Asked) -> dict[str, Any]:
+    """Runs on the planner's thread. Raises Refusal, and ValueError as `SinglePlanner.plan`."""
+    fields = asked.fields
+    try:
+        task = planner.make_task(fields.task, fields.parameters or {})
+    except KeyError as error:
+        message = f"no task {quoted(fields.task)}; there are: {error.args[0]}"
+        raise Refusal(404, "unknown_task", message, "task", "one of those") from error
+    except ValidationError as error:
+        raise _wrong_parameter(error) from error
+    parts = task.goal_layout()
+    slices = tuple(Slice(**asdict(part)) for part in parts)
+    tensor = Tensor(name="goal", shape=("B", parts[-1].stop), slices=slices)
+    goal = read_row(fields.goal, rows.Form("goal", tensor, 1))
+    seed = secrets.randbits(63) if fields.seed is None else fields.seed
+    found = planner.plan(task, asked.state[0], goal[0], seed=seed, last_z=asked.last_z)
+    return {
+        "z": found.z,
+        "predicted_return": found.predicted_return,
+        "horizon": planner.horizon,
+        "llc_steps": planner.llc_steps,
+    }
+
+
+def read_row(value: object, form: rows.Form) -> np.ndarray:
+    """One row, (1, width). Raises Refusal for a batch."""
+    found = rows.read(value, replace(form, limit=1))
+    if not found.one:
+        message = f"{form.field} is a batch; a plan is made for one character"
+        raise invalid("wrong_shape", message, form.field, f"[{form.width}]")
+    return found.array
+
+
+def _read_z(request: PlanRequest, skill: ServedSkill) -> np.ndarray | None:
+    if request.last_z is None:
+        return None
+    form = replace(skill.forms["z"], field="last_z")
+    found = rows.Rows(read_row(request.last_z, form), True)
+    return rows.project_to_sphere(found, "last_z", strict=False)[0][0]
+
+
+def _wrong_parameter(error: ValidationError) -> Refusal:
+    first = error.errors(include_url=False, include_input=False)[0]
+    name = ".".join(["parameters", *map(str, first["loc"])])
+    return invalid("wrong_parameter", f"{quoted(name)[1:-1]}: {first['msg']}", "parameters")

@@ -1,0 +1,50 @@
+"""Worlds of known answers: an observation is how many steps the episode is old, and each step pays
+1. World 0 is cut off by time after 3 steps, world 1 ends after 2.
+
+Where a state is worth 10 times its observation, the first step of world 0 returns 3 + 30, without
+discount, and that of world 1 returns 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+
+from hlc.gym.batch import Bools, Decided, Floats
+
+LENGTHS = np.array([3, 2])
+WORTH = 10.0  # of a state, per step of its age
+RETURNS = {  # of the first episode of each world, step by step
+    "true": ([33.0, 32.0, 31.0], [2.0, 1.0]),
+    "time limit as the end": ([3.0, 2.0, 1.0], [2.0, 1.0]),
+}
+
+
+class CountingBatch:
+    """In place of `TaskBatch`."""
+
+    def __init__(self, num_envs: int, task: str, skill: str, settings: dict[str, Any]):
+        self.observation_space = Box(-np.inf, np.inf, (1,), np.float32)
+        self.action_space = Box(-1.0, 1.0, (2,), np.float32)
+        self._age = np.zeros(num_envs, np.int64)
+
+    def seed(self, seed: int) -> None:
+        """Nothing is drawn."""
+
+    def reset(self, rows: Bools) -> None:
+        self._age[rows] = 0
+
+    def observe(self) -> Floats:
+        return self._age[:, None].astype(np.float32)
+
+    def step(self, action: Floats) -> Decided:
+        self._age += 1
+        ended = self._age >= LENGTHS
+        return Decided(
+            obs=self.observe(),
+            reward=np.ones(2),
+            terminated=ended & np.array([False, True]),
+            truncated=ended & np.array([True, False]),
+            success=np.zeros(2, np.bool_),
+        )

@@ -1,0 +1,150 @@
+"""What a task's scene puts into the worlds that it is played in."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hlc.config import CONFIG_MODEL, PlanConfig
+from hlc.parent import Parent
+from hlc.planner import Planner
+from hlc.skill_env import SkillEnv
+from hlc.tasks.frames import place_from_heading
+from hlc.tasks.getup import Getup
+from hlc.tasks.stand import Stand
+from hlc.tasks.strike import Strike
+from hlc.worlds import make_worlds
+from pretrain.sim.backend import FreeBox, make_backend
+from tests.hlc.bodies import clip_states
+
+
+def worlds(parent: Parent, task: str, n: int = 8, **parameters: object) -> SkillEnv:
+    asked = {"task": task, "threads": 1, "episode_length": 1.0, task: parameters}
+    cfg = CONFIG_MODEL.model_validate(asked)
+    rngs = [torch.Generator().manual_seed(i) for i in range(2)]
+    return make_worlds(cfg, parent, n, starts=rngs[0], goals=rngs[1])
+
+
+def test_episodes_of_getup_begin_lying_and_end_by_time_alone(parent: Parent) -> None:
+    """Also on a library without a clip that rises."""
+    env = worlds(parent, "getup")
+    assert not env.env.falls.ground.rising.any()
+    heights = env.env.state().root_pos[:, 2]
+    assert (heights < 0.6).all()
+    assert heights.median() < 0.4
+    ends = []
+    for _ in range(6):
+        step = env.step(torch.ones(8, parent.skills.latent_dim))
+        assert not step.terminated.any()
+        ends.append(step.truncated)
+    assert torch.stack(ends).all(1).tolist() == [False] * 5 + [True]
+
+
+def test_episodes_of_other_tasks_begin_upright(parent: Parent) -> None:
+    assert (worlds(parent, "stand").env.state().root_pos[:, 2] > 0.6).all()
+
+
+def test_lying_costs_a_planner_nothing_in_getup_and_a_fall_elsewhere(parent: Parent) -> None:
+    cfg = PlanConfig(candidates=4, horizon=30, fall_cost=1000.0)
+    backend = make_backend("mujoco", parent.character, cfg.candidates, 1)
+    lying = worlds(parent, "getup", 1).env.state().flatten().numpy()
+    values = []
+    for task in (Getup(), Stand()):
+        planner = Planner(parent, task, backend, cfg, rng=torch.Generator().manual_seed(0))
+        goal = task.draw(clip_states(parent, 1), torch.Generator().manual_seed(0))
+        planner(lying, goal.numpy())
+        values.append(float(planner.value[0]))
+    assert values[0] > -100 > values[1]
+
+
+def box_of(env: SkillEnv) -> FreeBox:
+    assert env.env.backend.box is not None
+    return env.env.backend.box
+
+
+def put(env: SkillEnv, place: tuple[float, float], spin: float = 0.0) -> None:
+    """The boxes of all worlds, standing `place` m ahead and to the left of the root, turning by
+    `spin` rad/s about the world's y axis."""
+    state = env.env.state()
+    n = env.num_envs
+    level = place_from_heading(state, torch.full((n,), place[0]), torch.full((n,), place[1]))
+    rest = torch.tensor([0.9, 1.0, *[0.0] * 7, spin, 0.0]).expand(n, -1)
+    env.goals.goal = torch.cat([level, rest], -1)
+    box_of(env).place(torch.arange(n), env.goals.goal)
+
+
+def test_a_box_stands_where_its_goal_says_and_the_goal_follows_it(parent: Parent) -> None:
+    env = worlds(parent, "strike")
+    torch.testing.assert_close(box_of(env).state(), env.goals.goal, atol=1e-5, rtol=1e-5)
+    put(env, (2.5, 0.0), spin=3.0)
+    before = env.goals.goal.clone()
+    env.step(torch.ones(8, parent.skills.latent_dim))
+    assert torch.equal(box_of(env).state(), env.goals.goal)
+    assert (env.goals.goal - before).abs().amax(-1).min() > 0.1
+
+
+def test_a_box_that_is_down_is_a_success_that_earns_all(parent: Parent) -> None:
+    env = worlds(parent, "strike", bodies=parent.character.skeleton.bodies)
+    put(env, (2.5, 0.0), spin=6.0)
+    for _ in range(5):
+        step = env.step(torch.ones(8, parent.skills.latent_dim))
+    assert env.success[~step.terminated].all()
+    torch.testing.assert_close(step.reward[~step.terminated], torch.ones(8)[~step.terminated])
+
+
+def test_a_body_that_may_not_touch_the_box_ends_the_episode(parent: Parent) -> None:
+    """The box stands where the character does: everything touches it."""
+    ended = []
+    for bodies in (("right_hand",), parent.character.skeleton.bodies):
+        env = worlds(parent, "strike", bodies=bodies)
+        put(env, (0.25, 0.0))
+        ended.append(env.step(torch.ones(8, parent.skills.latent_dim)).terminated)
+    assert ended[0].all()
+    assert ended[1].sum() < 8
+
+
+def test_a_new_goal_is_a_new_box(parent: Parent) -> None:
+    env = worlds(parent, "strike", goal_time_min=0.5, goal_time_max=0.5)
+    put(env, (2.5, 0.0), spin=6.0)
+    for _ in range(3):
+        env.step(torch.ones(8, parent.skills.latent_dim))
+    torch.testing.assert_close(box_of(env).state(), env.goals.goal, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(env.goals.goal[:, 2], torch.full((8,), 0.9))
+
+
+def test_a_world_that_breaks_keeps_its_box_and_harms_no_other(parent: Parent) -> None:
+    env = worlds(parent, "strike")
+    one = torch.tensor([3])
+    broken = env.env.state()[one].map(torch.clone)
+    broken.joint_vel[:] = torch.nan
+    env.env.backend.place(one, broken)
+    step = env.step(torch.ones(8, parent.skills.latent_dim))
+    assert step.terminated[3]
+    assert torch.isfinite(step.reward).all()
+    assert torch.isfinite(env.goals.goal).all()
+
+
+def test_a_planner_foresees_the_box_fall(parent: Parent) -> None:
+    env = worlds(parent, "strike", 1, bodies=parent.character.skeleton.bodies)
+    cfg = PlanConfig(candidates=2, horizon=20, fall_cost=0.0, progress_weight=0.0)
+    task = env.task
+    character = task.scene().furnish(parent.character)
+    backend = make_backend("mujoco", character, cfg.candidates, 1)
+    planner = Planner(parent, task, backend, cfg, rng=torch.Generator().manual_seed(0))
+    values = []
+    for spin in (0.0, 6.0):
+        put(env, (2.5, 0.0), spin)
+        planner(env.env.state().flatten().numpy(), env.goals.goal.numpy())
+        values.append(float(planner.value[0]))
+    assert values[1] > values[0] + 3
+
+
+def test_worlds_without_the_box_that_a_task_needs_are_refused(parent: Parent) -> None:
+    backend = make_backend("mujoco", parent.character, 2, 1)
+    with pytest.raises(ValueError, match="Strike needs a box"):
+        Planner(parent, Strike(), backend, PlanConfig(candidates=2), rng=torch.Generator())
+
+
+def test_a_task_whose_bodies_the_character_lacks_is_named_before_training(parent: Parent) -> None:
+    with pytest.raises(ValueError, match="humanoid has no body 'sword'; there are: pelvis"):
+        worlds(parent, "strike", bodies=("sword",))

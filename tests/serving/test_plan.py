@@ -1,0 +1,189 @@
+"""POST /plan: what the planner itself finds, refusals that name the field, and 501 without the
+extra."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from serving.client import Client
+from serving.models import planning
+from serving.settings import Settings
+from serving.wire.plan_schemas import PlanResponse
+from skills_store.runtime.library import SkillLibrary
+from skills_store.store import BUNDLED, Store
+from tests.serving.local import Local, floats, goal_rows, problem, state_rows
+from tests.serving.process import running
+
+SKILL = "humanoid@1"
+
+
+@pytest.fixture(scope="module")
+def bundled() -> Iterator[Local]:
+    pytest.importorskip("torch", reason="needs the extra plan")
+    local = Local(Settings(store=BUNDLED, skill=SKILL, refresh=3600.0))
+    yield local
+    local.close()
+
+
+@pytest.fixture(scope="module")
+def start() -> np.ndarray:
+    """A state of the library's own clips, (S,)."""
+    from hlc.parent import open_parent
+
+    return open_parent(Store(BUNDLED), SKILL).clips.frames[30].numpy()
+
+
+@pytest.fixture
+def ask(start: np.ndarray) -> dict:
+    ahead = [float(start[0]) + 0.5, float(start[1]), 1.0]
+    return {"task": "reach", "state": start.tolist(), "goal": ahead, "seed": 1}
+
+
+def test_a_plan_is_what_the_planner_finds_with_the_same_seed(bundled, ask, start):
+    from hlc.config import HlcConfig
+    from hlc.parent import open_parent
+    from hlc.single_planner import SinglePlanner
+
+    found = bundled.post("/plan", json=ask).json()
+    PlanResponse.model_validate(found, strict=True)
+    planner = SinglePlanner(open_parent(Store(BUNDLED), SKILL), HlcConfig(threads=1))
+    goal = np.array(ask["goal"], np.float32)
+    own = planner.plan(planner.make_task("reach", {}), start, goal, seed=1)
+    np.testing.assert_array_equal(floats(found["z"]), own.z)
+    assert found["predicted_return"] == pytest.approx(own.predicted_return)
+    targets = SkillLibrary.open(Store(BUNDLED), SKILL).act(start[None], own.z[None])[0]
+    np.testing.assert_array_equal(floats(found["targets"]), targets)
+    assert (found["horizon"], found["llc_steps"]) == (30, 5)
+    assert found["skill"]["name"] == "humanoid"
+
+
+def test_the_skill_of_the_decision_before_is_never_given_up_for_a_worse_one(bundled, ask):
+    first = bundled.post("/plan", json=ask).json()
+    again = bundled.post("/plan", json=ask | {"seed": 2, "last_z": first["z"]}).json()
+    assert again["predicted_return"] >= first["predicted_return"] - 1e-3
+
+
+def test_parameters_of_the_task_change_what_is_paid(bundled, ask):
+    head = bundled.post("/plan", json=ask | {"parameters": {"body": "head"}}).json()
+    hand = bundled.post("/plan", json=ask | {"parameters": {"body": "right_hand"}}).json()
+    assert head["predicted_return"] != hand["predicted_return"]
+    assert hand == bundled.post("/plan", json=ask).json()
+
+
+def test_an_encoding_other_than_json_and_named_parts_are_the_same_plan(bundled, ask):
+    from tests.tiny import SLICES
+
+    asked = bundled.post("/plan", json=ask).json()
+    parts = {part.name: ask["state"][part.start : part.stop] for part in SLICES}
+    assert bundled.post("/plan", json=ask | {"state": parts}).json() == asked
+
+
+def test_a_box_is_part_of_the_goal(bundled, ask):
+    """One that falls by itself is worth more than one that stands."""
+    place = [ask["state"][0] + 2.5, ask["state"][1], 0.9, 1.0, *[0.0] * 7]
+    strike = ask | {"task": "strike"}
+    returns = [
+        bundled.post("/plan", json=strike | {"goal": [*place, spin, 0.0]}).json()[
+            "predicted_return"
+        ]
+        for spin in (0.0, 6.0)
+    ]
+    assert returns[1] > returns[0] + 3
+    unreal = strike | {"goal": [*place[:3], 2.0, *place[4:], 0.0, 0.0]}
+    problem(bundled.post("/plan", json=unreal), 422, "not_a_rotation", "goal.box_rot")
+
+
+@pytest.mark.parametrize(
+    ("changed", "refusal"),
+    [
+        ({"task": "fly"}, (404, "unknown_task", "task")),
+        ({"parameters": {"depth": 1}}, (422, "wrong_parameter", "parameters")),
+        ({"parameters": {"height_min": -1}}, (422, "wrong_parameter", "parameters")),
+        ({"parameters": {"body": "tail"}}, (422, "not_simulated", None)),
+        ({"goal": [1.0, 2.0]}, (422, "wrong_shape", "goal")),
+        ({"goal": [[1.0, 2.0, 1.0]]}, (422, "wrong_shape", "goal")),
+        ({"state": [1.0, 2.0]}, (422, "wrong_shape", "state")),
+        ({"last_z": [1.0]}, (422, "wrong_shape", "last_z")),
+        ({"last_z": [0.0] * 6}, (422, "not_a_direction", "last_z")),
+        ({"seed": -1}, (422, "wrong_type", "seed")),
+        ({"skill": "biped"}, (404, "unknown_skill", "skill")),
+        ({"worlds": 1}, (422, "unknown_field", "worlds")),
+    ],
+)
+def test_what_cannot_be_planned_is_named(bundled, ask, changed, refusal):
+    problem(bundled.post("/plan", json=ask | changed), *refusal)
+
+
+def test_a_library_that_cannot_be_simulated_is_named_with_its_reason(service):
+    asked = {"task": "speed", "state": state_rows(1)[0].tolist(), "goal": [1.0]}
+    found = problem(service.post("/plan", json=asked), 422, "not_simulated")
+    assert "start states" in found["message"]
+
+
+def test_a_state_that_breaks_the_simulation_is_no_plan_and_the_next_one_is(bundled, ask):
+    broken = [3e37 if i >= 41 else x for i, x in enumerate(ask["state"])]
+    answer = bundled.post("/plan", json=ask | {"state": broken})
+    assert answer.status_code in (200, 422)
+    assert bundled.post("/plan", json=ask).status_code == 200
+
+
+def test_without_the_extra_a_plan_is_501_and_everything_else_answers(service, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    asked = {"task": "speed", "state": state_rows(1)[0].tolist(), "goal": [1.0]}
+    found = problem(service.post("/plan", json=asked), 501, "extra_missing")
+    assert "without mujoco" in found["message"]
+    assert "repertoire[plan]" in found["message"]
+    body = {"state": asked["state"], "goal": goal_rows(1)[0].tolist()}
+    assert service.post("/controllers/reach/act", json=body).status_code == 200
+
+
+def test_no_more_plans_wait_than_a_client_would_wait_for(bundled, ask, monkeypatch):
+    monkeypatch.setattr(planning, "MOST_WAITING", 2)
+    answers = bundled.together([("/plan", ask)] * 4)
+    assert sorted(answer.status_code for answer in answers) == [200, 200, 503, 503]
+    refused = next(answer for answer in answers if answer.status_code == 503)
+    assert refused.headers["retry-after"] == "1"
+
+
+def test_torch_and_mujoco_are_loaded_by_the_first_plan_and_not_before():
+    code = """
+import sys
+import numpy as np
+from serving.settings import Settings
+from skills_store.store import BUNDLED
+from tests.serving.local import Local, state_rows
+
+local = Local(Settings(store=BUNDLED, skill="humanoid@1"))
+state = state_rows(1)[0].tolist()
+assert local.post("/act", json={"state": state, "z": [1.0] + [0.0] * 5}).status_code == 200
+assert not {"torch", "mujoco", "hlc"} & set(sys.modules)
+asked = {"task": "speed", "state": state, "goal": [1.0]}
+assert local.post("/plan", json=asked).status_code == 200
+assert {"torch", "mujoco"} <= set(sys.modules)
+local.close()
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_both_clients_carry_a_plan(ask, start):
+    from serving.client import AsyncClient
+
+    goal = np.array(ask["goal"], np.float32)
+
+    async def plan_too(url: str, z: np.ndarray) -> float:
+        async with AsyncClient(url) as client:
+            found = await client.plan("reach", start, goal, last_z=z, seed=1)
+            return found.predicted_return
+
+    with running(BUNDLED, skill=SKILL) as service, Client(service.url) as client:
+        found = client.plan("reach", start, goal, seed=1)
+        assert found.llc_steps == 5
+        np.testing.assert_array_equal(found.targets, client.act(start, found.z, SKILL))
+        assert asyncio.run(plan_too(service.url, found.z)) >= found.predicted_return - 1e-3
