@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks.fuzz_clips import MAKERS
 from pretrain.characters.character import load_character
 from pretrain.motion.importers import read_clip
 from skills_store.runtime.library import SkillLibrary
@@ -100,6 +101,27 @@ def test_an_uploaded_clip_is_its_own_states_encoded(uploading, skeleton):
     assert answer.status_code == 200, answer.text
     assert len(answer.json()["z"]) == len(states) - WINDOW + 1
     assert answer.content == uploading.post("/encode", json={"frames": states.tolist()}).content
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MAKERS if kind != "table"])
+def test_a_clip_of_every_format_is_encoded_as_it_is_imported(uploading, skeleton, kind):
+    clip = read_clip(json.dumps(standing_clip()).encode(), "stand.txt", skeleton)
+    data = MAKERS[kind](clip)
+    imported = read_clip(data, "clip", skeleton)
+    if abs(imported.fps / 30 - 1) > 1e-6:
+        imported = imported.resampled(30.0)
+    states = imported.states().flatten().astype(np.float32)
+    answer = upload(uploading, data, "clip", skill="humanoid@latest")
+    assert answer.status_code == 200, answer.text
+    again = uploading.post("/encode", json={"frames": states.tolist()})
+    assert answer.content == again.content
+
+
+def test_a_table_of_numbers_of_a_robot_is_named(uploading):
+    found = problem(
+        upload(uploading, MAKERS["table"](None), "g1.csv"), 422, "clip_unreadable", "file"
+    )
+    assert "g1.csv" in found["message"]
 
 
 def test_bad_uploads(uploading):
