@@ -12,9 +12,10 @@ from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.skill import warm_encoder
 from pretrain.ase.style import make_replay
 from pretrain.ase.symmetry import make_symmetry
+from pretrain.ase_config import PPOConfig
 from pretrain.assist.aids import AssistedEnv, privileged_mirror
 from pretrain.assist.curriculum import Curriculum
-from pretrain.config import PPOConfig, PretrainConfig
+from pretrain.config import PretrainConfig
 from pretrain.objective import make_objective
 from pretrain.rl.loop import LoopConfig
 from pretrain.rl.rollout import Noise

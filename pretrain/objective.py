@@ -8,6 +8,7 @@ import torch
 from pretrain.ase.nets import SkillNets
 from pretrain.ase.skill import encoder_loss, skill_reward, with_diversity_loss
 from pretrain.ase.style import StyleLossWeights, style_loss, style_reward
+from pretrain.ase_config import PPOConfig
 from pretrain.assist.getup_reward import getup_reward
 from pretrain.assist.imitation import (
     FOR_CLONING,
@@ -18,7 +19,7 @@ from pretrain.assist.imitation import (
 )
 from pretrain.assist.tracking_termination import nearer_reward
 from pretrain.characters.skeleton import Skeleton
-from pretrain.config import PPOConfig, PretrainConfig
+from pretrain.config import PretrainConfig
 from pretrain.rl.learner import Learner
 from pretrain.rl.loop import Objective, Reward
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss

@@ -33,15 +33,10 @@ from hlc.compose.contact_sheet import draw_contact_sheet
 from hlc.compose.player import MachinePlayer, Played
 from hlc.compose.state_machine import load_machine
 from hlc.parent import SimulationConfig, open_parent
-from pretrain.cli import (
-    ConfigError,
-    parse_flag,
-    parse_int,
-    parse_options,
-    program,
-    split_arguments,
-)
+from pretrain.cli import program
 from pretrain.motion.clip import CONTROL_RATE
+from pretrain.options import parse_flag, parse_int, parse_options, split_arguments
+from pretrain.overrides import ConfigError
 from skills_store.errors import StoreError
 from skills_store.open import open_store
 

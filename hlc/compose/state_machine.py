@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from hlc.config import PlanConfig
 from hlc.tasks import TASKS
-from pretrain.cli import ConfigError, describe_error
+from pretrain.overrides import ConfigError, describe_error
 from pretrain.rl.setting import Frozen, Positive
 
 END = "end"  # the state that ends the machine

@@ -6,8 +6,8 @@ import json
 
 from benchmarks.training_profile import PARTS, profile_training
 from pretrain.assembly import build_training
-from pretrain.cli import load_config
 from pretrain.config import PretrainConfig
+from pretrain.overrides import load_config
 from pretrain.training_data import load_training_data
 
 

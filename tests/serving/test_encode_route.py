@@ -119,7 +119,10 @@ def test_a_clip_of_every_format_is_encoded_as_it_is_imported(uploading, skeleton
 
 def test_a_table_of_numbers_of_a_robot_is_named(uploading):
     found = problem(
-        upload(uploading, MAKERS["table"](None), "g1.csv"), 422, "clip_unreadable", "file"
+        upload(uploading, ",".join(["0.25"] * 36).encode(), "g1.csv"),
+        422,
+        "clip_unreadable",
+        "file",
     )
     assert "g1.csv" in found["message"]
 

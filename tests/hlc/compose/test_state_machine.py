@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hlc.compose.state_machine import load_machine
-from pretrain.cli import ConfigError
+from pretrain.overrides import ConfigError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 STAND = "states: {a: {task: stand, goal: {place: [0, 0]}, %s}}"

@@ -1,0 +1,176 @@
+"""Groups of the configuration that are ASE's: latents, policy, discriminator, encoder and the warm
+start."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Rate, Seconds, Share
+
+Even = Annotated[int, Field(gt=0, multiple_of=2)]  # hidden units, whose halves a reflection swaps
+Layers = Annotated[tuple[Even, ...], Field(min_length=1)]
+
+
+class LatentConfig(Frozen):
+    """How latents are drawn, and for how long (pretrain/ase/latents.py)."""
+
+    latent_dim: Annotated[int, Field(ge=2)] = Field(
+        default=64, description="Dimension of z, a point on the unit sphere"
+    )
+    latent_time_min: NotNegative = Field(
+        default=0.0, description="s; shortest time between two latents of a world"
+    )
+    latent_time_max: Seconds = Field(
+        default=5.0, description="s; longest time between two latents of a world"
+    )
+    clip_latent_prob: Share = Field(
+        default=0.5,
+        description="Share of latents that are a clip's own; the rest are uniform on the sphere",
+    )
+    near_prob: Share = Field(
+        default=0.0,
+        description=(
+            "Share of an episode's first latents, of those that are no clip's own, drawn "
+            "around the latent of the clip it starts in"
+        ),
+    )
+    near_steps: Positive | None = Field(
+        default=None,
+        description=(
+            "Control steps; near_prob holds while a clip is assisted or its episodes are "
+            "shorter than this. null: always"
+        ),
+    )
+    near_after: Share = Field(default=0.0, description="Share of near_prob that remains after that")
+    own_return: bool = Field(
+        default=False,
+        description=(
+            "The return of a latent ends with it, as in ASE; otherwise it continues under the next"
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _check_times(self) -> LatentConfig:
+        if self.latent_time_min > self.latent_time_max:
+            raise ValueError(
+                f"latent_time_min {self.latent_time_min} is over "
+                f"latent_time_max {self.latent_time_max}"
+            )
+        return self
+
+
+class PPOConfig(Frozen):
+    """The policy, its value net, and how they learn from a rollout (pretrain/rl/ppo.py)."""
+
+    horizon: Count = Field(default=8, description="Control steps of each world per iteration")
+    gamma: Share = Field(default=0.97, description="Discount per control step")
+    lam: Share = Field(default=0.95, description="Lambda of GAE")
+    clip: Positive = Field(default=0.2, description="PPO's epsilon, of the probability ratio")
+    lr: Rate = Field(
+        default=5e-5, description="First learning rate of the policy, adapted towards target_kl"
+    )
+    target_kl: Positive | None = Field(
+        default=0.04,
+        description="nats; mean over the minibatches of one fit. null: constant learning rate",
+    )
+    epochs: Count = Field(default=2, description="Passes over a rollout")
+    minibatch: Count = Field(default=1024, description="Rows of a minibatch")
+    value_lr: Positive = Field(default=5e-4, description="Learning rate of the value net")
+    value_epochs: Count = Field(default=2, description="Passes of the value net over a rollout")
+    value_minibatch: Count = Field(default=1024, description="Rows of a minibatch of the value net")
+    hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
+    value_hidden: Layers = Field(
+        default=(256, 256), description="Units of the value net's hidden layers"
+    )
+    action_std: Positive = Field(
+        default=0.1, description="First standard deviation of actions, in units of the action scale"
+    )
+    action_std_final: Positive = Field(
+        default=0.05,
+        description=(
+            "Standard deviation once all clips are mastered without assistance; with assist=none "
+            "it stays at action_std"
+        ),
+    )
+    average_decay: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.99, description="Decay per iteration of the averaged weights that are published"
+    )
+    noise_color: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.5, description="Correlation of exploration noise from one step to the next"
+    )
+    action_bound: Positive = Field(
+        default=2.0, description="In units of the action scale; means beyond it are penalized"
+    )
+    action_bound_weight: NotNegative = Field(default=1.0, description="Weight of that penalty")
+
+
+class DiscConfig(Frozen):
+    """The style prior: its net, loss and reward (pretrain/ase/style.py)."""
+
+    hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
+    lr: Positive = Field(default=1e-4, description="Learning rate of the discriminator")
+    rows: Count = Field(default=4096, description="Windows of each rollout that are used")
+    minibatch: Count = Field(default=1024, description="Rows of a minibatch")
+    disc_reward_weight: NotNegative = Field(default=0.5, description="Weight of the style reward")
+    disc_reward_scale: Positive = Field(default=2.0, description="Factor of -log(1 - D)")
+    disc_grad_penalty: NotNegative = Field(
+        default=3.0,
+        description="Weight of the gradient penalty; at 10, standing is rewarded like walking",
+    )
+    disc_logit_reg: NotNegative = Field(
+        default=0.01, description="Weight of the last layer's squared weights"
+    )
+    disc_buffer_size: Count = Field(default=100_000, description="Windows in the replay buffer")
+    disc_replay_samples: Count = Field(
+        default=2048, description="Replayed windows per iteration, beside `rows` fresh ones"
+    )
+    disc_loss_weight: Positive = Field(default=1.0, description="Weight of the whole loss")
+    disc_weight_decay: NotNegative = Field(
+        default=0.0, description="Weight of the squared weights of all layers"
+    )
+    conditional: bool = Field(
+        default=True,
+        description="Compare windows with those of the latent's clip; false: of all clips, as AMP",
+    )
+
+
+class EncConfig(Frozen):
+    """The encoder, its loss and reward, and the diversity of skills (pretrain/ase/skill.py)."""
+
+    hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
+    lr: Positive = Field(default=2e-4, description="Learning rate of the encoder")
+    rows: Count = Field(default=4096, description="Windows of each rollout that are used")
+    minibatch: Count = Field(default=1024, description="Rows of a minibatch")
+    enc_reward_weight: NotNegative = Field(default=0.5, description="Weight of the skill reward")
+    enc_reward_min: Annotated[float, Field(ge=-1, le=0)] = Field(
+        default=-1.0, description="Lower bound of the skill reward; 0 in ASE"
+    )
+    enc_loss_weight: Positive = Field(default=1.0, description="Weight of the whole loss")
+    anchor_weight: NotNegative = Field(
+        default=1.0, description="Weight of keeping each clip at its latent; 0 in ASE"
+    )
+    diversity_weight: NotNegative = Field(default=0.01, description="Weight of the diversity loss")
+    diversity_tar: Positive = Field(
+        default=1.0,
+        description=(
+            "Target of mean squared difference of actions / 0.5 (1 - cosine of their latents)"
+        ),
+    )
+    diversity_share: Share = Field(
+        default=0.125, description="Share of rows in the diversity loss; 1 in ASE"
+    )
+
+
+class WarmConfig(Frozen):
+    """Before any simulation: the encoder learns to separate the clips, the policy to clone them."""
+
+    encoder_steps: Annotated[int, Field(ge=0)] = Field(
+        default=500, description="Gradient steps of the encoder before simulation"
+    )
+    clone_steps: Annotated[int, Field(ge=0)] = Field(
+        default=1500, description="Gradient steps of the policy before simulation"
+    )
+    batch: Count = Field(default=1024, description="Rows of a batch")
+    lr: Positive = Field(default=1e-3, description="Learning rate of both")

@@ -1,0 +1,138 @@
+"""Groups of the configuration that are training aids beyond ASE (pretrain/assist/)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Share
+
+
+class CurriculumConfig(Frozen):
+    """Assistance forces that decay, and where episodes begin (pretrain/assist/curriculum.py,
+    forces.py)."""
+
+    assist_start: Share = Field(
+        default=0.7, description="First strength of the assist force, 0 to 1"
+    )
+    assist_steps: Positive = Field(
+        default=60.0,
+        description="Control steps; the assist of a clip weakens while its episodes last longer",
+    )
+    assist_rate: Share = Field(
+        default=0.0125, description="Share by which it weakens per iteration"
+    )
+    steady_above: Share = Field(
+        default=0.5,
+        description=(
+            "Clips whose root's up axis stays above this and whose speed is steady get an "
+            "upright torque; others are pulled to the reference pose"
+        ),
+    )
+    focus: Annotated[float, Field(ge=1)] = Field(
+        default=3.0,
+        description="Largest factor on a clip's weight in starting episodes, up or down",
+    )
+
+
+class TrackingTerminationConfig(Frozen):
+    """Early termination by the tracking error, and the reward for its decrease
+    (pretrain/assist/tracking_termination.py)."""
+
+    max_error: Positive = Field(
+        default=1.3,
+        description=(
+            "Tracking error at which an episode ends: root mean square over window features, "
+            "in units of their spread over the clips"
+        ),
+    )
+    phase_locking: Literal["never", "unassisted", "always"] = Field(
+        default="never",
+        description=(
+            "Clips whose error is measured at the reference phase, in units of the clip's own "
+            "spread, instead of to the nearest window; unassisted: those whose assistance is gone"
+        ),
+    )
+    max_clip_spread: Positive | None = Field(
+        default=None, description="Upper bound of a clip's own spread in that measure. null: none"
+    )
+    grace_period: NotNegative = Field(
+        default=2.0, description="s after a change of latent in which the error may be larger"
+    )
+    recovery_window: NotNegative = Field(
+        default=0.5,
+        description=(
+            "s for which the error may be larger at other times, when measured at the phase"
+        ),
+    )
+    max_velocity_excess: Positive | None = Field(
+        default=None,
+        description=(
+            "Margins (about 0.3 m/s, 0.4 rad/s) by which the velocity, averaged over a second, may "
+            "lie outside the clip's range before an episode ends. null: unbounded"
+        ),
+    )
+    nearer_reward_weight: NotNegative = Field(
+        default=5.0, description="Weight of the decrease of the tracking error per step"
+    )
+
+
+class ImitationConfig(Frozen):
+    """Tracking reward, cloning loss and pose gradient (pretrain/assist/imitation.py)."""
+
+    reward_weight: NotNegative = Field(default=0.0, description="Weight of the tracking reward")
+    reward_scale: Positive = Field(
+        default=0.5, description="Scale of the tracking error in that reward, in the clips' spread"
+    )
+    velocity_weight: NotNegative = Field(
+        default=0.0,
+        description=(
+            "The tracking reward falls by exp(-velocity_weight * margins outside the clip's "
+            "velocities)"
+        ),
+    )
+    cloning_weight: NotNegative = Field(
+        default=0.0,
+        description="Weight of the cloning loss towards the reference action, while assisted",
+    )
+    pose_gradient_weight: NotNegative = Field(
+        default=0.0,
+        description="Weight of the pose gradient, which moves joints to the reference pose",
+    )
+    pose_gradient_assisted: bool = Field(
+        default=True, description="The pose gradient is also applied while a clip is assisted"
+    )
+
+
+class RecoveryConfig(Frozen):
+    """Getting up, with clips that rise from lying (pretrain/sim/falls.py)."""
+
+    patience: Positive = Field(
+        default=4.0, description="s that a fallen character has to get up; the clips take 3 and 3.8"
+    )
+    protected_prob: Share = Field(
+        default=0.05, description="Share of episodes that a fall does not end at once"
+    )
+    lying_prob: Share = Field(default=0.05, description="Share of episodes that begin lying")
+    getup_start: Share = Field(default=0.5, description="First strength of the get-up assist")
+    getup_rate: Share = Field(default=0.0125, description="Share by which it weakens per iteration")
+    getup_reward_weight: NotNegative = Field(default=1.0, description="Weight of the get-up reward")
+
+
+class RefineConfig(Frozen):
+    """Iterative learning control on the phase of the clips (pretrain/assist/refinement.py)."""
+
+    correct: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="Samples in which the corrections are found. 0: no refinement"
+    )
+    learn: Count = Field(default=1_000_000, description="Samples in which the policy learns them")
+    after: tuple[Count, ...] = Field(
+        default=(), description="Samples of training after which refinement runs, besides the end"
+    )
+
+    @model_validator(mode="after")
+    def _check_order(self) -> RefineConfig:
+        if list(self.after) != sorted({*self.after}):
+            raise ValueError(f"after {list(self.after)} does not rise")
+        return self
