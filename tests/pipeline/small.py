@@ -16,7 +16,7 @@ from pretrain.overrides import load_config
 def python(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *arguments]
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=240, env=env
+        command, capture_output=True, text=True, check=False, timeout=600, env=env
     )
 
 

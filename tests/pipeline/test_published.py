@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -17,13 +20,14 @@ from pretrain.assembly import (
 from pretrain.characters.state import unflatten
 from pretrain.motion.fetch import fetched
 from pretrain.rl import checkpoint
+from pretrain.rl.training import CHECKPOINT
 from pretrain.sim.features import proprioception
 from pretrain.training_data import load_training_data
 from serving.client import Client
 from skills_store import places
 from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
-from tests.pipeline.small import python, toy
+from tests.pipeline.small import learned, python, toy
 from tests.server import running_service
 
 
@@ -35,9 +39,44 @@ def place(tmp_path_factory) -> Path:
     return folder
 
 
+# `python -m pretrain.train` on a machine whose disk is full when the card is measured.
+FULL_AT_THE_CARD = """
+import errno
+import sys
+from pretrain.publishing import publish
+from pretrain.train import main
+
+def measure(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+publish.skill_card = measure
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@dataclass(frozen=True)
+class Unpublished:
+    """A run that was trained and failed at its card."""
+
+    run: subprocess.CompletedProcess[str]
+    names: Sequence[str]  # of what its store had then
+    rows: list[dict[str, float]]  # that it had logged
+    checkpoint: bytes
+
+
 @pytest.fixture(scope="module")
-def skills(place) -> Store:
-    """A toy library, trained and published by the command that users type."""
+def unpublished(place) -> Unpublished:
+    where = (f"runs={place}/runs", f"store={place}/store")
+    run = python("-c", FULL_AT_THE_CARD, "preset=toy", *where)
+    (folder,) = place.glob("runs/toy-*")
+    store = Store(place / "store")
+    return Unpublished(run, store.names(), learned(folder), (folder / CHECKPOINT).read_bytes())
+
+
+@pytest.fixture(scope="module")
+def skills(place, unpublished) -> Store:
+    """A toy library, published by the command that users type, after one that failed at its
+    card."""
     where = (f"runs={place}/runs", f"store={place}/store")
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     run = python("-m", "pretrain.train", "preset=toy", *where, env=environment)
@@ -64,6 +103,19 @@ def test_the_published_library_says_what_it_is(skills):
     assert card["detail"]["survival"]["n"] == 32
     assert all(graph.parity.max_abs_error <= 1e-5 for graph in manifest.graphs.values())
     assert all(clip.licence for clip in manifest.lineage.clips)
+
+
+def test_what_fails_at_the_card_is_published_later_without_training_again(
+    unpublished, skills, place
+):
+    assert unpublished.run.returncode == 2
+    assert "No space left on device" in unpublished.run.stderr
+    assert not unpublished.names
+    (folder,) = place.glob("runs/toy-*")
+    assert len(unpublished.rows) == 2048 / (64 * 8)
+    assert learned(folder) == unpublished.rows
+    assert (folder / CHECKPOINT).read_bytes() == unpublished.checkpoint
+    assert skills.resolve("toy").manifest.card["learning"]["samples"][-1] == 2048
 
 
 def test_the_same_command_again_publishes_nothing(skills, place):
