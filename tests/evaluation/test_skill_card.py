@@ -79,6 +79,7 @@ def test_a_quick_card_has_the_first_three_measures_alone(monkeypatch):
     assert "time on clip" in table({"quick": card})
 
 
+@pytest.mark.slow
 def test_the_library_of_all_clips_falls_and_gets_up():
     """Its character collapses every two or three seconds under the z of a walk."""
     skills = bundled("humanoid-all@1")

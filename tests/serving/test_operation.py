@@ -193,6 +193,9 @@ def test_over_tls(standing, tmp_path, workers):
         with connected(live.address) as line:  # speaks no TLS
             line.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
         answer = httpx.post(
-            f"{live.url}/act", content=ASK, verify=ssl.create_default_context(cafile=str(cert))
+            f"{live.url}/act",
+            content=ASK,
+            verify=ssl.create_default_context(cafile=str(cert)),
+            timeout=60,  # two workers may still be starting
         )
         assert answer.status_code == 200

@@ -1,0 +1,16 @@
+"""Fixtures of the whole path: a recipe that shows how to get up."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def rising(tmp_path) -> str:
+    """A recipe of a walk and of getting up, neither mirrored."""
+    recipe = tmp_path / "rising.yaml"
+    files = "".join(
+        f'  - {{file: "pybullet:humanoid3d_{name}.txt"}}\n' for name in ("walk", "getup_faceup")
+    )
+    recipe.write_text(f"name: rising\nmirror: false\nmotions:\n{files}")
+    return str(recipe)

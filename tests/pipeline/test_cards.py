@@ -1,0 +1,48 @@
+"""Cards of libraries of few clips."""
+
+from __future__ import annotations
+
+import json
+
+from pretrain.train import main
+from skills_store.store import Store
+from tests.pipeline.small import PHASE_LOCKED, SMALL
+
+THIN = "too little for skills that differ"
+
+
+def test_getting_up_is_trained_where_a_clip_shows_it_and_is_on_the_card(rising, tmp_path, capsys):
+    where = (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
+    lying = ("recovery.protected_prob=0.2", "recovery.lying_prob=0.5", "eval.episodes=16")
+    assert main(["preset=toy", f"motions={rising}", *PHASE_LOCKED, *lying, *where]) == 0, (
+        capsys.readouterr().err
+    )
+    row = json.loads(next((tmp_path / "runs").glob("*/metrics.jsonl")).read_text().splitlines()[-1])
+    assert 0 < row["reward/getup"] < 1
+    assert 0 < row["policy/pose_error"] < 1
+    assert 0 < row["down"] < 1
+    card = Store(tmp_path / "store").resolve("toy").manifest.card
+    # a character that falls at once still has three seconds
+    assert card["survival"] * card["detail"]["episode_steps"] >= 90
+    assert set(card["survival_per_clip"]) == {"walk", "getup_faceup"}
+    assert any(THIN in line for line in card["caveats"])
+    assert any(line.startswith("16 episodes, fewer than ") for line in card["caveats"])
+
+
+def test_one_clip_is_a_library_too_whose_card_says_how_little_it_is(tmp_path, capsys):
+    recipe = tmp_path / "one.yaml"
+    where = (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
+    recipe.write_text(
+        'name: one\nmirror: false\nmotions:\n  - {file: "pybullet:humanoid3d_walk.txt"}\n'
+    )
+    little = ("samples=512", "eval.episodes=8", "threads=1", *SMALL)
+    assert main(["preset=toy", f"motions={recipe}", *little, *where]) == 0, capsys.readouterr().err
+    manifest = Store(tmp_path / "store").resolve("toy").manifest
+    assert [clip.name for clip in manifest.lineage.clips] == list(manifest.latent.clips) == ["walk"]
+    (said,) = (line for line in manifest.card["caveats"] if THIN in line)
+    assert said.startswith("1 clip(s), 1.3 s")
+    assert set(manifest.card["time_on_clip"]["per_clip"]) == {"walk"}
+    assert manifest.card["switch_success"] == {
+        "mean": None,
+        "matrix": {},
+    }  # there is nothing to switch to

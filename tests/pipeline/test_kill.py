@@ -1,0 +1,176 @@
+"""Runs that are killed or stopped by a signal, in processes of their own."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import torch
+
+from pretrain.rl import checkpoint
+from tests.pipeline.small import learned
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """A toy run in a process of its own."""
+    command = [
+        sys.executable,
+        "-m",
+        "pretrain.train",
+        "preset=toy",
+        "publish=false",
+        f"runs={folder}",
+        *arguments,
+    ]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def begun(folder: Path, *arguments: str, label: str = "pretrain") -> subprocess.Popen[str]:
+    """A toy run in a process of its own, up to its first line of progress in the stage of that
+    label."""
+    process = started(folder, *arguments)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "left" in line and line.startswith(label):
+            break
+    return process
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Exit status and the rest of what it said."""
+    rest, _ = process.communicate(timeout=120)
+    return process.returncode, rest
+
+
+def saved(folder: Path) -> dict[str, torch.Tensor]:
+    (file,) = folder.glob("*/checkpoint.pt")
+    nets = checkpoint.load(file)["nets"]
+    return {f"{net}.{key}": x for net, state in nets.items() for key, x in state.items()}
+
+
+# refined once on its way and once at its end, and saved after every iteration
+KILLED = (
+    *(
+        "samples=4096",
+        "refine.correct=1024",
+        "refine.learn=1024",
+        "refine.after=[2048]",
+        "checkpoint_interval=1e-3",
+    ),
+    *("threads=1", "warm.encoder_steps=20", "warm.clone_steps=20"),
+)
+
+MOMENTS = {
+    "metrics.jsonl": "before its first checkpoint",
+    "checkpoint.tmp": "as it saves",
+    "refine/*2048/metrics.jsonl": "as it begins to refine",
+    "refine/*2048/checkpoint.pt": "amid refining",
+    "milestones/*2048.pt": "refined, before training goes on",
+}
+
+
+@pytest.fixture(scope="module")
+def never_killed(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("never_killed")
+    assert ended(started(folder, *KILLED))[0] == 0
+    return folder
+
+
+def written_since(start: float, files: Iterable[Path]) -> bool:
+    with suppress(FileNotFoundError):  # renamed meanwhile
+        return any(file.stat().st_mtime >= start for file in files)
+    return True
+
+
+def left(folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, list[dict[str, float]]]]:
+    """All that a run has in the end, but for how long it took: networks by file and name, and
+    logs."""
+    (run,) = folder.iterdir()
+    nets: dict[str, torch.Tensor] = {}
+    for file in sorted(run.rglob("*.pt")):
+        tree = checkpoint.load(file)
+        for net, state in (tree.get("nets") or {"policy": tree["policy"]}).items():
+            nets |= {f"{file.relative_to(run)}.{net}.{key}": x for key, x in state.items()}
+    return nets, {
+        str(log.parent.relative_to(run)): learned(log.parent) for log in run.rglob("metrics.jsonl")
+    }
+
+
+def assert_the_same_is_left(folder: Path, other: Path) -> None:
+    (nets, logs) = left(folder)
+    (other_nets, other_logs) = left(other)
+    assert nets.keys() == other_nets.keys()
+    assert [key for key in nets if not torch.equal(nets[key], other_nets[key])] == []
+    assert logs == other_logs
+
+
+def test_a_run_killed_at_one_moment_after_the_other_ends_in_the_same_bits(never_killed, tmp_path):
+    for sign, moment in MOMENTS.items():
+        start = time.time()
+        process = started(tmp_path, *KILLED)
+        while process.poll() is None and not written_since(start, tmp_path.glob(f"*/{sign}")):
+            time.sleep(0.002)
+        process.kill()  # no warning, wherever it stands
+        assert ended(process)[0] == -signal.SIGKILL, f"it was not killed {moment}"
+    assert ended(started(tmp_path, *KILLED))[0] == 0
+    assert_the_same_is_left(tmp_path, never_killed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_killed_again_and_again_ends_in_the_same_bits(never_killed, tmp_path, seed):
+    draw = random.Random(seed)
+    kills = 0
+    while True:
+        process = started(tmp_path, *KILLED)
+        with suppress(subprocess.TimeoutExpired):
+            # longer from time to time: otherwise a slow machine would never get further than its
+            # imports
+            process.wait(draw.uniform(0, 4 + kills))
+        process.kill()
+        if ended(process)[0] == 0:
+            break
+        kills += 1
+    assert kills > 3
+    assert_the_same_is_left(tmp_path, never_killed)
+
+
+AMID_TRAINING = ("samples=400_000",)
+
+AMID_REFINING = ("samples=512", "refine.correct=2048", "refine.learn=400_000")
+
+
+@pytest.mark.parametrize(
+    ("label", "arguments"), [("pretrain", AMID_TRAINING), ("refine", AMID_REFINING)]
+)
+def test_sigterm_saves_at_once(tmp_path, label, arguments):
+    process = begun(tmp_path, *arguments, label=label)
+    start = time.monotonic()
+    process.terminate()
+    status, rest = ended(process)
+    assert time.monotonic() - start < 2
+    assert status == 130
+    assert "the same command goes on" in rest
+    assert saved(tmp_path)
+    for file in tmp_path.glob("*/refine/*/checkpoint.pt"):
+        assert 0 < checkpoint.load(file)["samples"] < 402_048
+    assert bool(list(tmp_path.glob("*/refine"))) == (label == "refine")
+
+
+def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):
+    process = begun(tmp_path, "samples=400_000")
+    process.send_signal(signal.SIGINT)
+    status, rest = ended(process)
+    assert status == 130
+    assert "the same command goes on" in rest
+    (file,) = tmp_path.glob("*/checkpoint.pt")
+    done = checkpoint.load(file)["samples"]
+    assert ended(begun(tmp_path, f"samples={done + 1024}"))[0] == 0
+    assert checkpoint.load(file)["samples"] == done + 1024

@@ -1,0 +1,144 @@
+"""Presets and their schedules: each learns, and what a setting says is what a training does."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from pretrain.ase.latents import SkillEnv
+from pretrain.assembly import (
+    adapt,
+    build_training,
+    schedule_action_std,
+    warm_up,
+)
+from pretrain.assist.aids import AssistedEnv
+from pretrain.assist.curriculum import Curriculum
+from pretrain.config import PretrainConfig
+from pretrain.overrides import load_config
+from pretrain.rl.background import use_one_thread
+from pretrain.train import train
+from pretrain.training_aids import make_near_probs
+from pretrain.training_data import load_training_data
+from tests.pipeline.small import SMALL, toy, weights
+
+
+@pytest.mark.parametrize(
+    ("locking", "expected"),
+    [("always", [True, True]), ("unassisted", [True, False]), ("never", [False, False])],
+)
+def test_termination_is_phase_locked_for_the_clips_that_the_setting_says(locking, expected):
+    cfg = toy(f"tracking_termination.phase_locking={locking}")
+    training = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    )
+    env = training.env
+    assert isinstance(env, AssistedEnv)
+    assert env.termination.phase_locked[0] == (locking == "always")  # all are assisted at first
+    env.curriculum.assist_strength[0] = 0.0
+    env.step_schedule()
+    assert env.termination.phase_locked[:2].tolist() == expected
+    again = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    )
+    again.restore(training.snapshot())
+    assert isinstance(again.env, AssistedEnv)
+    assert torch.equal(again.env.termination.phase_locked, env.termination.phase_locked)
+
+
+def test_the_action_std_falls_as_clips_are_mastered():
+    ppo = toy("ppo.action_std=0.1", "ppo.action_std_final=0.025").ppo
+    found = [schedule_action_std(ppo, progress) for progress in (0.0, 0.5, 1.0)]
+    assert found == pytest.approx([0.1, 0.05, 0.025])
+
+
+@pytest.mark.parametrize(("near_steps", "share"), [("150", 0.2), ("301", 0.8), ("null", 0.8)])
+def test_latents_lie_near_a_clip_until_its_losses_lie_so_far_apart(near_steps, share):
+    cfg = toy(f"latent.near_steps={near_steps}", "latent.near_prob=0.8", "latent.near_after=0.25")
+    # not assisted, and no loss in 300 steps
+    curriculum = Curriculum(torch.tensor([0.5, 0.5]), episode_length=300)
+    torch.testing.assert_close(make_near_probs(cfg, curriculum)(), torch.full((2,), share))
+
+
+def test_each_network_is_as_wide_as_its_own_setting_says():
+    widths = {"ppo.hidden": 8, "ppo.value_hidden": 12, "disc.hidden": 16, "enc.hidden": 20}
+    cfg = toy(*(f"{name}=[{width}]" for name, width in widths.items()))
+    nets = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    ).nets
+    bodies = (nets.policy.body, nets.value.body, nets.discriminator.body, nets.encoder.body)
+    assert [body[0].out_features for body in bodies] == list(widths.values())
+
+
+@pytest.mark.parametrize("preset", ["everyday", "all"])
+def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_out(preset, tmp_path):
+    iteration = 64 * 8
+    cfg = load_config(PretrainConfig, "pretrain.conf", [f"preset={preset}", *SMALL])
+    training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, training_data)
+    warm_up(cfg, training_data, training)
+    first = weights(training)
+    assert train(cfg.model_copy(update={"samples": 2 * iteration}), training, tmp_path)
+    env = training.env
+    assert isinstance(env, AssistedEnv)
+    early = weights(training)
+    env.curriculum.assist_strength.zero_()
+    env.curriculum.progress.fill_(1.0)
+    assert train(cfg.model_copy(update={"samples": 4 * iteration}), training, tmp_path)
+    for before, after in ((first, early), (early, weights(training))):
+        assert after.isfinite().all()
+        assert not torch.equal(before, after)
+    rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert all(np.isfinite(list(row.values())).all() for row in rows)
+    assert rows[-1]["action_std"] < 0.5 * rows[0]["action_std"]
+    assert env.termination.phase_locked.all()
+
+
+def test_the_preset_ase_learns_with_a_constant_rate_and_no_aids(tmp_path):
+    small = (*SMALL, "num_disc_obs_steps=3", "ppo.horizon=8", "ppo.minibatch=256")
+    cfg = load_config(PretrainConfig, "pretrain.conf", ["preset=ase", *small])
+    training = build_training(cfg, load_training_data("humanoid", cfg.motions, 3))
+    assert isinstance(training.env, SkillEnv)
+    assert not training.nets.discriminator.conditional
+    warm_up(cfg, load_training_data("humanoid", cfg.motions, 3), training)
+    assert train(cfg.model_copy(update={"samples": 2 * 64 * 8}), training, tmp_path)
+    rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert {row["policy/lr"] for row in rows} == {2e-5}
+    assert all(row["reward/skill"] >= 0 for row in rows)
+    assert "assist" not in rows[-1]
+
+
+def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
+    cfg = toy(
+        "assist=none",
+        "tracking_termination.phase_locking=always",
+        "imitation.reward_weight=1",
+        "imitation.cloning_weight=1",
+    )
+    training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    whole = build_training(cfg, training_data)
+    other = build_training(cfg, training_data)
+    assert isinstance(whole.env, SkillEnv)
+    assert set(whole.objective.rewards) == {"style", "skill"}
+    assert set(whole.env.observe()) == set(whole.nets.value.inputs.names) == {"obs", "z"}
+    iteration = cfg.num_envs * cfg.ppo.horizon
+    assert train(cfg.model_copy(update={"samples": 2 * iteration}), whole, tmp_path)
+    assert other.resume(tmp_path, 4 * iteration)
+    adapt(cfg, other)
+    for training in (whole, other):
+        with use_one_thread():
+            training.iterate()
+        training.background.finish()
+    assert torch.equal(weights(whole), weights(other))
+
+
+def test_only_clips_that_rise_have_a_getup_assistance(rising):
+    cfg = toy(f"motions={rising}")
+    env = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    ).env
+    assert isinstance(env, AssistedEnv)
+    assert set(env.getup.strength.tolist()) == {0.0, cfg.recovery.getup_start}

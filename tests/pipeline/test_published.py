@@ -1,0 +1,225 @@
+"""The whole path, small but real: clips -> a few updates -> publish -> controller -> HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+import torch
+
+from pretrain.assembly import (
+    build_training,
+)
+from pretrain.characters.state import unflatten
+from pretrain.motion.fetch import fetched
+from pretrain.rl import checkpoint
+from pretrain.rl.training import CHECKPOINT
+from pretrain.sim.features import proprioception
+from pretrain.training_data import load_training_data
+from serving.client import Client
+from skills_store import places
+from skills_store.runtime.library import SkillLibrary
+from skills_store.store import Store
+from tests.pipeline.small import learned, python, toy
+from tests.server import running_service
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """A folder with letters that mean something in Hydra's grammar, and with some outside ASCII."""
+    folder = tmp_path_factory.mktemp("pipeline") / "Zoë=3, [日本]"
+    folder.mkdir()
+    return folder
+
+
+# `python -m pretrain.train` on a machine whose disk is full when the card is measured.
+FULL_AT_THE_CARD = """
+import errno
+import sys
+from pretrain.publishing import publish
+from pretrain.train import main
+
+def measure(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+publish.skill_card = measure
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@dataclass(frozen=True)
+class Unpublished:
+    """A run that was trained and failed at its card."""
+
+    run: subprocess.CompletedProcess[str]
+    names: Sequence[str]  # of what its store had then
+    rows: list[dict[str, float]]  # that it had logged
+    checkpoint: bytes
+
+
+@pytest.fixture(scope="module")
+def unpublished(place) -> Unpublished:
+    where = (f"runs={place}/runs", f"store={place}/store")
+    run = python("-c", FULL_AT_THE_CARD, "preset=toy", *where)
+    (folder,) = place.glob("runs/toy-*")
+    store = Store(place / "store")
+    return Unpublished(run, store.names(), learned(folder), (folder / CHECKPOINT).read_bytes())
+
+
+@pytest.fixture(scope="module")
+def skills(place, unpublished) -> Store:
+    """A toy library, published by the command that users type, after one that failed at its
+    card."""
+    where = (f"runs={place}/runs", f"store={place}/store")
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    run = python("-m", "pretrain.train", "preset=toy", *where, env=environment)
+    assert run.returncode == 0, run.stderr
+    assert "published toy@1" in run.stdout
+    return Store(place / "store")
+
+
+@pytest.fixture(scope="module")
+def controller(skills, place) -> Store:
+    where = (f"runs={place}/runs", f"store={place}/store")
+    run = python("-m", "hlc.train", "task=reach", "preset=toy", "skill=toy@latest", *where)
+    assert run.returncode == 0, run.stderr
+    return skills
+
+
+def test_the_published_library_says_what_it_is(skills):
+    manifest = skills.resolve("toy").manifest
+    card = manifest.card
+    assert 0 <= card["survival"] <= 1
+    assert set(card["coverage_per_clip"]) == {
+        clip.name for clip in manifest.lineage.clips if "mirror" not in clip.name
+    }
+    assert card["detail"]["survival"]["n"] == 32
+    assert all(graph.parity.max_abs_error <= 1e-5 for graph in manifest.graphs.values())
+    assert all(clip.licence for clip in manifest.lineage.clips)
+
+
+def test_what_fails_at_the_card_is_published_later_without_training_again(
+    unpublished, skills, place
+):
+    assert unpublished.run.returncode == 2
+    assert "No space left on device" in unpublished.run.stderr
+    assert not unpublished.names
+    (folder,) = place.glob("runs/toy-*")
+    assert len(unpublished.rows) == 2048 / (64 * 8)
+    assert learned(folder) == unpublished.rows
+    assert (folder / CHECKPOINT).read_bytes() == unpublished.checkpoint
+    assert skills.resolve("toy").manifest.card["learning"]["samples"][-1] == 2048
+
+
+def test_the_same_command_again_publishes_nothing(skills, place):
+    run = python("-m", "pretrain.train", "preset=toy", f"runs={place}/runs", f"store={place}/store")
+    assert run.returncode == 0, run.stderr
+    assert "toy@1" in run.stdout
+    assert "already" in run.stdout
+    assert skills.latest("toy") == 1
+
+
+def test_the_manifest_carries_no_place_of_the_machine_that_made_it(skills, place):
+    assert str(place) not in skills.resolve("toy").manifest.model_dump_json()
+
+
+def test_the_graphs_carry_no_path_of_the_machine_that_made_them(skills):
+    version = skills.resolve("toy")
+    for graph in version.manifest.graphs.values():
+        data = skills.read(version, graph.file)
+        assert b"site-packages" not in data
+        assert str(Path.cwd()).encode() not in data
+
+
+def test_the_published_policy_is_the_average_of_the_last_iterations(skills, place):
+    cfg = toy()
+    nets = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    ).nets
+    (file,) = place.glob("runs/toy-*/checkpoint.pt")
+    for name, net in nets.modules().items():
+        net.load_state_dict(checkpoint.load(file)["nets"][name])
+        net.eval()
+    z = torch.nn.functional.normalize(
+        torch.randn(4, cfg.latent.latent_dim, generator=torch.Generator().manual_seed(0))
+    )
+    states = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps).library.frames[
+        :4
+    ]
+    targets = torch.from_numpy(
+        SkillLibrary.open(skills, "toy@latest").act(states.numpy(), z.numpy())
+    )
+    with torch.no_grad():
+        average, last = (
+            nets.action_scale.target(policy({"obs": proprioception(unflatten(states)), "z": z}))
+            for policy in (nets.average.module, nets.policy)
+        )
+    torch.testing.assert_close(targets, average, atol=1e-5, rtol=0)
+    assert (targets - last).abs().max() > 1e-4
+
+
+def test_acting_is_invariant_to_place_and_scale_of_z(skills):
+    library = SkillLibrary.open(skills, "toy")
+    state = np.zeros((1, 69), np.float32)
+    state[0, 2:4] = 0.9, 1.0
+    z = np.random.default_rng(0).normal(size=(1, library.latent_dim)).astype(np.float32)
+    moved = state.copy()
+    moved[0, :2] = 40, -7
+    np.testing.assert_allclose(library.act(moved, z), library.act(state, z), atol=1e-5)
+    np.testing.assert_allclose(library.act(state, 3 * z), library.act(state, z), atol=1e-5)
+
+
+def test_evaluating_the_published_bytes_gives_the_published_card(skills):
+    run = python(
+        "-m",
+        "pretrain.evaluate",
+        "skill=toy",
+        f"store={skills.root}",
+        "episodes=32",
+        "json=true",
+        "out=",
+    )
+    assert run.returncode == 0, run.stderr
+    card = skills.resolve("toy").manifest.card
+    again = json.loads(run.stdout)
+    assert again["survival"] == card["survival"]
+    assert again["coverage_per_clip"] == card["coverage_per_clip"]
+    # what it took and how it went, no evaluation can tell again
+    assert again["cost"] == card["cost"]
+    assert again["learning"] == card["learning"]
+    assert again["learning"]["samples"][-1] == card["cost"]["samples"]
+    assert len(again["learning"]["episode/length"]) == 4
+
+
+def test_the_learning_curve_ends_at_the_published_card(skills, place):
+    (run,) = place.glob("runs/toy-*")
+    made = python("-m", "benchmarks.learning", str(run), f"out={place}/learning", "episodes=32")
+    assert made.returncode == 0, made.stderr
+    (row,) = map(json.loads, (run / "cards-32.jsonl").read_text().splitlines())
+    card = skills.resolve("toy").manifest.card
+    assert row["samples"] == card["cost"]["samples"]
+    assert row["survival"] == card["survival"]
+    assert row["time_on_clip"] == card["time_on_clip"]["mean"]
+    assert row["push_500_newton"] == card["robustness"]["push_500_newton"]
+    assert (place / "learning" / "learning.png").exists()
+
+
+def test_everything_answers_over_http(controller):
+    with running_service(controller.root) as url, Client(url) as client:
+        row = np.zeros(69, np.float32)
+        row[2:4] = 0.9, 1.0
+        code = client.encode_file(fetched(places.clips()) / "humanoid3d_walk.txt", skill="toy")
+        targets = client.act(row, code.pooled, skill="toy")
+        assert targets.shape == (28,)
+        library = SkillLibrary.open(controller, "toy")
+        np.testing.assert_array_equal(targets, library.act(row[None], code.pooled[None])[0])
+        decision = client.decide("reach", row, [1.0, 0.0, 1.0])
+        assert np.linalg.norm(decision.z) == pytest.approx(1, abs=1e-5)
+        assert httpx.get(f"{url}/controllers").status_code == 200

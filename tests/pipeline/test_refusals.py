@@ -1,0 +1,146 @@
+"""What a training refuses, in one line, and where it goes on afterwards."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from pretrain.assembly import (
+    build_training,
+)
+from pretrain.motion.fetch import fetched
+from pretrain.rl import checkpoint
+from pretrain.rl.run_folder import lock_run_folder
+from pretrain.train import main
+from pretrain.training_data import load_training_data
+from skills_store import places
+from tests.pipeline.small import learned, toy
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["preset=huge"], "Available options in 'preset': all ase everyday locomotion toy"),
+        (["ppo.learning_rate=1"], "ppo.lr"),
+        (["ppo.lr=0.01"], "ppo.lr: Input should be less than or equal to 0.001, got 0.01"),
+        (["motions=swimming"], "locomotion"),
+        (["character=dragon"], "humanoid"),
+        (["engine=bullet"], "mujoco"),
+        (["seed=many"], "seed"),
+        (["refine.after=[2,1]"], "after [2, 1] does not rise"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line_that_lists_what_exists(
+    arguments, said, capsys, tmp_path
+):
+    assert main(["preset=toy", f"runs={tmp_path}", f"store={tmp_path}/store", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert said in message
+    assert "Traceback" not in message
+
+
+def test_a_number_that_no_reader_converts_is_one_line_with_file_and_frame(tmp_path, capsys):
+    motion = json.loads((fetched(places.clips()) / "humanoid3d_walk.txt").read_text())
+    motion["Frames"][7][3] = "HERE"
+    (tmp_path / "long.txt").write_text(json.dumps(motion).replace('"HERE"', "9" * 5000))
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("name: mine\nmotions: [{file: long.txt}]\n")
+    assert (
+        main(
+            ["preset=toy", f"motions={recipe}", f"runs={tmp_path}/runs", f"store={tmp_path}/store"]
+        )
+        == 2
+    )
+    (line,) = capsys.readouterr().err.splitlines()
+    assert (
+        line == "ClipError: long.txt: frame 7 column 3 is inf, expected a finite number below 1e6"
+    )
+
+
+def test_a_store_that_cannot_be_opened_fails_before_training(tmp_path, capsys):
+    assert main(["preset=toy", "store=ftp://x/y", f"runs={tmp_path}"]) == 2
+    assert "ftp://x/y" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_clip_shorter_than_a_window_is_named():
+    with pytest.raises(ValueError, match=r"walk\w* has \d+ frames; a style window needs 9999"):
+        load_training_data("humanoid", "locomotion", 9999)
+
+
+def test_refinement_without_the_aids_is_refused():
+    with pytest.raises(ValueError, match=r"refine\.correct 512 needs assist=full"):
+        toy("assist=none", "refine.correct=512")
+
+
+@pytest.mark.parametrize(
+    ("most", "unwritten"),
+    [(1000, r"config\.json"), (4000, r"metrics\.jsonl"), (100_000, r"checkpoint\.pt")],
+)
+def test_a_full_disk_is_one_line_that_names_the_file_and_the_same_command_goes_on(
+    tmp_path, most, unwritten
+):
+    """A real short write: the kernel takes `most` bytes of a file, and then no more."""
+    warm = ("warm.encoder_steps=1", "warm.clone_steps=1")
+    how = ["preset=toy", "publish=false", "samples=2048", *warm, f"runs={tmp_path}", "threads=1"]
+    filled = subprocess.run(
+        [sys.executable, "-m", "pretrain.train", *how],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+    )
+    assert filled.returncode == 2
+    (line,) = filled.stderr.splitlines()
+    assert re.match(rf"OSError: .*{unwritten}\b.*(File too large|the disk may be full)", line)
+    (folder,) = tmp_path.iterdir()
+    assert {file.name for file in folder.iterdir()} <= {
+        "config.json",
+        "lock",
+        "metrics.jsonl",
+        "tensorboard",
+    }
+    assert main(how) == 0
+    assert [row["iteration"] for row in learned(folder)] == [1, 2, 3, 4]
+
+
+def test_the_same_run_is_not_trained_twice_at_once(tmp_path, capsys):
+    how = ["preset=toy", "publish=false", f"runs={tmp_path}"]
+    assert main([*how, "samples=512"]) == 0
+    (folder,) = tmp_path.iterdir()
+    with lock_run_folder(folder, toy()):
+        assert main([*how, "samples=1024"]) == 2
+        assert "another process trains there" in capsys.readouterr().err
+    assert main([*how, "samples=1024"]) == 0
+
+
+def test_a_checkpoint_of_something_else_is_named(tmp_path):
+    checkpoint.save(tmp_path / "checkpoint.pt", {"weights": 1})
+    cfg = toy()
+    training = build_training(
+        cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    )
+    with pytest.raises(
+        ValueError, match=r"checkpoint\.pt is no checkpoint of this run: KeyError\('nets'\)"
+    ):
+        training.resume(tmp_path, cfg.samples)
+
+
+def test_a_checkpoint_of_other_layers_is_named(tmp_path):
+    made, other = (
+        build_training(cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps))
+        for cfg in (toy("disc.hidden=[32,32]"), toy())
+    )
+    checkpoint.save(tmp_path / "checkpoint.pt", made.snapshot())
+    with pytest.raises(
+        ValueError,
+        match=r"checkpoint\.pt is no checkpoint of this run: its layers or worlds are not .*, "
+        "the run begins anew$",
+    ):
+        other.resume(tmp_path, 2048)
