@@ -116,20 +116,22 @@ class MachinePlayer:
         stop = self._longest
         if behavior.state.seconds is not None:
             stop = min(stop, start + round(behavior.state.seconds * CONTROL_RATE))
-        cause = TIME
+        cause = ""
         z = np.zeros((1, self._parent.skills.latent_dim), np.float32)
-        while len(self._qpos) < stop:
+        while not cause:
             since = len(self._qpos) - start
-            if since % behavior.llc_steps == 0:
-                if since and behavior.state.on_success and self._met(task, goal):
-                    cause = SUCCESS
-                    break
-                z = behavior.decide(self._backend.state().flatten().numpy(), goal.numpy())
-            broken = self._advance(z)
-            goal = boxes.update(goal, NONE)
-            if broken or self._fallen(task, boxes, goal):
-                cause = BROKEN if broken else FALL
-                break
+            decides = since % behavior.llc_steps == 0
+            if decides and since and behavior.state.on_success and self._met(task, goal):
+                cause = SUCCESS
+            elif len(self._qpos) >= stop:
+                cause = TIME
+            else:
+                if decides:
+                    z = behavior.decide(self._backend.state().flatten().numpy(), goal.numpy())
+                broken = self._advance(z)
+                goal = boxes.update(goal, NONE)
+                if broken or self._fallen(task, boxes, goal):
+                    cause = BROKEN if broken else FALL
         return Visit(behavior.name, start, len(self._qpos), cause, self._distance(task, goal))
 
     def _advance(self, z: np.ndarray) -> bool:

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from hlc.config import PlanConfig
 from hlc.tasks import TASKS
 from pretrain.overrides import ConfigError, describe_error
-from pretrain.rl.setting import Frozen, Positive
+from pretrain.rl.setting import Frozen, Seconds
 
 END = "end"  # the state that ends the machine
 MOST_BYTES = 2**20  # of a file
@@ -36,7 +36,7 @@ class State(Frozen):
         "that of the entry is on the ground below the root when the state is entered",
     )
     on_success: str | None = Field(default=None, description="The state that follows a success")
-    seconds: Positive | None = Field(default=None, description="s; longest time in this state")
+    seconds: Seconds | None = Field(default=None, description="s; longest time in this state")
     on_time: str | None = Field(default=None, description="The state that follows that time")
     on_fall: str | None = Field(default=None, description="The state that follows a fall")
 
@@ -66,7 +66,7 @@ class StateMachine(Frozen):
     box: tuple[float, float] | None = Field(
         default=None, description="m; where the box stands when the machine begins"
     )
-    seconds: Positive = Field(default=60.0, description="s; longest time of the machine")
+    seconds: Seconds = Field(default=60.0, description="s; longest time of the machine")
     plan: PlanConfig = Field(default=PlanConfig(), description="Planning, in states with a task")
 
     @model_validator(mode="after")

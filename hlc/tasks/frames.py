@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from pretrain.characters.kinematics import forward
 from pretrain.characters.rotations import (
@@ -28,7 +27,11 @@ def level_place_in_heading(state: CharacterState, place: Tensor) -> Tensor:
 
 def direction_in_heading(state: CharacterState, direction: Tensor) -> Tensor:
     """Level vectors (..., 2), world -> in the root's heading frame, (..., 2)."""
-    return to_heading_frame(heading_direction(state.root_rot), pad(direction, (0, 1)))[..., :2]
+    # With a third component of 0 and `to_heading_frame` the graph would have Pad, which the store
+    # does not admit.
+    c, s = heading_direction(state.root_rot).unbind(-1)
+    x, y = direction.unbind(-1)
+    return torch.stack([c * x + s * y, c * y - s * x], -1)
 
 
 def place_from_heading(state: CharacterState, ahead: Tensor, left: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import asdict, dataclass, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,8 +45,9 @@ async def plan(service: Service, fields: object) -> dict[str, Any]:
             skill.version.pinned, lambda planner: plan_task(planner, asked)
         )
     except ValueError as error:  # the version, the task's bodies, or what comes of the state
-        expected = "a state and a skill library that can be simulated"
-        raise invalid("not_simulated", str(error), None, expected) from error
+        raise _not_simulated(quoted(error, 400)[1:-1]) from error
+    if not isfinite(answer["predicted_return"]):
+        raise _not_simulated("no return can be predicted: some number is far out of reach")
     targets = require_finite(await skill.policy.submit(asked.state, answer["z"][None]))
     return {**answer, "targets": targets[0], "skill": skill.stamp}
 
@@ -72,6 +74,11 @@ def plan_task(planner: SinglePlanner, asked: Asked) -> dict[str, Any]:
         "horizon": planner.horizon,
         "llc_steps": planner.llc_steps,
     }
+
+
+def _not_simulated(message: str) -> Refusal:
+    expected = "a state and a skill library that can be simulated"
+    return invalid("not_simulated", message, None, expected)
 
 
 def read_row(value: object, form: rows.Form) -> np.ndarray:

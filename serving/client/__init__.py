@@ -3,5 +3,15 @@ only."""
 
 from serving.client.calls import Decision, Embedding, Plan, ServiceError
 from serving.client.client import AsyncClient, Client
+from serving.client.held import HeldController, HeldPlan
 
-__all__ = ["AsyncClient", "Client", "Decision", "Embedding", "Plan", "ServiceError"]
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "Decision",
+    "Embedding",
+    "HeldController",
+    "HeldPlan",
+    "Plan",
+    "ServiceError",
+]

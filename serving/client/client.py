@@ -105,6 +105,10 @@ class Client:
     def skills(self) -> list[dict[str, Any]]:
         return self._made(calls.described("/skills", "skills"))
 
+    def controller(self, ref: str) -> dict[str, Any]:
+        """Task, layout of the goal, `llc_steps` and library of one controller version."""
+        return self._made(calls.described(f"/controllers/{ref}"))
+
     def controllers(self) -> list[dict[str, Any]]:
         return self._made(calls.described("/controllers", "controllers"))
 
@@ -193,6 +197,10 @@ class AsyncClient:
 
     async def skills(self) -> list[dict[str, Any]]:
         return await self._made(calls.described("/skills", "skills"))
+
+    async def controller(self, ref: str) -> dict[str, Any]:
+        """Task, layout of the goal, `llc_steps` and library of one controller version."""
+        return await self._made(calls.described(f"/controllers/{ref}"))
 
     async def controllers(self) -> list[dict[str, Any]]:
         return await self._made(calls.described("/controllers", "controllers"))

@@ -11,17 +11,20 @@ from hlc.nets import make_nets
 from hlc.parent import Parent
 from hlc.tasks import TASKS
 from hlc.tasks.task import goal_width
+from skills_store.admission.gate import admit
 from tests.hlc.bodies import clip_states
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_features_are_simple_enough_for_a_graph_that_agrees(name: str, parent: Parent) -> None:
-    """Also on thrown states, and on goals hundreds of metres off."""
+    """Also on thrown states, and on goals hundreds of metres off; and the store admits it."""
     task = CONFIG_MODEL(task=name).chosen_task()
     rng = torch.Generator().manual_seed(0)
     nets = make_nets(PPOConfig(hidden=(16,)), task, parent.clips, parent.skills.latent_dim, rng)
     recorded = clip_states(parent, 64).flatten()
-    graph = export_policy(nets.policy, task, parent, recorded, 0).graph
+    exported = export_policy(nets.policy, task, parent, recorded, 0)
+    admit(name, exported.data, exported.graph)
+    graph = exported.graph
     assert graph.parity.max_abs_error <= 1e-5
     goal = graph.input("goal")
     assert goal.width == goal_width(task)

@@ -126,11 +126,24 @@ def test_a_library_that_cannot_be_simulated_is_named_with_its_reason(service):
     assert "start states" in found["message"]
 
 
-def test_a_state_that_breaks_the_simulation_is_no_plan_and_the_next_one_is(bundled, ask):
-    broken = [3e37 if i >= 41 else x for i, x in enumerate(ask["state"])]
-    answer = bundled.post("/plan", json=ask | {"state": broken})
-    assert answer.status_code in (200, 422)
+def test_a_place_out_of_any_reach_is_refused_and_the_next_one_is_planned(bundled, ask):
+    far = [3e38] * 3 + ask["state"][3:]
+    problem(bundled.post("/plan", json=ask | {"state": far}), 422, "not_simulated")
     assert bundled.post("/plan", json=ask).status_code == 200
+
+
+def test_a_state_that_no_skill_survives_is_worth_what_a_fall_costs(bundled, ask):
+    thrown = ask["state"][:41] + [3e37] * 28
+    found = bundled.post("/plan", json=ask | {"state": thrown}).json()
+    assert found["predicted_return"] == -30.0
+    assert np.isfinite(found["targets"]).all()
+
+
+def test_a_message_repeats_no_more_than_a_line_of_the_client(bundled, ask):
+    body = "tail" * 10_000
+    found = bundled.post("/plan", json=ask | {"parameters": {"body": body}}).json()
+    assert found["code"] == "not_simulated"
+    assert len(found["message"]) < 500
 
 
 def test_without_the_extra_a_plan_is_501_and_everything_else_answers(service, monkeypatch):

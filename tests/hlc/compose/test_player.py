@@ -53,6 +53,11 @@ def test_time_and_success_lead_to_the_states_they_name(strings: Parent, store: S
     assert played.qpos.shape == (20, 7 + 28)
 
 
+def test_a_success_in_the_last_step_is_one(strings: Parent, store: Store) -> None:
+    states = {"a": STAND | {"seconds": 1 / 6, "on_time": "a", "on_success": "end"}}
+    assert path_of(play(strings, store, states, "puppet")) == [("a", "success")]
+
+
 def test_a_machine_that_never_ends_is_ended_by_its_own_time(strings: Parent, store: Store) -> None:
     again = STAND | {"seconds": 0.5, "on_time": "a"}
     played = play(strings, store, {"a": again}, "puppet", seconds=1.2)

@@ -34,6 +34,7 @@ def test_the_examples_are_state_machines(file: Path) -> None:
         (STAND % "on_success: b", "a: no state 'b'; there are: a, end"),
         (STAND % "seconds: 1", "seconds and on_time go together"),
         (STAND % "on_time: end", "seconds and on_time go together"),
+        (STAND % "seconds: 0.01, on_time: a", "states.a.seconds"),
         (STAND % "frame: root", "states.a.frame"),
         (STAND % "speed: 1", "states.a.speed"),
         ("states: {end: {task: stand}}", "'end' ends the machine"),

@@ -1,0 +1,85 @@
+"""Held skills: a decision every few control steps, and its skill between. What a control loop calls
+at each step, for characters that decide together."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from serving.client.calls import Array
+from serving.client.client import Client
+
+
+class HeldSkill(ABC):
+    """`step` gives the joint targets of the next control step."""
+
+    def __init__(self, client: Client):
+        self._client = client
+        self._left = 0  # control steps for which z is still held
+        self.z: Array | None = None  # of the last decision
+
+    def restart(self) -> None:
+        """Decide at the next step: a new episode, or a goal that changed."""
+        self._left = 0
+
+    def step(self, state: ArrayLike, goal: ArrayLike) -> Array:
+        """(S,), (G,) -> (J,); a controller also (B, S), (B, G) -> (B, J). Raises ServiceError."""
+        if self.z is None or not self._left:
+            self.z, self._left, targets = self._decide(state, goal)
+        else:
+            targets = self._client.act(state, self.z, self._skill())
+        self._left -= 1
+        return targets
+
+    @abstractmethod
+    def _decide(self, state: ArrayLike, goal: ArrayLike) -> tuple[Array, int, Array]:
+        """z, the control steps for which to hold it, and the targets of the first of them."""
+
+    @abstractmethod
+    def _skill(self) -> str:
+        """The version of the library that z belongs to."""
+
+
+class HeldController(HeldSkill):
+    """Decisions of a published controller. Its version is settled when this is made: another one
+    under the same alias changes no episode that has begun."""
+
+    def __init__(self, client: Client, controller: str):
+        super().__init__(client)
+        detail = client.controller(controller)
+        self.llc_steps: int = detail["llc_steps"]
+        self.version = _pin(detail)
+        self._library = _pin(detail["skill"])
+
+    def _decide(self, state: ArrayLike, goal: ArrayLike) -> tuple[Array, int, Array]:
+        found = self._client.decide(self.version, state, goal)
+        return found.z, self.llc_steps, found.targets
+
+    def _skill(self) -> str:
+        return self._library
+
+
+class HeldPlan(HeldSkill):
+    """Plans for one character, each of which tries the skill of the one before. `others` are
+    `parameters` of the task and `seed`, as in PlanRequest."""
+
+    def __init__(self, client: Client, task: str, skill: str, **others: Any):
+        super().__init__(client)
+        self._task = task
+        self._library = _pin(client.skill(skill))
+        self._others = others
+
+    def _decide(self, state: ArrayLike, goal: ArrayLike) -> tuple[Array, int, Array]:
+        asked = {**self._others, "skill": self._library, "last_z": self.z}
+        found = self._client.plan(self._task, state, goal, **asked)
+        return found.z, found.llc_steps, found.targets
+
+    def _skill(self) -> str:
+        return self._library
+
+
+def _pin(version: dict[str, Any]) -> str:
+    """The reference that means these bytes for ever."""
+    return f"{version['name']}@{version['digest']}"

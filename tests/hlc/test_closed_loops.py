@@ -1,0 +1,147 @@
+"""Each task in a closed loop over HTTP: a client that simulates for itself and asks at every
+control step does what the controller does in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+from hlc.box_goals import BoxGoals
+from hlc.config import CONFIG_MODEL, PPOConfig
+from hlc.export import FILE, build_manifest, export_policy
+from hlc.nets import make_nets
+from hlc.parent import Parent, SimulationConfig
+from hlc.tasks import TASKS
+from hlc.tasks.task import Task
+from pretrain.sim.backend import Backend
+from serving.client import Client, HeldController, HeldPlan
+from skills_store.runtime.library import Controller
+from skills_store.store import Store
+from tests.hlc.bodies import clip_states, publish_skills
+from tests.serving.process import running
+
+STEPS = 13  # control steps: three decisions
+NONE = torch.tensor([False])  # of the worlds broke
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Parent]:
+    """A controller of random weights for each task, on a library of random weights."""
+    store = Store(tmp_path_factory.mktemp("controllers"))
+    parent = publish_skills(store)
+    for name in TASKS:
+        cfg = CONFIG_MODEL(task=name, ppo=PPOConfig(hidden=(16,)))
+        task = cfg.chosen_task()
+        rng = torch.Generator().manual_seed(0)
+        nets = make_nets(cfg.ppo, task, parent.clips, parent.skills.latent_dim, rng)
+        recorded = clip_states(parent, 64).flatten()
+        exported = export_policy(nets.policy, task, parent, recorded, 0)
+        store.publish(build_manifest(cfg, parent, exported.graph, {}), {FILE: exported.data})
+    return store, parent
+
+
+@pytest.fixture(scope="module")
+def client(published: tuple[Store, Parent]) -> Iterator[Client]:
+    with running(published[0].root) as service, Client(service.url) as client:
+        yield client
+
+
+class World:
+    """One character, with the goal that its task draws for it."""
+
+    def __init__(self, parent: Parent, task: Task):
+        rng = torch.Generator().manual_seed(0)
+        env = parent.simulation(1, task.scene(), SimulationConfig(1000, threads=1), rng)
+        env.reset(torch.tensor([0]))
+        self.backend: Backend = env.backend
+        self._boxes = BoxGoals(task, env.skeleton, env.backend)
+        self._goal = task.draw(env.state(), rng)
+        self._boxes.place(torch.tensor([0]), self._goal)
+
+    def state(self) -> np.ndarray:
+        return self.backend.state().flatten()[0].numpy()
+
+    def goal(self) -> np.ndarray:
+        """(G,): a box as it is by now."""
+        self._goal = self._boxes.update(self._goal, NONE)
+        return self._goal[0].numpy()
+
+    def advance(self, targets: np.ndarray) -> None:
+        self.backend.advance(torch.from_numpy(targets.copy())[None])
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_client_in_a_closed_loop_does_what_the_controller_does_here(
+    name: str, published: tuple[Store, Parent], client: Client
+) -> None:
+    store, parent = published
+    task = CONFIG_MODEL(task=name).chosen_task()
+    held = HeldController(client, name)
+    there = World(parent, task)
+    for _ in range(STEPS):
+        there.advance(held.step(there.state(), there.goal()))
+    controller = Controller.open(store, name)
+    here = World(parent, task)
+    for step in range(STEPS):
+        if step % controller.llc_steps == 0:
+            z = controller.decide(here.state()[None], here.goal()[None])
+        here.advance(controller.library.act(here.state()[None], z)[0])
+    np.testing.assert_array_equal(there.state(), here.state())
+
+
+def test_a_decision_is_asked_for_every_few_steps_and_after_a_restart(
+    published: tuple[Store, Parent], client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    for name in ("act", "decide"):
+        own = getattr(Client, name)
+
+        def note(*given, name=name, own=own):
+            asked.append(name)
+            return own(*given)
+
+        monkeypatch.setattr(Client, name, note)
+    held = HeldController(client, "speed")
+    states = clip_states(published[1], 3).flatten().numpy()
+    goals = np.ones((3, 1), np.float32)
+    for step in range(8):
+        if step == 7:
+            held.restart()
+        assert held.step(states, goals).shape == (3, 28)
+    assert asked == ["decide", *["act"] * 4, "decide", "act", "decide"]
+
+
+def test_a_controller_that_is_published_anew_changes_no_episode_that_has_begun(
+    published: tuple[Store, Parent], client: Client
+) -> None:
+    digest = published[0].resolve("reach").digest
+    held = HeldController(client, "reach@latest")
+    assert held.version == f"reach@{digest}"
+    assert held.llc_steps == 5
+
+
+def test_a_plan_is_held_and_its_skill_tried_first_in_the_next(
+    published: tuple[Store, Parent], client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[object] = []
+    own = Client.plan
+
+    def note(*given, **others):
+        tried.append(others["last_z"])
+        return own(*given, **others)
+
+    monkeypatch.setattr(Client, "plan", note)
+    parent = published[1]
+    world = World(parent, CONFIG_MODEL(task="speed").chosen_task())
+    held = HeldPlan(client, "speed", "humanoid@1", seed=1)
+    decided = []
+    for _ in range(6):
+        world.advance(held.step(world.state(), world.goal()))
+        decided.append(held.z)
+    assert len(tried) == 2
+    assert tried[0] is None
+    assert tried[1] is decided[0]
+    assert all(z is decided[0] for z in decided[:5])
