@@ -52,9 +52,9 @@ def finish_iteration(cfg: PretrainConfig, training: SkillTraining, folder: Path)
     env = training.env
     policy = training.nets.policy
     training.nets.average.update_parameters(policy)
-    adapt(cfg, training)
     if isinstance(env, AssistedEnv):
         env.step_schedule()
+    adapt(cfg, training)  # by what a checkpoint keeps, so that a resumed run goes on with the same
     if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
         save_milestone(folder, cfg, training)
     down = float((env.env.falls.down > 0).float().mean())

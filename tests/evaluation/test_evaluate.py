@@ -49,9 +49,10 @@ def test_what_cannot_be_read_or_written_is_said_before_anything_is_measured(caps
 def two_clips(tmp_path_factory) -> str:
     """A recipe of a clip that humanoid@1 has learned from and of one that it has never seen."""
     recipe = tmp_path_factory.mktemp("recipe") / "two.yaml"
-    names = ("walk", "backflip")
-    files = "".join(f'  - {{file: "pybullet:humanoid3d_{name}.txt"}}\n' for name in names)
-    recipe.write_text(f"name: two\nmirror: false\nmotions:\n{files}")
+    walk = '{file: "pybullet:humanoid3d_walk.txt"}'
+    edits = "[hold: {at: 1.8, seconds: 6}, sway: {size: 0.012}]"
+    stand = f'{{name: stand, file: "everyday:cmu_02_10.npz", edits: {edits}}}'
+    recipe.write_text(f"name: two\nmirror: false\nmotions:\n  - {walk}\n  - {stand}\n")
     return str(recipe)
 
 
@@ -86,12 +87,12 @@ def side_by_side(tmp_path_factory, two_clips) -> Output:
         patch.setenv("PYTHONPATH", str(Path.cwd()))
         patch.setenv("REPERTOIRE_CARDS", f"{folder}/cards")
         patch.chdir(folder)
-        assert main(["humanoid@1", "humanoid-all@1", *asked]) == 0, err.getvalue()
+        assert main(["humanoid@1", "mobility@1", *asked]) == 0, err.getvalue()
     return Output(folder, out.getvalue(), err.getvalue())
 
 
 def test_two_libraries_are_two_columns_of_a_table_and_a_folder_each(side_by_side):
-    refs = ["humanoid@1", "humanoid-all@1"]
+    refs = ["humanoid@1", "mobility@1"]
     files = [side_by_side.page(ref).parent / "card.json" for ref in refs]
     cards = [json.loads(file.read_text()) for file in files]
     assert side_by_side.refs == refs
@@ -119,7 +120,7 @@ def test_a_card_is_a_page_with_the_table_and_every_picture_that_it_shows(side_by
 def test_the_clips_it_has_learned_from_and_a_minute_of_random_skills_are_drawn(side_by_side):
     if "no rendering here" in side_by_side.err:
         pytest.skip(side_by_side.err)
-    for ref, clips in (("humanoid@1", 1), ("humanoid-all@1", 2)):
+    for ref, clips in (("humanoid@1", 1), ("mobility@1", 2)):
         folder = side_by_side.page(ref).parent
         assert "![skills](skills.png)" in side_by_side.page(ref).read_text()
         with Image.open(folder / "skills.png") as picture:

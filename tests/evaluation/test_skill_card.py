@@ -79,21 +79,6 @@ def test_a_quick_card_has_the_first_three_measures_alone(monkeypatch):
     assert "time on clip" in table({"quick": card})
 
 
-@pytest.mark.slow
-def test_the_library_of_all_clips_falls_and_gets_up():
-    """Its character collapses every two or three seconds under the z of a walk."""
-    skills = bundled("humanoid-all@1")
-    data = load_published_data(skills.version.manifest, skills.window_length)
-    card = skill_card(skills, data, Conditions(episodes=16, seconds=5.0, threads=1))
-    assert value_at(card, "falls_per_minute.own") > 15
-    assert value_at(card, "time_on_clip.mean") < 0.4
-    assert value_at(card, "robustness.gets_up") > 0.8
-    assert value_at(card, "robustness.gets_up_after_own_fall") > 0.8
-    assert "walk" in card["falls_per_minute"]["per_clip"]
-    assert "crawl" not in card["falls_per_minute"]["per_clip"]
-    assert any(line.startswith("walk falls") for line in card["caveats"])
-
-
 def test_other_clips_may_be_measured_by_and_the_card_says_so():
     """Jerk is over the clips' own, of which the smoothed running clip has less."""
     skills = bundled("humanoid@1")

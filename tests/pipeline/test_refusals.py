@@ -25,7 +25,10 @@ from tests.pipeline.small import learned, toy
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["preset=huge"], "Available options in 'preset': all ase everyday locomotion toy"),
+        (
+            ["preset=huge"],
+            "Available options in 'preset': all ase everyday",
+        ),
         (["ppo.learning_rate=1"], "ppo.lr"),
         (["ppo.lr=0.01"], "ppo.lr: Input should be less than or equal to 0.001, got 0.01"),
         (["motions=swimming"], "locomotion"),

@@ -168,7 +168,7 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     assert [row.split()[:2] for row in rows if "bundled" in row] == [
         ["humanoid", "2"],
         ["humanoid", "1"],
-        ["humanoid-all", "1"],
+        ["mobility", "1"],
         ["reach", "1"],
     ]
     assert main(["show", "humanoid@2", "--json"]) == 0

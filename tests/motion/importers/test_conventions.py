@@ -12,35 +12,34 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.clip_files import human_rigs
+from benchmarks.clip_files import human_rigs, rig
 from pretrain.motion.importers import bvh, deepmimic, read_clip
 from pretrain.motion.retargeting.joint_names import find_joints
 from pretrain.motion.warnings import implausible
-from tests.motion import bodies
 
 
 def test_a_roots_rotation_may_stand_before_its_position():
     position = "Xposition Yposition Zposition"
     rotation = "Zrotation Yrotation Xrotation"
-    header = bodies.chain()
+    header = rig.chain()
     swapped = header.replace(f"{position} {rotation}", f"{rotation} {position}")
     assert swapped != header
     rows = [[1.0, 2, 3, 10, 20, 30, 0, 0, 0]] * 2
     turned = [row[3:6] + row[:3] + row[6:] for row in rows]
-    one = bvh.read(bodies.bvh(header, rows), "a.bvh")
-    other = bvh.read(bodies.bvh(swapped, turned), "a.bvh")
+    one = bvh.read(rig.bvh(header, rows), "a.bvh")
+    other = bvh.read(rig.bvh(swapped, turned), "a.bvh")
     np.testing.assert_array_equal(one.root_pos, other.root_pos)
     np.testing.assert_array_equal(one.rotations, other.rotations)
 
 
 @pytest.mark.parametrize("name", ["mixamorig:Arm", "My Arm", "rig:My Arm.001"])
 def test_names_with_a_colon_or_a_space_are_kept_whole(name):
-    header = bodies.chain().replace("JOINT Arm", f"JOINT {name}")
-    assert bvh.read(bodies.bvh(header, [[0.5] * 9] * 2), "a.bvh").joints == ("Hips", name)
+    header = rig.chain().replace("JOINT Arm", f"JOINT {name}")
+    assert bvh.read(rig.bvh(header, [[0.5] * 9] * 2), "a.bvh").joints == ("Hips", name)
 
 
 def test_the_last_frame_counts_without_a_newline_behind_it():
-    data = bodies.bvh(bodies.chain(), [[float(i)] * 9 for i in range(5)])
+    data = rig.bvh(rig.chain(), [[float(i)] * 9 for i in range(5)])
     assert len(bvh.read(data.rstrip(), "a.bvh")) == len(bvh.read(data, "a.bvh")) == 5
 
 
