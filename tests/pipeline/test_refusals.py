@@ -53,6 +53,7 @@ def test_a_number_that_no_reader_converts_is_one_line_with_file_and_frame(tmp_pa
     (tmp_path / "long.txt").write_text(json.dumps(motion).replace('"HERE"', "9" * 5000))
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("name: mine\nmotions: [{file: long.txt}]\n")
+    capsys.readouterr()  # a first use fetches the clips and says so
     assert (
         main(
             ["preset=toy", f"motions={recipe}", f"runs={tmp_path}/runs", f"store={tmp_path}/store"]
