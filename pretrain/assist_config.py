@@ -70,12 +70,22 @@ class TrackingTerminationConfig(Frozen):
         default=None,
         description=(
             "Margins (about 0.3 m/s, 0.4 rad/s) by which the velocity, averaged over a second, may "
-            "lie outside the clip's range before an episode ends. null: unbounded"
+            "lie outside the clip's range before an episode ends, in phase-locked clips. null: "
+            "unbounded"
         ),
     )
     nearer_reward_weight: NotNegative = Field(
         default=5.0, description="Weight of the decrease of the tracking error per step"
     )
+
+    @model_validator(mode="after")
+    def _check_velocity_bound(self) -> TrackingTerminationConfig:
+        if self.max_velocity_excess is not None and self.phase_locking == "never":
+            raise ValueError(
+                "max_velocity_excess bounds phase-locked clips, and phase_locking is never; "
+                "expected phase_locking unassisted or always"
+            )
+        return self
 
 
 class ImitationConfig(Frozen):

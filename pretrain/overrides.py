@@ -41,7 +41,7 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
     groups = list_groups(module)
     if invalid := [override for override in overrides if "=" not in override]:
         raise ConfigError(f"{' '.join(invalid)} is not key=value")
-    _check_known(kind, [*keys, *(groups - keys.keys())], overrides)
+    _check_known([*keys, *(groups - keys.keys())], overrides)
     textual = {key for key, type_ in keys.items() if type_ in TEXT} - groups
     texts, others = _split(overrides, textual)
     # Hydra overrides only keys it knows: the model's own defaults come first, under the model's
@@ -77,17 +77,15 @@ def find_near(key: str, known: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))[:MOST_NEAR]
 
 
-def _check_known(kind: type[BaseModel], known: Sequence[str], overrides: Sequence[str]) -> None:
+def _check_known(known: Sequence[str], overrides: Sequence[str]) -> None:
     """ConfigError for a key that is none of `known`, with those near it or in its group."""
     above = {parent for key in known for parent in _parents(key)}
     for override in overrides:
         key = override.partition("=")[0].lstrip("+")
         if key in known or key in above or not re.fullmatch(r"[\w.]+", key):
             continue  # not a plain key: left to Hydra
-        where = f"{kind.__module__.replace('.', '/')}.py"
-        raise ConfigError(
-            f"unknown key {key}; {_alternatives(key, known, above)}; every key is in {where}"
-        )
+        near = _alternatives(key, known, above)
+        raise ConfigError(f"unknown key {key}; {near}; --help lists every key")
 
 
 def _parents(key: str) -> list[str]:
@@ -106,7 +104,7 @@ def _alternatives(key: str, known: Sequence[str], above: Collection[str]) -> str
         return f"there are: {', '.join(siblings)}"
     top = [name for name in known if "." not in name]
     groups = [f"{name}.*" for name in sorted(above)]
-    return f"there are: {', '.join([*top[:TOP_KEYS], *groups])}, and others that --help lists"
+    return f"there are: {', '.join([*top[:TOP_KEYS], *groups])}"
 
 
 def _split(overrides: Sequence[str], textual: Collection[str]) -> tuple[dict[str, str], list[str]]:

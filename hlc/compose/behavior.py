@@ -1,4 +1,4 @@
-"""Behavior: a state of a machine, ready to decide: its task, who decides, and its goal."""
+"""Behavior: a state of a machine, ready to decide: its task, what decides, and its goal."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ from pretrain.sim.velocity_range import trailing_mean
 
 
 def on_clip(setup: Setup, target: int, windows: Tensor, velocity: Tensor) -> Tensor:
-    """Of T control steps of n worlds: whether the style windows (T, n, W * F) are within tau of
-    the clip, by its number in `Setup.targets`, and the mean velocity of the last second, from
-    (T, n, 3), is one of the clip's, (T, n) bool."""
+    """Of the last T control steps of n worlds: whether the style windows (T, n, W * F) are within
+    tau of the clip, by its number in `Setup.targets`, and the mean velocity of the second up to
+    each is one of the clip's, (T, n) bool. `velocity` (T or more, n, 3) may begin earlier."""
     scaled = windows.flatten(0, 1) / setup.scale
     near = setup.targets[target].within(scaled).view(windows.shape[:2])
-    means = trailing_mean(velocity).flatten(0, 1)
+    means = trailing_mean(velocity)[-len(windows) :].flatten(0, 1)
     clips = setup.originals[target].expand(len(means))
     excess = setup.velocity_ranges.excess(means, clips).view(windows.shape[:2])
     return near & (excess <= 1)

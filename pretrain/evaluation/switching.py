@@ -67,9 +67,9 @@ def _success(setup: Setup, recording: Recording, asked: Tensor) -> Tensor:
     near = torch.zeros(len(asked))
     for clip in range(len(setup.targets)):
         worlds = (asked == clip).nonzero()[:, 0]
-        windows = recording.windows(worlds)
+        windows = recording.windows(worlds, since)
         within = on_clip(setup, clip, windows, recording.velocity[:, worlds])
-        near[worlds] = within[since:].float().mean(0)
+        near[worlds] = within.float().mean(0)
     return (near >= 0.5) & ~recording.down[since:].any(0)
 
 

@@ -73,7 +73,7 @@ def test_each_network_is_as_wide_as_its_own_setting_says():
     assert [body[0].out_features for body in bodies] == list(widths.values())
 
 
-@pytest.mark.parametrize("preset", ["everyday", "all"])
+@pytest.mark.parametrize("preset", ["mobility", "all"])
 def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_out(preset, tmp_path):
     iteration = 64 * 8
     cfg = load_config(PretrainConfig, "pretrain.conf", [f"preset={preset}", *SMALL])

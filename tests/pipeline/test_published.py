@@ -14,9 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain.assembly import (
-    build_training,
-)
+from pretrain.assembly import build_training
 from pretrain.characters.state import unflatten
 from pretrain.motion.fetch import fetched
 from pretrain.rl import checkpoint
