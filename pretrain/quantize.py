@@ -34,7 +34,8 @@ from pretrain.publishing.int8 import quantize_to_int8
 from pretrain.publishing.lineage import describe_clips, make_lineage
 from pretrain.training_data import TrainingData, control_steps, load_published_data
 from skills_store.errors import StoreError
-from skills_store.manifest import Manifest, Parity
+from skills_store.graph import Parity
+from skills_store.manifest import Manifest
 from skills_store.open import open_store
 from skills_store.runtime.library import SkillLibrary
 from skills_store.runtime.onnx_session import Array, load_net

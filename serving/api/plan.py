@@ -18,7 +18,7 @@ from serving.wire import rows
 from serving.wire.plan_schemas import PlanRequest
 from serving.wire.problems import Refusal, invalid, quoted
 from serving.wire.schemas import validate
-from skills_store.manifest import Slice, Tensor
+from skills_store.graph import Slice, Tensor
 
 if TYPE_CHECKING:
     from serving.models.planning import SinglePlanner
