@@ -13,7 +13,7 @@ from hlc.config import HlcConfig
 from hlc.evaluate import PARENT
 from hlc.nets import observation
 from hlc.parent import Parent
-from hlc.skill_env import on_sphere
+from hlc.task_env import on_sphere
 from hlc.tasks.task import Task, goal_width
 from pretrain.characters.state import unflatten
 from pretrain.publishing.lineage import make_lineage

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from pretrain.ase.discriminator import Discriminator
+from pretrain.ase.encoder import embed_clips
 from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.nets import SkillNets
-from pretrain.ase.skill import embed_clips
-from pretrain.ase.style import Discriminator
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import layout, unflatten
 from pretrain.config import PretrainConfig
