@@ -12,11 +12,12 @@ from pretrain.characters import rotations
 from pretrain.characters.kinematics import lowest_points
 from pretrain.motion.balance import centre_of_mass
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.soles import Soles, contacts, runs, soles_of
+from pretrain.motion.soles import SIDEWAYS, Soles, contacts, runs, soles_of
 from pretrain.motion.warnings import past_range
 
 SLACK = np.radians(1.0)  # past a hinge's range, which is no violation
 AIRBORNE = 0.005  # m of the lowest point above the ground
+LOWEST_FLIGHT = 0.025  # m that it reaches in a flight; a lower one is a gap left by retargeting
 TOUCHING = 0.02  # m of a sole above the ground, below which it may not slide
 STILL = 0.3  # m/s of a sole, below which it should be on the ground
 SHORTEST_FLIGHT = 3  # frames in which a fall can be measured
@@ -57,7 +58,7 @@ def measure(clip: MotionClip) -> Measures:
     past = past_range(clip.skeleton, state.joint_pos)
     points = lowest_points(clip.skeleton, state)
     soles = soles_of(clip)
-    standing = contacts(soles, slow=STILL)
+    standing = contacts(soles, slow=STILL, upright=SIDEWAYS)
     slides = _slides(clip)
     bodies = clip.body_positions()
     hands = bodies[:, [clip.skeleton.bodies.index(f"{side}_hand") for side in ("left", "right")], 2]
@@ -98,7 +99,7 @@ def _floating(soles: Soles, standing: np.ndarray) -> float:
 def _slides(clip: MotionClip) -> list[float]:
     """The way over the ground of each sole in each of its contacts, m."""
     soles = soles_of(clip)
-    standing = contacts(soles, near=TOUCHING)
+    standing = contacts(soles, near=TOUCHING, upright=SIDEWAYS)
     way = np.linalg.norm(soles.slips(), axis=-1)
     return [
         float(way[a:b, foot].sum())
@@ -124,7 +125,8 @@ def _fall(clip: MotionClip, lowest: np.ndarray) -> float:
     height = centre_of_mass(clip)[:, 2]
     found = []
     for first, last in runs(lowest > AIRBORNE):
-        if last - first + 1 >= SHORTEST_FLIGHT:
-            times = np.arange(last - first + 1) / clip.fps
+        frames = last - first + 1
+        if frames >= SHORTEST_FLIGHT and lowest[first : last + 1].max() > LOWEST_FLIGHT:
+            times = np.arange(frames) / clip.fps
             found.append(2 * np.polyfit(times, height[first : last + 1], 2)[0])
     return float(np.mean(found)) if found else float("nan")

@@ -13,6 +13,7 @@ from pretrain.motion.poses import world_poses
 
 NEAR_GROUND = 0.05  # m, of a sole's lowest point while it stands
 SLOW = 0.55  # m/s, of that point while it stands; a foot in swing passes the ground at twice that
+SIDEWAYS = 0.26  # cosine of a sole's tilt, below which the foot lies and does not stand
 SHORTEST = 0.1  # s, of a contact and of a gap in one
 
 
@@ -30,6 +31,11 @@ class Soles:
     def lowest(self) -> np.ndarray:
         """Height of each foot's lowest corner, (T, F) m."""
         return self.corners[..., 2].min(-1)
+
+    @property
+    def upright(self) -> np.ndarray:
+        """Cosine of the tilt of each foot, (T, F)."""
+        return rotate(self.rotations, np.array([0.0, 0.0, 1.0]))[..., 2]
 
     def slips(self) -> np.ndarray:
         """How far the lowest part of each sole moves over the ground from a frame to the next, (T -
@@ -65,16 +71,21 @@ def soles_of(clip: MotionClip) -> Soles:
 
 
 def contacts(
-    soles: Soles, ground: float = 0.0, near: float = NEAR_GROUND, slow: float = SLOW
+    soles: Soles,
+    ground: float = 0.0,
+    near: float = NEAR_GROUND,
+    slow: float = SLOW,
+    upright: float = -np.inf,
 ) -> np.ndarray:
-    """Whether each foot stands, (T, F) bool: nearer than `near` (m) to the ground and slower than
-    `slow` (m/s).
+    """Whether each foot stands, (T, F) bool: nearer than `near` (m) to the ground, slower than
+    `slow` (m/s) and the cosine of its tilt not below `upright`.
 
     Gaps and touches below SHORTEST do not count.
     """
     speed = np.linalg.norm(soles.slips(), axis=-1) * soles.fps
     slowest = np.minimum(np.concatenate([speed[:1], speed]), np.concatenate([speed, speed[-1:]]))
-    standing = (slowest < slow) & (soles.lowest - ground < near)
+    on_ground = (soles.lowest - ground < near) & (soles.upright >= upright)
+    standing = (slowest < slow) & on_ground
     least = max(1, round(SHORTEST * soles.fps))
     return np.stack([_longer(_longer(row, False, least), True, least) for row in standing.T], -1)
 

@@ -12,6 +12,7 @@ from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.poses import bone_length, limb_of, with_feet, world_poses
 from pretrain.motion.soles import (
     NEAR_GROUND,
+    SIDEWAYS,
     Soles,
     contacts,
     ground_height,
@@ -39,9 +40,9 @@ def plant(clip: MotionClip) -> MotionClip:
 
 def replant(clip: MotionClip) -> MotionClip:
     """`plant` for a clip that was planted before and edited since: ground and pace are right
-    already.
+    already. A foot that lies, as of a body that gets up, is left.
     """
-    return _locked(clip, contacts(soles_of(clip), near=0.5 * NEAR_GROUND))
+    return _locked(clip, contacts(soles_of(clip), near=0.5 * NEAR_GROUND, upright=SIDEWAYS))
 
 
 def _locked(clip: MotionClip, standing: np.ndarray) -> MotionClip:

@@ -10,8 +10,10 @@ import pytest
 import yaml
 
 from benchmarks.clip_files.rig import bvh, chain
+from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.motion.__main__ import main
 from pretrain.motion.importers import npz, read_clip
+from pretrain.motion.measures import measure
 from pretrain.motion.verdict import BAD, GOOD, USABLE, judge
 
 
@@ -84,3 +86,20 @@ def test_a_non_commercial_licence_is_named(stroll):
     verdict = judge(replace(stroll, licence="CC-BY-NC-4.0"))
     assert verdict.verdict == GOOD
     assert "not for products" in verdict.advice[-1]
+
+
+@pytest.mark.parametrize(("peak", "flies"), [(0.02, False), (0.3, True)])
+def test_a_gap_under_the_feet_is_no_flight(still, peak, flies):
+    """A retargeted walk floats by a centimetre or two, whose curve says nothing of gravity."""
+    hop = np.zeros((len(still), 3))
+    hop[20:33, 2] = peak * np.sin(np.linspace(0, np.pi, 13))
+    fall = measure(replace(still, root_pos=still.root_pos + hop)).fall
+    assert np.isfinite(fall) is np.bool_(flies)
+
+
+def test_a_foot_that_lies_does_not_stand(still):
+    """Its sole faces sideways or up: neither its height nor its way over the ground count."""
+    laid = multiply(from_axis_angle("y", np.full(len(still), np.pi / 2)), still.root_rot)
+    place = np.linspace([0, 0, 0.2], [0.5, 0, 0.2], len(still))
+    lying = measure(replace(still, root_rot=laid, root_pos=place))
+    assert (lying.floating, lying.skate_most) == (0, 0)

@@ -11,6 +11,7 @@ from pretrain.motion import fetch
 from pretrain.motion.dataset import EVERYDAY, load_dataset
 from pretrain.motion.licences import is_non_commercial
 from pretrain.motion.measures import measure
+from pretrain.motion.soles import soles_of
 from pretrain.motion.verdict import GOOD, judge
 from skills_store.manifest import Clip
 
@@ -40,7 +41,7 @@ def test_no_hinge_is_past_its_range_and_no_standing_foot_slides_or_floats(measur
 
 def test_flights_fall_as_things_do(measured):
     falls = {name: m.fall for name, m in measured.items() if np.isfinite(m.fall)}
-    assert {"jog", "run_slow", "run"} <= falls.keys()
+    assert {"jog", "run_slow", "run", "jump"} <= falls.keys()
     assert all(-9.81 * 1.25 < fall < -9.81 / 1.25 for fall in falls.values()), falls
 
 
@@ -62,12 +63,20 @@ def test_it_stands_turns_on_the_spot_steps_aside_and_reaches(measured):
 
 
 @pytest.mark.parametrize(
-    "name", ["stop", "pick_up", "turn_quarter", "side_stop", "reach_knee", "reach_high"]
+    "name", ["stop", "pick_up", "jump", "turn_quarter", "side_stop", "reach_knee", "reach_high"]
 )
 def test_what_is_done_once_ends_in_a_stand(everyday, name):
     clip = next(clip for clip in everyday.originals if clip.name == name)
     last = clip.body_positions()[-10:]
     assert np.abs(np.diff(last, axis=0)).max() * clip.fps < 0.25
+
+
+def test_a_jump_leaves_the_ground_by_forty_centimetres_and_lands_where_it_began(everyday):
+    jump = next(clip for clip in everyday.originals if clip.name == "jump")
+    height = soles_of(jump).lowest.min(-1)
+    assert height.max() == pytest.approx(0.4, abs=0.03)
+    assert height[[0, -1]] == pytest.approx(0, abs=0.005)
+    assert np.linalg.norm(jump.root_pos[-1, :2] - jump.root_pos[0, :2]) < 0.1
 
 
 def test_its_licences_let_trained_weights_be_shipped(everyday):

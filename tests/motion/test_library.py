@@ -182,7 +182,7 @@ def test_what_a_recipe_says_of_its_base_need_not_be_what_is_the_default(tmp_path
     [
         (
             "base: nothing\nmotions: [{file: a.txt}]",
-            "no dataset recipe 'nothing'; there are: all, all_smooth, everyday, locomotion, ",
+            "no dataset recipe 'nothing'; there are: all, all_smooth, everyday, everyday_ground, ",
         ),
         ("base: ../all\nmotions: [{file: a.txt}]", "base: String should match pattern"),
         ("base: all\nmotions: []", "motions: Tuple should have at least 1 item"),

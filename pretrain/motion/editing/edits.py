@@ -25,6 +25,7 @@ EDITS: dict[str, type[Edit]] = {
     "mirror": space_edits.Mirror,
     "limit": space_edits.Limit,
     "plant": space_edits.Plant,
+    "settle": space_edits.Settle,
     "arc": space_edits.Arc,
     "stride": space_edits.Stride,
     "sway": space_edits.Sway,

@@ -12,6 +12,7 @@ from pretrain.motion.editing import space
 from pretrain.motion.editing.edit import Edit, ReadFile, Seconds, part_of
 from pretrain.motion.editing.footsteps import Gait
 from pretrain.motion.editing.reaching import Target, reach
+from pretrain.motion.editing.settling import settle
 from pretrain.motion.editing.stepping import step
 from pretrain.motion.stance import replant
 
@@ -41,6 +42,15 @@ class Plant(Edit):
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
         return replant(clip)
+
+
+class Settle(Edit):
+    """Lays a body that is never in flight on the ground, as one that lies or gets up."""
+
+    verb = "settle"
+
+    def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
+        return settle(clip)
 
 
 class Arc(Edit):
