@@ -14,6 +14,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 
 CONTROL_RATE = 30.0  # Hz
+SAME_RATE = 1e-6  # relative difference at which two rates count as equal
 SUNK = 0.03  # m below the ground, at most: a character that begins deeper is thrown out of it
 # m; whoever has to be raised by more is named. Captured feet sink in by up to half of that
 RAISED = 0.15
@@ -22,6 +23,11 @@ RAISED = 0.15
 class ClipError(ValueError):
     """A motion file that cannot be used; the message names the file, the frame and what was
     expected."""
+
+
+def is_control_step(seconds: float) -> bool:
+    """Whether a control step of so many seconds is that at which clips are read."""
+    return abs(seconds * CONTROL_RATE - 1) <= SAME_RATE
 
 
 @dataclass(frozen=True)

@@ -156,14 +156,16 @@ def _from_numbers(value: object, field: str, width: int, limit: int, expected: s
         batch = value if value.ndim > 1 else value[None]
         if batch.ndim != 2 or not len(batch):
             raise invalid("wrong_shape", f"{field} has shape {list(value.shape)}", field, expected)
-        _refuse_many(len(batch), field, limit, expected)
+        if len(batch) > limit:
+            raise _too_many(len(batch), field, limit, expected)
         if batch.shape[1] != width:
             raise _wrong_width(batch[0], field if one else f"{field}[0]", width, expected)
         found = batch
     elif isinstance(value, list):
         one = not (value and isinstance(value[0], list))
         batch = [value] if one else value
-        _refuse_many(len(batch), field, limit, expected)
+        if len(batch) > limit:
+            raise _too_many(len(batch), field, limit, expected)
         for i, row in enumerate(batch):
             _refuse_malformed(row, field if one else f"{field}[{i}]", width, expected)
         found = _array(batch, width)
@@ -201,10 +203,9 @@ def _not_finite(found: np.ndarray, field: str, one: bool, expected: str) -> Refu
     return invalid("not_finite", f"{path} is not a finite float32 number", path, expected)
 
 
-def _refuse_many(count: int, field: str, limit: int, expected: str) -> None:
-    if count > limit:
-        message = f"{field} has {count} rows; this service takes up to {limit} at once"
-        raise invalid("batch_too_large", message, field, expected)
+def _too_many(count: int, field: str, limit: int, expected: str) -> Refusal:
+    message = f"{field} has {count} rows; this service takes up to {limit} at once"
+    return invalid("batch_too_large", message, field, expected)
 
 
 def _refuse_malformed(row: object, path: str, width: int, expected: str) -> None:
