@@ -138,7 +138,7 @@ class Guard:
 
 
 def required_scope(path: str) -> keys.Scope | None:
-    """The scope that a path asks for; None: any key will do. A path that does not exist needs a
+    """The scope that a path needs; None: any key will do. A path that does not exist needs a
     key, too."""
     if path == "/metrics":
         return "admin"

@@ -16,7 +16,7 @@ PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 @dataclass(frozen=True)
 class RootPath:
     root_path: str  # "" or "/rep"
-    trusted_proxies: tuple[str, ...]  # addresses whose X-Forwarded-Prefix is believed
+    trusted_proxies: tuple[str, ...]  # addresses whose X-Forwarded-Prefix is used
 
     def apply(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
         """The request's path below the root. `scope` gets `root_path` and `path` as ASGI defines

@@ -71,7 +71,7 @@ class Infer(Loose):
 class Call:
     id: str | None
     tensors: dict[str, Array]
-    outputs: tuple[str, ...]  # asked for; empty: all
+    outputs: tuple[str, ...]  # of the reply; empty: all
     binary: dict[str, bool]  # of the outputs that say it themselves
     binary_by_default: bool
 
