@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from serving.api.inference_models import list_axes, find_model
+from serving.api.inference_models import find_model, list_axes
 from serving.models.service import Service
 from serving.wire import oip
 from serving.wire.problems import INFERENCE_PROBLEMS, Refusal, invalid, quoted
