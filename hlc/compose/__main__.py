@@ -1,13 +1,14 @@
-"""Play a state machine over controllers and planned tasks, and draw its contact sheet.
+"""Play a state machine over controllers and planned tasks, and draw it.
 
 python -m hlc.compose examples/two_targets.yaml out=sheet.png
+python -m hlc.compose examples/two_targets.yaml out=video.webp
 
 A state has a `controller` or a `task`, which is planned, and a `goal`; `on_success`, `on_time` and
 `on_fall` name the state that follows. docs/tasks.md describes the file. The status is 0 if the
 machine came to its end.
 
 keys:
-  out=                 picture to write, a .png
+  out=                 contact sheet to write, a .png; or a video, a .gif or .webp
   store=               skill store; default $REPERTOIRE_STORE
   seed=0               seed of all random draws
   engine=mujoco        name in pretrain/sim/backend.py
@@ -34,12 +35,14 @@ from hlc.compose.player import Played, play_machine
 from hlc.compose.state_machine import load_machine
 from hlc.parent import SimulationConfig, open_parent
 from pretrain.cli import program
+from pretrain.evaluation.video import SUFFIXES, write_video
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.options import parse_flag, parse_int, parse_options, split_arguments
 from pretrain.overrides import ConfigError
 from skills_store.errors import StoreError
 from skills_store.open import open_store
 
+SHEET = ".png"
 DEFAULTS = {
     "out": "",
     "store": "",
@@ -51,8 +54,8 @@ DEFAULTS = {
 
 
 def run(file: Path, options: dict[str, str]) -> int:
-    if options["out"] and not options["out"].endswith(".png"):
-        raise ConfigError(f"out={options['out']}, expected a .png")
+    if options["out"] and not options["out"].endswith((SHEET, *SUFFIXES)):
+        raise ConfigError(f"out={options['out']}, expected a {', '.join((SHEET, *SUFFIXES))}")
     machine = load_machine(file)
     store = open_store(options["store"])
     parent = open_parent(store, machine.skill)
@@ -65,8 +68,12 @@ def run(file: Path, options: dict[str, str]) -> int:
     print(describe(played, as_json=parse_flag(options, "json")))
     if options["out"]:
         picture = Path(options["out"])
+        scene = scene_of(behaviors)
         try:
-            draw_contact_sheet(played, parent.character, scene_of(behaviors), picture)
+            if picture.suffix == SHEET:
+                draw_contact_sheet(played, parent.character, scene, picture)
+            else:
+                write_video(played.qpos, scene.furnish(parent.character), picture)
         except OSError as error:
             print(f"no picture: {error}", file=sys.stderr)
     return 0 if played.ended else 1

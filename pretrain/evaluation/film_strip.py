@@ -109,11 +109,13 @@ def stack(rows: Sequence[Image.Image]) -> Image.Image:
     return whole
 
 
-def open_renderer(model: mujoco.MjModel) -> mujoco.Renderer:
-    """OSError, in a line, where this machine can't draw: MuJoCo says so in its own way for each
-    MUJOCO_GL."""
+def open_renderer(
+    model: mujoco.MjModel, height: int = HEIGHT, width: int = WIDTH
+) -> mujoco.Renderer:
+    """For pictures (height, width) px. OSError, in a line, where this machine can't draw: MuJoCo
+    says so in its own way for each MUJOCO_GL."""
     try:
-        return mujoco.Renderer(model, HEIGHT, WIDTH)
+        return mujoco.Renderer(model, height, width)
     except (AttributeError, ImportError, RuntimeError, mujoco.FatalError) as error:
         found = " ".join(str(error).split())
         reason = "nothing to draw with" if isinstance(error, AttributeError) else found

@@ -19,6 +19,7 @@ from hlc.compose.behavior import from_entry, make_behaviors
 from hlc.compose.player import Played, at_origin, play_machine
 from hlc.compose.state_machine import StateMachine
 from hlc.parent import Parent, SimulationConfig, open_parent
+from pretrain.evaluation.video import EVERY, HEIGHT, WIDTH
 from pretrain.sim.features import proprioception
 from skills_store.store import BUNDLED, Store
 from tests.hlc.bodies import clip_states
@@ -140,9 +141,13 @@ def compose(file: Path, picture: Path) -> subprocess.CompletedProcess[str]:
 
 def opened(picture: Path, error: str) -> np.ndarray:
     """(H, W, 3); a skip where this machine cannot draw."""
+    skip_without_rendering(error)
+    return np.asarray(Image.open(picture))
+
+
+def skip_without_rendering(error: str) -> None:
     if "no rendering here" in error:
         pytest.skip(error.strip().splitlines()[-1])
-    return np.asarray(Image.open(picture))
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +188,21 @@ states: {strike: {task: strike, seconds: 0.2, on_time: end}}
     red, green, blue = (pixels[..., i] / pixels[..., 0].clip(1) for i in range(3))
     brown = (red > 0) & (abs(green - 0.8) < 0.1) & (abs(blue - 0.65) < 0.15)
     assert brown.sum() > 1000
+
+
+def test_a_video_has_a_frame_for_every_second_control_step(tmp_path: Path) -> None:
+    file = tmp_path / "stand.yaml"
+    file.write_text("""
+skill: humanoid@1
+plan: {candidates: 2, horizon: 2}
+states: {stand: {task: stand, goal: {place: [0, 0]}, seconds: 0.5, on_time: end}}
+""")
+    video = tmp_path / "stand.gif"
+    run = compose(file, video)
+    skip_without_rendering(run.stderr)
+    with Image.open(video) as found:
+        frames = getattr(found, "n_frames", 1)
+        assert (frames, found.size) == (len(range(0, 15, EVERY)), (WIDTH, HEIGHT))
 
 
 @pytest.mark.parametrize(
