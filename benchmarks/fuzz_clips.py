@@ -1,4 +1,5 @@
-"""The motion importers under changed files: how many are read, how many refused, and what fails.
+"""The motion importers and the verdicts of `check` under changed files: how many are read, how many
+refused, and what fails.
 
 python -m benchmarks.fuzz_clips inputs=100000 seed=0 [formats=mimickit,poselib]
 
@@ -33,6 +34,7 @@ from pretrain.cli import program
 from pretrain.motion.clip import ClipError, MotionClip, at_rate
 from pretrain.motion.dataset import EVERYDAY
 from pretrain.motion.importers import npz, read_clip
+from pretrain.motion.verdict import judge
 from pretrain.options import parse_int, parse_options
 
 LONGEST = 5.0  # s
@@ -147,6 +149,7 @@ def _read(data: bytes, name: str, skeleton: Skeleton, outcome: Outcome) -> str:
     """What fails, or nothing."""
     try:
         clip = read_clip(data, NAME, skeleton)
+        judge(clip)
     except ClipError as error:
         outcome.refused[name] += 1
         return "" if str(error).startswith(f"{NAME}: ") else f"says {error}"
