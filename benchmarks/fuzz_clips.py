@@ -169,10 +169,10 @@ def main(arguments: list[str]) -> int:
     """The exit status."""
     try:
         defaults = {"inputs": "10000", "seed": "0", "formats": ",".join(MAKERS)}
-        asked = parse_options(arguments, defaults)
-        inputs = parse_int(asked, "inputs", 1)
-        seed = parse_int(asked, "seed", 0)
-        formats = asked["formats"].split(",")
+        options = parse_options(arguments, defaults)
+        inputs = parse_int(options, "inputs", 1)
+        seed = parse_int(options, "seed", 0)
+        formats = options["formats"].split(",")
         if unknown := [name for name in formats if name not in MAKERS]:
             known = ", ".join(MAKERS)
             raise ValueError(f"formats={unknown[0]}: no such format; there are: {known}")

@@ -167,9 +167,9 @@ def _failed(request: Request, answer: httpx.Response, code: str | None) -> bool:
 
 def main(arguments: list[str]) -> int:
     try:
-        asked = parse_options(arguments, {"requests": "2000", "seed": "0"})
-        requests = parse_int(asked, "requests", 1)
-        seed = parse_int(asked, "seed", 0)
+        options = parse_options(arguments, {"requests": "2000", "seed": "0"})
+        requests = parse_int(options, "requests", 1)
+        seed = parse_int(options, "seed", 0)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

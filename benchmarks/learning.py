@@ -168,9 +168,9 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         defaults = {"out": str(places.cards() / "learning"), "episodes": "256"}
-        asked = parse_options(pairs, defaults)
-        episodes = parse_int(asked, "episodes", 2)
-        out = Path(asked["out"])
+        options = parse_options(pairs, defaults)
+        episodes = parse_int(options, "episodes", 2)
+        out = Path(options["out"])
         out.mkdir(parents=True, exist_ok=True)
         runs = [measured(folder, episodes) for folder in folders]
         if not in_common(runs):

@@ -9,7 +9,8 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 from pretrain.publishing.int8 import quantize_to_int8
-from skills_store.manifest import Character, Graph, Latent, Lineage, Manifest, Parity, Tensor
+from skills_store.graph import Graph, Parity, Tensor
+from skills_store.manifest import Character, Latent, Lineage, Manifest
 from skills_store.store import Store
 
 STATE = 253

@@ -148,29 +148,29 @@ def main() -> int:
     parser.add_argument(
         "overrides", nargs="*", help="configuration of pretrain.train, as num_envs=512"
     )
-    asked = parser.parse_args()
-    if asked.rounds < 1:
-        parser.error(f"--rounds {asked.rounds} is not 1 or more")
-    if asked.turns < 1:
-        parser.error(f"--turns {asked.turns} is not 1 or more")
-    if asked.against is not None:
-        rounds = f"--rounds={asked.rounds}"
+    options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error(f"--rounds {options.rounds} is not 1 or more")
+    if options.turns < 1:
+        parser.error(f"--turns {options.turns} is not 1 or more")
+    if options.against is not None:
+        rounds = f"--rounds={options.rounds}"
         try:
-            print(compare(asked.against, asked.turns, [rounds, *asked.overrides]))
+            print(compare(options.against, options.turns, [rounds, *options.overrides]))
         except (ValueError, RuntimeError) as error:
             parser.error(str(error))
         return 0
 
     def run(cfg: PretrainConfig) -> int:
-        result = measure(cfg, asked.rounds)
+        result = measure(cfg, options.rounds)
         print(
             json.dumps(result)
-            if asked.json
+            if options.json
             else "\n".join(f"{key:<20}{value:>12}" for key, value in result.items())
         )
         return 0
 
-    return command(run, PretrainConfig, "pretrain.conf", asked.overrides)
+    return command(run, PretrainConfig, "pretrain.conf", options.overrides)
 
 
 if __name__ == "__main__":

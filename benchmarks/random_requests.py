@@ -23,7 +23,8 @@ import numpy as np
 import ormsgpack
 
 from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
-from skills_store.manifest import Graph, Manifest, Slice, Tensor
+from skills_store.graph import Graph, Slice, Tensor
+from skills_store.manifest import Manifest
 from skills_store.store import Store
 
 Fields = dict[str, Any]

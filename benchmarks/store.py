@@ -34,7 +34,8 @@ from skills_store.admission import encode_canonical
 from skills_store.disk import records
 from skills_store.disk.blobs import describe
 from skills_store.disk.records import Record
-from skills_store.manifest import Graph, Manifest, Tensor
+from skills_store.graph import Graph, Tensor
+from skills_store.manifest import Manifest
 from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 

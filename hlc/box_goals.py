@@ -42,7 +42,7 @@ class BoxGoals:
         self.place(broken.nonzero()[:, 0], goal)
         return self._box.state()
 
-    def misused(self, state: CharacterState, goal: Tensor) -> Tensor:
+    def illegal_contact(self, state: CharacterState, goal: Tensor) -> Tensor:
         """Worlds whose box stands and was touched by a body that may not, (N,) bool."""
         if self._box is None:
             return torch.zeros(len(goal), dtype=torch.bool)

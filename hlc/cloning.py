@@ -15,7 +15,7 @@ from hlc.baselines import make_planner
 from hlc.config import HlcConfig
 from hlc.nets import ControllerNets
 from hlc.parent import Parent
-from hlc.skill_env import on_sphere
+from hlc.task_env import on_sphere
 from hlc.worlds import make_worlds
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.rollout import Batch

@@ -150,17 +150,20 @@ def main(arguments: list[str]) -> int:
         "json": "false",
     }
     try:
-        asked = parse_options(arguments, defaults)
-        as_json = parse_flag(asked, "json")
-        planner = parse_int(asked, "planner", 0)
-        store = open_store(asked["store"])
-        version = store.resolve(asked["controller"])
+        options = parse_options(arguments, defaults)
+        as_json = parse_flag(options, "json")
+        planner = parse_int(options, "planner", 0)
+        store = open_store(options["store"])
+        version = store.resolve(options["controller"])
         if version.manifest.kind != "controller":
             raise WrongKind(version.ref, version.manifest.kind, "controller")
         parent = open_parent(store, store.parent(version.manifest).pinned)
         controller = Controller.open(store, version, library=parent.skills)
         trained = trained_config(version.manifest)
-        changed = {"episodes": parse_int(asked, "episodes", 1), "seed": parse_int(asked, "seed", 0)}
+        changed = {
+            "episodes": parse_int(options, "episodes", 1),
+            "seed": parse_int(options, "seed", 0),
+        }
         cfg = trained.model_copy(update={"eval": trained.eval.model_copy(update=changed)})
         card = task_card(controller.decide, parent, cfg, planner)
     except (StoreError, ValueError, RuntimeError, OSError) as error:

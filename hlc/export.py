@@ -13,13 +13,14 @@ from hlc.config import HlcConfig
 from hlc.evaluate import PARENT
 from hlc.nets import observation
 from hlc.parent import Parent
-from hlc.skill_env import on_sphere
+from hlc.task_env import on_sphere
 from hlc.tasks.task import Task, goal_width
 from pretrain.characters.state import unflatten
 from pretrain.publishing.lineage import make_lineage
 from pretrain.publishing.onnx_graph import check_parity, describe_graph, export
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.run_folder import PLACES
+from skills_store import graph as g
 from skills_store import manifest as m
 
 FILE = "controller.onnx"
@@ -40,7 +41,7 @@ class ControllerGraph(nn.Module):
 
 @dataclass(frozen=True)
 class Exported:
-    graph: m.Graph
+    graph: g.Graph
     data: bytes
 
 
@@ -57,12 +58,12 @@ def export_policy(
     data = export(module, {key: x[:3] for key, x in rows.items()}, "z")
     parity = check_parity("controller", data, module, rows, "z")
     slices = tuple(
-        m.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame)
+        g.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame)
         for p in task.goal_layout()
     )
     inputs = (
         parent.version.manifest.graphs["policy"].input("state"),  # whoever can act can also decide
-        m.Tensor(name="goal", shape=("B", goal_width(task)), slices=slices),
+        g.Tensor(name="goal", shape=("B", goal_width(task)), slices=slices),
     )
     output = parent.version.manifest.graphs["encoder"].outputs[0]  # its z is the library's own
     return Exported(describe_graph(FILE, inputs, output, parity), data)
@@ -81,7 +82,7 @@ def _extremes(states: Tensor, goals: Tensor, rng: torch.Generator) -> tuple[Tens
 
 
 def build_manifest(
-    cfg: HlcConfig, parent: Parent, graph: m.Graph, card: dict[str, Any]
+    cfg: HlcConfig, parent: Parent, graph: g.Graph, card: dict[str, Any]
 ) -> m.Manifest:
     """Everything that a published controller says of itself. Body and licence are those of its
     skills."""
@@ -95,7 +96,12 @@ def build_manifest(
         character=skills.character,
         graphs={"controller": graph},
         latent=m.Latent(dim=skills.latent.dim),
-        task=m.Task(name=cfg.task, llc_steps=cfg.llc_steps, parent=bound),
+        task=m.Task(
+            name=cfg.task,
+            llc_steps=cfg.llc_steps,
+            parent=bound,
+            goal_limits=cfg.chosen_task().goal_limits(),
+        ),
         card=card,
         lineage=make_lineage(config, cfg.seed, skills.lineage.clips),
         licence=skills.licence,

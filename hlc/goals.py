@@ -24,33 +24,35 @@ class Goals:
             self._shortest, math.floor(task.goal_time_max * CONTROL_RATE / llc_steps + 1e-6)
         )
         self.goal = torch.zeros(num_envs, goal_width(task))  # world frame
-        self.left = torch.zeros(num_envs, dtype=torch.long)  # decisions until the next change
+        self.decisions_left = torch.zeros(
+            num_envs, dtype=torch.long
+        )  # decisions until the next change
 
     def draw(self, ids: Tensor, state: CharacterState) -> None:
         """New goals for worlds `ids` (n,) out of all N, whose characters are in `state` (N,
         ...)."""
         if len(ids):
             self.goal[ids] = self._task.draw(state[ids], self._rng)
-            self.left[ids] = torch.randint(
+            self.decisions_left[ids] = torch.randint(
                 self._shortest, self._longest + 1, (len(ids),), generator=self._rng
             )
 
     def decided(self, state: CharacterState) -> Tensor:
         """One decision has passed: worlds whose time was up get new goals. Returns which, (N,)
         bool."""
-        self.left -= 1
-        expired = self.left <= 0
+        self.decisions_left -= 1
+        expired = self.decisions_left <= 0
         self.draw(expired.nonzero()[:, 0], state)
         return expired
 
     def snapshot(self) -> dict[str, Tensor]:
         return {
             "goal": self.goal.clone(),
-            "left": self.left.clone(),
+            "decisions_left": self.decisions_left.clone(),
             "goal_rng": self._rng.get_state(),
         }
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:
         self.goal = snapshot["goal"].clone()
-        self.left = snapshot["left"].clone()
+        self.decisions_left = snapshot["decisions_left"].clone()
         self._rng.set_state(snapshot["goal_rng"])

@@ -17,13 +17,13 @@ from pretrain.publishing.manifest_character import from_manifest
 from pretrain.publishing.start_states import read_starts, upright_excerpts
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
-from pretrain.sim.falls import NO_PROTECTION, Protection
+from pretrain.sim.falls import NO_RECOVERY, Recovery
 from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from skills_store.version import Version
 
 # No fall ends an episode that begins lying: a get-up fails and is tried again.
-LYING = Protection(patience=sys.maxsize, share=1.0, lying=1.0)
+LYING = Recovery(steps=sys.maxsize, episode_prob=1.0, fall_init_prob=1.0)
 SAME_RATE = 1e-6  # that two rates may differ by, relatively
 
 
@@ -64,7 +64,7 @@ class Parent:
             EpisodeConfig(
                 window=self.skills.window_length,
                 length=simulated.episode_length,
-                protection=LYING if scene.lying else NO_PROTECTION,
+                recovery=LYING if scene.lying else NO_RECOVERY,
                 clip_weights=lambda: self.clips.weights * self.upright,
             ),
             rng=rng,

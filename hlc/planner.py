@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 from hlc.box_goals import BoxGoals
 from hlc.config import PlanConfig
 from hlc.parent import Parent
-from hlc.skill_env import on_sphere
+from hlc.task_env import on_sphere
 from hlc.tasks.task import Task, check_bodies, checked_reward
 from pretrain.characters.state import unflatten
 from pretrain.sim.backend import Backend
@@ -142,4 +142,4 @@ class Planner:
         """Worlds that would end here, (W * K,) bool."""
         backend = self._backend
         down = (backend.touching() & ~self._may_touch).any(-1) & self._falls_end
-        return down | self._boxes.misused(backend.state(), goals)
+        return down | self._boxes.illegal_contact(backend.state(), goals)

@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from hlc.box_goals import BoxGoals
 from hlc.goals import Goals
-from hlc.skill_env import on_sphere
+from hlc.task_env import on_sphere
 from hlc.tasks.task import Task, check_bodies, checked_reward
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.env import CharacterEnv
@@ -63,8 +63,8 @@ def episodes(
         since = since + 1
         state = env.state()
         goals.goal = boxes.update(goals.goal, outcome.broken)
-        misused = boxes.misused(state, goals.goal)
-        standing = standing & ~(outcome.fell | outcome.broken | misused)
+        illegal_contact = boxes.illegal_contact(state, goals.goal)
+        standing = standing & ~(outcome.fell | outcome.broken | illegal_contact)
         reward = standing * checked_reward(task, env.skeleton, state, goals.goal)
         distance = task.distance(env.skeleton, state, goals.goal)
         if distance is None:

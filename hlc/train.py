@@ -20,7 +20,7 @@ from hlc.evaluate import table, task_card
 from hlc.export import FILE, build_manifest, export_policy
 from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
-from hlc.skill_env import SkillEnv
+from hlc.task_env import TaskEnv
 from hlc.worlds import make_worlds
 from pretrain.cli import command, program
 from pretrain.help_text import describe_config
@@ -37,7 +37,7 @@ from skills_store.runtime.onnx_session import load_net
 from skills_store.store import Store
 from skills_store.version import Version
 
-ControllerTraining = Training[ControllerNets, SkillEnv]
+ControllerTraining = Training[ControllerNets, TaskEnv]
 
 
 def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:

@@ -8,16 +8,16 @@ from hlc.config import HlcConfig
 from hlc.goals import Goals
 from hlc.measures import whole_decisions
 from hlc.parent import Parent, SimulationConfig
-from hlc.skill_env import DecisionConfig, SkillEnv
+from hlc.task_env import DecisionConfig, TaskEnv
 
 
 def make_worlds(
     cfg: HlcConfig, parent: Parent, num_envs: int, *, starts: Generator, goals: Generator
-) -> SkillEnv:
+) -> TaskEnv:
     """`num_envs` worlds of `cfg.task`, with a generator each for the starts and for the goals."""
     task = cfg.chosen_task()
     length = whole_decisions(cfg.episode_length, cfg.llc_steps)
-    return SkillEnv(
+    return TaskEnv(
         parent.simulation(
             num_envs, task.scene(), SimulationConfig(length, cfg.engine, cfg.threads), starts
         ),

@@ -47,7 +47,7 @@ class LatentConfig(Frozen):
     own_return: bool = Field(
         default=False,
         description=(
-            "The return of a latent ends with it, as in ASE; otherwise it continues under the next"
+            "The return of a latent ends with it; otherwise, as in ASE, it continues under the next"
         ),
     )
 
@@ -107,7 +107,7 @@ class PPOConfig(Frozen):
 
 
 class DiscConfig(Frozen):
-    """The style prior: its net, loss and reward (pretrain/ase/style.py)."""
+    """The style prior: its net, loss and reward (pretrain/ase/discriminator.py)."""
 
     hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
     lr: Positive = Field(default=1e-4, description="Learning rate of the discriminator")
@@ -137,7 +137,7 @@ class DiscConfig(Frozen):
 
 
 class EncConfig(Frozen):
-    """The encoder, its loss and reward, and the diversity of skills (pretrain/ase/skill.py)."""
+    """The encoder, its loss and reward, and the diversity of skills (pretrain/ase/encoder.py)."""
 
     hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
     lr: Positive = Field(default=2e-4, description="Learning rate of the encoder")

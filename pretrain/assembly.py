@@ -7,14 +7,16 @@ import torch
 from torch import Generator
 
 from pretrain.ase.clone import CloneConfig, CloneData, clone
-from pretrain.ase.latents import LatentSchedule, SkillEnv
+from pretrain.ase.discriminator import make_replay
+from pretrain.ase.encoder import warm_encoder
+from pretrain.ase.env import AseEnv
+from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
-from pretrain.ase.skill import warm_encoder
-from pretrain.ase.style import make_replay
 from pretrain.ase.symmetry import make_symmetry
 from pretrain.ase_config import PPOConfig
-from pretrain.assist.aids import AssistedEnv, privileged_mirror
+from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
+from pretrain.assist.privileged_observation import privileged_mirror
 from pretrain.config import PretrainConfig
 from pretrain.objective import make_objective
 from pretrain.rl.loop import LoopConfig
@@ -27,12 +29,12 @@ from pretrain.training_aids import (
     make_assisted_env,
     make_curriculum,
     make_near_probs,
-    make_protection,
+    make_recovery,
     tracks_reference,
 )
 from pretrain.training_data import TrainingData, control_steps
 
-SkillTraining = Training[SkillNets, SkillEnv | AssistedEnv]
+SkillTraining = Training[SkillNets, AseEnv | AssistedEnv]
 
 
 def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
@@ -46,7 +48,7 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
     nets = build_nets(cfg, data, ground, rng)
     curriculum = make_curriculum(cfg, data, ground) if cfg.assisted else None
     env = build_env(cfg, data, ground, curriculum, env_rng)
-    skills = SkillEnv(
+    skills = AseEnv(
         env,
         nets.action_scale,
         make_latent_schedule(cfg),
@@ -112,7 +114,7 @@ def build_env(
     episodes = EpisodeConfig(
         window=cfg.num_disc_obs_steps,
         length=control_steps(cfg.episode_length),
-        protection=make_protection(cfg, ground),
+        recovery=make_recovery(cfg, ground),
         clip_weights=(lambda: curriculum.weights) if curriculum else None,
         default_reset_prob=cfg.default_reset_prob,
     )

@@ -37,7 +37,7 @@ class CurriculumConfig(Frozen):
 
 
 class TrackingTerminationConfig(Frozen):
-    """Early termination by the tracking error, and the reward for its decrease
+    """Early termination by the tracking error, and the reward for coming nearer
     (pretrain/assist/tracking_termination.py)."""
 
     max_error: Positive = Field(
@@ -75,7 +75,7 @@ class TrackingTerminationConfig(Frozen):
         ),
     )
     nearer_reward_weight: NotNegative = Field(
-        default=5.0, description="Weight of the decrease of the tracking error per step"
+        default=5.0, description="Weight per step of coming nearer to the clip's mean window"
     )
 
     @model_validator(mode="after")
@@ -118,13 +118,13 @@ class ImitationConfig(Frozen):
 class RecoveryConfig(Frozen):
     """Getting up, with clips that rise from lying (pretrain/sim/falls.py)."""
 
-    patience: Positive = Field(
+    seconds: Positive = Field(
         default=4.0, description="s that a fallen character has to get up; the clips take 3 and 3.8"
     )
-    protected_prob: Share = Field(
+    episode_prob: Share = Field(
         default=0.05, description="Share of episodes that a fall does not end at once"
     )
-    lying_prob: Share = Field(default=0.05, description="Share of episodes that begin lying")
+    fall_init_prob: Share = Field(default=0.05, description="Share of episodes that begin lying")
     getup_start: Share = Field(default=0.5, description="First strength of the get-up assist")
     getup_rate: Share = Field(default=0.0125, description="Share by which it weakens per iteration")
     getup_reward_weight: NotNegative = Field(default=1.0, description="Weight of the get-up reward")

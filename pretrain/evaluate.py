@@ -72,18 +72,20 @@ def parse(arguments: list[str]) -> Request:
     """ConfigError names an unknown key or a bad value."""
     others = {"skill": "humanoid@latest", "store": "", "quick": "false", "json": "false"}
     defaults = {**others, **CONDITIONS, "out": str(places.cards())}
-    asked = parse_options([a for a in arguments if "=" in a], defaults)
-    refs = [a for a in arguments if "=" not in a] or [asked["skill"]]
-    quick = parse_flag(asked, "quick")
-    unusual = [Path(asked[key]).stem for key, usual in CONDITIONS.items() if asked[key] != usual]
+    options = parse_options([a for a in arguments if "=" in a], defaults)
+    refs = [a for a in arguments if "=" not in a] or [options["skill"]]
+    quick = parse_flag(options, "quick")
+    unusual = [
+        Path(options[key]).stem for key, usual in CONDITIONS.items() if options[key] != usual
+    ]
     return Request(
         refs=tuple(dict.fromkeys(refs)),
-        store=asked["store"],
-        motions=asked["motions"],
-        conditions=Conditions(parse_int(asked, "episodes", 2), parse_int(asked, "seed", 0)),
+        store=options["store"],
+        motions=options["motions"],
+        conditions=Conditions(parse_int(options, "episodes", 2), parse_int(options, "seed", 0)),
         quick=quick,
-        as_json=parse_flag(asked, "json"),
-        out="" if quick else asked["out"],
+        as_json=parse_flag(options, "json"),
+        out="" if quick else options["out"],
         unusual=tuple(unusual),
     )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import torch
 
+from pretrain.ase.discriminator import DiscLossWeights, disc_loss, style_reward
+from pretrain.ase.encoder import encoder_loss, skill_reward, with_diversity_loss
 from pretrain.ase.nets import SkillNets
-from pretrain.ase.skill import encoder_loss, skill_reward, with_diversity_loss
-from pretrain.ase.style import StyleLossWeights, style_loss, style_reward
 from pretrain.ase_config import PPOConfig
 from pretrain.assist.getup_reward import getup_reward
 from pretrain.assist.imitation import (
@@ -82,14 +82,14 @@ def make_disc_learner(
     cfg: PretrainConfig, nets: SkillNets, data: TrainingData, replay: Replay
 ) -> Learner:
     disc = cfg.disc
-    weights = StyleLossWeights(
+    weights = DiscLossWeights(
         loss=disc.disc_loss_weight,
         grad_penalty=disc.disc_grad_penalty,
         logit_reg=disc.disc_logit_reg,
         weight_decay=disc.disc_weight_decay,
     )
     replay_share = disc.disc_replay_samples / disc.rows
-    loss = style_loss(nets.discriminator, data.demos, replay, weights, replay_share)
+    loss = disc_loss(nets.discriminator, data.demos, replay, weights, replay_share)
     optimizer = make_adam(nets.discriminator, disc.lr)
     return Learner("disc", ("window", "z_clip"), loss, optimizer, 1, disc.minibatch, disc.rows)
 

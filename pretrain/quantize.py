@@ -34,7 +34,8 @@ from pretrain.publishing.int8 import quantize_to_int8
 from pretrain.publishing.lineage import describe_clips, make_lineage
 from pretrain.training_data import TrainingData, control_steps, load_published_data
 from skills_store.errors import StoreError
-from skills_store.manifest import Manifest, Parity
+from skills_store.graph import Parity
+from skills_store.manifest import Manifest
 from skills_store.open import open_store
 from skills_store.runtime.library import SkillLibrary
 from skills_store.runtime.onnx_session import Array, load_net
@@ -70,7 +71,9 @@ class Quantised:
         }
 
 
-def quantised(store: Store, version: Version, data: TrainingData, under: Conditions) -> Quantised:
+def quantise(
+    store: Store, version: Version, data: TrainingData, conditions: Conditions
+) -> Quantised:
     """Its policy in int8, and both measured in the same episodes."""
     if "quantised" in version.manifest.lineage.config:
         raise Refused(
@@ -79,20 +82,22 @@ def quantised(store: Store, version: Version, data: TrainingData, under: Conditi
     graph = version.manifest.graphs["policy"]
     threads = torch.get_num_threads()
     skills = SkillLibrary.open(store, version, intra_op_num_threads=threads)
-    rows = visited(skills, data, under)
+    rows = collect_calibration_rows(skills, data, conditions)
     policy = quantize_to_int8(store.read(version, graph.file), rows)
     rounded = replace(skills, policy=load_net("the int8 policy", policy, graph, threads, "cpu"))
     found = parity(skills.act, rounded.act, rows)
-    before, after = (measured(each, data, under) for each in (skills, rounded))
+    before, after = (measure(each, data, conditions) for each in (skills, rounded))
     return Quantised(rounded, policy, found, len(rows["state"]), before, after)
 
 
-def visited(skills: SkillLibrary, data: TrainingData, under: Conditions) -> dict[str, Array]:
-    """What the policy is asked while it stands: state (N, S) and z (N, D), in other episodes than
+def collect_calibration_rows(
+    skills: SkillLibrary, data: TrainingData, conditions: Conditions
+) -> dict[str, Array]:
+    """What the policy is given while it stands: state (N, S) and z (N, D), in other episodes than
     it is measured in."""
-    rng = torch.Generator().manual_seed(under.seed + 1)
-    setup = Setup(skills, data, under)
-    env = setup.make_env(WORLDS, under.seconds, rng)
+    rng = torch.Generator().manual_seed(conditions.seed + 1)
+    setup = Setup(skills, data, conditions)
+    env = setup.make_env(WORLDS, conditions.seconds, rng)
     env.reset(torch.arange(WORLDS))
     rollout = random_skill_rollout(skills.act, env, random_schedule(setup), rng, setup.nearest_clip)
     steps = list(rollout)[::EVERY]
@@ -114,23 +119,23 @@ def parity(before: Act, after: Act, rows: dict[str, Array]) -> Parity:
     return Parity(max_abs_error=worst, rows=len(state), batch_sizes=BATCH_SIZES)
 
 
-def measured(skills: SkillLibrary, data: TrainingData, under: Conditions) -> Measures:
+def measure(skills: SkillLibrary, data: TrainingData, conditions: Conditions) -> Measures:
     """The measures that may not be lost, as on the card of the same conditions."""
-    rng = torch.Generator().manual_seed(under.seed)
-    setup = Setup(skills, data, under)
+    rng = torch.Generator().manual_seed(conditions.seed)
+    setup = Setup(skills, data, conditions)
     episodes = random_skill_episodes(setup, rng)
     found = {
-        "survival": episodes.lengths / control_steps(under.seconds),
+        "survival": episodes.lengths / control_steps(conditions.seconds),
         "mean_cosine": episodes.agreement,
     }
     found |= {} if episodes.style is None else {"style": episodes.style}
     return {name: float(each.mean()) for name, each in found.items()}
 
 
-def accept(ref: str, made: Quantised) -> None:
+def accept(ref: str, result: Quantised) -> None:
     """Refused where more than MOST_LOST is lost of any measure."""
     if worse := [
-        f"{name} by {share:.1%}" for name, share in made.lost.items() if share > MOST_LOST
+        f"{name} by {share:.1%}" for name, share in result.lost.items() if share > MOST_LOST
     ]:
         raise Refused(
             f"{ref} in int8 loses too much: {', '.join(worse)}, of at most {MOST_LOST:.0%} each; "
@@ -138,22 +143,22 @@ def accept(ref: str, made: Quantised) -> None:
         )
 
 
-def described(
-    version: Version, data: TrainingData, made: Quantised, card: Card, seed: int
+def make_manifest(
+    version: Version, data: TrainingData, result: Quantised, card: Card, seed: int
 ) -> Manifest:
     """The manifest of `version`, but of the int8 policy, with what it was made of and what that
     cost."""
     old = version.manifest
-    policy = old.graphs["policy"].model_copy(update={"parity": made.parity})
-    rounding = {"before": made.before, "after": made.after, "lost": made.lost}
-    how = {
+    policy = old.graphs["policy"].model_copy(update={"parity": result.parity})
+    rounding = {"before": result.before, "after": result.after, "lost": result.lost}
+    origin = {
         "of": version.pinned,
         "weights": "int8",
         "inputs": "uint8",
-        "rows": made.rows,
+        "rows": result.rows,
         "seed": seed,
     }
-    config = {**old.lineage.config, "quantised": how}
+    config = {**old.lineage.config, "quantised": origin}
     new = {
         "graphs": {**old.graphs, "policy": policy},
         "card": {**card, **facts_of_run(old.card), "quantised": rounding},
@@ -169,29 +174,29 @@ def read_files(store: Store, version: Version, policy: bytes) -> dict[str, bytes
     return {**kept, version.manifest.graphs["policy"].file: policy}
 
 
-def run(store: Store, ref: str, under: Conditions, force: bool) -> Version:
+def run(store: Store, ref: str, conditions: Conditions, force: bool) -> Version:
     version = store.resolve(ref)
     if version.manifest.kind != "skills":
         raise Refused(f"{version.ref} is a {version.manifest.kind}, not a skill library")
     window = version.manifest.graphs["encoder"].input("window").shape[1]
     assert isinstance(window, int)
     data = load_published_data(version.manifest, window)
-    made = quantised(store, version, data, under)
-    for name, share in made.lost.items():
+    result = quantise(store, version, data, conditions)
+    for name, share in result.lost.items():
         print(
-            f"{name}: {made.before[name]:.4f} in float, {made.after[name]:.4f} in int8, lost "
+            f"{name}: {result.before[name]:.4f} in float, {result.after[name]:.4f} in int8, lost "
             f"{share:.2%}",
             flush=True,
         )
     if not force:
-        accept(version.ref, made)
-    card = skill_card(made.skills, data, under)
+        accept(version.ref, result)
+    card = skill_card(result.skills, data, conditions)
     print(
         table({f"{version.ref} in int8": {**card, **facts_of_run(version.manifest.card)}}),
         flush=True,
     )
-    manifest = described(version, data, made, card, under.seed)
-    files = with_metadata(manifest, read_files(store, version, made.policy))
+    manifest = make_manifest(version, data, result, card, conditions.seed)
+    files = with_metadata(manifest, read_files(store, version, result.policy))
     return store.publish(manifest, files)
 
 
@@ -203,14 +208,16 @@ def main(arguments: list[str]) -> int:
         "force": "false",
     }
     try:
-        asked = parse_options([a for a in arguments if "=" in a], defaults)
+        options = parse_options([a for a in arguments if "=" in a], defaults)
         refs = [a for a in arguments if "=" not in a]
         if len(refs) != 1:
             raise Refused(f"give one library, as humanoid@1; got {', '.join(refs) or 'none'}")
-        under = Conditions(
-            episodes=parse_int(asked, "episodes", 2), seed=parse_int(asked, "seed", 0)
+        conditions = Conditions(
+            episodes=parse_int(options, "episodes", 2), seed=parse_int(options, "seed", 0)
         )
-        published = run(open_store(asked["store"]), refs[0], under, parse_flag(asked, "force"))
+        published = run(
+            open_store(options["store"]), refs[0], conditions, parse_flag(options, "force")
+        )
     except (StoreError, ValueError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -130,24 +130,24 @@ def main(arguments: list[str]) -> int:
     try:
         usual = str(places.cards() / "skills.png")
         others = {"skill": "humanoid@latest", "store": "", "clips": "", "random": "false"}
-        asked = parse_options(arguments, {**others, "out": usual})
-        if not asked["out"].endswith(".png"):
-            raise ValueError(f"out={asked['out']}: name a .png")
-        with_random = parse_flag(asked, "random")
-        skills = SkillLibrary.open(open_store(asked["store"]), asked["skill"])
+        options = parse_options(arguments, {**others, "out": usual})
+        if not options["out"].endswith(".png"):
+            raise ValueError(f"out={options['out']}: name a .png")
+        with_random = parse_flag(options, "random")
+        skills = SkillLibrary.open(open_store(options["store"]), options["skill"])
         setup = Setup(skills, clips_of(skills), Conditions(threads=1))
         names = [target.name for target in setup.targets]
-        clips = asked["clips"].split(",") if asked["clips"] else names
+        clips = options["clips"].split(",") if options["clips"] else names
         strips = hold_clips(setup, clips)
         if with_random:
             strips.append(random_minute(setup))
         drawing = FilmStrip(setup.data.character)
-        save(drawing.draw(strips), Path(asked["out"]))
+        save(drawing.draw(strips), Path(options["out"]))
         drawing.close()
     except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"{asked['out']}: {', '.join(clips)}")
+    print(f"{options['out']}: {', '.join(clips)}")
     return 0
 
 

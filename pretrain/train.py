@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from pretrain.assembly import SkillTraining, adapt, build_training, warm_up
-from pretrain.assist.aids import AssistedEnv
+from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.refinement import PhaseCorrectedPolicy, Refinement
 from pretrain.cli import command, program
 from pretrain.config import PretrainConfig

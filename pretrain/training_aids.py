@@ -1,4 +1,4 @@
-"""The training aids of a configuration: curriculum, assistance, termination, and protection after
+"""The training aids of a configuration: curriculum, assistance, termination, and recovery after
 falls."""
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from pretrain.ase.latents import SkillEnv
+from pretrain.ase.env import AseEnv
 from pretrain.ase.nets import SkillNets
-from pretrain.ase.style import make_reference_windows
-from pretrain.assist.aids import AssistedEnv
+from pretrain.ase.reference_windows import make_reference_windows
+from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.tracking_termination import TrackingLimits, TrackingTermination
 from pretrain.config import PretrainConfig
 from pretrain.motion.clip import CONTROL_RATE
-from pretrain.sim.falls import NO_PROTECTION, Protection
+from pretrain.sim.falls import NO_RECOVERY, Recovery
 from pretrain.sim.ground import Ground
 from pretrain.training_data import TrainingData, control_steps
 
@@ -32,7 +32,7 @@ def make_assisted_env(
     cfg: PretrainConfig,
     data: TrainingData,
     nets: SkillNets,
-    skills: SkillEnv,
+    skills: AseEnv,
     curriculum: Curriculum,
 ) -> AssistedEnv:
     """`skills` with the training aids of `cfg`."""
@@ -94,10 +94,10 @@ def make_getup_assist(cfg: PretrainConfig, ground: Ground) -> GetUpAssist:
     return GetUpAssist(cfg.recovery.getup_start * ground.rising, cfg.recovery.getup_rate)
 
 
-def make_protection(cfg: PretrainConfig, ground: Ground) -> Protection:
+def make_recovery(cfg: PretrainConfig, ground: Ground) -> Recovery:
     """No episode is protected where no clip rises from lying."""
     recovery = cfg.recovery
     if not ground.rising.any():
-        return NO_PROTECTION
-    patience = control_steps(recovery.patience)
-    return Protection(patience, recovery.protected_prob, recovery.lying_prob)
+        return NO_RECOVERY
+    patience = control_steps(recovery.seconds)
+    return Recovery(patience, recovery.episode_prob, recovery.fall_init_prob)

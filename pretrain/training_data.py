@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pretrain.ase.style import ReferenceWindows, make_reference_windows
+from pretrain.ase.reference_windows import ReferenceWindows, make_reference_windows
 from pretrain.characters.character import Character, load_character
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.dataset import Dataset, load_dataset

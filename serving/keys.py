@@ -34,33 +34,33 @@ def main() -> int:
     add.add_argument("scopes", nargs="+", choices=SCOPES)
     add.add_argument("--rate", type=float, help="requests/s")
     commands.add_parser("rm", help="take a key away").add_argument("name")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
-        print(_done(asked), end="")
+        print(_done(options), end="")
     except (OSError, ValueError) as error:
         print(f"serving.keys: {' '.join(str(error).split())[:300]}", file=sys.stderr)
         return 2
     return 0
 
 
-def _done(asked: argparse.Namespace) -> str:
-    keys = {key.name: key for key in read(asked.file).keys} if asked.file.exists() else {}
-    if asked.command == "ls":
+def _done(options: argparse.Namespace) -> str:
+    keys = {key.name: key for key in read(options.file).keys} if options.file.exists() else {}
+    if options.command == "ls":
         return "".join(
             f"{key.name}\t{','.join(key.scopes)}\t{key.rate or '-'}\n" for key in keys.values()
         )
-    if asked.command == "add":
-        if asked.name in keys:
+    if options.command == "add":
+        if options.name in keys:
             raise ValueError(
-                f"there is a key {asked.name!r} already; rm it first, or take another name"
+                f"there is a key {options.name!r} already; rm it first, or take another name"
             )
-        token, keys[asked.name] = make_key(asked.name, asked.scopes, asked.rate)
-        write(asked.file, keys.values())
+        token, keys[options.name] = make_key(options.name, options.scopes, options.rate)
+        write(options.file, keys.values())
         return f"{token}\n"
-    if asked.name not in keys:
-        raise ValueError(f"no key {asked.name!r}; there are: {', '.join(keys) or 'none'}")
-    del keys[asked.name]
-    write(asked.file, keys.values())
+    if options.name not in keys:
+        raise ValueError(f"no key {options.name!r}; there are: {', '.join(keys) or 'none'}")
+    del keys[options.name]
+    write(options.file, keys.values())
     return ""
 
 

@@ -4,10 +4,12 @@ refused here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from skills_store.frozen_model import FrozenModel
+from skills_store.graph import Graph
 
 SCHEMA_VERSION = 3
 OWN_OBSERVATIONS = "repertoire"
@@ -16,92 +18,6 @@ DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Digest = Annotated[str, Field(pattern=DIGEST_PATTERN)]
-
-
-class FrozenModel(BaseModel):
-    # A NaN must stay one until the store refuses it; pydantic would write null in its place.
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
-
-
-class Slice(FrozenModel):
-    """A named part of a tensor's last axis, `[start, stop)`, with its unit and the frame it is
-    given in.
-    """
-
-    name: str
-    start: int = Field(ge=0)
-    stop: int = Field(gt=0)
-    unit: str
-    frame: str
-
-
-class Tensor(FrozenModel):
-    """A graph's input or output. A string in `shape` is a free axis: `["B", 69]`."""
-
-    name: str
-    shape: tuple[int | str, ...]
-    dtype: Literal["float32"] = "float32"
-    slices: tuple[Slice, ...] = ()
-
-    @property
-    def width(self) -> int:
-        """Length of the last axis."""
-        assert isinstance(self.shape[-1], int)
-        return self.shape[-1]
-
-    @model_validator(mode="after")
-    def _check_slices(self) -> Tensor:
-        edges = [0, *(s.stop for s in self.slices)]
-        starts = [s.start for s in self.slices]
-        if self.slices and (starts != edges[:-1] or edges[-1] != self.shape[-1]):
-            raise ValueError(
-                f"slices of {self.name!r} must tile its last axis of {self.shape[-1]}, "
-                f"got {starts} to {edges[1:]}"
-            )
-        return self
-
-
-def make_latent_tensor(dim: int) -> Tensor:
-    """z (B, D), on the unit sphere of a space of the library's own."""
-    return Tensor(
-        name="z",
-        shape=("B", dim),
-        slices=(Slice(name="z", start=0, stop=dim, unit="1", frame="latent"),),
-    )
-
-
-def make_target_tensor(joints: Sequence[str]) -> Tensor:
-    """Joint position targets (B, J), a slice a joint."""
-    each = tuple(
-        Slice(name=name, start=i, stop=i + 1, unit="rad", frame="joint")
-        for i, name in enumerate(joints)
-    )
-    return Tensor(name="targets", shape=("B", len(joints)), slices=each)
-
-
-class Graph(FrozenModel):
-    """One ONNX file: features and normalizers are inside it."""
-
-    file: str
-    opset: int
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
-    parity: Parity
-
-    def input(self, name: str) -> Tensor:
-        return next(t for t in self.inputs if t.name == name)
-
-
-class Parity(FrozenModel):
-    """How far the graph was from the network it was made of, over `rows` rows at each of
-    `batch_sizes`.
-
-    No further than 1e-5, unless it is quantized: that it is, the gate sees.
-    """
-
-    max_abs_error: float = Field(ge=0)
-    rows: int = Field(gt=0)
-    batch_sizes: tuple[int, ...] = Field(min_length=1)
 
 
 class Character(FrozenModel):
@@ -141,7 +57,7 @@ class Latent(FrozenModel):
 
     dim: int = Field(gt=0)
     norm: Literal["unit_sphere"] = "unit_sphere"
-    clips: dict[str, tuple[float, ...]] = {}
+    clips: dict[str, tuple[float, ...]] = Field(default={})
 
 
 class Clip(FrozenModel):
@@ -186,7 +102,7 @@ class Lineage(FrozenModel):
     seed: int
     git_commit: str | None = None
     git_dirty: bool | None = None
-    packages: dict[str, str] = {}
+    packages: dict[str, str] = Field(default={})
     hardware: str = ""
 
 
@@ -198,12 +114,30 @@ class Parent(FrozenModel):
     digest: Digest
 
 
+class GoalLimit(FrozenModel):
+    """The least and the most that a quantity of a goal may be, and what becomes of a goal beyond.
+
+    `value` is each number of the part; `height` the third number of a place; `distance` that of a
+    place from the root, along the ground; `length` that of a direction. `clip` puts a value or a
+    height at its limit, and a place at the limit's distance in its own direction."""
+
+    part: str = Field(description="Name of a slice of the goal")
+    quantity: Literal["value", "height", "distance", "length"]
+    least: float
+    most: float
+    unit: str
+    beyond: Literal["refuse", "clip"] = "refuse"
+
+
 class Task(FrozenModel):
     """A controller's decision: every `llc_steps` control steps, z = omega(state, goal)."""
 
     name: str
     llc_steps: int = Field(gt=0)
     parent: Parent
+    goal_limits: tuple[GoalLimit, ...] = Field(
+        default=(), description="Of the goals that it was trained for; none are checked without"
+    )
 
 
 class Blob(FrozenModel):
@@ -247,7 +181,15 @@ class Manifest(FrozenModel):
             )
         if self.kind == "controller" and self.task is None:
             raise ValueError("a controller's manifest needs `task`")
+        if self.kind == "controller" and self.task is not None:
+            self._check_goal_limits(self.task)
         return self
 
-
-Graph.model_rebuild()
+    def _check_goal_limits(self, task: Task) -> None:
+        parts = {part.name for part in self.graphs["controller"].input("goal").slices}
+        for limit in task.goal_limits:
+            if limit.part not in parts:
+                names = ", ".join(sorted(parts))
+                raise ValueError(
+                    f"goal_limits: no part {limit.part!r} of the goal; there are: {names}"
+                )

@@ -144,8 +144,8 @@ def pin(manifest: Manifest, files: Mapping[str, bytes]) -> str:
 
 def _encode(manifest: Manifest, files: Mapping[str, bytes]) -> tuple[bytes, Manifest]:
     """What is published of a manifest: its bytes, and what a reader makes of them."""
-    described = {file: describe(data) for file, data in files.items()}
-    return admission.encode_canonical(manifest.model_copy(update={"files": described}))
+    blobs = {file: describe(data) for file, data in files.items()}
+    return admission.encode_canonical(manifest.model_copy(update={"files": blobs}))
 
 
 def _take_number(skill: SkillVersions, manifest: Blob, original: Version | None) -> Record:

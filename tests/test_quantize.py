@@ -11,7 +11,7 @@ import pytest
 from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.skill_card import facts_of_run
 from pretrain.publishing.int8 import quantize_to_int8
-from pretrain.quantize import Quantised, accept, described, main, quantised, read_files
+from pretrain.quantize import Quantised, accept, main, make_manifest, quantise, read_files
 from skills_store.admission import gate
 from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
@@ -68,7 +68,7 @@ def test_a_graph_of_one_product_has_nothing_to_round():
 @pytest.fixture(scope="module")
 def made(training_data) -> Quantised:
     store = Store(BUNDLED)
-    return quantised(
+    return quantise(
         store, store.resolve("humanoid@1"), training_data, Conditions(episodes=8, seconds=1.0)
     )
 
@@ -78,7 +78,7 @@ def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, train
     bundled = Store(BUNDLED)
     store = Store(tmp_path)
     version = store.publish(
-        described(original, training_data, made, {"survival": 0.9}, 1),
+        make_manifest(original, training_data, made, {"survival": 0.9}, 1),
         read_files(bundled, original, made.policy),
     )
     manifest = version.manifest
@@ -98,7 +98,7 @@ def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, train
         SkillLibrary.open(store, version).act(*asked), made.skills.act(*asked)
     )
     with pytest.raises(ValueError, match="humanoid@1 is quantised already"):
-        quantised(store, version, training_data, Conditions())
+        quantise(store, version, training_data, Conditions())
 
 
 def test_one_that_loses_more_than_a_hundredth_is_refused(made):

@@ -7,18 +7,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from skills_store.manifest import (
-    Character,
-    Graph,
-    Latent,
-    Lineage,
-    Manifest,
-    Parent,
-    Parity,
-    Slice,
-    Task,
-    Tensor,
-)
+from skills_store.graph import Graph, Parity, Slice, Tensor
+from skills_store.manifest import Character, Latent, Lineage, Manifest, Parent, Task
 from skills_store.store import Store, Version
 
 LATENT = 8

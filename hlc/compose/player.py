@@ -149,7 +149,7 @@ class MachinePlayer:
     def _fallen(self, task: Task, boxes: BoxGoals, goal: Tensor) -> bool:
         backend = self._backend
         down = (backend.touching() & ~self._may_touch).any() and not task.scene().lying
-        return bool(down) or bool(boxes.misused(backend.state(), goal).any())
+        return bool(down) or bool(boxes.illegal_contact(backend.state(), goal).any())
 
     def _met(self, task: Task, goal: Tensor) -> bool:
         skeleton = self._parent.character.skeleton

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from abc import abstractmethod
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
 from hlc.tasks.scene import UPRIGHT, Scene
+from hlc.tasks.task import Range
 from pretrain.characters.skeleton import Skeleton
-from pretrain.characters.state import CharacterState
+from pretrain.characters.state import CharacterState, Part
+from skills_store.manifest import GoalLimit
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+UNIT_LENGTH = (0.99, 1.01)  # a direction that was rounded to two decimals is meant as it is
+
+
+def limit_goal(
+    part: Part,
+    quantity: Literal["value", "height", "distance", "length"],
+    limits: Range,
+    beyond: Literal["refuse", "clip"] = "refuse",
+) -> GoalLimit:
+    """`quantity` of `part` between the two `limits`, in the part's own unit."""
+    least, most = limits
+    unit = "" if quantity == "length" else part.unit
+    return GoalLimit(
+        part=part.name, quantity=quantity, least=least, most=most, unit=unit, beyond=beyond
+    )
 
 
 class GoalTask(BaseModel):
@@ -35,6 +53,23 @@ class GoalTask(BaseModel):
                 if low > high:
                     raise ValueError(f"{least} {low} is above {most} {high}")
         return self
+
+    @abstractmethod
+    def goal_layout(self) -> tuple[Part, ...]: ...
+
+    @abstractmethod
+    def goal_ranges(self) -> dict[str, Range]: ...
+
+    def goal_limits(self) -> tuple[GoalLimit, ...]:
+        """Directions have the length 1; a scalar that is drawn from a range stays in it."""
+        ranges = self.goal_ranges()
+        limits: list[GoalLimit] = []
+        for part in self.goal_layout():
+            if part.unit == "unit vector":
+                limits.append(limit_goal(part, "length", UNIT_LENGTH))
+            elif part.frame == "scalar" and part.name in ranges:
+                limits.append(limit_goal(part, "value", ranges[part.name]))
+        return tuple(limits)
 
     def scene(self) -> Scene:
         return UPRIGHT

@@ -10,20 +10,22 @@ from pydantic import Field
 from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
-from hlc.tasks.base import GoalTask, NotNegative, Positive
+from hlc.tasks.base import GoalTask, NotNegative, Positive, limit_goal
 from hlc.tasks.frames import bell, level_place_in_heading, place_from_heading
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.rotations import heading_direction
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from skills_store.manifest import GoalLimit
 
 # Of nv-tlabs/ASE: shares of the reward for place, velocity and facing, and their constants.
-PLACE = 0.5
+PLACE_SHARE = 0.5
 MOVING = 0.4
 FACING = 0.1
 SHARPNESS = 0.5  # 1/m^2
 SPEED_SHARPNESS = 4.0  # s^2/m^2
 WALK = 1.0  # m/s towards the place that earns all
+PLACE = Part("place", 0, 2, "m", "world")
 
 
 class Location(GoalTask):
@@ -41,13 +43,17 @@ class Location(GoalTask):
     )
 
     def goal_layout(self) -> tuple[Part, ...]:
-        return (Part("place", 0, 2, "m", "world"),)
+        return (PLACE,)
 
     def goal_ranges(self) -> dict[str, Range]:
         return {
             "distance": (self.distance_min, self.distance_max),
             "direction": (-math.pi, math.pi),
         }
+
+    def goal_limits(self) -> tuple[GoalLimit, ...]:
+        """A place that is farther off is approached: it counts as the farthest place there."""
+        return (limit_goal(PLACE, "distance", (0.0, self.distance_max), "clip"),)
 
     def draw(self, state: CharacterState, rng: Generator) -> Tensor:
         drawn = uniform(self.goal_ranges(), state.shape, rng)
@@ -71,7 +77,7 @@ class Location(GoalTask):
         going = MOVING * moving + FACING * facing
         resting = (MOVING + FACING) * bell(velocity, SPEED_SHARPNESS)
         arrived = offset.norm(dim=-1) < self.success_distance
-        return PLACE * bell(offset, SHARPNESS) + torch.where(arrived, resting, going)
+        return PLACE_SHARE * bell(offset, SHARPNESS) + torch.where(arrived, resting, going)
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         arrived = self.distance(skeleton, state, goal) < self.success_distance

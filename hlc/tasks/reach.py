@@ -3,15 +3,18 @@ subtracted.)"""
 
 from __future__ import annotations
 
+import math
+
 import torch
 from pydantic import Field
 from torch import Generator, Tensor
 
-from hlc.tasks.base import GoalTask, Positive
+from hlc.tasks.base import GoalTask, Positive, limit_goal
 from hlc.tasks.frames import bell, body_position, place_from_heading, place_in_heading
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from skills_store.manifest import GoalLimit
 
 SHARPNESS = 4.0  # 1/m^2, as in nv-tlabs/ASE
 TARGET = Part("target", 0, 3, "m", "world")
@@ -49,6 +52,15 @@ class Reach(GoalTask):
     def goal_ranges(self) -> dict[str, Range]:
         side = (-self.distance_max, self.distance_max)
         return {"ahead": side, "left": side, "height": (self.height_min, self.height_max)}
+
+    def goal_limits(self) -> tuple[GoalLimit, ...]:
+        """A target above or below the heights is refused; one that is farther off than a corner of
+        the box is approached."""
+        farthest = math.hypot(self.distance_max, self.distance_max)
+        return (
+            limit_goal(TARGET, "height", (self.height_min, self.height_max)),
+            limit_goal(TARGET, "distance", (0.0, farthest), "clip"),
+        )
 
     def required_bodies(self) -> tuple[str, ...]:
         return (self.body,)

@@ -14,6 +14,7 @@ from torch import Generator, Tensor
 from hlc.tasks.scene import Scene
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from skills_store.manifest import GoalLimit
 
 Range = tuple[float, float]  # least, most
 
@@ -44,6 +45,11 @@ class Task(Protocol):
     def goal_ranges(self) -> dict[str, Range]:
         """The quantities that a goal is drawn from, by name, each with its least and most; places
         and directions as seen from the character."""
+        ...
+
+    def goal_limits(self) -> tuple[GoalLimit, ...]:
+        """The goals that a served controller accepts: those of the ranges, as far as a single goal
+        and the present state tell."""
         ...
 
     def scene(self) -> Scene:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from torch import Generator, Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from pretrain.ase.skill import Encoder
-from pretrain.ase.style import Discriminator, ReferenceWindows, window_normalizer
+from pretrain.ase.discriminator import Discriminator
+from pretrain.ase.encoder import Encoder
+from pretrain.ase.reference_windows import ReferenceWindows, window_normalizer
 from pretrain.ase.symmetry import Symmetry
 from pretrain.characters.state import unflatten
 from pretrain.motion.library import MotionLibrary

@@ -17,17 +17,17 @@ from torch import Tensor
 
 from pretrain.sim.stateful import TensorState
 
-MEMORY = 0.9  # share of a clip's record that one iteration leaves
+RECORD_DECAY = 0.9  # share of a clip's record that one iteration leaves
 MASTERED_STEPS = 150.0  # control steps between falls at which a clip counts as mastered
 PROGRESS_RATE = 0.02  # share by which the progress approaches its present value per iteration
 OFF_BELOW = 0.01  # strength below which an assistance ends for good
-MUCH_SHORTER = 0.6  # of the steps that an episode must last for the assistance to weaken
+RAISE_BELOW = 0.6  # of the steps that an episode must last for the assistance to weaken
 
 
 @dataclass(frozen=True)
 class AssistSchedule:
     """Weaker while episodes are longer than `steps` control steps, stronger again if they get
-    MUCH_SHORTER."""
+    RAISE_BELOW."""
 
     start: float  # strength in the beginning
     steps: float
@@ -38,7 +38,7 @@ class AssistSchedule:
         weaker = strength * (1 - self.rate)
         stronger = (strength * (1 + self.rate)).clamp_max(1.0)
         following = torch.where(episode_length > self.steps, weaker, strength)
-        following = torch.where(episode_length < MUCH_SHORTER * self.steps, stronger, following)
+        following = torch.where(episode_length < RAISE_BELOW * self.steps, stronger, following)
         return torch.where(strength < OFF_BELOW, 0.0, following)
 
 
@@ -125,8 +125,8 @@ class Curriculum(TensorState):
         """Once per iteration of the learning loop."""
         self.assist_strength = self.schedule.next(self.assist_strength, self.lengths)
         self.progress = torch.lerp(self.progress, self._measure_progress(), PROGRESS_RATE)
-        self.steps = MEMORY * self.steps
-        self.falls = MEMORY * self.falls
+        self.steps = RECORD_DECAY * self.steps
+        self.falls = RECORD_DECAY * self.falls
 
     def _measure_progress(self) -> Tensor:
         """Mean over the clips of how far each is from fully assisted and falling at once, 0, to

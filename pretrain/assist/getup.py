@@ -12,11 +12,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.assist.curriculum import MEMORY, OFF_BELOW
+from pretrain.assist.curriculum import OFF_BELOW, RECORD_DECAY
 from pretrain.sim.stateful import TensorState
 
-OFTEN = 0.6  # recovery rate above which an assistance weakens
-SELDOM = 0.5  # recovery rate below which it grows
+LOWER_ABOVE = 0.6  # recovery rate above which an assistance weakens
+RAISE_BELOW = 0.5  # recovery rate below which it grows
 
 
 class GetUpAssist(TensorState):
@@ -46,10 +46,10 @@ class GetUpAssist(TensorState):
         """Once per iteration of the learning loop."""
         weaker = self.strength * (1 - self.rate)
         stronger = (self.strength * (1 + self.rate)).clamp_max(1.0)
-        strength = torch.where(self.recovery_rate > OFTEN, weaker, self.strength)
+        strength = torch.where(self.recovery_rate > LOWER_ABOVE, weaker, self.strength)
         strength = torch.where(
-            (self.recovery_rate < SELDOM) & (self.timed_out >= 1), stronger, strength
+            (self.recovery_rate < RAISE_BELOW) & (self.timed_out >= 1), stronger, strength
         )
         self.strength = torch.where(strength < OFF_BELOW, 0.0, strength)  # for good
-        self.recovered = MEMORY * self.recovered
-        self.timed_out = MEMORY * self.timed_out
+        self.recovered = RECORD_DECAY * self.recovered
+        self.timed_out = RECORD_DECAY * self.timed_out

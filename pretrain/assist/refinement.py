@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from pretrain.assist.aids import AssistedEnv
+from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.ppo import Metrics

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.linalg import vector_norm
 
-from pretrain.ase.style import ReferenceWindows
+from pretrain.ase.reference_windows import ReferenceWindows
 from pretrain.rl.rollout import Rollout
 from pretrain.sim.nearest import NearestRows
 from pretrain.sim.stateful import TensorState
@@ -64,7 +64,7 @@ class TrackingTermination(TensorState):
     error of 1.
     """
 
-    state_fields = ("slack",)
+    state_fields = ("grace_steps",)
 
     def __init__(
         self, demos: ReferenceWindows, scale: Tensor, limits: TrackingLimits, num_envs: int
@@ -80,7 +80,7 @@ class TrackingTermination(TensorState):
         self._max_errors = limits.max_error * own_spread  # of clips that are phase-locked
         self.phase_locked = torch.zeros(len(spread), dtype=torch.bool)
         # control steps that it may still exceed the limit
-        self.slack = torch.zeros(num_envs, dtype=torch.long)
+        self.grace_steps = torch.zeros(num_envs, dtype=torch.long)
 
     @property
     def max_errors(self) -> Tensor:
@@ -88,20 +88,20 @@ class TrackingTermination(TensorState):
         return torch.where(self.phase_locked, self._max_errors, self.limits.max_error)
 
     @property
-    def slack_share(self) -> Tensor:
-        """The slack in units of the most that is given, (N,)."""
-        return self.slack / max(self.limits.grace_period, self.limits.recovery_window, 1)
+    def grace_share(self) -> Tensor:
+        """The left in units of the most that is given, (N,)."""
+        return self.grace_steps / max(self.limits.grace_period, self.limits.recovery_window, 1)
 
     def start(self, ids: Tensor, away: Tensor) -> None:
         """Episodes of worlds `ids` (n,) begin; those `away` (n,) bool from the clip of their skill
         have the grace period."""
-        self.slack[ids] = torch.where(away, self.limits.grace_period, 0)
+        self.grace_steps[ids] = torch.where(away, self.limits.grace_period, 0)
 
     def change_skill(self, changed: Tensor) -> None:
         """Worlds whose clip has `changed` (N,) bool have the grace period."""
-        self.slack = torch.where(changed, self.limits.grace_period, self.slack)
+        self.grace_steps = torch.where(changed, self.limits.grace_period, self.grace_steps)
 
-    def is_astray(self, velocity_excess: Tensor) -> Tensor:
+    def exceeds_velocity_bound(self, velocity_excess: Tensor) -> Tensor:
         """Which of N worlds move at no velocity of their clip, (N,) bool."""
         most = self.limits.max_velocity_excess
         return velocity_excess > (torch.inf if most is None else most)
@@ -117,17 +117,19 @@ class TrackingTermination(TensorState):
         locked = self.phase_locked[clips]
         within = (error <= self.max_errors[clips]) | down
         least = torch.where(within, self.limits.recovery_window, -1)
-        slack = torch.maximum(self.slack - 1, least)
-        self.slack = torch.where(locked, slack, self.slack)
-        return locked & (slack < 0)
+        left = torch.maximum(self.grace_steps - 1, least)
+        self.grace_steps = torch.where(locked, left, self.grace_steps)
+        return locked & (left < 0)
 
     def exceeded_nearest(self, windows: Tensor, clips: Tensor, checked: Tensor) -> Tensor:
         """One step of worlds that follow clips (N,): which of those `checked` (N,) bool, in clips
         that are not phase-locked, are further from the clip's nearest window than its limit, their
         grace period over, (N,) bool. `windows` are (N, W * F)."""
         locked = self.phase_locked[clips]
-        self.slack = torch.where(locked, self.slack, (self.slack - 1).clamp_min(0))
-        due = (checked & ~locked & (self.slack == 0)).nonzero()[:, 0]
+        self.grace_steps = torch.where(
+            locked, self.grace_steps, (self.grace_steps - 1).clamp_min(0)
+        )
+        due = (checked & ~locked & (self.grace_steps == 0)).nonzero()[:, 0]
         exceeded = torch.zeros(len(clips), dtype=torch.bool)
         exceeded[due] = self.distance(windows[due], clips[due]) > self.max_errors[clips[due]]
         return exceeded

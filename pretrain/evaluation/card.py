@@ -72,7 +72,7 @@ def _clips(card: Card) -> Figure:
 
 def _switches(matrix: Mapping[str, Mapping[str, float]]) -> Figure:
     names = list(matrix)
-    shares = [[matrix[start].get(asked, np.nan) for asked in names] for start in names]
+    shares = [[matrix[start].get(target, np.nan) for target in names] for start in names]
     side = 0.45 * len(names) + 2
     figure, axes = plt.subplots(figsize=(side, side))
     axes.imshow(np.array(shares), vmin=0, vmax=1, cmap="Blues")

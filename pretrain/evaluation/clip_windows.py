@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pretrain.ase.style import make_reference_windows
+from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import unflatten
 from pretrain.evaluation.tolerance import floor_distance, repeat_distance
@@ -51,7 +51,7 @@ def clip_windows(
             continue
         pair = pack((clip, clip.mirrored()), (1.0, 1.0))
         demos = make_reference_windows(pair, skeleton, window, rate=CONTROL_RATE)
-        features = demos.windows / scale
+        features = demos.windows.div_(scale)
         own = features[demos.clip == 0]
         states = unflatten(pair.frames[: pair.lengths[0]])
         repeat = repeat_distance(own, features[demos.clip == 1], window)

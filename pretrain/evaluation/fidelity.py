@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.ase.style import ReferenceWindows
+from pretrain.ase.reference_windows import ReferenceWindows
 
 
 def fidelity(windows: Tensor, demos: ReferenceWindows, scale: Tensor) -> float | None:

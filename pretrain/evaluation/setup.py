@@ -15,7 +15,7 @@ from pretrain.evaluation.conditions import Conditions
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
-from pretrain.sim.falls import NO_PROTECTION, Protection
+from pretrain.sim.falls import NO_RECOVERY, Recovery
 from pretrain.sim.ground import Ground, read_ground
 from pretrain.sim.velocity_range import VelocityRanges, read_velocity_ranges
 from pretrain.training_data import TrainingData, control_steps
@@ -90,7 +90,7 @@ class Setup:
         episodes = EpisodeConfig(
             window=self.skills.window_length,
             length=control_steps(seconds),
-            protection=Protection(PATIENCE, share=1.0) if rising else NO_PROTECTION,
+            recovery=Recovery(PATIENCE, episode_prob=1.0) if rising else NO_RECOVERY,
         )
         return CharacterEnv(
             backend, body.skeleton, self.library, episodes, rng=rng, ground=self.ground

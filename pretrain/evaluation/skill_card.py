@@ -39,9 +39,9 @@ REPEATS = 8  # worlds under each random z that is held
 PER_RUN = ("cost", "learning")  # what no evaluation can measure again
 
 
-def skill_card(skills: SkillLibrary, material: TrainingData, conditions: Conditions) -> Card:
-    """All measures of `skills` on the clips of `material`, as plain JSON."""
-    setup = Setup(skills, material, conditions)
+def skill_card(skills: SkillLibrary, data: TrainingData, conditions: Conditions) -> Card:
+    """All measures of `skills` on the clips of `data`, as plain JSON."""
+    setup = Setup(skills, data, conditions)
     rng = torch.Generator().manual_seed(conditions.seed)
     own, drawn = own_and_random_skills(setup, conditions.latents, REPEATS, rng)
     switches = _switches(setup, rng)
@@ -60,12 +60,12 @@ def skill_card(skills: SkillLibrary, material: TrainingData, conditions: Conditi
         card |= numbers
         detail |= intervals
     card["detail"] = detail
-    return {**card, "caveats": caveats(card, material.dataset)}
+    return {**card, "caveats": caveats(card, data.dataset)}
 
 
-def quick_card(skills: SkillLibrary, material: TrainingData, seed: int) -> Card:
+def quick_card(skills: SkillLibrary, data: TrainingData, seed: int) -> Card:
     """The first three measures alone, with an eighth of the worlds."""
-    setup = Setup(skills, material, Conditions(QUICK.episodes, seed))
+    setup = Setup(skills, data, Conditions(QUICK.episodes, seed))
     rng = torch.Generator().manual_seed(seed)
     own = own_skills(setup, rng)
     switches = _switches(setup, rng)

@@ -73,7 +73,7 @@ def response_times(setup: Setup, own: HeldSkills, switches: Switches) -> Tensor:
     one, m/s and rad/s counted alike.
     """
     steady = steady_motion(own)
-    goal = steady.velocity.nanmean(1)[switches.asked]
+    goal = steady.velocity.nanmean(1)[switches.target]
     start = _clip_velocity(setup)[switches.start]
     change = goal - start
     motion = switches.recording.velocity.unflatten(1, (-1, switches.repeats)).mean(2)  # (T, P, 3)
@@ -82,7 +82,7 @@ def response_times(setup: Setup, own: HeldSkills, switches: Switches) -> Tensor:
     reached = done >= ARRIVED
     steps = reached.byte().argmax(0) + SMOOTHING  # the end of the first average that is there
     seconds = (steps / CONTROL_RATE).where(reached.any(0), torch.inf)
-    timed = steady.valid[switches.asked] & (change.norm(dim=-1) >= LEAST_CHANGE)
+    timed = steady.valid[switches.target] & (change.norm(dim=-1) >= LEAST_CHANGE)
     return seconds.where(timed, torch.nan)
 
 

@@ -24,7 +24,7 @@ class Switches:
     """P ordered pairs of clips, each in R worlds; clips by their number in `Setup.targets`."""
 
     start: Tensor  # (P,) the clip whose states it begins in
-    asked: Tensor  # (P,) the clip whose own z is held from then on
+    target: Tensor  # (P,) the clip whose own z is held from then on
     success: Tensor  # (P, R) bool
     recording: Recording
 
@@ -39,16 +39,16 @@ def switch_rollouts(setup: Setup, rng: Generator) -> Switches:
     A switch is a success if in seconds 2 to 4 the character is within tau of the second clip and at
     its velocity for half of the time or more, and never down.
     """
-    start, asked = _pairs(len(setup.targets), rng)
+    start, target = _pairs(len(setup.targets), rng)
     repeats = setup.conditions.pair_repeats(len(start))
-    each = asked.repeat_interleave(repeats)
+    each = target.repeat_interleave(repeats)
     clips = setup.originals[each]
     env = setup.make_env(len(each), SWITCH_SECONDS, rng)
     start_anywhere(env, setup.originals[start].repeat_interleave(repeats), rng)
     steps = control_steps(SWITCH_SECONDS)
     recording = record(setup.skills.act, env, setup.own_z[clips], clips, steps)
     success = _success(setup, recording, each).view(-1, repeats)
-    return Switches(start, asked, success, recording)
+    return Switches(start, target, success, recording)
 
 
 def _pairs(clips: int, rng: Generator) -> tuple[Tensor, Tensor]:
@@ -61,12 +61,12 @@ def _pairs(clips: int, rng: Generator) -> tuple[Tensor, Tensor]:
     return different[:, 0], different[:, 1]
 
 
-def _success(setup: Setup, recording: Recording, asked: Tensor) -> Tensor:
-    """(N,) bool for `asked` (N,), clips by their number in `Setup.targets`."""
+def _success(setup: Setup, recording: Recording, target: Tensor) -> Tensor:
+    """(N,) bool for `target` (N,), clips by their number in `Setup.targets`."""
     since = control_steps(JUDGED_FROM)
-    near = torch.zeros(len(asked))
+    near = torch.zeros(len(target))
     for clip in range(len(setup.targets)):
-        worlds = (asked == clip).nonzero()[:, 0]
+        worlds = (target == clip).nonzero()[:, 0]
         windows = recording.windows(worlds, since)
         within = on_clip(setup, clip, windows, recording.velocity[:, worlds])
         near[worlds] = within.float().mean(0)
@@ -83,7 +83,7 @@ def switch_matrix(setup: Setup, switches: Switches) -> dict[str, dict[str, float
     names = [target.name for target in setup.targets]
     shares = switches.success.float().mean(1).tolist()
     matrix: dict[str, dict[str, float]] = {name: {} for name in names}
-    pairs = zip(switches.start.tolist(), switches.asked.tolist(), shares, strict=True)
-    for start, asked, share in pairs:
-        matrix[names[start]][names[asked]] = share
+    pairs = zip(switches.start.tolist(), switches.target.tolist(), shares, strict=True)
+    for start, target, share in pairs:
+        matrix[names[start]][names[target]] = share
     return matrix

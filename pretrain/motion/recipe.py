@@ -71,8 +71,12 @@ class Recipe(BaseModel):
         after its own."""
         motions = {motion.key: motion for motion in base.motions}
         for motion in self.motions:
-            motions[motion.key] = motions.get(motion.key, motion).model_copy(update=_said(motion))
-        return base.model_copy(update={**_said(self), "motions": tuple(motions.values())})
+            motions[motion.key] = motions.get(motion.key, motion).model_copy(
+                update=_explicit_fields(motion)
+            )
+        return base.model_copy(
+            update={**_explicit_fields(self), "motions": tuple(motions.values())}
+        )
 
 
 def load_recipe(reference: str) -> tuple[Recipe, Path]:
@@ -108,6 +112,6 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
     return (recipe.over(load_recipe(recipe.base)[0]) if recipe.base else recipe), path.parent
 
 
-def _said(model: BaseModel) -> dict[str, Any]:
+def _explicit_fields(model: BaseModel) -> dict[str, Any]:
     """Those of its fields that were given, not left at their defaults."""
     return {name: getattr(model, name) for name in model.model_fields_set}

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from pretrain.ase.discriminator import Discriminator
+from pretrain.ase.encoder import embed_clips
 from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.nets import SkillNets
-from pretrain.ase.skill import embed_clips
-from pretrain.ase.style import Discriminator
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import layout, unflatten
 from pretrain.config import PretrainConfig
@@ -27,6 +27,7 @@ from pretrain.rl.run_folder import PLACES
 from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.ground import read_ground
 from pretrain.training_data import TrainingData
+from skills_store import graph as g
 from skills_store import manifest as m
 
 
@@ -71,7 +72,7 @@ class StyleProbability(nn.Module):
 
 @dataclass(frozen=True)
 class ExportedGraphs:
-    graphs: dict[str, m.Graph]
+    graphs: dict[str, g.Graph]
     files: dict[str, bytes]
 
 
@@ -81,15 +82,15 @@ class GraphPlan:
 
     module: nn.Module
     rows: dict[str, Tensor]
-    inputs: tuple[m.Tensor, ...]
-    output: m.Tensor
+    inputs: tuple[g.Tensor, ...]
+    output: g.Tensor
 
 
 def export_nets(nets: SkillNets, skeleton: Skeleton, recorded: Tensor, seed: int) -> ExportedGraphs:
     """The three graphs, with parity checked on `recorded` windows (n, W, S) and on extreme ones."""
     rng = torch.Generator().manual_seed(seed)
     windows = torch.cat([recorded, _make_extremes(recorded, rng)])
-    graphs: dict[str, m.Graph] = {}
+    graphs: dict[str, g.Graph] = {}
     files: dict[str, bytes] = {}
     for name, plan in plan_graphs(nets, skeleton, windows, rng).items():
         file = f"{name}.onnx"
@@ -109,25 +110,25 @@ def plan_graphs(
     states = windows[:, -1].contiguous()
     z = sample_on_sphere(len(states), latent_dim, rng)
     slices = tuple(
-        m.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame)
+        g.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame)
         for p in layout(skeleton.num_hinges)
     )
-    state = m.Tensor(name="state", shape=("B", width), slices=slices)
-    latent = m.make_latent_tensor(latent_dim)
-    window = m.Tensor(name="window", shape=("B", steps, width), slices=slices)
+    state = g.Tensor(name="state", shape=("B", width), slices=slices)
+    latent = g.make_latent_tensor(latent_dim)
+    window = g.Tensor(name="window", shape=("B", steps, width), slices=slices)
     style = WindowGraph(skeleton, StyleProbability(nets.discriminator))
     return {
         "policy": GraphPlan(
             PolicyGraph(nets),
             {"state": states, "z": z},
             (state, latent),
-            m.make_target_tensor(skeleton.hinges),
+            g.make_target_tensor(skeleton.hinges),
         ),
         "encoder": GraphPlan(
             WindowGraph(skeleton, nets.encoder), {"window": windows}, (window,), latent
         ),
         "style": GraphPlan(
-            style, {"window": windows}, (window,), m.Tensor(name="style", shape=("B",))
+            style, {"window": windows}, (window,), g.Tensor(name="style", shape=("B",))
         ),
     }
 

@@ -12,7 +12,8 @@ from operator import add
 import onnx
 
 from skills_store.contract_digest import compute_contract_digest
-from skills_store.manifest import Manifest, Tensor
+from skills_store.graph import Tensor
+from skills_store.manifest import Manifest
 
 
 def with_metadata(manifest: Manifest, files: Mapping[str, bytes]) -> dict[str, bytes]:

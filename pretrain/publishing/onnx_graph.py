@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from pretrain.rl.mirror_net import to_dense
-from skills_store.manifest import Graph, Parity
-from skills_store.manifest import Tensor as Declared
+from skills_store.graph import Graph, Parity
+from skills_store.graph import Tensor as Declared
 
 OPSET = 20
 BATCH_SIZES = (1, 2, 3, 17, 256)

@@ -19,7 +19,7 @@ from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
-from pretrain.sim.falls import NO_PROTECTION, Falls, Protection, settle_on_ground
+from pretrain.sim.falls import NO_RECOVERY, Falls, Recovery, settle_on_ground
 from pretrain.sim.features import proprioception, style_frame
 from pretrain.sim.ground import Ground, read_ground
 from pretrain.sim.start_states import (
@@ -84,7 +84,7 @@ class EpisodeConfig:
 
     window: int  # frames of a style window
     length: int  # control steps
-    protection: Protection = NO_PROTECTION
+    recovery: Recovery = NO_RECOVERY
     clip_weights: Callable[[], Tensor] | None = None
     default_reset_prob: float = 0.0  # share of episodes that begin in the default pose
 
@@ -114,12 +114,12 @@ class CharacterEnv(TensorState):
         self._may_touch = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
         self._rng = rng
         self.starts = read_start_states(library, skeleton, episodes.window)
-        self._lying = self._settle() if episodes.protection.lying else None
+        self._lying = self._settle() if episodes.recovery.fall_init_prob else None
         self._default_reset_prob = episodes.default_reset_prob
         default = default_state(skeleton) if episodes.default_reset_prob else None
         self._default = repeat_start_states(default, skeleton, self.window) if default else None
         self.falls = Falls(
-            ground or read_ground(library, skeleton), self.num_envs, episodes.protection
+            ground or read_ground(library, skeleton), self.num_envs, episodes.recovery
         )
         self.age = torch.zeros(self.num_envs, dtype=torch.long)  # control steps since reset
         self.clip = torch.zeros(self.num_envs, dtype=torch.long)  # the clip where the episode began
@@ -139,7 +139,7 @@ class CharacterEnv(TensorState):
 
     def reset(self, ids: Tensor) -> None:
         """Start worlds `ids` (n,) in random states of random clips; a share of them in the default
-        pose, and a share lying (`Protection`)."""
+        pose, and a share lying (`Recovery`)."""
         if len(ids):
             clips = torch.multinomial(
                 self._clip_weights(), len(ids), replacement=True, generator=self._rng

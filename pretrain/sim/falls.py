@@ -19,22 +19,22 @@ from pretrain.sim.backend import Backend
 from pretrain.sim.ground import LYING, Ground
 from pretrain.sim.stateful import TensorState
 
-LIMP = 60  # control steps of random targets after which a character lies
-TWITCH = 0.5  # rad, standard deviation of those targets
+SETTLE_STEPS = 60  # control steps of random targets after which a character lies
+SETTLE_TARGET_STD = 0.5  # rad, standard deviation of those targets
 RISEN = 0.9  # share of the usual root height at which a character that was lying is up again
 
 
 @dataclass(frozen=True)
-class Protection:
+class Recovery:
     """How long a fallen character has to get up, and in how many episodes. By default in none: the
     first forbidden contact ends an episode."""
 
-    patience: int = 0  # control steps
-    share: float = 0.0  # of episodes
-    lying: float = 0.0  # share of episodes that begin lying, under a clip that rises
+    steps: int = 0  # control steps
+    episode_prob: float = 0.0  # share of episodes that a fall does not end at once
+    fall_init_prob: float = 0.0  # share of episodes that begin lying, under a clip that rises
 
 
-NO_PROTECTION = Protection()
+NO_RECOVERY = Recovery()
 
 
 class Falls(TensorState):
@@ -46,9 +46,9 @@ class Falls(TensorState):
 
     state_fields = ("down", "patience", "was_lying")
 
-    def __init__(self, ground: Ground, num_envs: int, protection: Protection):
+    def __init__(self, ground: Ground, num_envs: int, recovery: Recovery):
         self.ground = ground
-        self.protection = protection
+        self.recovery = recovery
         self.down = torch.zeros(num_envs, dtype=torch.long)
         self.patience = torch.zeros(num_envs, dtype=torch.long)
         self.was_lying = torch.zeros(num_envs, dtype=torch.bool)  # low since it has been down
@@ -58,27 +58,31 @@ class Falls(TensorState):
     def begin(self, ids: Tensor, clips: Tensor) -> None:
         """Worlds `ids` (n,) begin in clips (n,); in those that rise they have time to get up."""
         rising = self.ground.rising[clips]
-        protected = rising | (self.protection.share == 1.0)
+        protected = rising | (self.recovery.episode_prob == 1.0)
         self.down[ids] = rising.long()
         self.was_lying[ids] = False
-        self.patience[ids] = torch.where(protected, self.protection.patience, 0)
+        self.patience[ids] = torch.where(protected, self.recovery.steps, 0)
 
     def draw_lying(self, ids: Tensor, rng: Generator) -> Tensor:
         """Which of `ids` (n,) begin lying, (m,). Some of the others are protected."""
-        protection = self.protection
-        if protection.share in (0.0, 1.0) and not protection.lying:  # nothing is random then
+        recovery = self.recovery
+        if (
+            recovery.episode_prob in (0.0, 1.0) and not recovery.fall_init_prob
+        ):  # nothing is random then
             return ids[:0]
         chance = torch.rand(len(ids), generator=rng)
-        self.patience[ids[chance < protection.lying + protection.share]] = protection.patience
-        return ids[chance < protection.lying]
+        self.patience[ids[chance < recovery.fall_init_prob + recovery.episode_prob]] = (
+            recovery.steps
+        )
+        return ids[chance < recovery.fall_init_prob]
 
-    def protect(self, ids: Tensor, before: Tensor, after: Tensor) -> None:
+    def allow_recovery(self, ids: Tensor, before: Tensor, after: Tensor) -> None:
         """Worlds `ids` (n,) change from clips `before` (n,) to clips `after` (n,). Where a body may
         be on the ground in the first and not in the second, the world is down, with time to get
         up."""
         allowed = self.ground.allowed
         rises = ids[(allowed[before] & ~allowed[after]).any(-1)]
-        self.patience[rises] = self.protection.patience
+        self.patience[rises] = self.recovery.steps
         self.down[rises] = self.down[rises].clamp_min(1)
 
     def update(self, touching: Tensor, height: Tensor, clips: Tensor | None) -> Tensor:
@@ -115,9 +119,9 @@ def settle_on_ground(
     """
     every = torch.arange(backend.num_envs)
     backend.place(every, library.at(*library.sample(backend.num_envs, rng)))
-    for _ in range(LIMP):
+    for _ in range(SETTLE_STEPS):
         noise = torch.randn(backend.num_envs, skeleton.num_hinges, generator=rng)
-        broken = backend.advance(TWITCH * noise)
+        broken = backend.advance(SETTLE_TARGET_STD * noise)
         if broken.all():
             raise ValueError(
                 "no character comes to lie: from none of its clips can the body be simulated"

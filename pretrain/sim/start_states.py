@@ -14,6 +14,7 @@ from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.features import style_frame
+from pretrain.sim.style_windows import read_style_windows, window_blocks
 
 RATE = 120.0  # Hz at which clips are read
 # states of all clips; longer clips are read at a lower rate, at least the control rate
@@ -60,8 +61,11 @@ def read_start_states(library: MotionLibrary, skeleton: Skeleton, window: int) -
     counts = torch.tensor([len(grid) for grid in grids])
     clips = torch.arange(len(counts)).repeat_interleave(counts)
     times = torch.cat(grids)
-    windows = library.windows(clips, times, window)
-    return make_start_states(windows, skeleton, times, counts, rate)
+    states = torch.empty(len(times), window, 13 + 2 * skeleton.num_hinges)
+    for rows, block in window_blocks(library, clips, times, window):
+        states[rows] = block.flatten()
+    frames = read_style_windows(library, skeleton, clips, times, window)
+    return StartStates(states, frames, times, counts, rate)
 
 
 def repeat_start_states(states: CharacterState, skeleton: Skeleton, window: int) -> StartStates:

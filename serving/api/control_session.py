@@ -142,7 +142,7 @@ class Session:
             return z
         if self.z is None or self.steps % self.hold == 0:
             assert self.goal is not None  # `step` refuses a state before the first goal
-            return (await self.controller.chooses.submit(state, self.goal))[0]
+            return (await self.controller.decide(state, self.goal))[0]
         return self.z
 
     def _plan(self, message: Step) -> list[np.ndarray] | None:

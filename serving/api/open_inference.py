@@ -22,7 +22,7 @@ from serving.wire import oip, rows
 from serving.wire.problems import INFERENCE_PROBLEMS, Refusal, invalid, quoted
 from serving.wire.reply import Reply
 from serving.wire.rows import Form
-from skills_store.manifest import Graph
+from skills_store.graph import Graph
 from skills_store.version import Version
 
 router = APIRouter(prefix="/v2", tags=["open inference protocol"], responses=INFERENCE_PROBLEMS)
@@ -213,7 +213,7 @@ def _controller(model: str, graph: str, served: ServedController) -> Model:
         state = _rows(given["state"], served.forms["state"])
         goal = _rows(given["goal"], served.forms["goal"])
         goal = rows.broadcast(goal, state, ("goal", "state"))
-        return await served.chooses.submit(state.array, goal.array)
+        return await served.decide(state.array, goal.array)
 
     return Model(model, served.version, graphs[graph], decide)
 

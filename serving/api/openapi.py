@@ -23,7 +23,7 @@ from serving.wire.schemas import (
     EncodeUpload,
     InterpolateRequest,
 )
-from skills_store.manifest import Tensor
+from skills_store.graph import Tensor
 
 REF = "#/components/schemas/{model}"
 BODIES = (ActRequest, DecideRequest, EncodeRequest, EncodeUpload, InterpolateRequest, PlanRequest)

@@ -18,14 +18,14 @@ from serving.wire import rows
 from serving.wire.plan_schemas import PlanRequest
 from serving.wire.problems import Refusal, invalid, quoted
 from serving.wire.schemas import validate
-from skills_store.manifest import Slice, Tensor
+from skills_store.graph import Slice, Tensor
 
 if TYPE_CHECKING:
     from serving.models.planning import SinglePlanner
 
 
 @dataclass(frozen=True)
-class Asked:
+class CheckedRequest:
     """A request that was checked against the skill, not yet against its task."""
 
     fields: PlanRequest
@@ -39,22 +39,24 @@ async def plan(service: Service, fields: object) -> dict[str, Any]:
     require_extra()
     request = validate(PlanRequest, fields)
     skill = await service.skill(request.skill)
-    asked = Asked(request, read_row(request.state, skill.forms["state"]), _read_z(request, skill))
+    checked = CheckedRequest(
+        request, read_row(request.state, skill.forms["state"]), _read_z(request, skill)
+    )
     try:
         answer = await service.planners.run(
-            skill.version.pinned, lambda planner: plan_task(planner, asked)
+            skill.version.pinned, lambda planner: plan_task(planner, checked)
         )
     except ValueError as error:  # the version, the task's bodies, or what comes of the state
         raise _not_simulated(quoted(error, 400)[1:-1]) from error
     if not isfinite(answer["predicted_return"]):
         raise _not_simulated("no return can be predicted: some number is far out of reach")
-    targets = require_finite(await skill.policy.submit(asked.state, answer["z"][None]))
+    targets = require_finite(await skill.policy.submit(checked.state, answer["z"][None]))
     return {**answer, "targets": targets[0], "skill": skill.stamp}
 
 
-def plan_task(planner: SinglePlanner, asked: Asked) -> dict[str, Any]:
+def plan_task(planner: SinglePlanner, checked: CheckedRequest) -> dict[str, Any]:
     """Runs on the planner's thread. Raises Refusal, and ValueError as `SinglePlanner.plan`."""
-    fields = asked.fields
+    fields = checked.fields
     try:
         task = planner.make_task(fields.task, fields.parameters or {})
     except KeyError as error:
@@ -67,7 +69,7 @@ def plan_task(planner: SinglePlanner, asked: Asked) -> dict[str, Any]:
     tensor = Tensor(name="goal", shape=("B", parts[-1].stop), slices=slices)
     goal = read_row(fields.goal, rows.Form("goal", tensor, 1))
     seed = secrets.randbits(63) if fields.seed is None else fields.seed
-    found = planner.plan(task, asked.state[0], goal[0], seed=seed, last_z=asked.last_z)
+    found = planner.plan(task, checked.state[0], goal[0], seed=seed, last_z=checked.last_z)
     return {
         "z": found.z,
         "predicted_return": found.predicted_return,

@@ -99,8 +99,8 @@ async def encode(request: Request) -> Response:
         field = "frames"
         skill = await service.skill(fields.skill)
         frames = rows.read_frames(fields.frames, skill.forms["frames"])
-    found, described = encoding.encode(await service.engine.long(_embedded, skill, frames, field))
-    return Reply(200, found, described).response()
+    found, headers = encoding.encode(await service.engine.long(_embedded, skill, frames, field))
+    return Reply(200, found, headers).response()
 
 
 def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, Any]:
@@ -154,8 +154,8 @@ async def interpolate(request: Request) -> Response:
     found = await interpolate_path(
         _service(request), encoding.decode(await request.body(), headers)
     )
-    data, described = encoding.encode(found)
-    return Reply(200, data, described).response()
+    data, headers = encoding.encode(found)
+    return Reply(200, data, headers).response()
 
 
 @router.post(
@@ -171,8 +171,8 @@ async def plan_skill(request: Request) -> Response:
     headers = dict(request.headers.raw)
     encoding = wire.choose_encoding(headers)
     found = await plan(_service(request), encoding.decode(await request.body(), headers))
-    data, described = encoding.encode(found)
-    return Reply(200, data, described).response()
+    data, headers = encoding.encode(found)
+    return Reply(200, data, headers).response()
 
 
 @router.get("/controllers", tags=["controllers"])

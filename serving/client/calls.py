@@ -64,7 +64,7 @@ class Call(Generic[T]):
     method: str
     path: str
     read: Callable[[httpx.Response], T]
-    how: dict[str, Any] = field(default_factory=dict)  # httpx's own arguments
+    request_kwargs: dict[str, Any] = field(default_factory=dict)  # httpx's own arguments
 
 
 def act(
@@ -94,9 +94,9 @@ def plan(task: str, state: ArrayLike, goal: ArrayLike, others: dict[str, Any]) -
         tensors["last_z"] = fields.pop("last_z")
 
     def read(answer: httpx.Response) -> Plan:
-        said = json.loads(answer.headers["x-fields"])
+        fields = json.loads(answer.headers["x-fields"])
         found = _tensors(answer)
-        return Plan(found["z"], found["targets"], said["predicted_return"], said["llc_steps"])
+        return Plan(found["z"], found["targets"], fields["predicted_return"], fields["llc_steps"])
 
     return Call("POST", "/plan", read, _raw(tensors, fields))
 
@@ -118,12 +118,12 @@ def interpolate(path: Sequence[ArrayLike | str], steps: int, skill: str | None) 
     points = [
         point if isinstance(point, str) else np.asarray(point, FLOAT32).tolist() for point in path
     ]
-    asked = {"path": points, "steps": steps} | ({"skill": skill} if skill else {})
+    fields = {"path": points, "steps": steps} | ({"skill": skill} if skill else {})
     return Call(
         "POST",
         "/interpolate",
         lambda answer: np.array(answer.json()["z"], FLOAT32),
-        {"json": asked},
+        {"json": fields},
     )
 
 
@@ -134,7 +134,7 @@ def latents(ref: str) -> Call[dict[str, Array]]:
     return Call("GET", f"/skills/{ref}/latents", read)
 
 
-def described(path: str, part: str | None = None) -> Call[Any]:
+def get_json(path: str, part: str | None = None) -> Call[Any]:
     """A route that answers in plain JSON; `part` of it."""
     return Call("GET", path, lambda answer: answer.json()[part] if part else answer.json())
 
@@ -149,9 +149,9 @@ def failure(answer: httpx.Response) -> ServiceError:
         "expected": None,
     }
     with suppress(ValueError):
-        said = answer.json()
-        if isinstance(said, dict) and said.keys() == problem.keys():
-            problem = said
+        body = answer.json()
+        if isinstance(body, dict) and body.keys() == problem.keys():
+            problem = body
     return ServiceError(answer.status_code, problem)
 
 

@@ -68,57 +68,57 @@ class Client:
     ) -> Array:
         """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training
         clip. With a seed, sampled."""
-        return self._made(calls.act(state, z, skill, seed, strict))
+        return self._request(calls.act(state, z, skill, seed, strict))
 
     def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:
         """What the controller does in this state for this goal."""
-        return self._made(calls.decide(controller, state, goal))
+        return self._request(calls.decide(controller, state, goal))
 
     def plan(self, task: str, state: ArrayLike, goal: ArrayLike, **others: Any) -> Plan:
         """The skill that earns most of those simulated from this state (S,). `others` may be
         `skill`, `parameters` of the task, `last_z` and `seed`, as in PlanRequest."""
-        return self._made(calls.plan(task, state, goal, others))
+        return self._request(calls.plan(task, state, goal, others))
 
     def encode(self, states: ArrayLike, skill: str | None = None) -> Embedding:
         """A clip as states at the control rate, (T, S)."""
-        return self._made(calls.encode(states, skill))
+        return self._request(calls.encode(states, skill))
 
     def encode_file(self, path: Path | str, skill: str | None = None) -> Embedding:
         """A clip in any format that the service imports."""
-        return self._made(calls.encode_file(path, skill))
+        return self._request(calls.encode_file(path, skill))
 
     def interpolate(
         self, path: Sequence[ArrayLike | str], steps: int, skill: str | None = None
     ) -> Array:
         """z (steps, D) along the sphere, through each z or named clip of `path`."""
-        return self._made(calls.interpolate(path, steps, skill))
+        return self._request(calls.interpolate(path, steps, skill))
 
     def latents(self, ref: str) -> dict[str, Array]:
         """z (D,) of each training clip."""
-        return self._made(calls.latents(ref))
+        return self._request(calls.latents(ref))
 
     def skill(self, ref: str) -> dict[str, Any]:
         """Layout of the state, joints, gains, body, the clips' z and the card of one skill
         version."""
-        return self._made(calls.described(f"/skills/{ref}"))
+        return self._request(calls.get_json(f"/skills/{ref}"))
 
     def skills(self) -> list[dict[str, Any]]:
-        return self._made(calls.described("/skills", "skills"))
+        return self._request(calls.get_json("/skills", "skills"))
 
     def controller(self, ref: str) -> dict[str, Any]:
         """Task, layout of the goal, `llc_steps` and library of one controller version."""
-        return self._made(calls.described(f"/controllers/{ref}"))
+        return self._request(calls.get_json(f"/controllers/{ref}"))
 
     def controllers(self) -> list[dict[str, Any]]:
-        return self._made(calls.described("/controllers", "controllers"))
+        return self._request(calls.get_json("/controllers", "controllers"))
 
-    def _made(self, call: Call[T]) -> T:
-        answer = self._http.request(call.method, call.path, **call.how)
+    def _request(self, call: Call[T]) -> T:
+        answer = self._http.request(call.method, call.path, **call.request_kwargs)
         for _ in range(self._retries):
             if answer.status_code not in BUSY:
                 break
             time.sleep(_wait(answer))
-            answer = self._http.request(call.method, call.path, **call.how)
+            answer = self._http.request(call.method, call.path, **call.request_kwargs)
         return _read(call, answer)
 
 
@@ -161,57 +161,57 @@ class AsyncClient:
     ) -> Array:
         """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training
         clip. With a seed, sampled."""
-        return await self._made(calls.act(state, z, skill, seed, strict))
+        return await self._request(calls.act(state, z, skill, seed, strict))
 
     async def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:
         """What the controller does in this state for this goal."""
-        return await self._made(calls.decide(controller, state, goal))
+        return await self._request(calls.decide(controller, state, goal))
 
     async def plan(self, task: str, state: ArrayLike, goal: ArrayLike, **others: Any) -> Plan:
         """The skill that earns most of those simulated from this state (S,). `others` may be
         `skill`, `parameters` of the task, `last_z` and `seed`, as in PlanRequest."""
-        return await self._made(calls.plan(task, state, goal, others))
+        return await self._request(calls.plan(task, state, goal, others))
 
     async def encode(self, states: ArrayLike, skill: str | None = None) -> Embedding:
         """A clip as states at the control rate, (T, S)."""
-        return await self._made(calls.encode(states, skill))
+        return await self._request(calls.encode(states, skill))
 
     async def encode_file(self, path: Path | str, skill: str | None = None) -> Embedding:
         """A clip in any format that the service imports."""
-        return await self._made(calls.encode_file(path, skill))
+        return await self._request(calls.encode_file(path, skill))
 
     async def interpolate(
         self, path: Sequence[ArrayLike | str], steps: int, skill: str | None = None
     ) -> Array:
         """z (steps, D) along the sphere, through each z or named clip of `path`."""
-        return await self._made(calls.interpolate(path, steps, skill))
+        return await self._request(calls.interpolate(path, steps, skill))
 
     async def latents(self, ref: str) -> dict[str, Array]:
         """z (D,) of each training clip."""
-        return await self._made(calls.latents(ref))
+        return await self._request(calls.latents(ref))
 
     async def skill(self, ref: str) -> dict[str, Any]:
         """Layout of the state, joints, gains, body, the clips' z and the card of one skill
         version."""
-        return await self._made(calls.described(f"/skills/{ref}"))
+        return await self._request(calls.get_json(f"/skills/{ref}"))
 
     async def skills(self) -> list[dict[str, Any]]:
-        return await self._made(calls.described("/skills", "skills"))
+        return await self._request(calls.get_json("/skills", "skills"))
 
     async def controller(self, ref: str) -> dict[str, Any]:
         """Task, layout of the goal, `llc_steps` and library of one controller version."""
-        return await self._made(calls.described(f"/controllers/{ref}"))
+        return await self._request(calls.get_json(f"/controllers/{ref}"))
 
     async def controllers(self) -> list[dict[str, Any]]:
-        return await self._made(calls.described("/controllers", "controllers"))
+        return await self._request(calls.get_json("/controllers", "controllers"))
 
-    async def _made(self, call: Call[T]) -> T:
-        answer = await self._http.request(call.method, call.path, **call.how)
+    async def _request(self, call: Call[T]) -> T:
+        answer = await self._http.request(call.method, call.path, **call.request_kwargs)
         for _ in range(self._retries):
             if answer.status_code not in BUSY:
                 break
             await asyncio.sleep(_wait(answer))
-            answer = await self._http.request(call.method, call.path, **call.how)
+            answer = await self._http.request(call.method, call.path, **call.request_kwargs)
         return _read(call, answer)
 
 
@@ -220,8 +220,8 @@ def _headers(key: str | None) -> dict[str, str]:
 
 
 def _wait(answer: httpx.Response) -> float:  # s
-    said = answer.headers.get("retry-after", "1")
-    return min(float(said), LONGEST_WAIT) if said.isdigit() else 1.0
+    header = answer.headers.get("retry-after", "1")
+    return min(float(header), LONGEST_WAIT) if header.isdigit() else 1.0
 
 
 def _read(call: Call[T], answer: httpx.Response) -> T:

@@ -72,8 +72,8 @@ class HeldPlan(HeldSkill):
         self._others = others
 
     def _decide(self, state: ArrayLike, goal: ArrayLike) -> tuple[Array, int, Array]:
-        asked = {**self._others, "skill": self._library, "last_z": self.z}
-        found = self._client.plan(self._task, state, goal, **asked)
+        fields = {**self._others, "skill": self._library, "last_z": self.z}
+        found = self._client.plan(self._task, state, goal, **fields)
         return found.z, found.llc_steps, found.targets
 
     def _skill(self) -> str:

@@ -62,8 +62,8 @@ class Batcher:
         self._observe = observe
         self._waiting: deque[PendingRequest] = deque()
         self._busy = False  # a flush is due, or a run of the queue is under way
-        self._company = 1  # requests of the last run
-        self._looked = 0  # requests that waited when the last turn was given to others
+        self._last_batch_requests = 1  # requests of the last run
+        self._last_queue_length = 0  # requests that waited when the last turn was given to others
         self.rows = 0  # waiting
 
     def submit(self, *inputs: Array) -> asyncio.Future[Array]:
@@ -86,27 +86,27 @@ class Batcher:
         return request.outcome
 
     def _flush(self) -> None:
-        if self._more_may_come():
+        if self._should_wait():
             asyncio.get_running_loop().call_soon(self._flush)
             return
         batch = self._next()
         self._busy = bool(batch)
         if not batch:
             return
-        self._company = len(batch)
+        self._last_batch_requests = len(batch)
         if self._inline:
-            self._settle(batch, *self._run_each(batch))
+            self._resolve(batch, *self._run_each(batch))
             asyncio.get_running_loop().call_soon(self._flush)
         else:
             self._on_a_thread(batch, self._flush)
 
-    def _more_may_come(self) -> bool:
+    def _should_wait(self) -> bool:
         here = len(self._waiting)
-        before = self._looked
-        self._looked = len(self._waiting)
-        if max(here, self._company) > 1 and before < here < MAX_ROWS:
+        before = self._last_queue_length
+        self._last_queue_length = len(self._waiting)
+        if max(here, self._last_batch_requests) > 1 and before < here < MAX_ROWS:
             return True
-        self._looked = 0
+        self._last_queue_length = 0
         return False
 
     def _next(self) -> list[PendingRequest]:
@@ -122,7 +122,7 @@ class Batcher:
         self, batch: list[PendingRequest], then: Callable[[], None] | None = None
     ) -> None:
         def done(record: asyncio.Future[tuple[list[Array | Exception], float]]) -> None:
-            self._settle(batch, *record.result())
+            self._resolve(batch, *record.result())
             if then:
                 then()
 
@@ -144,7 +144,7 @@ class Batcher:
             )
         return outcomes, perf_counter() - started
 
-    def _settle(
+    def _resolve(
         self, batch: list[PendingRequest], outcomes: list[Array | Exception], seconds: float
     ) -> None:
         rows = sum(request.rows for request in batch)

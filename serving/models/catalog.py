@@ -52,7 +52,7 @@ class Catalog(Generic[T]):
         self._capacity = capacity
         self._observe = observe
         self._pinned = pinned
-        self._meanings: dict[str, Version] = {}
+        self._resolved: dict[str, Version] = {}
         self._items: OrderedDict[Version, T] = OrderedDict()  # least recently used first
         self._opening: dict[str, asyncio.Task[T]] = {}
         self.stale: dict[
@@ -61,7 +61,7 @@ class Catalog(Generic[T]):
 
     def now(self, ref: str) -> T | None:
         """What `ref` means, if that is open already."""
-        version = self._meanings.get(_key(ref))
+        version = self._resolved.get(_key(ref))
         if version is None:
             return None
         self._items.move_to_end(version)
@@ -90,15 +90,15 @@ class Catalog(Generic[T]):
 
     async def refresh(self) -> None:
         """Look once whether the store gives any reference in use another meaning."""
-        for ref in [ref for ref in self._meanings if _moves(ref)]:
+        for ref in [ref for ref in self._resolved if _is_movable(ref)]:
             try:
                 version = await run_sync(self._store.resolve, ref)
-                if version != self._meanings.get(ref):
-                    await self._give(ref, version)
+                if version != self._resolved.get(ref):
+                    await self._open_as(ref, version)
                     self._observe("moved")
                 self.stale.pop(ref, None)
             except UnknownAlias:  # taken away on purpose; a store that is away is no UnknownAlias
-                self._meanings.pop(ref, None)
+                self._resolved.pop(ref, None)
             except (StoreError, OSError) as error:
                 if str(self.stale.get(ref)) != str(error):
                     log.warning("%s stays as it is: %s", ref, error)
@@ -106,30 +106,30 @@ class Catalog(Generic[T]):
                 self.stale[ref] = error
 
     async def _fetch(self, ref: str) -> T:
-        return await self._give(_key(ref), await run_sync(self._store.resolve, ref))
+        return await self._open_as(_key(ref), await run_sync(self._store.resolve, ref))
 
-    async def _give(self, ref: str, version: Version) -> T:
+    async def _open_as(self, ref: str, version: Version) -> T:
         """Only here does a reference get a meaning: between two requests, and to a version that is
         open."""
         item = self._items.get(version) or await self._opened(version)
         self._items[version] = item
         self._items.move_to_end(version)
-        self._meanings[ref] = version
+        self._resolved[ref] = version
         self._evict(version)
         return item
 
     def _evict(self, newest: Version) -> None:
-        kept = {newest, self._meanings.get(_key(self._pinned or ""))}
+        kept = {newest, self._resolved.get(_key(self._pinned or ""))}
         used = sum(item.nbytes for item in self._items.values())
         for version in [version for version in self._items if version not in kept]:
             if used <= self._capacity:
                 break
             used -= self._items.pop(version).nbytes
         # A reference is remembered only as long as what it means is open.
-        self._meanings = {
-            ref: version for ref, version in self._meanings.items() if version in self._items
+        self._resolved = {
+            ref: version for ref, version in self._resolved.items() if version in self._items
         }
-        self.stale = {ref: why for ref, why in self.stale.items() if ref in self._meanings}
+        self.stale = {ref: why for ref, why in self.stale.items() if ref in self._resolved}
 
 
 def _key(ref: str) -> str:
@@ -137,7 +137,7 @@ def _key(ref: str) -> str:
     return ref if "@" in ref else f"{ref}@{reference.LATEST}"
 
 
-def _moves(ref: str) -> bool:
+def _is_movable(ref: str) -> bool:
     """Numbers and digests mean the same for ever; `latest` and other aliases do not."""
     wanted = reference.parse(ref)
     return isinstance(wanted.selector, str) and not wanted.is_digest

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skills_store.manifest import Manifest, Tensor
+from skills_store.graph import Tensor
+from skills_store.manifest import Manifest
 
 STANDING = {"root_pos": [0.0, 0.0, 0.9], "root_rot": [1.0, 0.0, 0.0, 0.0]}
 

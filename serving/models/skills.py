@@ -10,12 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from serving.models.batcher import Batcher
+from serving.models.goal_limits import apply_limits
 from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
 from serving.models.runtime import Engine
 from serving.wire.rows import Form
 from serving.wire.schemas import ControllerDetail, ServedVersion, SkillDetail, Summary
 from skills_store.errors import StoreError
-from skills_store.manifest import Manifest
+from skills_store.manifest import GoalLimit, Manifest
 from skills_store.runtime.library import Controller, SkillLibrary
 from skills_store.store import Store
 from skills_store.version import Version
@@ -75,7 +76,7 @@ class ServedController:
     controller: Controller
     stamp: dict[str, str | int]
     forms: dict[str, Form]  # of state and goal
-    chooses: Batcher  # state, goal -> z
+    net: Batcher  # state, goal -> z
     skill: ServedSkill  # the very version that the controller was trained on
 
     @staticmethod
@@ -87,8 +88,27 @@ class ServedController:
         forms = {name: Form(name, inputs[name], max_rows) for name in ("state", "goal")}
         row = state_at_rest(skill.manifest)
         goal = make_resting_row(inputs["goal"])
-        chooses = engine.batcher(version.ref, controller.decide, row, goal)
-        return ServedController(controller, stamp(version), forms, chooses, skill)
+        net = engine.batcher(version.ref, controller.decide, row, goal)
+        return ServedController(controller, stamp(version), forms, net, skill)
+
+    async def decide(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """z (B, D) for states (B, S) and goals (B, G). Raises Refusal for a goal out of range."""
+        if self.goal_limits:
+            root = state[:, self._root]
+            goal = apply_limits(self.goal_limits, self.forms["goal"].tensor, goal, root)
+        return await self.net.submit(state, goal)
+
+    @cached_property
+    def goal_limits(self) -> tuple[GoalLimit, ...]:
+        task = self.version.manifest.task
+        assert task is not None  # the manifest's own rule for a controller
+        return task.goal_limits
+
+    @cached_property
+    def _root(self) -> slice:
+        """The columns of a state that hold the root's place."""
+        slices = self.forms["state"].tensor.slices
+        return next(slice(x.start, x.stop) for x in slices if x.name == "root_pos")
 
     @property
     def version(self) -> Version:
@@ -169,6 +189,7 @@ def controller_detail(served: ServedController) -> ControllerDetail:
         state=list(served.forms["state"].tensor.slices),
         goal_dim=served.forms["goal"].width,
         goal=list(served.forms["goal"].tensor.slices),
+        goal_limits=list(task.goal_limits),
         skill=ServedVersion.model_validate(served.skill.stamp),
         card=version.manifest.card,
     )

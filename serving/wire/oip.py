@@ -80,26 +80,28 @@ def decode(body: bytes, headers: Mapping[bytes, bytes]) -> Call:
     """Raises Refusal."""
     header = headers.get(LENGTH)
     end = len(body) if header is None else _length(header, len(body))
-    asked = _validate(json.decode(body[:end], headers))
-    outputs = asked.outputs or []
-    _refuse_twice("inputs", [one.name for one in asked.inputs])
+    request = _validate(json.decode(body[:end], headers))
+    outputs = request.outputs or []
+    _refuse_twice("inputs", [one.name for one in request.inputs])
     _refuse_twice("outputs", [one.name for one in outputs])
-    by_default = _flag(_options(asked.parameters, "parameters"), "binary_data_output", "parameters")
+    by_default = _flag(
+        _options(request.parameters, "parameters"), "binary_data_output", "parameters"
+    )
     own = {}
     for i, one in enumerate(outputs):
         where = f"outputs.{i}.parameters"
         flag = _flag(_options(one.parameters, where), "binary_data", where)
         if flag is not None:
             own[one.name] = flag
-    tensors = _tensors(asked.inputs, body, end, binary=header is not None)
-    return Call(asked.id, tensors, tuple(one.name for one in outputs), own, bool(by_default))
+    tensors = _tensors(request.inputs, body, end, binary=header is not None)
+    return Call(request.id, tensors, tuple(one.name for one in outputs), own, bool(by_default))
 
 
 def encode(
     call: Call, model: str, version: str, outputs: Mapping[str, Array]
 ) -> tuple[bytes, Headers]:
     """The reply, each output in the form that its request names."""
-    described = []
+    rows = []
     parts = []
     for name, array in outputs.items():
         one: dict[str, Any] = {"name": name, "datatype": "FP32", "shape": list(array.shape)}
@@ -108,8 +110,8 @@ def encode(
             one["parameters"] = {"binary_data_size": len(parts[-1])}
         else:
             one["data"] = np.ascontiguousarray(array, FLOAT32).reshape(-1)
-        described.append(one)
-    found = {"model_name": model, "model_version": version, "outputs": described}
+        rows.append(one)
+    found = {"model_name": model, "model_version": version, "outputs": rows}
     head = orjson.dumps(
         found | ({"id": call.id} if call.id else {}), option=orjson.OPT_SERIALIZE_NUMPY
     )

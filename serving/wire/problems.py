@@ -33,6 +33,7 @@ Code = Literal[
     "not_a_rotation",
     "not_a_direction",
     "not_on_the_sphere",
+    "goal_out_of_range",
     "not_sampled",
     "no_one_path",
     "unknown_clip",

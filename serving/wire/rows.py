@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from serving.wire.problems import Refusal, invalid, quoted
-from skills_store.manifest import Slice, Tensor
+from skills_store.graph import Slice, Tensor
 
 UNIT_TOLERANCE = (
     1e-3  # a client that integrates its own quaternion drifts; beyond this it has a bug

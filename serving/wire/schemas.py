@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
 from serving.wire.problems import Code, Refusal, invalid, quoted
-from skills_store.manifest import Digest, Slice
+from skills_store.graph import Slice
+from skills_store.manifest import Digest, GoalLimit
 
 Row = list[float]
 Batch = list[Row]
@@ -213,6 +214,7 @@ class ControllerDetail(ServedVersion):
     state: list[Slice]
     goal_dim: int
     goal: list[Slice] = Field(description="How a goal lies in its row")
+    goal_limits: list[GoalLimit] = Field(description="Goals beyond are clipped or refused")
     skill: ServedVersion
     card: dict[str, Any]
 

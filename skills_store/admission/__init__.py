@@ -14,7 +14,8 @@ from pydantic_core import PydanticSerializationError
 from skills_store import reference
 from skills_store.admission import contract
 from skills_store.errors import GateRefusal, StoreError
-from skills_store.manifest import Graph, Manifest
+from skills_store.graph import Graph
+from skills_store.manifest import Manifest
 
 
 def admit(manifest: Manifest, files: Mapping[str, bytes], parent: Manifest | None) -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skills_store.manifest import OWN_OBSERVATIONS, Graph, Manifest, Tensor
+from skills_store.graph import Graph, Tensor
+from skills_store.manifest import OWN_OBSERVATIONS, Manifest
 
 # graph: (inputs, outputs). A graph of another name is free in its names.
 GRAPHS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

@@ -19,7 +19,7 @@ from onnx import checker, numpy_helper, shape_inference
 from skills_store.admission import limits
 from skills_store.admission.limits import CAPS, DTYPES, TOLERANCE, Caps
 from skills_store.errors import GateRefusal
-from skills_store.manifest import Graph, Tensor
+from skills_store.graph import Graph, Tensor
 
 
 def admit(where: str, data: bytes, graph: Graph, caps: Caps = CAPS) -> None:

@@ -107,9 +107,9 @@ def _list_summaries(store: Store) -> tuple[list[Summary], list[Fault]]:
 
 
 def _has_properties(summary: Summary, query: Query) -> bool:
-    asked = (query.kind, query.character, query.task)
+    wanted = (query.kind, query.character, query.task)
     found = (summary.kind, summary.character, summary.task)
-    return all(a is None or a == f for a, f in zip(asked, found, strict=True))
+    return all(a is None or a == f for a, f in zip(wanted, found, strict=True))
 
 
 def _read_manifests(
@@ -168,7 +168,9 @@ def _check_conditions(
             yield SearchResult(candidate.summary, metrics, matches)
 
 
-def _check_known(asked: str | None, exist: Iterable[str], error: type[Unknown], where: str) -> None:
+def _check_known(
+    wanted: str | None, exist: Iterable[str], error: type[Unknown], where: str
+) -> None:
     names = sorted(set(exist))
-    if asked is not None and asked not in names:
-        raise error(asked, names, where)
+    if wanted is not None and wanted not in names:
+        raise error(wanted, names, where)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from onnx import TensorProto, helper, numpy_helper
 
 from skills_store.checkpoints.tensors import Array, Layer
-from skills_store.manifest import Tensor
+from skills_store.graph import Tensor
 
 OPSET = 20
 IR = 10

@@ -19,17 +19,8 @@ from skills_store.checkpoints.network import Network
 from skills_store.checkpoints.tensors import Array, Tensors, load
 from skills_store.disk.blobs import describe
 from skills_store.errors import CheckpointRefusal
-from skills_store.manifest import (
-    Action,
-    Graph,
-    Latent,
-    Lineage,
-    Manifest,
-    Parity,
-    Tensor,
-    make_latent_tensor,
-    make_target_tensor,
-)
+from skills_store.graph import Graph, Parity, Tensor, make_latent_tensor, make_target_tensor
+from skills_store.manifest import Action, Latent, Lineage, Manifest
 from skills_store.reference import check_name
 from skills_store.runtime.onnx_session import load_net
 from skills_store.store import Store

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from skills_store.checkpoints.bodies import Body
-from skills_store.manifest import Slice
+from skills_store.graph import Slice
 
 WINDOW = 10  # frames, of both peers
 

@@ -12,7 +12,7 @@ from skills_store.checkpoints.arithmetic import Arithmetic
 from skills_store.checkpoints.bodies import BODIES, Body
 from skills_store.checkpoints.layouts import WINDOW, Layout, width
 from skills_store.checkpoints.tensors import Array, Tensors
-from skills_store.manifest import Slice
+from skills_store.graph import Slice
 
 
 @dataclass(frozen=True)

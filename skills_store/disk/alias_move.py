@@ -8,7 +8,8 @@ from typing import Literal
 
 from pydantic import AwareDatetime
 
-from skills_store.manifest import Digest, FrozenModel, Name
+from skills_store.frozen_model import FrozenModel
+from skills_store.manifest import Digest, Name
 from skills_store.version import Version
 
 PROTECTED = frozenset({"prod"})  # from their first move on, unless `protect --off` ends it

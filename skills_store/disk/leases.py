@@ -19,7 +19,8 @@ from pydantic import AwareDatetime, Field, ValidationError
 from skills_store.disk.durable import Create, confirm, sync_dir
 from skills_store.disk.records import current_user
 from skills_store.errors import CorruptRecord, InvalidDuration, UnknownLease
-from skills_store.manifest import Digest, FrozenModel, Name
+from skills_store.frozen_model import FrozenModel
+from skills_store.manifest import Digest, Name
 from skills_store.version import Version
 
 LEASE = ".json"

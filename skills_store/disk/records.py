@@ -19,7 +19,8 @@ from pydantic import AwareDatetime, ValidationError
 from skills_store.disk.blobs import describe
 from skills_store.disk.durable import Create
 from skills_store.errors import CorruptRecord
-from skills_store.manifest import Blob, Digest, FrozenModel, Name
+from skills_store.frozen_model import FrozenModel
+from skills_store.manifest import Blob, Digest, Name
 
 FILE = re.compile(r"([0-9]{8})(\.deleted)?\.json")  # a record, or its tombstone
 

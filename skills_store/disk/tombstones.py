@@ -13,7 +13,8 @@ from pydantic import AwareDatetime, ValidationError
 
 from skills_store.disk.durable import Create
 from skills_store.errors import CorruptRecord
-from skills_store.manifest import Digest, FrozenModel, Name
+from skills_store.frozen_model import FrozenModel
+from skills_store.manifest import Digest, Name
 
 
 class Tombstone(FrozenModel):

@@ -13,7 +13,7 @@ import onnxruntime as ort
 from numpy.typing import ArrayLike, NDArray
 
 from skills_store.errors import InvalidInput, UnusableGraph
-from skills_store.manifest import Graph, Tensor
+from skills_store.graph import Graph, Tensor
 
 Array = NDArray[np.float32]
 Device = Literal["cpu", "cuda"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from skills_store.manifest import Tensor
+from skills_store.graph import Tensor
 from skills_store.transfer.bundle import Bundle, Tree
 from skills_store.version import Version
 

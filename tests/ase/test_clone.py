@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from pretrain.ase.clone import CloneConfig, CloneData, clone
+from pretrain.ase.encoder import warm_encoder
 from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.nets import Sizes, make_nets
-from pretrain.ase.skill import warm_encoder
 from pretrain.ase.symmetry import make_symmetry
 from pretrain.rl.learner import Diverged
 from pretrain.sim.env import pd_target

@@ -8,28 +8,25 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.ase.latents import LatentSchedule, SkillEnv, draw_nearest_to, sample_on_sphere
+from pretrain.ase.env import AseEnv
+from pretrain.ase.latents import LatentSchedule, draw_nearest_to, sample_on_sphere
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import ActionScale, CharacterEnv, EpisodeConfig
-from pretrain.sim.falls import NO_PROTECTION, Protection
+from pretrain.sim.falls import NO_RECOVERY, Recovery
 
 
-def make(
-    training_data, humanoid, *, longest: int = 3, protection: Protection = NO_PROTECTION
-) -> SkillEnv:
+def make(training_data, humanoid, *, longest: int = 3, recovery: Recovery = NO_RECOVERY) -> AseEnv:
     rng = torch.Generator().manual_seed(0)
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 256, 1),
         humanoid.skeleton,
         training_data.library,
-        EpisodeConfig(window=3, length=300, protection=protection),
+        EpisodeConfig(window=3, length=300, recovery=recovery),
         rng=torch.Generator().manual_seed(1),
     )
     latents = sample_on_sphere(len(training_data.library.names), 8, rng)
     schedule = LatentSchedule(8, longest, longest, 0.5)
-    return SkillEnv(
-        env, ActionScale.from_library(training_data.library), schedule, latents, rng=rng
-    )
+    return AseEnv(env, ActionScale.from_library(training_data.library), schedule, latents, rng=rng)
 
 
 def test_latents_are_unit_and_lifetimes_in_range(rng):
@@ -88,7 +85,7 @@ def test_where_an_episode_begins_all_latents_can_be_near_its_clip(training_data,
     own = (skills.z == skills.clip_latents[skills.z_clip]).all(-1)
     assert 0.3 < own.float().mean() < 0.7
     skills.step(torch.zeros(256, 28))
-    skills.left[:] = 1
+    skills.steps_to_resample[:] = 1
     skills.step(torch.zeros(256, 28))  # a skill that is asked for later lies anywhere
     assert (skills.z_clip != skills.env.clip).float().mean() > 0.3
     skills.schedule = replace(skills.schedule, near_prob=0.5)
@@ -148,7 +145,7 @@ def test_with_own_return_a_skills_return_ends_with_it_and_the_episode_does_not(
 
 
 def test_a_fall_counts_as_a_failure_also_where_it_is_not_the_end(every_clip, humanoid):
-    skills = make(every_clip, humanoid, longest=300, protection=Protection(90, share=1.0))
+    skills = make(every_clip, humanoid, longest=300, recovery=Recovery(90, episode_prob=1.0))
     failed = torch.zeros(256, dtype=torch.bool)
     for _ in range(60):
         step = skills.step(torch.zeros(256, 28))
@@ -161,12 +158,12 @@ def test_a_fall_counts_as_a_failure_also_where_it_is_not_the_end(every_clip, hum
 
 
 def test_a_change_to_a_standing_clip_while_lying_is_no_fall(every_clip, humanoid):
-    skills = make(every_clip, humanoid, longest=300, protection=Protection(90, share=0.5))
+    skills = make(every_clip, humanoid, longest=300, recovery=Recovery(90, episode_prob=0.5))
     crawl = every_clip.library.names.index("crawl")
     every = torch.arange(256)
     skills.env.begin(every, torch.full((256,), crawl), torch.rand(256))
     skills.z_clip[:] = crawl
-    skills.left[:] = 2
+    skills.steps_to_resample[:] = 2
     steps = [skills.step(torch.zeros(256, 28)) for _ in range(3)]
     assert (skills.env.falls.down > 1).sum() > 32
     assert not any(step.terminated.any() for step in steps)
@@ -176,7 +173,7 @@ def test_each_clip_can_have_a_share_of_near_latents_of_its_own(training_data, hu
     near = torch.zeros(len(training_data.library.names))
     near[0] = 1.0
     plain = make(training_data, humanoid)
-    skills = SkillEnv(
+    skills = AseEnv(
         plain.env,
         plain.action_scale,
         plain.schedule,
@@ -192,10 +189,10 @@ def test_each_clip_can_have_a_share_of_near_latents_of_its_own(training_data, hu
 
 def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
     first, second = (
-        make(every_clip, humanoid, protection=Protection(90, share=0.3)) for _ in range(2)
+        make(every_clip, humanoid, recovery=Recovery(90, episode_prob=0.3)) for _ in range(2)
     )
 
-    def run(skills: SkillEnv) -> torch.Tensor:
+    def run(skills: AseEnv) -> torch.Tensor:
         for _ in range(10):
             step = skills.step(torch.zeros(256, 28))
             assert step.continues is not None

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pretrain.ase.encoder import embed_clips
 from pretrain.ase.nets import Sizes, make_nets
-from pretrain.ase.skill import embed_clips
 from pretrain.ase.symmetry import (
     Symmetry,
     hinge_mirror,

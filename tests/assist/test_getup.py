@@ -12,7 +12,7 @@ from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
-from pretrain.sim.falls import Protection
+from pretrain.sim.falls import Recovery
 
 FIRST = torch.tensor([0])
 SECOND = torch.tensor([1])
@@ -83,7 +83,7 @@ def lying_env(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, Assi
         make_backend("mujoco", humanoid, 16, 2),
         humanoid.skeleton,
         library,
-        EpisodeConfig(window=3, length=300, protection=Protection(120, lying=1.0)),
+        EpisodeConfig(window=3, length=300, recovery=Recovery(120, fall_init_prob=1.0)),
         rng=torch.Generator().manual_seed(0),
     )
     env.reset(torch.arange(16))

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.ase.style import ReferenceWindows, make_reference_windows, window_normalizer
+from pretrain.ase.reference_windows import (
+    ReferenceWindows,
+    make_reference_windows,
+    window_normalizer,
+)
 from pretrain.assist.tracking_termination import (
     MIN_CLIP_SPREAD,
     TrackingLimits,
@@ -81,7 +85,7 @@ def test_phase_locked_a_jolt_does_not_exceed_the_limit(demos):
 def test_the_grace_period_goes_on_where_a_world_is_near_on_its_way(demos):
     termination = make(demos)
     termination.phase_locked[:] = True
-    termination.slack[:] = GRACE + 5
+    termination.grace_steps[:] = GRACE + 5
     errors = (FAR, FAR, NEAR, FAR, *[FAR] * (GRACE + 1))
     assert not any(termination.exceeded_at_phase(error, CLIPS, UP).any() for error in errors)
     assert termination.exceeded_at_phase(FAR, CLIPS, UP).all()
@@ -122,7 +126,7 @@ def test_each_clip_has_its_own_rule(demos):
 def test_a_velocity_is_outside_only_where_it_is_bounded(demos):
     excess = torch.tensor([0.0, 0.9, 1.1])
     unbounded = make(demos)
-    assert not unbounded.is_astray(excess).any()
+    assert not unbounded.exceeds_velocity_bound(excess).any()
     limits = TrackingLimits(1.0, GRACE, GRACE, max_velocity_excess=1.0)
     bounded = TrackingTermination(demos, window_normalizer(demos).std, limits, WORLDS)
-    assert bounded.is_astray(excess).tolist() == [False, False, True]
+    assert bounded.exceeds_velocity_bound(excess).tolist() == [False, False, True]

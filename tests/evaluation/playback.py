@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pretrain.ase.style import make_reference_windows
+from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.characters.character import Character, load_character
 from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.characters.state import CharacterState, unflatten

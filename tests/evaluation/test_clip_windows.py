@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.ase.style import make_reference_windows
+from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.evaluation.clip_windows import clip_windows, feature_scale
 from pretrain.evaluation.coverage import Coverage
 from tests.evaluation import playback

@@ -23,7 +23,7 @@ from pretrain.evaluation.setup import PATIENCE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig, Outcome
-from pretrain.sim.falls import Protection
+from pretrain.sim.falls import Recovery
 from tests.evaluation import playback
 
 FORWARD = 4
@@ -170,7 +170,7 @@ def test_a_limp_body_never_recovers(limp_episodes):
 def test_without_a_clip_that_rises_the_first_fall_ends_survival(training_data):
     skills = library_of(training_data, limp, no_code)
     setup = playback.setup_of(skills, training_data, engine="mujoco", seconds=3.0)
-    assert setup.make_env(1, 1.0, torch.Generator()).falls.protection == Protection()
+    assert setup.make_env(1, 1.0, torch.Generator()).falls.recovery == Recovery()
     episodes = random_skill_episodes(setup, torch.Generator().manual_seed(0))
     assert float(episodes.lengths.mean()) < 45
 

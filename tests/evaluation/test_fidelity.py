@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.ase.style import make_reference_windows
+from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.evaluation.fidelity import fidelity, frechet
 
 WALK = 0

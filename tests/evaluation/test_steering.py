@@ -42,7 +42,7 @@ def test_a_change_without_delay_takes_no_longer_than_the_average(data, monkeypat
     assert card["seconds_to_90_percent"] == pytest.approx(SMOOTHING / 30, abs=0.01)
     stand = data.library.names.index("stand")
     lie = data.library.names.index("lie")
-    still = (switches.start == lie) & (switches.asked == stand)
+    still = (switches.start == lie) & (switches.target == stand)
     assert times[still].isnan().all()  # neither moves: there is no change of velocity
 
 

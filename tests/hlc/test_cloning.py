@@ -8,7 +8,7 @@ import torch
 from hlc.cloning import clone_planner, collect_labels
 from hlc.config import CONFIG_MODEL, CloneConfig, HlcConfig, PlanConfig, PPOConfig
 from hlc.parent import Parent
-from hlc.skill_env import on_sphere
+from hlc.task_env import on_sphere
 from hlc.train import build, controller_objective, run
 from pretrain.overrides import load_config
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from hlc import train as training_module
 from hlc.config import HlcConfig
 from hlc.parent import Parent
-from hlc.skill_env import SkillEnv
+from hlc.task_env import TaskEnv
 from hlc.train import ControllerTraining, build, run
 from pretrain.rl import checkpoint
 from pretrain.rl.rollout import Batch, Step
@@ -25,7 +25,7 @@ from pretrain.rl.rollout import Batch, Step
 class Impatient:
     """An environment whose user presses Ctrl-C in the middle of its first decision."""
 
-    inner: SkillEnv
+    inner: TaskEnv
 
     def __post_init__(self) -> None:
         self.num_envs = self.inner.num_envs
@@ -49,7 +49,7 @@ def test_ctrl_c_leaves_a_checkpoint_that_the_same_command_goes_on_from(
 
     def impatient(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
         training = build(cfg, parent)
-        training.env = cast(SkillEnv, Impatient(training.env))
+        training.env = cast(TaskEnv, Impatient(training.env))
         return training
 
     with monkeypatch.context() as patch:

@@ -17,6 +17,7 @@ from hlc.tasks.speed import Speed
 from hlc.tasks.task import Range
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part, unflatten
+from skills_store.manifest import GoalLimit
 from tests.hlc.bodies import clip_states
 from tests.hlc.puppet import PuppetEngine
 
@@ -36,6 +37,9 @@ class Leftward:
 
     def goal_ranges(self) -> dict[str, Range]:
         return {"rate": (1.0, 1.0)}
+
+    def goal_limits(self) -> tuple[GoalLimit, ...]:
+        return ()
 
     def scene(self) -> Scene:
         return UPRIGHT

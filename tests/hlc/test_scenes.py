@@ -8,7 +8,7 @@ import torch
 from hlc.config import CONFIG_MODEL, PlanConfig
 from hlc.parent import Parent
 from hlc.planner import Planner
-from hlc.skill_env import SkillEnv
+from hlc.task_env import TaskEnv
 from hlc.tasks.frames import place_from_heading
 from hlc.tasks.getup import Getup
 from hlc.tasks.stand import Stand
@@ -18,7 +18,7 @@ from pretrain.sim.backend import FreeBox, make_backend
 from tests.hlc.bodies import clip_states
 
 
-def worlds(parent: Parent, task: str, n: int = 8, **parameters: object) -> SkillEnv:
+def worlds(parent: Parent, task: str, n: int = 8, **parameters: object) -> TaskEnv:
     asked = {"task": task, "threads": 1, "episode_length": 1.0, task: parameters}
     cfg = CONFIG_MODEL.model_validate(asked)
     rngs = [torch.Generator().manual_seed(i) for i in range(2)]
@@ -57,12 +57,12 @@ def test_lying_costs_a_planner_nothing_in_getup_and_a_fall_elsewhere(parent: Par
     assert values[0] > -100 > values[1]
 
 
-def box_of(env: SkillEnv) -> FreeBox:
+def box_of(env: TaskEnv) -> FreeBox:
     assert env.env.backend.box is not None
     return env.env.backend.box
 
 
-def put(env: SkillEnv, place: tuple[float, float], spin: float = 0.0) -> None:
+def put(env: TaskEnv, place: tuple[float, float], spin: float = 0.0) -> None:
     """The boxes of all worlds, standing `place` m ahead and to the left of the root, turning by
     `spin` rad/s about the world's y axis."""
     state = env.env.state()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,6 +17,8 @@ from hlc.tasks.frames import body_position
 from hlc.tasks.task import Task, check_bodies, checked_reward, goal_width, uniform
 from pretrain.characters.rotations import from_axis_angle
 from pretrain.characters.state import CharacterState
+from serving.models.goal_limits import apply_limits
+from skills_store.graph import Slice, Tensor
 from tests.hlc.bodies import clip_states, moved
 
 
@@ -121,6 +124,17 @@ def test_goals_are_drawn_from_the_declared_ranges(task: Task) -> None:
         slack = 0.01 * (high - low)
         assert low <= drawn[name].min() <= low + slack
         assert high - slack <= drawn[name].max() <= high + 1e-6
+
+
+def test_a_served_controller_accepts_the_goals_that_its_task_draws(
+    task: Task, parent: Parent
+) -> None:
+    state = clip_states(parent, 256)
+    goal = task.draw(state, torch.Generator().manual_seed(0)).numpy()
+    slices = tuple(Slice(**asdict(part)) for part in task.goal_layout())
+    tensor = Tensor(name="goal", shape=("B", goal.shape[-1]), slices=slices)
+    accepted = apply_limits(task.goal_limits(), tensor, goal, state.root_pos.numpy())
+    np.testing.assert_array_equal(accepted, goal)
 
 
 def test_same_seed_draws_the_same_bits(task: Task, parent: Parent) -> None:

@@ -13,7 +13,7 @@ THIN = "too little for skills that differ"
 
 def test_getting_up_is_trained_where_a_clip_shows_it_and_is_on_the_card(rising, tmp_path, capsys):
     where = (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
-    lying = ("recovery.protected_prob=0.2", "recovery.lying_prob=0.5", "eval.episodes=16")
+    lying = ("recovery.episode_prob=0.2", "recovery.fall_init_prob=0.5", "eval.episodes=16")
     assert main(["preset=toy", f"motions={rising}", *PHASE_LOCKED, *lying, *where]) == 0, (
         capsys.readouterr().err
     )

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain.ase.latents import SkillEnv
+from pretrain.ase.env import AseEnv
 from pretrain.assembly import (
     adapt,
     build_training,
     schedule_action_std,
     warm_up,
 )
-from pretrain.assist.aids import AssistedEnv
+from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
 from pretrain.config import PretrainConfig
 from pretrain.overrides import load_config
@@ -101,7 +101,7 @@ def test_the_preset_ase_learns_with_a_constant_rate_and_no_aids(tmp_path):
     small = (*SMALL, "num_disc_obs_steps=3", "ppo.horizon=8", "ppo.minibatch=256")
     cfg = load_config(PretrainConfig, "pretrain.conf", ["preset=ase", *small])
     training = build_training(cfg, load_training_data("humanoid", cfg.motions, 3))
-    assert isinstance(training.env, SkillEnv)
+    assert isinstance(training.env, AseEnv)
     assert not training.nets.discriminator.conditional
     warm_up(cfg, load_training_data("humanoid", cfg.motions, 3), training)
     assert train(cfg.model_copy(update={"samples": 2 * 64 * 8}), training, tmp_path)
@@ -121,7 +121,7 @@ def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
     training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     whole = build_training(cfg, training_data)
     other = build_training(cfg, training_data)
-    assert isinstance(whole.env, SkillEnv)
+    assert isinstance(whole.env, AseEnv)
     assert set(whole.objective.rewards) == {"style", "skill"}
     assert set(whole.env.observe()) == set(whole.nets.value.inputs.names) == {"obs", "z"}
     iteration = cfg.num_envs * cfg.ppo.horizon

@@ -11,7 +11,7 @@ import torch
 from pretrain.motion.library import pack
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
-from pretrain.sim.falls import Falls, Protection, settle_on_ground
+from pretrain.sim.falls import Falls, Recovery, settle_on_ground
 from pretrain.sim.ground import Ground
 
 FOOT = 0
@@ -34,7 +34,7 @@ LOW = torch.tensor([0.3])
 
 
 def walking(patience: int, share: float = 1.0) -> Falls:
-    falls = Falls(GROUND, 1, Protection(patience, share))
+    falls = Falls(GROUND, 1, Recovery(patience, share))
     falls.begin(torch.tensor([0]), torch.tensor([WALK]))
     return falls
 
@@ -47,7 +47,7 @@ def see(
 
 def test_by_default_no_world_has_time_to_get_up():
     assert see(walking(patience=90, share=0.0), ON_HANDS, LOW)
-    assert see(Falls(GROUND, 1, Protection()), ON_HANDS, LOW, clip=None)
+    assert see(Falls(GROUND, 1, Recovery()), ON_HANDS, LOW, clip=None)
 
 
 def test_what_a_clip_puts_on_the_ground_is_no_fall():
@@ -82,7 +82,7 @@ def test_coming_up_from_lying_is_distinguished_from_stumbling():
 def test_after_lying_a_world_is_up_when_it_stands_whatever_the_clip_passes_through():
     cartwheel = replace(GROUND, lowest=torch.tensor([0.4, 0.2, 0.7]))
     for first, up in ((LOW, False), (TALL, True)):  # lay, or stumbled
-        falls = Falls(cartwheel, 1, Protection(9, 1.0))
+        falls = Falls(cartwheel, 1, Recovery(9, 1.0))
         falls.begin(torch.tensor([0]), torch.tensor([WALK]))
         see(falls, ON_HANDS, first)
         see(falls, STANDING, torch.tensor([0.5]))
@@ -119,9 +119,9 @@ def test_a_world_that_has_stood_has_all_its_time_again():
 def test_going_from_the_ground_to_the_feet_takes_time_and_the_other_way_none():
     one = torch.tensor([0])
     falls = walking(patience=3, share=0.5)
-    falls.protect(one, torch.tensor([WALK]), torch.tensor([CRAWL]))
+    falls.allow_recovery(one, torch.tensor([WALK]), torch.tensor([CRAWL]))
     assert falls.patience.tolist() == [0]
-    falls.protect(one, torch.tensor([CRAWL]), torch.tensor([WALK]))
+    falls.allow_recovery(one, torch.tensor([CRAWL]), torch.tensor([WALK]))
     assert falls.patience.tolist() == [3]
     assert falls.down.tolist() == [1]  # it lies as it was asked to: that is no fall
     assert not see(falls, ON_HANDS, LOW, WALK)
@@ -129,7 +129,7 @@ def test_going_from_the_ground_to_the_feet_takes_time_and_the_other_way_none():
 
 
 def test_a_world_that_begins_in_a_clip_that_rises_is_down_and_has_time_to_get_up():
-    falls = Falls(GROUND, 1, Protection(3))
+    falls = Falls(GROUND, 1, Recovery(3))
     falls.begin(torch.tensor([0]), torch.tensor([GETUP]))
     assert falls.down.tolist() == [1]
     assert not see(falls, ON_HANDS, LOW, GETUP)
@@ -138,12 +138,12 @@ def test_a_world_that_begins_in_a_clip_that_rises_is_down_and_has_time_to_get_up
     assert [see(falls, ON_HANDS, LOW, GETUP) for _ in range(4)] == [False, False, False, True]
 
 
-def make(every_clip, humanoid, protection: Protection) -> CharacterEnv:
+def make(every_clip, humanoid, recovery: Recovery) -> CharacterEnv:
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 64, 1),
         humanoid.skeleton,
         every_clip.library,
-        EpisodeConfig(window=3, length=300, protection=protection),
+        EpisodeConfig(window=3, length=300, recovery=recovery),
         rng=torch.Generator().manual_seed(0),
     )
     env.reset(torch.arange(64))
@@ -151,7 +151,7 @@ def make(every_clip, humanoid, protection: Protection) -> CharacterEnv:
 
 
 def test_an_episode_may_begin_lying_and_has_patience(every_clip, humanoid):
-    env = make(every_clip, humanoid, Protection(90, share=0.0, lying=1.0))
+    env = make(every_clip, humanoid, Recovery(90, episode_prob=0.0, fall_init_prob=1.0))
     height = env.state().root_pos[:, 2]
     assert (height < 0.6 * env.falls.ground.standing).float().mean() > 0.9
     assert height.unique().numel() > 32  # not one pose for all
@@ -164,7 +164,7 @@ def test_an_episode_may_begin_lying_and_has_patience(every_clip, humanoid):
 
 
 def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, rng):
-    env = make(every_clip, humanoid, Protection(90, share=0.25, lying=0.25))
+    env = make(every_clip, humanoid, Recovery(90, episode_prob=0.25, fall_init_prob=0.25))
     every = torch.arange(64).repeat(50)
     lying = env.falls.draw_lying(every, rng)
     assert len(lying) / len(every) == pytest.approx(0.25, abs=0.03)
@@ -181,7 +181,7 @@ def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, 
 
 
 def test_episodes_are_protected_where_none_begins_lying(every_clip, humanoid):
-    env = make(every_clip, humanoid, Protection(90, share=0.5))
+    env = make(every_clip, humanoid, Recovery(90, episode_prob=0.5))
     standing = ~env.falls.ground.rising[env.clip]
     assert 0.2 < (env.falls.patience[standing] == 90).float().mean() < 0.8
     assert set(env.falls.patience.tolist()) == {0, 90}
@@ -195,7 +195,8 @@ def test_a_snapshot_has_which_worlds_are_down(every_clip, humanoid):
         return torch.stack([env.falls.down, env.falls.patience])
 
     first, second = (
-        make(every_clip, humanoid, Protection(20, share=0.3, lying=0.3)) for _ in range(2)
+        make(every_clip, humanoid, Recovery(20, episode_prob=0.3, fall_init_prob=0.3))
+        for _ in range(2)
     )
     run(first, 30)
     snapshot = first.snapshot()

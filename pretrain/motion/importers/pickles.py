@@ -62,9 +62,9 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str) -> Any:
         found = self.names.get((module_name, global_name))
         if found is None:
-            asked = f"{module_name}.{global_name}"[:80]
+            named = f"{module_name}.{global_name}"[:80]
             expected = "expected numbers, text, lists, dicts and numpy arrays alone"
-            raise ClipError(f"{self.name}: its pickle asks for {asked!r}, {expected}; not loaded")
+            raise ClipError(f"{self.name}: its pickle asks for {named!r}, {expected}; not loaded")
         return found
 
     def persistent_load(self, pid: Any) -> Any:

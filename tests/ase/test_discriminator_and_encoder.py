@@ -8,22 +8,17 @@ from dataclasses import replace
 import pytest
 import torch
 
-from pretrain.ase.latents import sample_on_sphere
-from pretrain.ase.nets import Sizes, make_nets
-from pretrain.ase.skill import (
+from pretrain.ase.discriminator import DiscLossWeights, disc_loss, make_replay, style_reward
+from pretrain.ase.encoder import (
     embed_clips,
     encoder_loss,
     skill_reward,
     warm_encoder,
     with_diversity_loss,
 )
-from pretrain.ase.style import (
-    StyleLossWeights,
-    make_reference_windows,
-    make_replay,
-    style_loss,
-    style_reward,
-)
+from pretrain.ase.latents import sample_on_sphere
+from pretrain.ase.nets import Sizes, make_nets
+from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.ase.symmetry import Symmetry
 from pretrain.rl.ppo import clipped_surrogate
 from pretrain.rl.rollout import Rollout
@@ -86,11 +81,11 @@ def test_samples_are_of_the_given_clips(training_data, rng):
 def style(training_data, nets, grad_penalty: float = 5.0):
     """The style loss of `nets`, with an empty replay."""
     replay = make_replay(1000, training_data.demos)
-    return style_loss(
+    return disc_loss(
         nets.discriminator,
         training_data.demos,
         replay,
-        StyleLossWeights(loss=1.0, grad_penalty=grad_penalty, logit_reg=0.01, weight_decay=1e-4),
+        DiscLossWeights(loss=1.0, grad_penalty=grad_penalty, logit_reg=0.01, weight_decay=1e-4),
         replay_share=0.5,
     )
 

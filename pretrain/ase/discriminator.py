@@ -17,66 +17,17 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.functional import embedding, one_hot, softplus
 
-from pretrain.characters.skeleton import Skeleton
-from pretrain.motion.clip import CONTROL_RATE
-from pretrain.motion.library import MotionLibrary
+from pretrain.ase.reference_windows import ReferenceWindows, window_normalizer
 from pretrain.rl.loop import Reward
 from pretrain.rl.mirror import Reflection
 from pretrain.rl.mirror_net import MirrorLinear
-from pretrain.rl.nets import Normalizer, mlp
+from pretrain.rl.nets import mlp
 from pretrain.rl.ppo import Loss, Metrics
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Rollout
-from pretrain.sim.features import LEAST_SPREAD, style_frame
-from pretrain.sim.start_states import draw_rows, read_rate
 
 MAX_REWARD = 9.21  # -log(1e-4), before scaling
-REPLAY_EVERY = 16  # one fresh window in so many is added to the replay
-
-
-@dataclass(frozen=True)
-class ReferenceWindows:
-    """Style windows of every clip, read densely in time, one clip after the other."""
-
-    windows: Tensor  # (M, W * F)
-    clip: Tensor  # (M,) clip index of each
-    counts: Tensor  # (C,) windows of each clip
-
-    def sample(self, clips: Tensor, rng: Generator) -> Tensor:
-        """A random window of each of `clips` (n,), (n, W * F)."""
-        return self.windows.index_select(0, draw_rows(self.counts, clips, rng))
-
-    def sample_any(self, n: int, rng: Generator) -> Tensor:
-        """n random windows of all clips, each as likely as another, (n, W * F)."""
-        return self.windows.index_select(0, torch.randint(len(self.windows), (n,), generator=rng))
-
-
-def make_reference_windows(
-    library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float | None = None
-) -> ReferenceWindows:
-    """Every window of `steps` frames that ends on a grid of 1/rate s and lies wholly inside its
-    clip.
-
-    `rate` is that of `read_rate` if none is given.
-    """
-    rate = rate or read_rate(library)
-    clips: list[Tensor] = []
-    ends: list[Tensor] = []
-    for c, duration in enumerate(library.durations.tolist()):
-        # a clip shorter than one window still gives one, its first frame standing still before it
-        first = min((steps - 1) / CONTROL_RATE, duration)
-        times = torch.arange(first, duration + 1e-6, 1 / rate)
-        clips.append(torch.full((len(times),), c))
-        ends.append(times)
-    clip = torch.cat(clips)
-    frames = style_frame(skeleton, library.windows(clip, torch.cat(ends), steps))
-    return ReferenceWindows(frames.flatten(1), clip, torch.bincount(clip))
-
-
-def window_normalizer(demos: ReferenceWindows) -> Normalizer:
-    """Fixed by the clips: a running one would change the encoder's inputs as the character
-    learns."""
-    return Normalizer(demos.windows.mean(0), demos.windows.std(0).clamp_min(LEAST_SPREAD), clip=8.0)
+REPLAY_EVERY = 16  # one agent_windows window in so many is added to the replay
 
 
 class Discriminator(nn.Module):
@@ -117,8 +68,8 @@ class Discriminator(nn.Module):
         (docs/training.md).
         """
         group = clip if self.conditional else torch.zeros_like(clip)
-        departure = (window - embedding(group, self.centre)) / self.spread
-        return departure.clamp(-self.BOUND, self.BOUND)
+        deviation = (window - embedding(group, self.centre)) / self.spread
+        return deviation.clamp(-self.BOUND, self.BOUND)
 
     def logit(self, normalised: Tensor, clip: Tensor) -> Tensor:
         if not self.conditional:
@@ -154,7 +105,7 @@ def make_replay(size: int, demos: ReferenceWindows) -> Replay:
 
 
 @dataclass(frozen=True)
-class StyleLossWeights:
+class DiscLossWeights:
     """Names and meanings are MimicKit's `disc_*`."""
 
     loss: float
@@ -163,11 +114,11 @@ class StyleLossWeights:
     weight_decay: float
 
 
-def style_loss(
+def disc_loss(
     net: Discriminator,
     demos: ReferenceWindows,
     replay: Replay,
-    weights: StyleLossWeights,
+    weights: DiscLossWeights,
     replay_share: float,
 ) -> Loss:
     """Binary cross-entropy, the clips' windows against the character's new and replayed ones, with
@@ -179,12 +130,12 @@ def style_loss(
     """
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
-        fresh = batch["window"]
+        agent_windows = batch["window"]
         clips = batch["z_clip"]
-        n = len(fresh)
-        old = replay.sample(int(n * replay_share), rng)
-        agent = torch.cat([fresh, old["windows"]])
-        agent_logit = net(agent, torch.cat([clips, old["clips"]]))
+        n = len(agent_windows)
+        replayed = replay.sample(int(n * replay_share), rng)
+        agent = torch.cat([agent_windows, replayed["windows"]])
+        agent_logit = net(agent, torch.cat([clips, replayed["clips"]]))
         # each clip as often as in the batch
         reference = demos.sample(clips, rng) if net.conditional else demos.sample_any(n, rng)
         demo = net.norm(reference, clips).requires_grad_()
@@ -198,7 +149,7 @@ def style_loss(
             squares = [layer.weight.square().sum() for layer in net.linear_layers()]
             total = total + weights.weight_decay * torch.stack(squares).sum()
         kept = max(1, n // REPLAY_EVERY)
-        replay.add(windows=fresh[:kept], clips=clips[:kept])
+        replay.add(windows=agent_windows[:kept], clips=clips[:kept])
         return weights.loss * total, {
             "disc_accuracy": _measure_accuracy(agent_logit, demo_logit),
             "disc_agent_logit": agent_logit.mean(),

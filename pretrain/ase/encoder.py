@@ -10,7 +10,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import normalize
 
 from pretrain.ase.latents import sample_on_sphere
-from pretrain.ase.style import ReferenceWindows
+from pretrain.ase.reference_windows import ReferenceWindows
 from pretrain.rl.learner import check_finite
 from pretrain.rl.loop import Reward
 from pretrain.rl.mirror import Reflection
@@ -18,7 +18,7 @@ from pretrain.rl.nets import GaussianPolicy, Normalizer, mlp
 from pretrain.rl.ppo import Loss, Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
-VIEWS = 4  # windows of each clip on either side of the contrastive loss
+WINDOWS_PER_SIDE = 4  # windows of each clip on either side of the contrastive loss
 JITTER = 0.1  # of the spread of each feature
 TEMPERATURE = 0.2
 
@@ -122,15 +122,15 @@ def warm_encoder(
     members = [(demos.clip == c).nonzero()[:, 0] for c in range(clips)]
     loss = torch.zeros(())
     for _ in range(steps):
-        drawn = [m[torch.randint(len(m), (2 * VIEWS,), generator=rng)] for m in members]
-        pairs = torch.stack(drawn)  # (C, 2 VIEWS)
+        drawn = [m[torch.randint(len(m), (2 * WINDOWS_PER_SIDE,), generator=rng)] for m in members]
+        pairs = torch.stack(drawn)  # (C, 2 WINDOWS_PER_SIDE)
         windows = demos.windows[pairs.flatten()]
         noise = JITTER * net.norm.std * torch.randn(windows.shape, generator=rng)
-        code = net(windows + noise).view(clips, 2, VIEWS, -1)
+        code = net(windows + noise).view(clips, 2, WINDOWS_PER_SIDE, -1)
         first = code[:, 0].flatten(0, 1)
         second = code[:, 1].flatten(0, 1)
-        of_clip = torch.arange(len(first)) // VIEWS * VIEWS
-        match = of_clip + torch.randint(VIEWS, (len(first),), generator=rng)
+        of_clip = torch.arange(len(first)) // WINDOWS_PER_SIDE * WINDOWS_PER_SIDE
+        match = of_clip + torch.randint(WINDOWS_PER_SIDE, (len(first),), generator=rng)
         loss = nn.functional.cross_entropy(first @ second.T / TEMPERATURE, match)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

@@ -12,7 +12,7 @@ from torch import Tensor
 from hlc.config import HlcConfig
 from hlc.goals import Goals
 from hlc.parent import Parent, SimulationConfig
-from hlc.skill_env import DecisionConfig, SkillEnv, on_sphere, style_reward
+from hlc.task_env import DecisionConfig, TaskEnv, on_sphere, style_reward
 from hlc.tasks.reach import Reach
 from hlc.tasks.scene import UPRIGHT
 from hlc.train import build
@@ -68,7 +68,7 @@ class StillEngine:
         pass
 
 
-Scripted = Callable[..., SkillEnv]
+Scripted = Callable[..., TaskEnv]
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def scripted(parent: Parent) -> Scripted:
         breaks: dict[int, int] | None = None,
         episode_length: int = 100,
         discount: float | None = None,
-    ) -> SkillEnv:
+    ) -> TaskEnv:
         rng = torch.Generator().manual_seed(0)
         env = CharacterEnv(
             StillEngine(parent, 4, falls, breaks or {}),
@@ -89,7 +89,7 @@ def scripted(parent: Parent) -> Scripted:
             rng=rng,
         )
         goals = Goals(Reach(), 4, STEPS, rng)
-        return SkillEnv(env, parent.skills, Reach(), goals, DecisionConfig(STEPS, 2.0, discount))
+        return TaskEnv(env, parent.skills, Reach(), goals, DecisionConfig(STEPS, 2.0, discount))
 
     return make
 
@@ -195,5 +195,5 @@ def test_after_a_fall_the_potential_is_0(scripted: Scripted, parent: Parent) -> 
     torch.testing.assert_close(step.extras["progress"], expected)
 
 
-def potential(env: SkillEnv) -> torch.Tensor:
+def potential(env: TaskEnv) -> torch.Tensor:
     return -Reach().distance(env.env.skeleton, env.env.state(), env.goals.goal)

@@ -8,18 +8,24 @@ from typing import Any
 import pytest
 import torch
 
-from pretrain.ase.latents import LatentSchedule, SkillEnv, sample_on_sphere
+from pretrain.ase.env import AseEnv
+from pretrain.ase.latents import LatentSchedule, sample_on_sphere
 from pretrain.ase.nets import Sizes, make_nets
-from pretrain.ase.style import ReferenceWindows, make_reference_windows, window_normalizer
+from pretrain.ase.reference_windows import (
+    ReferenceWindows,
+    make_reference_windows,
+    window_normalizer,
+)
 from pretrain.ase.symmetry import make_symmetry
-from pretrain.assist.aids import PRIVILEGED_SCALARS, AssistedEnv, privileged_mirror
+from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum, NearLatents
 from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.privileged_observation import PRIVILEGED_SCALARS, privileged_mirror
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
 from pretrain.assist.tracking_termination import CHECK_EVERY, TrackingLimits, TrackingTermination
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import ActionScale, CharacterEnv, EpisodeConfig, pd_target
-from pretrain.sim.falls import NO_PROTECTION, Protection
+from pretrain.sim.falls import NO_RECOVERY, Recovery
 from pretrain.sim.start_states import read_start_states
 
 GRACE = 3
@@ -35,7 +41,7 @@ def demos(training_data, skeleton):
 class Settings:
     max_error: float = 1e9
     longest: int = 3  # control steps of a latent
-    protection: Protection = NO_PROTECTION
+    recovery: Recovery = NO_RECOVERY
     near: NearLatents = ANYWHERE
     max_velocity_excess: float | None = None
 
@@ -53,12 +59,12 @@ def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> A
         EpisodeConfig(
             window=3,
             length=300,
-            protection=chosen.protection,
+            recovery=chosen.recovery,
             clip_weights=lambda: curriculum.weights,
         ),
         rng=torch.Generator().manual_seed(1),
     )
-    skills = SkillEnv(
+    skills = AseEnv(
         env,
         ActionScale.from_library(library),
         LatentSchedule(8, chosen.longest, chosen.longest, 0.5),
@@ -142,7 +148,7 @@ def test_the_curriculum_records_falls_and_terminations_in_the_clip_where_an_epis
 ):
     assisted = make(training_data, humanoid, demos, max_error=1e-3, longest=100)
     near = assisted.skills.z_clip == assisted.env.clip
-    assisted.skills.left.fill_(CHECK_EVERY)  # all are checked in the next step
+    assisted.skills.steps_to_resample.fill_(CHECK_EVERY)  # all are checked in the next step
     assisted.step(torch.zeros(256, 28))
     counts = torch.bincount(assisted.env.clip, minlength=len(training_data.library.names)).float()
     torch.testing.assert_close(assisted.curriculum.steps, counts)
@@ -164,16 +170,16 @@ def test_a_new_skill_of_the_same_clip_gives_no_new_grace(training_data, humanoid
         before = assisted.skills.z_clip.clone()
         assisted.step(torch.zeros(256, 28))
     same = assisted.skills.z_clip == before
-    assert (assisted.termination.slack[~same] == GRACE).all()
-    assert (assisted.termination.slack[same] < GRACE).all()
+    assert (assisted.termination.grace_steps[~same] == GRACE).all()
+    assert (assisted.termination.grace_steps[same] < GRACE).all()
 
 
 def test_a_world_that_is_down_is_compared_with_a_clip_that_rises_and_not_terminated(
     every_clip, humanoid
 ):
-    patient = Protection(90, share=0.0, lying=0.5)
+    patient = Recovery(90, episode_prob=0.0, fall_init_prob=0.5)
     assisted = make(
-        every_clip, humanoid, every_clip.demos, max_error=1.3, longest=300, protection=patient
+        every_clip, humanoid, every_clip.demos, max_error=1.3, longest=300, recovery=patient
     )
     ground = assisted.env.falls.ground
     for _ in range(20):
@@ -195,7 +201,10 @@ def test_a_world_that_is_down_is_compared_with_a_clip_that_rises_and_not_termina
 
 def test_a_world_that_breaks_and_begins_anew_lying_is_compared_with_its_skill(every_clip, humanoid):
     assisted = make(
-        every_clip, humanoid, every_clip.demos, protection=Protection(90, share=0.0, lying=1.0)
+        every_clip,
+        humanoid,
+        every_clip.demos,
+        recovery=Recovery(90, episode_prob=0.0, fall_init_prob=1.0),
     )
     assisted.env.falls.ground.rising[-1] = True  # the clip that NONE would index
     every = torch.arange(256)
@@ -208,7 +217,7 @@ def test_a_world_that_breaks_and_begins_anew_lying_is_compared_with_its_skill(ev
 
 def test_in_a_clip_that_lies_only_its_own_skill_is_recorded(every_clip, humanoid):
     assisted = make(
-        every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=0.5)
+        every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, episode_prob=0.5)
     )
     library = every_clip.library
     ground = assisted.env.falls.ground
@@ -216,7 +225,7 @@ def test_in_a_clip_that_lies_only_its_own_skill_is_recorded(every_clip, humanoid
     every = torch.arange(256)
     begin(assisted, torch.full((256,), crawl), torch.rand(256))
     assisted.skills.z_clip[:] = torch.tensor([crawl, walk]).repeat(128)
-    assisted.env.falls.protect(every, torch.full((256,), crawl), assisted.skills.z_clip)
+    assisted.env.falls.allow_recovery(every, torch.full((256,), crawl), assisted.skills.z_clip)
     for _ in range(2):  # an episode that has just begun touches nothing yet
         assisted.step(torch.zeros(256, 28))
     assert not ground.upright[crawl]
@@ -232,8 +241,8 @@ def test_phase_locked_standing_where_the_clip_turns_over_ends_an_episode(every_c
     roll, walk = (library.names.index(name) for name in ("roll", "walk"))
     begin(assisted, torch.full((256,), walk), torch.linspace(0, 1, 256))
     assisted.skills.z_clip[:] = roll
-    assisted.skills.left[:] = 300
-    assisted.termination.slack[:] = 0
+    assisted.skills.steps_to_resample[:] = 300
+    assisted.termination.grace_steps[:] = 0
     ended = {locked: torch.zeros(256, dtype=torch.bool) for locked in (False, True)}
     state = assisted.snapshot()
     for locked in ended:
@@ -298,7 +307,7 @@ def test_pose_error_is_the_reference_pose_less_the_characters_unless_it_is_down(
     every_clip, humanoid
 ):
     assisted = make(
-        every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=1.0)
+        every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, episode_prob=1.0)
     )
     assisted.skills.z_clip[:] = assisted.env.clip
     missed = assisted.step(torch.zeros(256, 28)).extras["pose_error"]
@@ -317,17 +326,17 @@ def test_the_privileged_observation_has_the_reference_and_the_time_that_is_left(
     every_clip, humanoid
 ):
     assisted = make(
-        every_clip, humanoid, every_clip.demos, longest=300, protection=Protection(90, share=1.0)
+        every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, episode_prob=1.0)
     )
     assisted.skills.z_clip[:] = assisted.env.clip
-    assisted.skills.left[:] = 300
-    assisted.termination.slack[:] = GRACE
+    assisted.skills.steps_to_resample[:] = 300
+    assisted.termination.grace_steps[:] = GRACE
     assisted.step(torch.zeros(256, 28))
     seen = assisted.observe()["privileged"]
     falls = assisted.env.falls
     tracker = assisted.tracker
     lies = falls.down > 0
-    slack = assisted.termination.slack / GRACE
+    slack = assisted.termination.grace_steps / GRACE
     patience = lies * (90 - falls.down) / 90
     error = tracker.tracking_error(assisted.env.windows())
     excess = assisted.velocity.excess(assisted.skills.z_clip)
@@ -425,7 +434,10 @@ def test_the_privileged_observation_is_mirrored_with_the_character(
 
 def test_an_episode_that_begins_lying_has_no_reference_until_the_next_step(every_clip, humanoid):
     assisted = make(
-        every_clip, humanoid, every_clip.demos, protection=Protection(90, share=0.0, lying=0.5)
+        every_clip,
+        humanoid,
+        every_clip.demos,
+        recovery=Recovery(90, episode_prob=0.0, fall_init_prob=0.5),
     )
     lies = assisted.env.began_lying
     assert 0.3 < lies.float().mean() < 0.7
@@ -452,9 +464,9 @@ def test_the_aids_change_nothing_of_plain_ase_while_they_have_no_strength(
 
 
 def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
-    patient = Protection(90, share=0.3, lying=0.2)
+    patient = Recovery(90, episode_prob=0.3, fall_init_prob=0.2)
     first, second = (
-        make(every_clip, humanoid, every_clip.demos, max_error=1.3, protection=patient)
+        make(every_clip, humanoid, every_clip.demos, max_error=1.3, recovery=patient)
         for _ in range(2)
     )
     first.curriculum.assist_strength[:] = 0.5

@@ -1,4 +1,4 @@
-"""SkillEnv: an action is a skill. Each decision runs the frozen, published policy for `llc_steps`
+"""TaskEnv: an action is a skill. Each decision runs the frozen, published policy for `llc_steps`
 control steps.
 
 It trains on the very bytes that are served (ONNX, float32). `step` resets a world only where its
@@ -31,7 +31,7 @@ class DecisionConfig:
     discount: float | None = None
 
 
-class SkillEnv:
+class TaskEnv:
     """N characters with a goal each. (Peng et al. 2022, section 6.) An `Env` of
     `pretrain.rl.rollout`.
 
@@ -77,9 +77,9 @@ class SkillEnv:
         after a fall the first term is 0: a sum that telescopes over goals and moves no optimum.
         (Ng, Harada and Russell 1999.)"""
         z = on_sphere(action).numpy()
-        going = torch.ones(self.num_envs, dtype=torch.bool)
-        terminated = ~going
-        truncated = ~going
+        running = torch.ones(self.num_envs, dtype=torch.bool)
+        terminated = ~running
+        truncated = ~running
         task = torch.zeros(self.num_envs)
         before = self._potential()
         for _ in range(self.llc_steps):
@@ -87,18 +87,18 @@ class SkillEnv:
             outcome = self.env.step(torch.from_numpy(targets))
             state = self.env.state()
             self.goals.goal = self._boxes.update(self.goals.goal, outcome.broken)
-            misused = self._boxes.misused(state, self.goals.goal)
-            failed = going & (outcome.fell | outcome.broken | misused)
-            going = going & ~failed  # a step that ends in a fall earns nothing
-            task += going * checked_reward(self.task, self.env.skeleton, state, self.goals.goal)
-            stopped = going & outcome.timed_out
+            illegal_contact = self._boxes.illegal_contact(state, self.goals.goal)
+            failed = running & (outcome.fell | outcome.broken | illegal_contact)
+            running = running & ~failed  # a step that ends in a fall earns nothing
+            task += running * checked_reward(self.task, self.env.skeleton, state, self.goals.goal)
+            stopped = running & outcome.timed_out
             terminated = terminated | failed
             truncated = truncated | stopped
-            going = going & ~stopped
+            running = running & ~stopped
         style = ~terminated * self._style()
         progress = ~terminated * (self._potential() - before)
-        met = self.task.success(self.env.skeleton, self.env.state(), self.goals.goal)
-        self.success = met & ~terminated
+        goal_met = self.task.success(self.env.skeleton, self.env.state(), self.goals.goal)
+        self.success = goal_met & ~terminated
         expired = self.goals.decided(self.env.state())
         self._boxes.place(expired.nonzero()[:, 0], self.goals.goal)
         if self._discount is not None:

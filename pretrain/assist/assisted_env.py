@@ -14,37 +14,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pretrain.ase.latents import SkillEnv
-from pretrain.ase.symmetry import style_mirror
+from pretrain.ase.env import AseEnv
+from pretrain.assist.assistance_log import log_assistance, log_getting_up
 from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.forces import AssistForces
 from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.privileged_observation import observe_privileged
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
-from pretrain.assist.tracking_termination import (
-    CHECK_EVERY,
-    PHASE_LOCKING,
-    TrackingTermination,
-)
+from pretrain.assist.tracking_termination import CHECK_EVERY, PHASE_LOCKING, TrackingTermination
 from pretrain.assist.velocity_tracker import VelocityTracker
-from pretrain.characters.skeleton import Skeleton
 from pretrain.rl.learner import Scalars
-from pretrain.rl.mirror import Mirror, concatenate_mirrors, make_identity_mirror
 from pretrain.rl.rollout import Batch, Step
-from pretrain.sim.env import ALL, CharacterEnv, Outcome, Rows
-
-PRIVILEGED_SCALARS = 5  # numbers of the privileged observation beside the reference frame
-
-
-def privileged_mirror(skeleton: Skeleton) -> Mirror:
-    """Of the privileged observation of `AssistedEnv`, (F + PRIVILEGED_SCALARS)."""
-    return concatenate_mirrors(style_mirror(skeleton), make_identity_mirror(PRIVILEGED_SCALARS))
+from pretrain.sim.env import ALL, CharacterEnv, Outcome
 
 
 @dataclass(frozen=True)
 class StepAids:
     """What the aids add to one step."""
 
-    lost: Tensor  # (N,) bool: the episode is over by a fall, a broken state or the tracking error
+    failed: Tensor  # (N,) bool: the episode is over by a fall, a broken state or the tracking error
     extras: Batch
 
 
@@ -57,7 +45,7 @@ class AssistedEnv:
 
     def __init__(
         self,
-        skills: SkillEnv,
+        skills: AseEnv,
         curriculum: Curriculum,
         getup: GetUpAssist,
         termination: TrackingTermination,
@@ -96,41 +84,22 @@ class AssistedEnv:
         self.termination.start(ids, self.skills.z_clip[ids] != self.env.clip[ids])
 
     def _start_tracker(self, ids: Tensor) -> None:
-        """Where the episodes of worlds `ids` (n,) began; one that began lying has no reference
-        yet."""
+        """Where the episodes of worlds `ids` (n,) began; lying ones have no reference yet."""
         self.tracker.start(ids, self.env.clip[ids], self.env.clip_time[ids])
         self.tracker.clip[ids[self.env.began_lying[ids]]] = NONE
 
     def observe(self, ids: Tensor | None = None) -> Batch:
-        """As `SkillEnv.observe`; where references are tracked also `privileged` (n, F +
-        PRIVILEGED_SCALARS)."""
+        """As `AseEnv.observe`; where references are tracked also `privileged` (n, P)."""
         seen = self.skills.observe(ids)
         if self.tracks:
-            seen["privileged"] = self._privileged(ALL if ids is None else ids)
+            rows = ALL if ids is None else ids
+            seen["privileged"] = observe_privileged(
+                self.skills, self.tracker, self.velocity, self.termination, rows
+            )
         return seen
 
-    def _privileged(self, ids: Rows) -> Tensor:
-        """What the policy does not observe of the episodes of worlds `ids` (n,).
-
-        The reference frame, the tracking error, the velocity excess, the slack of their
-        termination, whether the world is down, and for how long it may be. Zeros where the
-        reference of a new skill is set in the next step only.
-        """
-        falls = self.env.falls
-        tracker = self.tracker
-        down = falls.down[ids]
-        clip = tracker.clip[ids]
-        error = tracker.tracking_error(self.env.windows(ids), ids)
-        excess = self.velocity.excess(self.skills.z_clip[ids], ids)
-        patience = (down > 0) * (falls.patience[ids] - down) / max(falls.protection.patience, 1)
-        scalars = torch.stack(
-            [error, excess, self.termination.slack_share[ids], (down > 0).float(), patience], -1
-        )
-        is_set = (clip == self.skills.z_clip[ids]) | (down > 0) & (clip != NONE)
-        return is_set[:, None] * torch.cat([tracker.reference_frame(ids), scalars], -1)
-
     def step(self, action: Tensor) -> Step:
-        """As `SkillEnv.step`; an episode also ends by the tracking error.
+        """As `AseEnv.step`; an episode also ends by the tracking error.
 
         `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it
         with; `nearer` (N,), how much nearer it came to that clip's mean; where references are
@@ -143,18 +112,21 @@ class AssistedEnv:
         before = self.before_step(clips)
         outcome = skills.advance(action)
         after = self.after_step(clips, outcome)
-        failed = after.lost | skills.find_new_falls()
+        terminated = after.failed | skills.find_new_falls()
         own = self.observe() if skills.schedule.own_return else None
         expired = skills.resample_expired(clips)
         self.termination.change_skill(skills.z_clip != clips)
         style = self._style_extras(clips, windows, outcome)
+        truncated = outcome.timed_out
+        if own is not None:
+            truncated = truncated | expired & ~terminated
         return Step(
             next_obs=own or self.observe(),
             reward=torch.zeros(self.num_envs),
-            terminated=failed,
-            truncated=outcome.timed_out if own is None else outcome.timed_out | expired & ~failed,
+            terminated=terminated,
+            truncated=truncated,
             extras={**style, **before, **after.extras},
-            continues=~(after.lost | outcome.timed_out),
+            continues=~(after.failed | outcome.timed_out),
         )
 
     def before_step(self, clips: Tensor) -> Batch:
@@ -189,7 +161,7 @@ class AssistedEnv:
         """Worlds whose episode the tracking error, or the velocity `excess` (N,), ends, (N,)
         bool."""
         termination = self.termination
-        astray = termination.is_astray(excess)
+        astray = termination.exceeds_velocity_bound(excess)
         down = self.env.falls.down > 0
         exceeded = torch.zeros_like(down)
         if termination.phase_locked.any():
@@ -197,7 +169,7 @@ class AssistedEnv:
             error = tracking["tracking_error"].masked_fill(astray, torch.inf)
             exceeded = termination.exceeded_at_phase(error, clips, down)
         if not termination.phase_locked.all():
-            checked = (self.skills.left % CHECK_EVERY == 0) & ~down
+            checked = (self.skills.steps_to_resample % CHECK_EVERY == 0) & ~down
             exceeded |= termination.exceeded_nearest(self.env.windows(), clips, checked)
         return exceeded
 
@@ -205,11 +177,10 @@ class AssistedEnv:
         """How far the worlds are from their references, their velocity `excess` (N,), and how far
         each joint is, in units of actions; 0 where a world is down."""
         up = self.env.falls.down == 0
-        off = (self.tracker.pose() - self.env.state().joint_pos) / self.skills.action_scale.scale
-        error = self.tracker.tracking_error(self.env.windows())
+        joint_error = self.tracker.pose() - self.env.state().joint_pos
         return {
-            "tracking_error": error,
-            "pose_error": off * up[:, None],
+            "tracking_error": self.tracker.tracking_error(self.env.windows()),
+            "pose_error": joint_error / self.skills.action_scale.scale * up[:, None],
             "velocity_excess": excess * up,
         }
 
@@ -227,21 +198,18 @@ class AssistedEnv:
     def _style_extras(self, clips: Tensor, windows: Tensor, outcome: Outcome) -> Batch:
         """The extras of the style reward, for worlds that followed clips (N,) and had `windows`
         (N, W * F) before the step."""
-        after = self.env.windows().clone()  # cloned: a reset writes into the env's
         style_clips = self._style_clips(clips)
-        before_distance = self.termination.distance_to_mean(windows, style_clips)
-        nearer = before_distance - self.termination.distance_to_mean(after, style_clips)
-        return {"window": after, "z_clip": style_clips, "nearer": nearer * ~outcome.broken}
+        extras = self.skills.make_extras(style_clips)
+        before = self.termination.distance_to_mean(windows, style_clips)
+        after = self.termination.distance_to_mean(extras["window"], style_clips)
+        return {**extras, "nearer": (before - after) * ~outcome.broken}
 
     def _style_clips(self, clips: Tensor) -> Tensor:
         """The clips (N,) that the motion is compared with: the reference's where a world is down
         and that clip rises."""
         reference = self.tracker.clip
-        rises = (
-            (self.env.falls.down > 0)
-            & (reference != NONE)
-            & self.env.falls.ground.rising[reference]
-        )
+        falls = self.env.falls
+        rises = (falls.down > 0) & (reference != NONE) & falls.ground.rising[reference]
         return torch.where(rises, reference, clips)
 
     def step_schedule(self) -> None:
@@ -252,26 +220,14 @@ class AssistedEnv:
 
     def _lock_phases(self) -> None:
         """Which clips are compared at the phase of their reference."""
-        locking = self.termination.limits.phase_locking
-        unassisted = self.curriculum.assist_strength == 0
-        self.termination.phase_locked = PHASE_LOCKING[locking](unassisted)
+        lock = PHASE_LOCKING[self.termination.limits.phase_locking]
+        self.termination.phase_locked = lock(self.curriculum.assist_strength == 0)
 
     def scalars(self) -> Scalars:
-        """For the log: `assist/CLIP`, the strength of its assistance, and `steps/CLIP`, control
-        steps between falls; of clips that rise also `getup/CLIP`, the strength of the get-up
-        assistance, and `recovery_rate/CLIP`, the recovery rate."""
+        """For the log, by clip."""
         names = self.env.library.names
-        strengths = self.curriculum.assist_strength
-        scalars: Scalars = {"assist": float(strengths.mean())}
-        for name, strength, steps in zip(
-            names, strengths.tolist(), self.curriculum.lengths.tolist(), strict=True
-        ):
-            scalars[f"assist/{name}"] = strength
-            scalars[f"steps/{name}"] = steps
-        for clip in self.env.falls.ground.rising.nonzero()[:, 0].tolist():
-            scalars[f"getup/{names[clip]}"] = float(self.getup.strength[clip])
-            scalars[f"recovery_rate/{names[clip]}"] = float(self.getup.recovery_rate[clip])
-        return scalars
+        getting_up = log_getting_up(names, self.env.falls.ground.rising, self.getup)
+        return log_assistance(names, self.curriculum) | getting_up
 
     def snapshot(self) -> dict[str, Any]:
         """Everything `restore` needs to go on bit for bit."""

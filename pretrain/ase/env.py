@@ -1,0 +1,143 @@
+"""AseEnv: the environment in which each world has a latent, redrawn after random times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.ase.latents import LatentSchedule, draw_nearest_to, sample_on_sphere
+from pretrain.rl.rollout import Batch, Step
+from pretrain.sim.env import ALL, ActionScale, CharacterEnv, Outcome
+from pretrain.sim.stateful import TensorState
+
+
+class AseEnv(TensorState):
+    """CharacterEnv with a latent per world: the ASE training environment. (Peng et al. 2022,
+    section 5.)
+
+    Observations are `obs` (N, 13 + 2 J) and `z` (N, dim). Rewards are terms of the rollout: the
+    reward of the environment is 0, and it records the style window. `near_probs` gives the share
+    of `LatentSchedule.near_prob` clip by clip, (C,), at every reset; by default all clips have the
+    schedule's.
+    """
+
+    state_fields = ("z", "z_clip", "steps_to_resample")
+
+    def __init__(
+        self,
+        env: CharacterEnv,
+        action_scale: ActionScale,
+        schedule: LatentSchedule,
+        clip_latents: Tensor,
+        *,
+        rng: Generator,
+        near_probs: Callable[[], Tensor] | None = None,
+    ):
+        self.env = env
+        self.action_scale = action_scale
+        self.schedule = schedule
+        self._rng = rng
+        self._near_probs = near_probs or self._same_near_prob
+        self.num_envs = env.num_envs
+        self.clip_latents = clip_latents  # (C, dim), the encoder's own: the warm start writes to it
+        self.z = torch.zeros(self.num_envs, schedule.dim)
+        # the clip whose own latent is nearest to z
+        self.z_clip = torch.zeros(self.num_envs, dtype=torch.long)
+        # control steps until the next change
+        self.steps_to_resample = torch.zeros(self.num_envs, dtype=torch.long)
+        self.reset(torch.arange(self.num_envs))
+
+    def _same_near_prob(self) -> Tensor:
+        return torch.full((len(self.clip_latents),), self.schedule.near_prob)
+
+    def reset(self, ids: Tensor) -> None:
+        if not len(ids):
+            return
+        self.env.reset(ids)
+        clips = self.env.clip[ids]
+        self._draw(ids, clips, clips, self._near_probs()[clips])
+
+    def _draw(
+        self, ids: Tensor, clips: Tensor, previous: Tensor, near: Tensor | None = None
+    ) -> None:
+        """New latents for worlds `ids` (n,) that have followed clips `previous` (n,).
+
+        A share of them are those of `clips` (n,); of the others, shares `near` (n,) are nearest to
+        those, and the rest are uniform on the sphere.
+        """
+        own = torch.rand(len(ids), generator=self._rng) < self.schedule.clip_prob
+        z = sample_on_sphere(len(ids), self.schedule.dim, self._rng)
+        if near is not None:
+            close = (torch.rand(len(ids), generator=self._rng) < near).nonzero()[:, 0]
+            z[close] = draw_nearest_to(clips[close], self.clip_latents, self._rng)
+        self.z[ids] = torch.where(own[:, None], self.clip_latents[clips], z)
+        self.z_clip[ids] = torch.where(own, clips, (z @ self.clip_latents.T).argmax(-1))
+        self.steps_to_resample[ids] = self.schedule.draw_lifetimes(len(ids), self._rng)
+        self.env.falls.allow_recovery(ids, previous, self.z_clip[ids])
+
+    def observe(self, ids: Tensor | None = None) -> Batch:
+        rows = ALL if ids is None else ids
+        return {"obs": self.env.obs(rows), "z": self.z[rows].clone()}
+
+    def step(self, action: Tensor) -> Step:
+        """Actions (N, J), in units of the action scale, held for one control step.
+
+        `terminated`: a fall for good, a broken state, or a world that has just gone down; the last
+        of these is not reset, so that getting up is learned. `truncated`: out of time or, with
+        `own_return`, a change of latent. `extras`: `window` (N, W * F), and `z_clip` (N,), the clip
+        that the discriminator compares it with."""
+        clips = self.z_clip.clone()
+        outcome = self.advance(action)
+        ended = outcome.fell | outcome.broken
+        failed = ended | self.find_new_falls()
+        own = self.observe() if self.schedule.own_return else None
+        expired = self.resample_expired(clips)
+        return Step(
+            next_obs=own or self.observe(),
+            reward=torch.zeros(self.num_envs),
+            terminated=failed,
+            truncated=outcome.timed_out if own is None else outcome.timed_out | expired & ~failed,
+            extras=self.make_extras(clips),
+            continues=~(ended | outcome.timed_out),
+        )
+
+    def make_extras(self, clips: Tensor) -> Batch:
+        """What the rewards of a step read, for worlds whose windows are compared with `clips`
+        (N,)."""
+        # cloned: a reset writes into the env's
+        return {"window": self.env.windows().clone(), "z_clip": clips}
+
+    def advance(self, action: Tensor) -> Outcome:
+        """One control step of the characters under actions (N, J); latents stay as they are."""
+        return self.env.step(self.action_scale.target(action), self.z_clip)
+
+    def find_new_falls(self) -> Tensor:
+        """Worlds that have just gone down, (N,) bool: a failure also where there is time to get
+        up."""
+        return self.env.falls.down == 1
+
+    def resample_expired(self, clips: Tensor) -> Tensor:
+        """Count one control step of every latent, and draw another where its time is over, in
+        worlds that have followed clips (N,). Returns where, (N,) bool."""
+        self.steps_to_resample -= 1
+        expired = self.steps_to_resample <= 0
+        ids = expired.nonzero()[:, 0]
+        if len(ids):
+            drawn, _ = self.env.library.sample(len(ids), self._rng)
+            self._draw(ids, drawn, clips[ids])
+        return expired
+
+    def snapshot(self) -> dict[str, Any]:
+        return {
+            "env": self.env.snapshot(),
+            **super().snapshot(),
+            "skill_rng": self._rng.get_state(),
+        }
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self.env.restore(snapshot["env"])
+        super().restore(snapshot)
+        self._rng.set_state(snapshot["skill_rng"])

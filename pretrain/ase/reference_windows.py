@@ -1,0 +1,61 @@
+"""ReferenceWindows: the style windows of the clips, which the discriminator and the encoder see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from pretrain.characters.skeleton import Skeleton
+from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.library import MotionLibrary
+from pretrain.rl.nets import Normalizer
+from pretrain.sim.features import LEAST_SPREAD
+from pretrain.sim.start_states import draw_rows, read_rate
+from pretrain.sim.style_windows import read_style_windows
+
+
+@dataclass(frozen=True)
+class ReferenceWindows:
+    """Style windows of every clip, read densely in time, one clip after the other."""
+
+    windows: Tensor  # (M, W * F)
+    clip: Tensor  # (M,) clip index of each
+    counts: Tensor  # (C,) windows of each clip
+
+    def sample(self, clips: Tensor, rng: Generator) -> Tensor:
+        """A random window of each of `clips` (n,), (n, W * F)."""
+        return self.windows.index_select(0, draw_rows(self.counts, clips, rng))
+
+    def sample_any(self, n: int, rng: Generator) -> Tensor:
+        """n random windows of all clips, each as likely as another, (n, W * F)."""
+        return self.windows.index_select(0, torch.randint(len(self.windows), (n,), generator=rng))
+
+
+def make_reference_windows(
+    library: MotionLibrary, skeleton: Skeleton, steps: int, rate: float | None = None
+) -> ReferenceWindows:
+    """Every window of `steps` frames that ends on a grid of 1/rate s and lies wholly inside its
+    clip.
+
+    `rate` is that of `read_rate` if none is given.
+    """
+    rate = rate or read_rate(library)
+    clips: list[Tensor] = []
+    ends: list[Tensor] = []
+    for c, duration in enumerate(library.durations.tolist()):
+        # a clip shorter than one window still gives one, its first frame standing still before it
+        first = min((steps - 1) / CONTROL_RATE, duration)
+        times = torch.arange(first, duration + 1e-6, 1 / rate)
+        clips.append(torch.full((len(times),), c))
+        ends.append(times)
+    clip = torch.cat(clips)
+    frames = read_style_windows(library, skeleton, clip, torch.cat(ends), steps)
+    return ReferenceWindows(frames.flatten(1), clip, torch.bincount(clip))
+
+
+def window_normalizer(demos: ReferenceWindows) -> Normalizer:
+    """Fixed by the clips: a running one would change the encoder's inputs as the character
+    learns."""
+    return Normalizer(demos.windows.mean(0), demos.windows.std(0).clamp_min(LEAST_SPREAD), clip=8.0)

@@ -1,0 +1,33 @@
+"""What the training log says of the assistance, clip by clip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from pretrain.assist.curriculum import Curriculum
+from pretrain.assist.getup import GetUpAssist
+from pretrain.rl.learner import Scalars
+
+
+def log_assistance(names: Sequence[str], curriculum: Curriculum) -> Scalars:
+    """`assist`, the mean strength; `assist/CLIP`, the strength of a clip's assistance, and
+    `steps/CLIP`, control steps between the failures of episodes that begin in it."""
+    strengths = curriculum.assist_strength
+    steps = curriculum.lengths
+    scalars: Scalars = {"assist": float(strengths.mean())}
+    for clip, name in enumerate(names):
+        scalars[f"assist/{name}"] = float(strengths[clip])
+        scalars[f"steps/{name}"] = float(steps[clip])
+    return scalars
+
+
+def log_getting_up(names: Sequence[str], rising: Tensor, getup: GetUpAssist) -> Scalars:
+    """Of the clips that rise, `rising` (C,) bool: `getup/CLIP`, the strength of the get-up
+    assistance, and `recovery_rate/CLIP`."""
+    scalars: Scalars = {}
+    for clip in rising.nonzero()[:, 0].tolist():
+        scalars[f"getup/{names[clip]}"] = float(getup.strength[clip])
+        scalars[f"recovery_rate/{names[clip]}"] = float(getup.recovery_rate[clip])
+    return scalars

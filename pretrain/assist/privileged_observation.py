@@ -1,0 +1,50 @@
+"""The privileged observation: what the value net sees of an assisted episode and the policy does
+not."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pretrain.ase.env import AseEnv
+from pretrain.ase.symmetry import style_mirror
+from pretrain.assist.reference_tracker import NONE, ReferenceTracker
+from pretrain.assist.tracking_termination import TrackingTermination
+from pretrain.assist.velocity_tracker import VelocityTracker
+from pretrain.characters.skeleton import Skeleton
+from pretrain.rl.mirror import Mirror, concatenate_mirrors, make_identity_mirror
+from pretrain.sim.env import Rows
+
+PRIVILEGED_SCALARS = 5  # numbers beside the reference frame
+
+
+def privileged_mirror(skeleton: Skeleton) -> Mirror:
+    """Of the privileged observation, (F + PRIVILEGED_SCALARS)."""
+    return concatenate_mirrors(style_mirror(skeleton), make_identity_mirror(PRIVILEGED_SCALARS))
+
+
+def observe_privileged(
+    skills: AseEnv,
+    tracker: ReferenceTracker,
+    velocity: VelocityTracker,
+    termination: TrackingTermination,
+    ids: Rows,
+) -> Tensor:
+    """Of worlds `ids` (n,): (n, F + PRIVILEGED_SCALARS).
+
+    The reference frame, the tracking error, the velocity excess, the share of the grace period that
+    is left, whether the world is down, and the share of its time to get up that is left. Zeros
+    where the reference of a new skill is set in the next step only.
+    """
+    env = skills.env
+    falls = env.falls
+    down = falls.down[ids]
+    clip = tracker.clip[ids]
+    error = tracker.tracking_error(env.windows(ids), ids)
+    excess = velocity.excess(skills.z_clip[ids], ids)
+    patience = (down > 0) * (falls.patience[ids] - down) / max(falls.recovery.steps, 1)
+    scalars = torch.stack(
+        [error, excess, termination.grace_share[ids], (down > 0).float(), patience], -1
+    )
+    is_set = (clip == skills.z_clip[ids]) | (down > 0) & (clip != NONE)
+    return is_set[:, None] * torch.cat([tracker.reference_frame(ids), scalars], -1)

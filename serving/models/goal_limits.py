@@ -1,0 +1,76 @@
+"""What becomes of a goal beyond the limits that its task declares: it is clipped, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from serving.wire.problems import Refusal, invalid
+from skills_store.graph import Tensor
+from skills_store.manifest import GoalLimit
+
+TOLERANCE = 1e-4  # of float32, and of limits that were written with few decimals
+
+
+def apply_limits(
+    limits: Sequence[GoalLimit], tensor: Tensor, goal: np.ndarray, root: np.ndarray
+) -> np.ndarray:
+    """Goals (B, G) that `limits` allow; `root` (B, 3) m is where the characters are. Raises Refusal
+    for the first goal beyond a limit that does not clip."""
+    for limit in limits:
+        part = next(part for part in tensor.slices if part.name == limit.part)
+        columns = slice(part.start, part.stop)
+        found = _measure(limit, goal[:, columns], root)
+        allowed = found.clip(limit.least, limit.most)
+        beyond = np.abs(found - allowed) > TOLERANCE
+        if not beyond.any():
+            continue
+        if limit.beyond == "refuse":
+            row = int(np.argmax(beyond.any(-1)))
+            raise _refuse(limit, row if len(goal) > 1 else None, found[row][beyond[row]][0])
+        goal = goal.copy()
+        goal[:, columns] = _clip(limit, goal[:, columns], root, found, allowed)
+    return goal
+
+
+def _measure(limit: GoalLimit, values: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """The limited quantity of a part's values (B, n): (B, n) for `value`, else (B, 1)."""
+    if limit.quantity == "height":
+        return values[:, 2:3]
+    if limit.quantity == "distance":
+        return np.linalg.norm(values[:, :2] - root[:, :2], axis=-1, keepdims=True)
+    if limit.quantity == "length":
+        return np.linalg.norm(values, axis=-1, keepdims=True)
+    return values
+
+
+def _clip(
+    limit: GoalLimit,
+    values: np.ndarray,
+    root: np.ndarray,
+    found: np.ndarray,
+    allowed: np.ndarray,
+) -> np.ndarray:
+    """The part's values (B, n) with the quantity at its limit."""
+    if limit.quantity == "value":
+        return allowed
+    clipped = values.copy()
+    if limit.quantity == "height":
+        clipped[:, 2:3] = allowed
+        return clipped
+    scale = allowed / np.maximum(found, TOLERANCE)
+    if limit.quantity == "length":
+        return values * scale
+    clipped[:, :2] = root[:, :2] + (values[:, :2] - root[:, :2]) * scale
+    return clipped
+
+
+def _refuse(limit: GoalLimit, row: int | None, value: float) -> Refusal:
+    where = "goal" if row is None else f"goal[{row}]"
+    unit = f" {limit.unit}" if limit.unit else ""
+    what = "" if limit.quantity == "value" else f" has the {limit.quantity}"
+    verb = " is" if limit.quantity == "value" else ""
+    message = f"{where}.{limit.part}{what}{verb} {value:.4g}{unit}, out of the controller's range"
+    expected = f"{limit.least:.4g} to {limit.most:.4g}{unit}"
+    return invalid("goal_out_of_range", message, f"{where}.{limit.part}", expected)

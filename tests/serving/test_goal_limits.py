@@ -1,0 +1,115 @@
+"""Goals beyond what a task declares: refused with their value and the range, or clipped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from serving.models.goal_limits import apply_limits
+from serving.wire.problems import Refusal
+from skills_store.graph import Graph, Slice, Tensor
+from skills_store.manifest import GoalLimit
+from tests.serving.local import goal_rows, problem, state_rows
+from tests.tiny import CONTROLLER, controller, controller_manifest
+
+TARGET = Slice(name="target", start=0, stop=3, unit="m", frame="world")
+SPEED = Slice(name="speed", start=3, stop=4, unit="m/s", frame="scalar")
+HEADING = Slice(name="direction", start=4, stop=6, unit="unit vector", frame="world")
+GOAL = Tensor(name="goal", shape=("B", 6), slices=(TARGET, SPEED, HEADING))
+ROOT = np.array([[1.0, 2.0, 0.9]], np.float32)
+
+
+def limit(part: str, quantity: str, least: float, most: float, beyond: str) -> GoalLimit:
+    fields = {"part": part, "quantity": quantity, "least": least, "most": most}
+    return GoalLimit.model_validate(fields | {"beyond": beyond, "unit": "m"})
+
+
+def goal(x: float, y: float, height: float, speed: float = 1.0, length: float = 1.0) -> np.ndarray:
+    return np.array([[x, y, height, speed, length, 0.0]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("beyond", "given", "field", "value"),
+    [
+        (limit("speed", "value", 0.0, 2.0, "refuse"), goal(1, 2, 1, 2.5), "goal.speed", "2.5"),
+        (limit("target", "height", 0.7, 1.2, "refuse"), goal(1, 2, 1.9), "goal.target", "1.9"),
+        (limit("target", "distance", 0.0, 3.0, "refuse"), goal(5, 2, 1), "goal.target", "4"),
+        (
+            limit("direction", "length", 0.99, 1.01, "refuse"),
+            goal(1, 2, 1, length=0.5),
+            "goal.direction",
+            "0.5",
+        ),
+    ],
+)
+def test_a_refusal_names_the_part_its_value_and_the_range(
+    beyond: GoalLimit, given: np.ndarray, field: str, value: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        apply_limits([beyond], GOAL, given, ROOT)
+    found = refused.value.problem
+    assert found.field == field
+    assert value in found.message
+    assert found.expected == f"{beyond.least:g} to {beyond.most:g} m"
+
+
+def test_a_goal_within_its_limits_stays_the_same_array() -> None:
+    given = goal(1.5, 2, 1)
+    limits = [limit("target", "distance", 0, 3, "clip"), limit("speed", "value", 0, 2, "clip")]
+    assert apply_limits(limits, GOAL, given, ROOT) is given
+
+
+def test_a_clipped_place_keeps_its_direction_and_its_height() -> None:
+    given = goal(1 + 6, 2 + 8, 1.1)
+    clipped = apply_limits([limit("target", "distance", 0, 5, "clip")], GOAL, given, ROOT)
+    np.testing.assert_allclose(clipped, goal(1 + 3, 2 + 4, 1.1), rtol=1e-6)
+    np.testing.assert_array_equal(given, goal(7, 10, 1.1))
+
+
+def test_values_heights_and_lengths_are_clipped_to_the_nearer_limit() -> None:
+    limits = [
+        limit("speed", "value", 0.5, 2, "clip"),
+        limit("target", "height", 0.7, 1.2, "clip"),
+        limit("direction", "length", 1, 1, "clip"),
+    ]
+    given = np.concatenate([goal(1, 2, 0.1, 0.2, 3.0), goal(1, 2, 9, 9, 0.2)])
+    clipped = apply_limits(limits, GOAL, given, ROOT.repeat(2, 0))
+    expected = np.concatenate([goal(1, 2, 0.7, 0.5), goal(1, 2, 1.2, 2.0)])
+    np.testing.assert_allclose(clipped, expected, rtol=1e-6)
+
+
+def test_the_first_row_beyond_is_named() -> None:
+    given = np.concatenate([goal(1, 2, 1, 1), goal(1, 2, 1, 7), goal(1, 2, 1, 8)])
+    with pytest.raises(Refusal, match=r"goal\[1\]\.speed is 7 m"):
+        apply_limits([limit("speed", "value", 0, 2, "refuse")], GOAL, given, ROOT.repeat(3, 0))
+
+
+def with_parts() -> Graph:
+    """The tiny controller, with a name for the parts of its goal."""
+    state, whole = CONTROLLER.inputs
+    goal = whole.model_copy(update={"slices": (TARGET,)})
+    return CONTROLLER.model_copy(update={"inputs": (state, goal)})
+
+
+def test_a_served_controller_refuses_and_says_so_beforehand(store, serve) -> None:
+    manifest = controller_manifest(store.resolve("humanoid"), name="walker")
+    beyond = limit("target", "height", -0.5, 0.5, "refuse")
+    assert manifest.task is not None
+    task = manifest.task.model_copy(update={"goal_limits": (beyond,)})
+    limited = manifest.model_copy(update={"task": task, "graphs": {"controller": with_parts()}})
+    store.publish(limited, {"controller.onnx": controller(0)})
+    service = serve(store.root)
+    told = service.get("/controllers/walker").json()["goal_limits"]
+    assert told == [beyond.model_dump()]
+    body = {"state": state_rows(1)[0].tolist(), "goal": (goal_rows(1)[0] * 0).tolist()}
+    assert service.post("/controllers/walker/act", json=body).status_code == 200
+    body["goal"][2] = 3.0
+    answer = service.post("/controllers/walker/act", json=body)
+    problem(answer, 422, "goal_out_of_range", "goal.target")
+
+
+def test_a_manifest_with_a_limit_on_no_part_of_the_goal_is_refused(store) -> None:
+    manifest = controller_manifest(store.resolve("humanoid"), name="walker").model_dump()
+    manifest["task"]["goal_limits"] = [limit("nowhere", "value", 0, 1, "refuse").model_dump()]
+    with pytest.raises(ValueError, match="no part 'nowhere' of the goal"):
+        type(controller_manifest(store.resolve("humanoid"))).model_validate(manifest)
