@@ -37,7 +37,7 @@ TURNS = 20  # in a round: its end waits for what is still learned, which a run n
 
 
 class Witness:
-    """A backend that notes what is asked of it, so that the same can be asked again of the engine
+    """A backend that records its calls, so that the same can be made again on the engine
     alone."""
 
     def __init__(self, backend: Backend):

@@ -4,7 +4,7 @@ machine, run and client.
     python -m benchmarks.serving --json           about seven minutes, and two for each peer
     python -m benchmarks.serving --seconds 1      a glance
 
-Of the peers, those are asked that `python -m benchmarks.peers` has installed.
+Of the peers, those are measured that `python -m benchmarks.peers` has installed.
 
 The server has the first core, the client the last. The servers take turns, three times; medians are
 compared. Batches of 64 rows come on 3 connections, so that the server need not wait for its client.

@@ -60,7 +60,7 @@ def library(size: int, rng: np.random.Generator) -> tuple[Manifest, dict[str, by
 
 
 def onnx_of(graph: Graph, size: int, rng: np.random.Generator) -> bytes:
-    """One hidden layer, as wide as the size asks for."""
+    """One hidden layer, as wide as the size needs."""
     width = sum(_flat(tensor) for tensor in graph.inputs)
     out = graph.outputs[0]
     columns = _flat(out)

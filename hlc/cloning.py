@@ -1,4 +1,4 @@
-"""Cloning: the planner plays, and the controller learns its decisions by heart before PPO begins.
+"""Cloning: the planner acts, and the controller is regressed on its decisions before PPO begins.
 
 (Expert iteration with one round: Anthony et al. 2017, "Thinking fast and slow with deep learning
 and tree search".)"""

@@ -1,5 +1,5 @@
 """The card of a published controller: returns, success and falls beside random skills, the best
-fixed skill and, if asked for, the planner, on the same seeds.
+fixed skill and, with `planner=N`, the planner, on the same seeds.
 
 python -m hlc.evaluate controller=reach@latest
 

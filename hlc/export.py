@@ -62,7 +62,7 @@ def export_policy(
         for p in task.goal_layout()
     )
     inputs = (
-        parent.version.manifest.graphs["policy"].input("state"),  # whoever can act can also decide
+        parent.version.manifest.graphs["policy"].input("state"),  # the policy's own state
         g.Tensor(name="goal", shape=("B", goal_width(task)), slices=slices),
     )
     output = parent.version.manifest.graphs["encoder"].outputs[0]  # its z is the library's own

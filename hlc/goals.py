@@ -1,4 +1,4 @@
-"""Goals: what each world is asked for at the moment, and for how many decisions yet."""
+"""Goals: the present goal of each world, and for how many decisions it stays."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def observation(task: Task, state: CharacterState, goal: Tensor) -> Batch:
 
 @dataclass(frozen=True)
 class ControllerNets:
-    """omega(z|s,g), whose mean is projected to the sphere by whoever uses it, and V(s,g)."""
+    """omega(z|s,g), whose mean is projected to the sphere where it is used, and V(s,g)."""
 
     policy: GaussianPolicy
     value: Value

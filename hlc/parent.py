@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hlc.tasks.scene import Scene
 from pretrain.characters.character import Character
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import CONTROL_RATE, is_control_step
 from pretrain.motion.library import MotionLibrary
 from pretrain.publishing.manifest_character import from_manifest
 from pretrain.publishing.start_states import read_starts, upright_excerpts
@@ -24,7 +24,6 @@ from skills_store.version import Version
 
 # No fall ends an episode that begins lying: a get-up fails and is tried again.
 LYING = Recovery(steps=sys.maxsize, episode_prob=1.0, fall_init_prob=1.0)
-SAME_RATE = 1e-6  # that two rates may differ by, relatively
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def open_parent(store: Store, ref: str) -> Parent:
             f"{skills.version.ref} was published without start states, from which episodes begin"
         )
     character = from_manifest(manifest.character)
-    if abs(character.control_dt * CONTROL_RATE - 1) > SAME_RATE:
+    if not is_control_step(character.control_dt):
         expected = f"expected {1 / CONTROL_RATE:g}: episodes are simulated at {CONTROL_RATE:g} Hz"
         raise ValueError(
             f"{skills.version.ref}: control_dt is {character.control_dt:g} s, {expected}"

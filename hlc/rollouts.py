@@ -43,8 +43,8 @@ def episodes(
     llc_steps: int,
     rng: Generator,
 ) -> Episodes:
-    """`env.episode_length` steps of every world from its start. Who has fallen lies there and earns
-    nothing more."""
+    """`env.episode_length` steps of every world from its start. A fallen character stays down and
+    earns nothing more."""
     n = env.num_envs
     check_bodies(task, env.skeleton)
     env.reset(torch.arange(n))

@@ -59,7 +59,7 @@ class SinglePlanner:
         """The best of the candidates for `state` (S,) and `goal` (G,), drawn with `seed`; `last_z`
         (D,) is one of them.
 
-        Raises ValueError for a task that asks for a body that the character lacks, and where a
+        Raises ValueError for a task that needs a body that the character lacks, and where a
         reward is no number because the state cannot be simulated."""
         rng = Generator().manual_seed(seed)
         backend = self._backend(task.scene())

@@ -200,5 +200,9 @@ def main(arguments: list[str]) -> int:
     return command(run, CONFIG_MODEL, "hlc.conf", arguments)
 
 
+def describe() -> str:
+    return describe_config(CONFIG_MODEL, "hlc.conf", __doc__, sys.argv[1:])
+
+
 if __name__ == "__main__":
-    sys.exit(program(main, lambda: describe_config(CONFIG_MODEL, "hlc.conf", __doc__)))
+    sys.exit(program(main, describe))

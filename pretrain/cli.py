@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
-from pretrain.overrides import Config, load_config
+from pretrain.overrides import Config, ConfigError, load_config
 from skills_store.errors import StoreError
 
 HELP = ("-h", "--help")
@@ -54,8 +54,13 @@ def program(main: Callable[[list[str]], int], help_text: Callable[[], str]) -> i
         sys.stdout.reconfigure(errors="backslashreplace")
     if not any(argument in HELP for argument in sys.argv[1:]):
         return main(sys.argv[1:])
+    try:
+        text = help_text()
+    except ConfigError as error:  # of an override beside --help
+        print(f"ConfigError: {error}", file=sys.stderr)
+        return 2
     with suppress(BrokenPipeError):  # `... --help | head`
-        print(help_text(), flush=True)
+        print(text, flush=True)
     return 0
 
 

@@ -46,7 +46,7 @@ CONDITIONS = {"motions": "", "episodes": str(COMMON.episodes), "seed": str(COMMO
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for."""
+    """The libraries and conditions that the command line names."""
 
     refs: tuple[str, ...]
     store: str

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
-from typing import Any
 
 from pydantic import BaseModel
 
-from pretrain.overrides import list_groups
+from pretrain.overrides import list_groups, load_config
 
 
-def describe_config(kind: type[BaseModel], module: str, usage: str | None) -> str:
-    """The help of a program: how it is called, the choices of each group, and every key with
-    default and meaning."""
+def describe_config(
+    kind: type[BaseModel], module: str, usage: str | None, arguments: Sequence[str]
+) -> str:
+    """The help of a program: how it is called, the choices of each group, and every key with its
+    meaning and its value under the overrides of `arguments`, as of `preset=NAME --help`."""
+    overrides = [argument for argument in arguments if "=" in argument]
+    cfg = load_config(kind, module, overrides)
     groups = [_describe_group(module, group) for group in sorted(list_groups(module))]
-    keys = [_describe_key(key, *found) for key, found in _fields(kind).items()]
+    keys = [_describe_key(key, *found) for key, found in _fields(cfg).items()]
     sweep = "With -m, several values of a key (seed=1,2,3) are run one after the other."
     return "\n".join([(usage or "").strip(), "", sweep, "", "groups:", *groups, "", "keys:", *keys])
 
@@ -25,19 +29,18 @@ def _describe_group(module: str, group: str) -> str:
     return f"  {group}=NAME  one of: {', '.join(choices)}"
 
 
-def _fields(kind: type[BaseModel], prefix: str = "") -> dict[str, tuple[object, str]]:
-    """Every key by its dotted name, with default and description."""
+def _fields(cfg: BaseModel, prefix: str = "") -> dict[str, tuple[object, str]]:
+    """Every key by its dotted name, with value and description."""
     found: dict[str, tuple[object, str]] = {}
-    for name, field in kind.model_fields.items():
-        inner: Any = field.annotation
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            found |= _fields(inner, f"{prefix}{name}.")
+    for name, field in type(cfg).model_fields.items():
+        value = getattr(cfg, name)
+        if isinstance(value, BaseModel):
+            found |= _fields(value, f"{prefix}{name}.")
         else:
-            default = field.get_default(call_default_factory=True, validated_data={})
-            found[prefix + name] = (default, field.description or "")
+            found[prefix + name] = (value, field.description or "")
     return found
 
 
-def _describe_key(key: str, default: object, description: str) -> str:
-    shown = "null" if default is None else list(default) if isinstance(default, tuple) else default
+def _describe_key(key: str, value: object, description: str) -> str:
+    shown = "null" if value is None else list(value) if isinstance(value, tuple) else value
     return f"  {f'{key}={shown}':<44} {description}"

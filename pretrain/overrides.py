@@ -63,9 +63,12 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
 
 
 def describe_error(error: ErrorDetails) -> str:
-    """The key, what was expected, and the value."""
+    """The key, what was expected, and the value; a rule over several keys names them itself."""
     key = ".".join(map(str, error["loc"]))
-    return f"{key}: {error['msg'].removeprefix('Value error, ')}, got {error['input']!r}"
+    message = f"{key}: {error['msg'].removeprefix('Value error, ')}"
+    if isinstance(error["input"], dict):
+        return message
+    return f"{message}, got {error['input']!r}"
 
 
 def find_near(key: str, known: Iterable[str]) -> list[str]:

@@ -186,5 +186,9 @@ def main(arguments: list[str]) -> int:
     return command(run, PretrainConfig, "pretrain.conf", arguments)
 
 
+def describe() -> str:
+    return describe_config(PretrainConfig, "pretrain.conf", __doc__, sys.argv[1:])
+
+
 if __name__ == "__main__":
-    sys.exit(program(main, lambda: describe_config(PretrainConfig, "pretrain.conf", __doc__)))
+    sys.exit(program(main, describe))

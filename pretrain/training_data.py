@@ -8,7 +8,7 @@ import numpy as np
 
 from pretrain.ase.reference_windows import ReferenceWindows, make_reference_windows
 from pretrain.characters.character import Character, load_character
-from pretrain.motion.clip import CONTROL_RATE
+from pretrain.motion.clip import CONTROL_RATE, is_control_step
 from pretrain.motion.dataset import Dataset, load_dataset
 from pretrain.motion.library import MotionLibrary, pack
 from pretrain.publishing.manifest_character import from_manifest
@@ -16,7 +16,6 @@ from skills_store.manifest import Manifest
 
 JERK_FRAMES = 4  # frames of a third derivative
 STILL = 1e-6  # rad
-SAME_RATE = 1e-6  # relative difference at which two rates count as equal
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def _load(body: Character, motions: str, window: int) -> TrainingData:
     if dataset.character != body.name:
         text = f"recipe {dataset.name!r} is for {dataset.character!r}, not for {body.name!r}"
         raise ValueError(text)
-    if abs(body.control_dt * CONTROL_RATE - 1) > SAME_RATE:
+    if not is_control_step(body.control_dt):
         expected = f"expected {1 / CONTROL_RATE:g}, for clips are read at {CONTROL_RATE:g} Hz"
         raise ValueError(
             f"character {body.name!r}: control_dt is {body.control_dt:g} s, {expected}"

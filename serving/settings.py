@@ -54,7 +54,7 @@ class Settings(BaseSettings):
         default="", description="Path under which a proxy publishes the service, as /rep"
     )
     trusted_proxies: Names = Field(
-        default=("127.0.0.1", "::1"), description="Addresses whose X-Forwarded-Prefix is believed"
+        default=("127.0.0.1", "::1"), description="Addresses whose X-Forwarded-Prefix is used"
     )
 
     refresh: float = Field(default=0.5, gt=0, description="s between two looks at the store")

@@ -71,7 +71,7 @@ class Store(StorePublisher):
 
     def rollback(self, name: str, alias: str, why: str = "") -> Version:
         """Back to what `alias` meant before and is still there; again, and it goes further back. No
-        guard is asked.
+        guard is applied.
 
         A logged move like any other, which says what it undoes. Refused where there is nothing to
         return to.

@@ -230,12 +230,27 @@ def test_every_program_describes_itself(program):
     ("kind", "module"), [(PretrainConfig, "pretrain.conf"), (CONFIG_MODEL, "hlc.conf")]
 )
 def test_the_help_describes_every_key(kind, module):
-    lines = describe_config(kind, module, "usage").splitlines()
+    lines = describe_config(kind, module, "usage", []).splitlines()
     keys = {line.strip().partition("=")[0]: line for line in lines[lines.index("keys:") + 1 :]}
     for name in kind.model_fields:
         assert any(key == name or key.startswith(f"{name}.") for key in keys)
     for line in keys.values():
         assert len(line.split("  ")[-1].strip()) > 0, line
+
+
+def test_the_help_shows_the_values_of_the_preset_beside_it():
+    described = describe_config(PretrainConfig, "pretrain.conf", "usage", ["preset=toy", "seed=7"])
+    chosen = load_config(PretrainConfig, "pretrain.conf", ["preset=toy"])
+    assert f"\n  num_envs={chosen.num_envs} " in described
+    assert f"\n  latent.latent_dim={chosen.latent.latent_dim} " in described
+    assert "\n  seed=7 " in described
+
+
+def test_an_error_of_a_rule_over_a_group_does_not_print_the_group():
+    given = ["tracking_termination.phase_locking=never"]
+    found = refused(*given, "tracking_termination.max_velocity_excess=2.0")
+    assert found.startswith("tracking_termination: max_velocity_excess bounds phase-locked clips")
+    assert "nearer_reward_weight" not in found
 
 
 def test_a_sweep_is_every_combination_and_text_stays():

@@ -30,7 +30,7 @@ import torch
 
 from hlc.compose.behavior import make_behaviors, scene_of
 from hlc.compose.contact_sheet import draw_contact_sheet
-from hlc.compose.player import MachinePlayer, Played
+from hlc.compose.player import Played, play_machine
 from hlc.compose.state_machine import load_machine
 from hlc.parent import SimulationConfig, open_parent
 from pretrain.cli import program
@@ -61,7 +61,7 @@ def run(file: Path, options: dict[str, str]) -> int:
     length = round(machine.seconds * CONTROL_RATE)
     simulated = SimulationConfig(length, options["engine"], parse_int(options, "threads", 0))
     behaviors = make_behaviors(machine, parent, store, simulated, plans)
-    played = MachinePlayer(machine, behaviors, parent, simulated, rng=starts).play()
+    played = play_machine(machine, behaviors, parent, simulated, rng=starts)
     print(describe(played, as_json=parse_flag(options, "json")))
     if options["out"]:
         picture = Path(options["out"])

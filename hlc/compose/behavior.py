@@ -18,8 +18,7 @@ from hlc.tasks import TASKS
 from hlc.tasks.scene import Scene
 from hlc.tasks.task import Task, check_bodies, goal_width
 from pretrain.characters.rotations import (
-    from_axis_angle,
-    heading_direction,
+    heading_rotation,
     multiply,
     rotate,
 )
@@ -116,8 +115,7 @@ def scene_of(behaviors: dict[str, Behavior]) -> Scene:
 def from_entry(goal: Tensor, layout: tuple[Part, ...], state: CharacterState) -> Tensor:
     """Goals (..., G) given on the ground below the root of `state` (...), in its heading frame ->
     in the world frame."""
-    ahead = heading_direction(state.root_rot)
-    turn = from_axis_angle("z", torch.atan2(ahead[..., 1], ahead[..., 0]))
+    turn = heading_rotation(state.root_rot)
     below = state.root_pos * torch.tensor([1.0, 1.0, 0.0])
     return torch.cat([_part_from_entry(goal, part, turn, below) for part in layout], -1)
 

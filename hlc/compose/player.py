@@ -15,8 +15,7 @@ from hlc.parent import Parent, SimulationConfig
 from hlc.tasks.task import Task
 from pretrain.characters.rotations import (
     conjugate,
-    from_axis_angle,
-    heading_direction,
+    heading_rotation,
     multiply,
     rotate,
 )
@@ -54,8 +53,29 @@ class Played:
         return len(self.qpos) / CONTROL_RATE
 
 
-class MachinePlayer:
-    """The machine's world. `play` may be called once."""
+def play_machine(
+    machine: StateMachine,
+    behaviors: dict[str, Behavior],
+    parent: Parent,
+    simulated: SimulationConfig,
+    *,
+    rng: torch.Generator,
+) -> Played:
+    """From the first state to `end`, a fall that no state follows, or the end of its time.
+
+    `simulated` says the engine and its threads. Raises ValueError where a task needs a box and the
+    machine does not say where it stands."""
+    player = _Player(machine, behaviors, parent, simulated, rng=rng)
+    visits: list[Visit] = []
+    following: str | None = machine.first
+    while following is not None and following != END:
+        visits.append(player.visit(behaviors[following]))
+        following = player.follow(visits[-1])
+    return Played(tuple(visits), torch.stack(player.qpos), ended=following == END)
+
+
+class _Player:
+    """The machine's world, and where its character has been."""
 
     def __init__(
         self,
@@ -66,15 +86,12 @@ class MachinePlayer:
         *,
         rng: torch.Generator,
     ):
-        """`simulated` says the engine and its threads. Raises ValueError where a task needs a box
-        and the machine does not say where it stands."""
         scene = scene_of(behaviors)
         if scene.box is not None and machine.box is None:
             raise ValueError("a task needs a box, expected `box: [x, y]` in the state machine")
         env = parent.simulation(1, scene, simulated, rng)
         env.reset(ONE)
         self._machine = machine
-        self._behaviors = behaviors
         self._parent = parent
         self._backend: Backend = env.backend
         feet = parent.character.skeleton.feet
@@ -83,20 +100,11 @@ class MachinePlayer:
         if self._backend.box is not None and machine.box is not None and scene.box is not None:
             stands = [*machine.box, scene.box.size[2] / 2, 1.0, *[0.0] * 9]
             self._backend.box.place(ONE, torch.tensor([stands]))
-        self._qpos: list[Tensor] = []
+        self.qpos: list[Tensor] = []
 
-    def play(self) -> Played:
-        """From the first state to `end`, a fall that no state follows, or the end of its time."""
-        visits: list[Visit] = []
-        following: str | None = self._machine.first
-        while following is not None and following != END:
-            visits.append(self._visit(self._behaviors[following]))
-            following = self._follow(visits[-1])
-        return Played(tuple(visits), torch.stack(self._qpos), ended=following == END)
-
-    def _follow(self, visit: Visit) -> str | None:
+    def follow(self, visit: Visit) -> str | None:
         state = self._machine.states[visit.name]
-        if len(self._qpos) >= self._longest:
+        if len(self.qpos) >= self._longest:
             return None
         follows = {SUCCESS: state.on_success, TIME: state.on_time, FALL: state.on_fall}
         return follows.get(visit.cause)
@@ -105,9 +113,9 @@ class MachinePlayer:
     def _longest(self) -> int:
         return round(self._machine.seconds * CONTROL_RATE)
 
-    def _visit(self, behavior: Behavior) -> Visit:
+    def visit(self, behavior: Behavior) -> Visit:
         """Decide until a transition. Success counts at the end of a decision."""
-        start = len(self._qpos)
+        start = len(self.qpos)
         task = behavior.task
         boxes = BoxGoals(task, self._parent.character.skeleton, self._backend)
         goal = boxes.update(behavior.goal(self._backend.state()), NONE)
@@ -119,11 +127,11 @@ class MachinePlayer:
         cause = ""
         z = np.zeros((1, self._parent.skills.latent_dim), np.float32)
         while not cause:
-            since = len(self._qpos) - start
+            since = len(self.qpos) - start
             decides = since % behavior.llc_steps == 0
             if decides and since and behavior.state.on_success and self._met(task, goal):
                 cause = SUCCESS
-            elif len(self._qpos) >= stop:
+            elif len(self.qpos) >= stop:
                 cause = TIME
             else:
                 if decides:
@@ -132,7 +140,7 @@ class MachinePlayer:
                 goal = boxes.update(goal, NONE)
                 if broken or self._fallen(task, boxes, goal):
                     cause = BROKEN if broken else FALL
-        return Visit(behavior.name, start, len(self._qpos), cause, self._distance(task, goal))
+        return Visit(behavior.name, start, len(self.qpos), cause, self._distance(task, goal))
 
     def _advance(self, z: np.ndarray) -> bool:
         """One control step. Returns whether the world broke."""
@@ -143,7 +151,7 @@ class MachinePlayer:
         pose = [state.root_pos, state.root_rot, state.joint_pos]
         if backend.box is not None:
             pose.append(backend.box.state()[:, :7])
-        self._qpos.append(torch.cat(pose, -1)[0])
+        self.qpos.append(torch.cat(pose, -1)[0])
         return broken
 
     def _fallen(self, task: Task, boxes: BoxGoals, goal: Tensor) -> bool:
@@ -162,8 +170,7 @@ class MachinePlayer:
 
 def at_origin(state: CharacterState) -> CharacterState:
     """`state` (N, ...) turned and moved to face along x above the origin of the world."""
-    ahead = heading_direction(state.root_rot)
-    back = conjugate(from_axis_angle("z", torch.atan2(ahead[:, 1], ahead[:, 0])))
+    back = conjugate(heading_rotation(state.root_rot))
     return CharacterState(
         root_pos=state.root_pos * torch.tensor([0.0, 0.0, 1.0]),
         root_rot=multiply(back, state.root_rot),

@@ -1,4 +1,4 @@
-"""StateMachine: what a file of states asks for. Reads and checks it; simulates nothing."""
+"""StateMachine: the contents of a file of states. Reads and checks it; simulates nothing."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ class Getup(GoalTask):
     targets, and no fall ends them."""
 
     body: str = Field(default="head", description="Name of the body whose height is the goal")
-    height_min: Positive = Field(default=1.2, description="m; lowest height asked for")
-    height_max: Positive = Field(default=1.3, description="m; highest height asked for")
+    height_min: Positive = Field(default=1.2, description="m; lowest height of a goal")
+    height_max: Positive = Field(default=1.3, description="m; highest height of a goal")
     goal_time_min: Positive = Field(default=10.0, description="s; shortest time to get up")
     goal_time_max: Positive = Field(default=10.0, description="s; longest time to get up")
     success_shortfall: Positive = Field(

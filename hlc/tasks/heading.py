@@ -26,8 +26,8 @@ class Heading(GoalTask):
     """A goal is a direction of motion (2,), a speed (1,) m/s and a direction to face (2,), world
     frame. The character faces where it moves, unless `heading.free_facing=true`."""
 
-    speed_min: NotNegative = Field(default=0.7, description="m/s; lowest speed asked for")
-    speed_max: NotNegative = Field(default=1.1, description="m/s; highest speed asked for")
+    speed_min: NotNegative = Field(default=0.7, description="m/s; lowest speed of a goal")
+    speed_max: NotNegative = Field(default=1.1, description="m/s; highest speed of a goal")
     turn_max: Positive = Field(
         default=math.pi, description="rad; largest turn from the heading to the direction"
     )

@@ -28,8 +28,8 @@ class Path(GoalTask):
     bend_max: NotNegative = Field(
         default=2.0, description="m; how far the last two control points are from straight ahead"
     )
-    speed_min: NotNegative = Field(default=0.8, description="m/s; lowest speed asked for")
-    speed_max: NotNegative = Field(default=1.0, description="m/s; highest speed asked for")
+    speed_min: NotNegative = Field(default=0.8, description="m/s; lowest speed of a goal")
+    speed_max: NotNegative = Field(default=1.0, description="m/s; highest speed of a goal")
     goal_time_min: Positive = Field(default=8.0, description="s; shortest time that a curve stays")
     goal_time_max: Positive = Field(default=8.0, description="s; longest time that a curve stays")
     success_distance: Positive = Field(

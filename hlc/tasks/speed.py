@@ -21,8 +21,8 @@ class Speed(GoalTask):
     The default range is that of the bundled walks; they run at 3.2 to 3.7 m/s, and nothing moves
     at a speed between."""
 
-    speed_min: NotNegative = Field(default=0.7, description="m/s; lowest speed asked for")
-    speed_max: NotNegative = Field(default=1.1, description="m/s; highest speed asked for")
+    speed_min: NotNegative = Field(default=0.7, description="m/s; lowest speed of a goal")
+    speed_max: NotNegative = Field(default=1.1, description="m/s; highest speed of a goal")
     success_error: Positive = Field(
         default=0.25, description="m/s; a speed nearer than this is that of the goal"
     )

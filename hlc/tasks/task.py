@@ -1,5 +1,4 @@
-"""Task: what a controller may be asked for. It draws goals, shows them to the policy and judges the
-outcome.
+"""Task: draws goals, makes the policy's features of them, and computes reward and success.
 
 A task is pure: it holds parameters and no state, and it draws from the generator that it is handed.
 """
@@ -100,7 +99,7 @@ def uniform(ranges: dict[str, Range], shape: tuple[int, ...], rng: Generator) ->
 
 
 def check_bodies(task: Task, skeleton: Skeleton) -> None:
-    """Raises ValueError where the character lacks a body that `task` asks for."""
+    """Raises ValueError where the character lacks a body that `task` needs."""
     for body in task.required_bodies():
         if body not in skeleton.bodies:
             existing = ", ".join(skeleton.bodies)

@@ -120,6 +120,12 @@ def heading_direction(q: Array) -> Array:
     return xp.stack([c / length, s / length], -1)
 
 
+def heading_rotation(q: Array) -> Array:
+    """The turn about z by which x becomes the heading of `q`, (..., 4)."""
+    ahead = heading_direction(q)
+    return from_axis_angle("z", namespace(q).arctan2(ahead[..., 1], ahead[..., 0]))
+
+
 def to_heading_frame(heading: Array, v: Array) -> Array:
     """World vectors in the heading frame. (..., 2), (..., 3) -> (...,
     3)."""

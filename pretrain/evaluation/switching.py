@@ -1,4 +1,4 @@
-"""Switching: whether a library, moving as in one clip, comes to do another that it is asked for."""
+"""Switching: whether a library, moving as in one clip, comes to do another clip under its z."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def switch_success(switches: Switches) -> Interval:
 
 
 def switch_matrix(setup: Setup, switches: Switches) -> dict[str, dict[str, float]]:
-    """Success by the clip that it began in and, inside, the clip that was asked for."""
+    """Success by the clip that it began in and, inside, the clip whose z came next."""
     names = [target.name for target in setup.targets]
     shares = switches.success.float().mean(1).tolist()
     matrix: dict[str, dict[str, float]] = {name: {} for name in names}

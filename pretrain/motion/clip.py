@@ -14,14 +14,20 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 
 CONTROL_RATE = 30.0  # Hz
+SAME_RATE = 1e-6  # relative difference at which two rates count as equal
 SUNK = 0.03  # m below the ground, at most: a character that begins deeper is thrown out of it
-# m; whoever has to be raised by more is named. Captured feet sink in by up to half of that
+# m; a clip that has to be raised by more is named. Captured feet sink in by up to half of that
 RAISED = 0.15
 
 
 class ClipError(ValueError):
     """A motion file that cannot be used; the message names the file, the frame and what was
     expected."""
+
+
+def is_control_step(seconds: float) -> bool:
+    """Whether a control step of so many seconds is that at which clips are read."""
+    return abs(seconds * CONTROL_RATE - 1) <= SAME_RATE
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,7 @@ class MotionClip:
         moved = np.linalg.norm(clip.body_positions() - self.body_positions(), axis=-1).max(-1)
         most = f"a body by up to {moved.max():.2f} m (frame {moved.argmax()})"
         note = f"{self.name}: low-passed at {cutoff:g} Hz, which moves {most}"
-        # whoever changes how it is smoothed changes this text, too: a library is measured by the
+        # a change of how it is smoothed changes this text, too: a library is measured by the
         # clips that it learned from
         digest = (
             f"sha256:{hashlib.sha256(f'{self.digest} low_pass {cutoff!r}'.encode()).hexdigest()}"

@@ -26,8 +26,8 @@ PACKAGE = "everyday:"  # prefix of a clip that comes with the project
 class Dataset:
     """Converted clips with their sampling weights; a mirrored clip shares its original's weight.
 
-    A clip that nobody can perform is left out: one at 20 m/s would make all paces of the others
-    equal, whose spread is the unit of what is learned and measured."""
+    A clip that the body cannot perform is left out: one at 20 m/s would make all paces of the
+    others equal, and their spread is the unit of what is learned and measured."""
 
     name: str
     character: str

@@ -87,7 +87,7 @@ class Background:
 def _lower_priority() -> None:
     torch.set_num_threads(1)
     if sys.platform == "linux":  # elsewhere niceness belongs to processes, not to threads
-        with suppress(OSError):  # a sandbox may refuse it; then this thread is only less polite
+        with suppress(OSError):  # a sandbox may refuse it; the thread then has the usual priority
             own = os.getpriority(os.PRIO_PROCESS, 0)
             niceness = min(own + NICENESS, 19)
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)

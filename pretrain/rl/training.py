@@ -92,7 +92,7 @@ class Training(Generic[N, E]):
         self.env.restore(tree["env"])
         for name, part in self.memory.items():
             part.restore(tree["memory"][name])
-        self.background.learned = tree.get("learned", {})  # older checkpoints have none
+        self.background.learned = tree["learned"]
         self.noise.value = tree["noise"]
         self.rng.set_state(tree["rng"])
         self.iteration = tree["iteration"]

@@ -1,7 +1,7 @@
 """CharacterEnv: simulated characters, whose episodes start from motion clips and end in a fall or
 by time.
 
-It knows nothing of rewards, skills, tasks or training aids. `step` resets only worlds whose state
+It has no rewards, skills, tasks or training aids. `step` resets only worlds whose state
 is no longer finite; all others are the caller's to reset.
 """
 

@@ -77,20 +77,23 @@ class Guard:
     def admit(self, path: str, headers: Mapping[bytes, bytes]) -> str:
         """The name of the key. Raises Refusal: 401 without a good key, 403 without its scope, 429
         beyond its rate."""
-        if path in OPEN:
+        if path in OPEN or (self._file is None and self._rate is None):
             return ANYONE
-        key = self._key(headers) if self._file is not None else None
+        name = ANYONE if self._file is None else self._find_permitted_key(path, headers)
+        self.spend(name)
+        return name
+
+    def _find_permitted_key(self, path: str, headers: Mapping[bytes, bytes]) -> str:
+        key = self._key(headers)
         scope = required_scope(path)
-        if key is not None and scope is not None and scope not in key.scopes:
+        if scope is not None and scope not in key.scopes:
             message = (
                 f"the key {key.name!r} has not the scope {scope!r}, but {', '.join(key.scopes)}"
             )
             raise Refusal(
                 403, "not_permitted", message, "authorization", f"a key with the scope {scope!r}"
             )
-        name = key.name if key is not None else ANYONE
-        self.spend(name)
-        return name
+        return key.name
 
     def spend(self, name: str) -> None:
         """One request of what `name` may make. Raises Refusal: 429."""
@@ -135,7 +138,7 @@ class Guard:
 
 
 def required_scope(path: str) -> keys.Scope | None:
-    """The scope that a path asks for; None: any key will do. A path that does not exist needs a
+    """The scope that a path needs; None: any key will do. A path that does not exist needs a
     key, too."""
     if path == "/metrics":
         return "admin"

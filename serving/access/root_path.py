@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from starlette.types import Scope
 
+FORWARDED_PREFIX = b"x-forwarded-prefix"
 PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 
 
 @dataclass(frozen=True)
 class RootPath:
     root_path: str  # "" or "/rep"
-    trusted_proxies: tuple[str, ...]  # addresses whose X-Forwarded-Prefix is believed
+    trusted_proxies: tuple[str, ...]  # addresses whose X-Forwarded-Prefix is used
 
     def apply(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
         """The request's path below the root. `scope` gets `root_path` and `path` as ASGI defines
@@ -24,9 +25,9 @@ class RootPath:
         A proxy may strip the prefix or leave it: `/rep/act` and `/act` are the same request.
         """
         path: str = scope["path"]
-        prefix = self._find_prefix(scope, headers)
-        if not prefix:
+        if not self.root_path and FORWARDED_PREFIX not in headers:
             return path
+        prefix = self._find_prefix(scope, headers)
         below = path[len(prefix) :] if path == prefix or path.startswith(f"{prefix}/") else path
         below = below or "/"
         scope["root_path"] = prefix
@@ -34,7 +35,7 @@ class RootPath:
         return below
 
     def _find_prefix(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str:
-        value = headers.get(b"x-forwarded-prefix")
+        value = headers.get(FORWARDED_PREFIX)
         if value is None:
             return self.root_path
         client = scope.get("client")

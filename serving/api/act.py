@@ -1,5 +1,5 @@
 """What /act and a controller's decision compute: fields of a request in, fields of the reply out.
-Speaks no encoding."""
+Independent of the encoding."""
 
 from __future__ import annotations
 

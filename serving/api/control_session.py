@@ -29,10 +29,9 @@ from serving.models.service import Service
 from serving.models.skills import ServedController, ServedSkill
 from serving.wire import rows
 from serving.wire.problems import invalid
+from serving.wire.raw import FLOAT32
 from serving.wire.rows import Form
 from serving.wire.schemas import Wire, validate
-
-FLOAT32 = np.dtype("<f4")
 
 
 class Opening(Wire):

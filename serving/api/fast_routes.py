@@ -43,11 +43,11 @@ async def answer_decide(service: Service, controller: str, headers: Headers, bod
 
 
 def encode_reply(encoding: wire.Encoding, answer: dict[str, Any], started: float) -> Reply:
-    data, headers = encoding.encode(answer)
+    data, content_headers = encoding.encode(answer)
     milliseconds = (perf_counter() - started) * 1000
     timing = (b"server-timing", b"app;dur=%.3f" % milliseconds)
     digest = (b"x-skill-digest", str(answer["skill"]["digest"]).encode())
-    return Reply(200, data, (*headers, digest, timing))
+    return Reply(200, data, (*content_headers, digest, timing))
 
 
 ACT_ROUTE = FastRoute(ACT, answer_act)

@@ -1,4 +1,4 @@
-"""What /plan computes: fields of a request in, fields of the reply out. Speaks no encoding."""
+"""What /plan computes: fields of a request in, fields of the reply out, in no encoding."""
 
 from __future__ import annotations
 

@@ -99,8 +99,10 @@ async def encode(request: Request) -> Response:
         field = "frames"
         skill = await service.skill(fields.skill)
         frames = rows.read_frames(fields.frames, skill.forms["frames"])
-    found, headers = encoding.encode(await service.engine.long(_embedded, skill, frames, field))
-    return Reply(200, found, headers).response()
+    found, content_headers = encoding.encode(
+        await service.engine.long(_embedded, skill, frames, field)
+    )
+    return Reply(200, found, content_headers).response()
 
 
 def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, Any]:
@@ -154,8 +156,8 @@ async def interpolate(request: Request) -> Response:
     found = await interpolate_path(
         _service(request), encoding.decode(await request.body(), headers)
     )
-    data, headers = encoding.encode(found)
-    return Reply(200, data, headers).response()
+    data, content_headers = encoding.encode(found)
+    return Reply(200, data, content_headers).response()
 
 
 @router.post(
@@ -171,8 +173,8 @@ async def plan_skill(request: Request) -> Response:
     headers = dict(request.headers.raw)
     encoding = wire.choose_encoding(headers)
     found = await plan(_service(request), encoding.decode(await request.body(), headers))
-    data, headers = encoding.encode(found)
-    return Reply(200, data, headers).response()
+    data, content_headers = encoding.encode(found)
+    return Reply(200, data, content_headers).response()
 
 
 @router.get("/controllers", tags=["controllers"])

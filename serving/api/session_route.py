@@ -13,10 +13,11 @@ import numpy as np
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from serving.api.control_session import FLOAT32, Session, Step, open_session
+from serving.api.control_session import Session, Step, open_session
 from serving.models.service import Service
 from serving.wire import json
 from serving.wire.problems import Refusal, invalid
+from serving.wire.raw import FLOAT32
 from serving.wire.schemas import validate
 
 log = logging.getLogger("repertoire.serving")

@@ -35,7 +35,7 @@ class PendingRequest:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What one run was, for whoever counts."""
+    """The size and duration of one run, for the metrics."""
 
     requests: int
     rows: int

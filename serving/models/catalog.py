@@ -1,4 +1,4 @@
-"""Catalog: the versions open for use, by reference. Opens what is asked for, once; never decides
+"""Catalog: the versions open for use, by reference. Opens what a request names, once; never decides
 what exists.
 
 A reference keeps its meaning until `refresh` finds another one in the store, opens it and finds it
@@ -36,8 +36,8 @@ class Catalog(Generic[T]):
     """`capacity` bytes of graphs stay open, and what `pinned` means in any case; beyond them, least
     recently used first.
 
-    A failure to open belongs to the reference that met it: it is raised to whoever asked, and
-    nothing is kept of it."""
+    A failure to open is raised in the requests that wait for that reference, and nothing of it is
+    kept."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
 """Planning: simulates a skill library. The only part of the service that needs torch and mujoco,
-which the extra `plan` installs; they are imported when the first plan is asked for."""
+which the extra `plan` installs; they are imported with the first plan."""
 
 from __future__ import annotations
 

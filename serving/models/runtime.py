@@ -45,6 +45,5 @@ class Engine:
         )  # not the clock on the wall: a busy machine would make every graph look slow
         run(*full)
         inline = self.device == "cpu" and thread_time() - started < INLINE
-        return Batcher(
-            run, self.threads, inline, self.max_waiting, lambda ran: self.observe(ref, ran)
-        )
+        observe = partial(self.observe, ref)
+        return Batcher(run, self.threads, inline, self.max_waiting, observe)

@@ -1,5 +1,5 @@
 """What is served: a skill library or a controller, open and warm, with what a route must know.
-Speaks no HTTP."""
+Independent of HTTP."""
 
 from __future__ import annotations
 

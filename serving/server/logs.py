@@ -28,7 +28,7 @@ class Lines(logging.Formatter):
 
 
 def configure(access: bool) -> None:
-    """Warnings and worse from everyone; a line per request only where asked."""
+    """Warnings and worse of all loggers; a line a request where `access_log` is set."""
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

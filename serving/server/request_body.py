@@ -52,7 +52,10 @@ class BodyReader:
     async def _gather(self, receive: Receive) -> bytes:
         message = await receive()
         if message["type"] == "http.request" and not message.get("more_body"):
-            return self._checked(message.get("body", b""))  # in one packet, as nearly all are
+            body: bytes = message.get("body", b"")  # in one packet, as nearly all are
+            if len(body) > self.max_body:
+                raise self._too_large()
+            return body
         parts: list[bytes] = []
         size = 0
         while message["type"] == "http.request":
@@ -87,11 +90,6 @@ class BodyReader:
             return message
 
         return capped
-
-    def _checked(self, body: bytes) -> bytes:
-        if len(body) > self.max_body:
-            raise self._too_large()
-        return body
 
     def _check_announced(self, headers: Headers) -> None:
         """A body that is announced as too large is refused before a byte of it is read."""

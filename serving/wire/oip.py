@@ -18,10 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from serving.wire import json
 from serving.wire.problems import Refusal, invalid, quoted
+from serving.wire.raw import FLOAT32
 from serving.wire.reply import JSON, Headers
 
 LENGTH = b"inference-header-content-length"
-FLOAT32 = np.dtype("<f4")
 LARGEST = 2**28  # numbers in a tensor: 1 GiB, more than any body holds
 # Parameters of Triton's extensions that change what is computed or where it is written. Priority
 # and timeout change neither: they are left unread, as Triton does for a model without queue policy.
@@ -71,7 +71,7 @@ class Infer(Loose):
 class Call:
     id: str | None
     tensors: dict[str, Array]
-    outputs: tuple[str, ...]  # asked for; empty: all
+    outputs: tuple[str, ...]  # of the reply; empty: all
     binary: dict[str, bool]  # of the outputs that say it themselves
     binary_by_default: bool
 

@@ -104,7 +104,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         "model": Problem,
         "description": "This service needs a key, and got none that is in its key file",
     },
-    403: {"model": Problem, "description": "The key has not the scope that this route asks for"},
+    403: {"model": Problem, "description": "The key has not the scope that this route needs"},
     404: {
         "model": Problem,
         "description": "No such skill, version, alias or controller; the message lists what exists",

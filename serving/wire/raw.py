@@ -68,7 +68,7 @@ def encode(fields: Mapping[str, Any]) -> tuple[bytes, Headers]:
 
 @lru_cache(maxsize=256)
 def _shapes(header: bytes) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Remembered, for a client sends the same ones all its life."""
+    """Cached, for a client sends the same ones with every request."""
     found = [ONE.fullmatch(part.strip()) for part in header.split(b",")]
     names = [match[1] for match in found if match]
     if len(names) != len(found) or len(set(names)) != len(names):

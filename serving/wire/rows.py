@@ -18,9 +18,8 @@ import numpy as np
 from serving.wire.problems import Refusal, invalid, quoted
 from skills_store.graph import Slice, Tensor
 
-UNIT_TOLERANCE = (
-    1e-3  # a client that integrates its own quaternion drifts; beyond this it has a bug
-)
+# A client that integrates its own quaternion drifts; beyond this it has a bug.
+UNIT_TOLERANCE = 1e-3
 SPHERE_TOLERANCE = 1e-2  # a z that went through float16 or a few decimals is meant as it is
 KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
@@ -77,12 +76,8 @@ def read_frames(value: object, form: Form) -> np.ndarray:
     """A clip: (T, S) states one control step apart."""
     rows = read(value, form)
     if rows.one:
-        raise invalid(
-            "wrong_shape",
-            f"{form.field} is one frame, not a list of frames",
-            form.field,
-            f"[T, {form.width}]",
-        )
+        message = f"{form.field} is one frame, not a list of frames"
+        raise invalid("wrong_shape", message, form.field, f"[T, {form.width}]")
     return rows.array
 
 
@@ -117,12 +112,8 @@ def project_to_sphere(rows: Rows, field: str, strict: bool) -> tuple[np.ndarray,
     if strict:
         path = field if rows.one else f"{field}[{first}]"
         message = f"{path} has norm {norms[first]:.6g}; on the unit sphere it is 1"
-        raise invalid(
-            "not_on_the_sphere",
-            message,
-            path,
-            f"norm 1, within {SPHERE_TOLERANCE}; or strict: false",
-        )
+        expected = f"norm 1, within {SPHERE_TOLERANCE}; or strict: false"
+        raise invalid("not_on_the_sphere", message, path, expected)
     return (rows.array / norms[:, None]).astype(np.float32), True
 
 
@@ -135,9 +126,8 @@ def _from_parts(value: dict[str, Any], form: Form) -> Rows:
             raise invalid("unknown_field", message, field, form.expected)
     for name in names:
         if name not in value:
-            raise invalid(
-                "missing_field", f"{field} lacks its part {name}", f"{field}.{name}", form.expected
-            )
+            message = f"{field} lacks its part {name}"
+            raise invalid("missing_field", message, f"{field}.{name}", form.expected)
     parts = []
     for part in form.parts:
         width = part.stop - part.start
@@ -156,21 +146,22 @@ def _from_numbers(value: object, field: str, width: int, limit: int, expected: s
         batch = value if value.ndim > 1 else value[None]
         if batch.ndim != 2 or not len(batch):
             raise invalid("wrong_shape", f"{field} has shape {list(value.shape)}", field, expected)
-        _refuse_many(len(batch), field, limit, expected)
+        if len(batch) > limit:
+            raise _too_many(len(batch), field, limit, expected)
         if batch.shape[1] != width:
             raise _wrong_width(batch[0], field if one else f"{field}[0]", width, expected)
         found = batch
     elif isinstance(value, list):
         one = not (value and isinstance(value[0], list))
         batch = [value] if one else value
-        _refuse_many(len(batch), field, limit, expected)
+        if len(batch) > limit:
+            raise _too_many(len(batch), field, limit, expected)
         for i, row in enumerate(batch):
             _refuse_malformed(row, field if one else f"{field}[{i}]", width, expected)
         found = _array(batch, width)
     else:
-        raise invalid(
-            "wrong_type", f"{field} is {_kind(value)}, not a list of numbers", field, expected
-        )
+        message = f"{field} is {_kind(value)}, not a list of numbers"
+        raise invalid("wrong_type", message, field, expected)
     if not all_finite(found):
         raise _not_finite(found, field, one, expected)
     return Rows(found, one)
@@ -184,9 +175,8 @@ def all_finite(numbers: np.ndarray) -> bool:
 
 def _array(batch: list[list[float]], width: int) -> np.ndarray:
     """What is beyond float32's range becomes inf, and is then refused with its index."""
-    numbers = array(
-        "f"
-    )  # quicker than numpy at reading lists, and without a warning where a number is too large
+    # quicker than numpy at reading lists, and without a warning where a number is too large
+    numbers = array("f")
     for row in batch:
         try:
             numbers.fromlist(row)
@@ -201,10 +191,9 @@ def _not_finite(found: np.ndarray, field: str, one: bool, expected: str) -> Refu
     return invalid("not_finite", f"{path} is not a finite float32 number", path, expected)
 
 
-def _refuse_many(count: int, field: str, limit: int, expected: str) -> None:
-    if count > limit:
-        message = f"{field} has {count} rows; this service takes up to {limit} at once"
-        raise invalid("batch_too_large", message, field, expected)
+def _too_many(count: int, field: str, limit: int, expected: str) -> Refusal:
+    message = f"{field} has {count} rows; this service takes up to {limit} at once"
+    return invalid("batch_too_large", message, field, expected)
 
 
 def _refuse_malformed(row: object, path: str, width: int, expected: str) -> None:
@@ -241,9 +230,8 @@ def _one_unit(rows: np.ndarray, tolerance: float) -> bool:
     return len(rows) == 1 and abs(math.hypot(*rows[0].tolist()) - 1) <= tolerance
 
 
-def _norms(
-    rows: np.ndarray,
-) -> np.ndarray:  # (B, n) -> (B,), in double: a finite float32 has a finite square there
+def _norms(rows: np.ndarray) -> np.ndarray:
+    """(B, n) -> (B,), in double: a finite float32 has a finite square there."""
     return np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
 
 

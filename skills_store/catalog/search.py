@@ -46,7 +46,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Query:
-    """None asks for nothing. `word` is a part of a name, a task or a clip, in any case."""
+    """None: no condition. `word` is a part of a name, a task or a clip, in any case."""
 
     word: str | None = None
     kind: str | None = None
@@ -131,7 +131,7 @@ def _read_manifests(
 def _find_word(
     candidates: Iterable[Candidate], word: str | None
 ) -> list[tuple[Candidate, tuple[str, ...]]]:
-    """Those that contain `word`, and where. All, where no word is asked for."""
+    """Those that contain `word`, and where. All, where no word is given."""
     if word is None:
         return [(candidate, ()) for candidate in candidates]
     found = []

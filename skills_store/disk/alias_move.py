@@ -36,7 +36,7 @@ class AliasMove(FrozenModel):
 @dataclass(frozen=True)
 class MoveTarget:
     """Where a move is to go, the rev that it takes back, if the alias is protected from then on,
-    and if no guard was asked.
+    and if no guard was passed.
     """
 
     version: Version

@@ -2,7 +2,7 @@
 tombstones; and leases.
 
 What is lost shows by what still speaks of it: the record after it, a move, a tombstone, a lease.
-The last record and the last move of an alias are spoken of by nothing else, unless one is by the
+The last record and the last move of an alias are recorded nowhere else, unless one is by the
 other.
 """
 

@@ -113,7 +113,7 @@ class OccupiedFolder(StoreError):
 
 
 class WrongKind(StoreError):
-    """A controller where a skill library was asked for, or the reverse."""
+    """A controller where a skill library was expected, or the reverse."""
 
     code = "wrong_kind"
 

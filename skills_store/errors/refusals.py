@@ -105,7 +105,7 @@ class UnreachableOrigin(Refusal):
 
 
 class UntrustedVersion(Refusal):
-    """No trusted key has signed this version, and the policy asks for one that did."""
+    """No trusted key has signed this version, and the policy requires one that did."""
 
     code = "untrusted"
     template = "{0} is not signed by a trusted key: {1}"

@@ -18,7 +18,7 @@ TURNED = 0.2  # m of a step that a foot turned by a radian is worth, for how hig
 
 @dataclass(frozen=True)
 class Gait:
-    """What is asked of a body: velocities in its own frame, for a time."""
+    """The motion of a plan: velocities in its own frame, for a time."""
 
     ahead: float = 0.0  # m/s
     aside: float = 0.0  # m/s, to the left

@@ -1,4 +1,4 @@
-"""Which joint of a file is which part of a body: by name, whoever made the rig."""
+"""Which joint of a file is which part of a body: by name, for the rigs in use."""
 
 from __future__ import annotations
 

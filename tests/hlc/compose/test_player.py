@@ -16,7 +16,7 @@ from PIL import Image
 
 from hlc.compose.__main__ import main
 from hlc.compose.behavior import from_entry, make_behaviors
-from hlc.compose.player import MachinePlayer, Played, at_origin
+from hlc.compose.player import Played, at_origin, play_machine
 from hlc.compose.state_machine import StateMachine
 from hlc.parent import Parent, SimulationConfig, open_parent
 from pretrain.sim.features import proprioception
@@ -35,7 +35,7 @@ def play(
     simulated = SimulationConfig(1000, engine, 1)
     rngs = [torch.Generator().manual_seed(i) for i in range(2)]
     behaviors = make_behaviors(asked, parent, store, simulated, rngs[0])
-    return MachinePlayer(asked, behaviors, parent, simulated, rng=rngs[1]).play()
+    return play_machine(asked, behaviors, parent, simulated, rng=rngs[1])
 
 
 def path_of(played: Played) -> list[tuple[str, str]]:

@@ -1,0 +1,130 @@
+"""The models of /v2: a graph of a version, found by its name, with the checks of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from serving.models.batcher import require_finite
+from serving.models.service import Service
+from serving.models.skills import ServedController, ServedSkill
+from serving.wire import rows
+from serving.wire.problems import Refusal, invalid, quoted
+from serving.wire.rows import Form
+from skills_store.graph import Graph
+from skills_store.version import Version
+
+
+@dataclass(frozen=True)
+class Model:
+    """A graph that can be run."""
+
+    name: str
+    version: Version
+    graph: Graph
+    run: Callable[[dict[str, np.ndarray]], Awaitable[np.ndarray]]
+
+
+async def find_model(service: Service, model: str, version: str) -> Model:
+    name, dot, graph = model.partition(".")
+    if not name or (dot and not graph):
+        message = f"no model {quoted(model)}"
+        raise Refusal(404, "unknown_model", message, "model", "NAME or NAME.GRAPH")
+    ref = f"{name}@{version}" if version else _default(service, name)
+    try:
+        served = await service.skill(ref, "model")
+    except Refusal as refusal:
+        if refusal.problem.code != "wrong_kind":
+            raise
+        return _controller(model, graph or "controller", await service.controller(ref))
+    return _skill(service, model, graph or "policy", served)
+
+
+def _default(service: Service, name: str) -> str:
+    """The service's own default, where it is a version of that name."""
+    return service.settings.skill if service.settings.skill.partition("@")[0] == name else name
+
+
+def _skill(service: Service, model: str, graph: str, served: ServedSkill) -> Model:
+    graphs = served.manifest.graphs
+    library = served.library
+    if graph not in graphs:
+        raise _unknown(model, served.version, graphs)
+
+    async def policy(given: dict[str, np.ndarray]) -> np.ndarray:
+        state = _rows(given["state"], served.forms["state"])
+        z = _rows(given["z"], served.forms["z"])
+        z = rows.broadcast(z, state, ("z", "state"))
+        return await served.policy.submit(
+            state.array, rows.project_to_sphere(z, "z", strict=False)[0]
+        )
+
+    async def run_windows(given: dict[str, np.ndarray]) -> np.ndarray:
+        windows = _windows(given["window"], graphs[graph], service.settings.max_rows)
+        return require_finite(
+            await service.engine.long(
+                library.encode if graph == "encoder" else library.style, windows
+            )
+        )
+
+    return Model(model, served.version, graphs[graph], policy if graph == "policy" else run_windows)
+
+
+def _controller(model: str, graph: str, served: ServedController) -> Model:
+    graphs = served.version.manifest.graphs
+    if graph not in graphs:
+        raise _unknown(model, served.version, graphs)
+
+    async def decide(given: dict[str, np.ndarray]) -> np.ndarray:
+        state = _rows(given["state"], served.forms["state"])
+        goal = _rows(given["goal"], served.forms["goal"])
+        goal = rows.broadcast(goal, state, ("goal", "state"))
+        return await served.decide(state.array, goal.array)
+
+    return Model(model, served.version, graphs[graph], decide)
+
+
+def _rows(array: np.ndarray, form: Form) -> rows.Rows:
+    found = rows.read(array, form)
+    if found.one:
+        raise invalid(
+            "wrong_shape",
+            f"{form.field} has shape {list(array.shape)}",
+            form.field,
+            f"[B, {form.width}]",
+        )
+    return found
+
+
+def _windows(array: np.ndarray, graph: Graph, limit: int) -> np.ndarray:
+    wanted = list_axes(graph.input("window").shape)[1:]
+    if array.ndim != 3 or list(array.shape[1:]) != wanted or not 0 < len(array) <= limit:
+        message = f"window has shape {list(array.shape)}"
+        raise invalid(
+            "wrong_shape", message, "window", f"[B, {wanted[0]}, {wanted[1]}], B up to {limit}"
+        )
+    if not np.isfinite(array).all():
+        raise invalid(
+            "not_finite",
+            "window has numbers that are not finite",
+            "window",
+            "finite float32 numbers",
+        )
+    return array
+
+
+def list_axes(shape: tuple[int | str, ...]) -> list[int]:
+    return [-1 if isinstance(axis, str) else axis for axis in shape]
+
+
+def _unknown(model: str, version: Version, graphs: dict[str, Graph]) -> Refusal:
+    there = ", ".join(f"{version.name}.{graph}" for graph in graphs)
+    return Refusal(
+        404,
+        "unknown_model",
+        f"no model {quoted(model)}; there are: {there}",
+        "model",
+        f"one of: {there}",
+    )
