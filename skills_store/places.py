@@ -7,6 +7,7 @@
     skill cards, pictures   REPERTOIRE_CARDS   cards                  DATA/cards
     keys of the service     REPERTOIRE_KEYS    keys.json              DATA/keys.json
     fetched clips           REPERTOIRE_CACHE   .cache/motions         CACHE/motions
+    verdicts on clips       REPERTOIRE_CACHE   .cache/verdicts        CACHE/verdicts
     servers to compare with REPERTOIRE_CACHE   .cache/peers           CACHE/peers
     caches of buckets       REPERTOIRE_CACHE   CACHE                  CACHE
 
@@ -55,6 +56,10 @@ def keys() -> Path:
 
 def clips() -> Path:
     return _cache_path() / "motions"
+
+
+def verdicts() -> Path:
+    return _cache_path() / "verdicts"
 
 
 def peers() -> Path:

@@ -179,20 +179,24 @@ def to_hinges(axes: str, q: np.ndarray) -> np.ndarray:
     b = np.arcsin(np.clip(e * m[:, i, k], -1, 1))
     a = np.arctan2(-e * m[:, j, k], m[:, k, k])
     c = np.arctan2(-e * m[:, i, j], m[:, i, i])
-    first = np.stack([a, b, c], -1)
-    second = np.stack([a + np.pi, np.pi - b, c + np.pi], -1)
-    angles = np.empty_like(first)
-    previous = np.zeros(3)
-    for t in range(len(q)):
-        choices = [_unwrap(option[t], previous) for option in (first, second)]
-        steps = [float(np.abs(choice - previous).sum()) for choice in choices]
-        angles[t] = choices[int(np.argmin(steps))]
-        previous = angles[t]
-    return angles
+    triples = np.stack([[a, b, c], [a + np.pi, np.pi - b, c + np.pi]]).transpose(2, 0, 1)
+    chosen = triples[np.arange(len(q)), _nearest_triples(triples)]
+    before = np.concatenate([np.zeros((1, 3)), chosen[:-1]])
+    return chosen + 2 * np.pi * np.cumsum(np.round((before - chosen) / (2 * np.pi)), axis=0)
 
 
-def _unwrap(angle: np.ndarray, previous: np.ndarray) -> np.ndarray:
-    return angle + 2 * np.pi * np.round((previous - angle) / (2 * np.pi))
+def _nearest_triples(triples: np.ndarray) -> list[int]:
+    """Which of the two triples each frame takes, (T, 2, 3) rad -> T of 0 or 1: the one nearer to
+    that of the frame before, whole turns aside; of the first frame, nearer to 0.
+    """
+    before = np.concatenate([np.zeros((1, 2, 3)), triples[:-1]])
+    gap = triples[:, None] - before[:, :, None]  # (T, 2, 2, 3): of before, of now
+    far = np.abs(gap - 2 * np.pi * np.round(gap / (2 * np.pi))).sum(-1)
+    nearest = far.argmin(-1).tolist()
+    chosen = [0]
+    for choices in nearest:
+        chosen.append(choices[chosen[-1]])
+    return chosen[1:]
 
 
 def hinge_axes(axes: str, angles: Array) -> Array:

@@ -18,6 +18,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 ROWS = 40  # of a contact sheet
+INTERRUPTED = 130  # the exit status after Ctrl-C
 
 
 def check(args: argparse.Namespace) -> int:
@@ -25,12 +26,19 @@ def check(args: argparse.Namespace) -> int:
     from pretrain.motion.check import check as verdicts_of
     from pretrain.motion.check import table
     from pretrain.motion.verdict import BAD
+    from skills_store import places
 
+    kept = places.verdicts() if args.keep else None
     verdicts = []
-    for verdict in verdicts_of(args.paths, args.character, args.workers):
-        verdicts.append(verdict)
-        if sys.stderr.isatty():
-            print(f"\r{len(verdicts)} clips", end="", file=sys.stderr, flush=True)
+    try:
+        for verdict in verdicts_of(args.paths, args.character, args.workers, kept):
+            verdicts.append(verdict)
+            if sys.stderr.isatty():
+                print(f"\r{len(verdicts)} clips", end="", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        left = "; the same command goes on from there" if args.keep else ""
+        print(f"stopped after {len(verdicts)} clips{left}", file=sys.stderr)
+        return INTERRUPTED
     if sys.stderr.isatty():
         print("\r", end="", file=sys.stderr)
     print(
@@ -113,6 +121,12 @@ def parser() -> argparse.ArgumentParser:
     checking.add_argument("paths", nargs="+", metavar="PATH")
     checking.add_argument("--json", action="store_true", help="all measures, as a list of objects")
     checking.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    checking.add_argument(
+        "--no-keep",
+        dest="keep",
+        action="store_false",
+        help="verdicts on files are neither kept for the next check nor taken from the last",
+    )
     checking.set_defaults(run=check)
     viewing = commands.add_parser("preview", help="a contact sheet")
     viewing.add_argument("paths", nargs="+", metavar="PATH")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from pretrain.characters.character import load_character
 from pretrain.motion.clip import ClipError
-from pretrain.motion.files import find_files, is_recipe, load_clips, load_file
+from pretrain.motion.files import find_files, is_recipe, load_clips
+from pretrain.motion.importers import read_clip
+from pretrain.motion.importers.amc import read_bytes
 from pretrain.motion.measures import Measures
 from pretrain.motion.verdict import BAD, Verdict, judge
+from pretrain.motion.verdict_cache import VerdictCache
 
 SPAWNING = 8  # files, from which on processes are worth their start
 COLUMNS = {  # heading -> (width, how a clip's measures fill it)
@@ -29,27 +34,55 @@ COLUMNS = {  # heading -> (width, how a clip's measures fill it)
 }
 
 
-def check(paths: Iterable[str], character: str, workers: int) -> Iterator[Verdict]:
-    """A verdict on each clip, in the order of `paths`."""
+def check(
+    paths: Iterable[str], character: str, workers: int, kept: Path | None = None
+) -> Iterator[Verdict]:
+    """A verdict on each clip, in the order of `paths`. Verdicts on files are kept in the folder
+    `kept` and taken from there; OSError where it takes no file.
+    """
+    one = partial(check_file, character=character, kept=kept)
     for path in paths:
         if is_recipe(path):
             yield from map(judge, load_clips(path, character))
             continue
         files = find_files(path)
-        one = partial(check_file, character=character)
         if workers < 2 or len(files) < SPAWNING:
             yield from map(one, files)
             continue
-        with ProcessPoolExecutor(workers) as pool:
+        pool = ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_parent)
+        try:
             yield from pool.map(one, files, chunksize=4)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
-def check_file(file: Path, character: str) -> Verdict:
+def _leave_interrupts_to_parent() -> None:
+    """A worker ends its clip on Ctrl-C; the parent process stops handing out more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def check_file(file: Path, character: str, kept: Path | None = None) -> Verdict:
     """The verdict on one file, `bad` with the reason where it cannot be read."""
     try:
-        return judge(load_file(file, character))
+        data = read_bytes(file)
     except (ClipError, OSError) as error:
         return Verdict(file.name, BAD, (str(error),))
+    if kept is None:
+        return check_bytes(data, file.name, character)
+    cache = VerdictCache(kept, character)
+    verdict = cache.load(file.name, data)
+    if verdict is None:
+        verdict = check_bytes(data, file.name, character)
+        cache.store(file.name, data, verdict)
+    return verdict
+
+
+def check_bytes(data: bytes, name: str, character: str) -> Verdict:
+    """The verdict on the content of the file `name`."""
+    try:
+        return judge(read_clip(data, name, load_character(character).skeleton))
+    except ClipError as error:
+        return Verdict(name, BAD, (str(error),))
 
 
 def table(verdicts: list[Verdict]) -> str:

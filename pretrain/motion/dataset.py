@@ -111,7 +111,7 @@ def _read_file(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
             or "no clips"
         )
         raise ClipError(f"{path}: no such clip; in that folder: {there}")
-    data = read_bytes(path)
+    data = read_bytes(path, folder / motion.asf if motion.asf else None)
     clip = read_clip(data, path.name, skeleton, motion.low_pass, motion.skeleton)
     source = motion.source or clip.source
     licence = motion.licence

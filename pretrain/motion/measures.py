@@ -12,6 +12,7 @@ from pretrain.characters import rotations
 from pretrain.characters.kinematics import lowest_points
 from pretrain.motion.balance import centre_of_mass
 from pretrain.motion.clip import MotionClip
+from pretrain.motion.gait import read_gait, suggested_speed
 from pretrain.motion.soles import SIDEWAYS, Soles, contacts, runs, soles_of
 from pretrain.motion.warnings import past_range
 
@@ -45,6 +46,9 @@ class Measures:
     fall: float  # m/s^2, the centre of mass in flight, mean; NaN without a flight
     hand_low: float  # m, the lowest height of a hand
     hand_high: float  # m
+    cadence: float  # steps/s, NaN without a steady gait
+    step: float  # m, length of a step, NaN without a steady gait
+    suggested_speed: float  # times as fast, a walk would step like a person; 1 if it does
 
 
 def measure(clip: MotionClip) -> Measures:
@@ -62,6 +66,7 @@ def measure(clip: MotionClip) -> Measures:
     slides = _slides(clip)
     bodies = clip.body_positions()
     hands = bodies[:, [clip.skeleton.bodies.index(f"{side}_hand") for side in ("left", "right")], 2]
+    gait = read_gait(clip)
     fast = np.linalg.norm(np.diff(bodies, axis=0), axis=-1).max() * clip.fps
     return Measures(
         name=clip.name,
@@ -84,6 +89,9 @@ def measure(clip: MotionClip) -> Measures:
         fall=_fall(clip, points.min(-1)),
         hand_low=float(hands.min()),
         hand_high=float(hands.max()),
+        cadence=gait.cadence if gait else float("nan"),
+        step=gait.step if gait else float("nan"),
+        suggested_speed=suggested_speed(gait),
     )
 
 

@@ -21,6 +21,10 @@ class Motion(BaseModel):
 
     file: str  # relative to the recipe, "pybullet:NAME" or "everyday:NAME"
     skeleton: dict[str, str] = {}  # part of the body -> joint of the file, where names do not tell
+    asf: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None,
+        description="Skeleton of an .amc, relative to the recipe; the one beside it where left out",
+    )
     name: Annotated[str, Field(pattern=r"^\w+$")] | None = (
         None  # of the clip; that of its file where left out
     )

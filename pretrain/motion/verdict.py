@@ -61,9 +61,16 @@ def advise(m: Measures) -> tuple[str, ...]:
         > FLOATING,
         f"a standing foot slides {100 * m.skate_most:.0f} cm: edit `plant`": m.skate_most > SKATE,
         f"lasts {m.seconds:.2f} s: edit `repeat`, or `stand` at its end": m.seconds < SHORTEST,
+        _rate(m): m.suggested_speed != 1,
         _fall(m.fall): not plausible_fall(m.fall) and m.floating <= FLOATING,
     }
     return tuple(line for line, so in found.items() if so)
+
+
+def _rate(m: Measures) -> str:
+    motion = "slow" if m.suggested_speed > 1 else "quick"
+    remedy = f"at `speed` {m.suggested_speed:.1f} it would step like a person; is its rate right?"
+    return f"walks by {m.cadence:.1f} steps/s of {m.step:.2f} m, as in {motion} motion: {remedy}"
 
 
 def plausible_fall(fall: float) -> bool:

@@ -15,10 +15,12 @@ from pretrain.motion.__main__ import main
 from pretrain.motion.importers import npz, read_clip
 from pretrain.motion.measures import measure
 from pretrain.motion.verdict import BAD, GOOD, USABLE, judge
+from skills_store import places
 
 
 @pytest.fixture
-def folder(tmp_path, stroll, still):
+def folder(tmp_path, stroll, still, monkeypatch):
+    monkeypatch.setattr(places, "verdicts", lambda: tmp_path / "kept")
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "walk.npz").write_bytes(npz.write(stroll))
     (tmp_path / "in" / "stand.npz").write_bytes(npz.write(still))

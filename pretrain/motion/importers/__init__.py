@@ -26,6 +26,7 @@ from pretrain.motion.importers import (
     robots,
     smpl,
 )
+from pretrain.motion.importers.copies import without_copies
 from pretrain.motion.importers.jumps import find_jumps
 from pretrain.motion.raw import RawMotion
 from pretrain.motion.retargeting.retarget import retarget
@@ -119,6 +120,7 @@ def read_clip(
             settle = format_.settle
     except ClipError as error:  # a file's own words may hold what no encoding takes
         raise ClipError(str(error).encode(errors="backslashreplace").decode()) from None
+    clip = without_copies(clip)
     if (len(clip) - 1) / clip.fps < 1 / CONTROL_RATE - 1e-9:
         step = f"a control step of {1 / CONTROL_RATE:.3f} s"
         raise ClipError(f"{filename}: shorter than {step}, so there is no motion in it")

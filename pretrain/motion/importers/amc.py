@@ -92,7 +92,7 @@ def find_skeleton(take: Path) -> Path:
 
 def read_bytes(path: Path, skeleton: Path | None = None) -> bytes:
     """A motion file's bytes, those of an AMC behind those of its skeleton; `skeleton` is given or
-    beside it.
+    beside it. ClipError where one is given to a file that takes none.
     """
     size = path.stat().st_size
     if size > LARGEST_FILE:
@@ -100,8 +100,20 @@ def read_bytes(path: Path, skeleton: Path | None = None) -> bytes:
     data = path.read_bytes()
     head = data[:HEAD].lower()
     if TAKE not in head[:4000] or SKELETON in head:
+        if skeleton:
+            expected = "expected an .amc without a skeleton of its own"
+            raise ClipError(f"{path.name}: {skeleton.name} is given to it, {expected}")
         return data
-    return (skeleton or find_skeleton(path)).read_bytes() + b"\n" + data
+    return _read_skeleton(skeleton or find_skeleton(path), path.name) + b"\n" + data
+
+
+def _read_skeleton(path: Path, take: str) -> bytes:
+    """The bytes of an .asf; ClipError lists what is there where it is missing."""
+    if not path.is_file():
+        there = ", ".join(sorted(p.name for p in path.parent.glob("*.[aA][sS][fF]")))[:200]
+        found = f"no skeleton {path}; in that folder: {there or 'no .asf'}"
+        raise ClipError(f"{take}: {found}")
+    return path.read_bytes()
 
 
 def _head(text: str, name: str, first: int) -> tuple[float, list[str], int]:

@@ -30,7 +30,6 @@ RATES = (1.0, 1000.0)  # frames/s
 LARGEST = 1e6  # m, rad
 UNIT_TOLERANCE = 1e-3
 OFF_AXIS = np.radians(2.0)  # of a knee or elbow, beyond which what is lost is named
-TWICE = 1e-5  # by which two frames of one pose differ, m and in parts of quaternions
 TALLEST = 5.0  # m of the root above the ground, half of the time
 SMALLEST = 0.03  # m, likewise
 LYING = 0.3  # of the root's up axis along the vertical
@@ -114,31 +113,6 @@ def spread_arms(turns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
             turned = multiply(np.broadcast_to(conjugate(off), turned.shape), turned)
         found[body] = turned
     return found
-
-
-def without_copies(frames: HumanoidFrames) -> HumanoidFrames:
-    """Every second frame at half the rate, and a warning, where each pose is stored twice."""
-    stored = [frames.root_pos, frames.root_rot, *frames.turns.values()]
-    pairs = len(frames.root_pos) // 2
-    if pairs < 2 or not all(_in_pairs(x, pairs) for x in stored):
-        return frames
-    if all(np.abs(np.diff(x, axis=0)).max() <= TWICE for x in stored):
-        return frames  # nothing moves
-    half = frames.rate / 2
-    kept = f"every second frame kept, {frames.rate:g} -> {half:g} frames/s"
-    line = f"{frames.name}: every pose is stored twice: {kept}"
-    return HumanoidFrames(
-        name=frames.name,
-        rate=half,
-        root_pos=frames.root_pos[::2],
-        root_rot=frames.root_rot[::2],
-        turns={body: q[::2] for body, q in frames.turns.items()},
-        warnings=(*frames.warnings, line),
-    )
-
-
-def _in_pairs(x: np.ndarray, pairs: int) -> bool:
-    return bool(np.abs(x[0 : 2 * pairs : 2] - x[1 : 2 * pairs : 2]).max() <= TWICE)
 
 
 def make_clip(frames: HumanoidFrames, skeleton: Skeleton) -> MotionClip:

@@ -25,7 +25,6 @@ from pretrain.motion.importers.humanoid_frames import (
     make_clip,
     spread_arms,
     unit_quaternions,
-    without_copies,
 )
 from pretrain.motion.importers.pickled_arrays import value_of
 from pretrain.motion.importers.pickles import load
@@ -84,7 +83,7 @@ def clip_of(
     lines = tuple(f"{name}: the turn of its {body.replace('_', ' ')} {reason}" for body in moved)
     kept = {joint.body: turns[joint.body] for joint in skeleton.joints}
     frames = HumanoidFrames(name, rate, root_pos, turns["pelvis"], spread_arms(kept), lines)
-    return make_clip(without_copies(frames), skeleton)
+    return make_clip(frames, skeleton)
 
 
 def against_parents(rotations: np.ndarray, parents: tuple[int, ...]) -> np.ndarray:

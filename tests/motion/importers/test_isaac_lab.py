@@ -8,10 +8,11 @@ import pytest
 from benchmarks.clip_files import formats
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers import isaac_lab, read_clip
+from pretrain.motion.importers.copies import without_copies
 
 
 def test_a_clip_comes_back_at_half_the_stated_rate(stroll, skeleton):
-    clip = isaac_lab.read(formats.isaac_lab(stroll), "a.npz", skeleton)
+    clip = without_copies(isaac_lab.read(formats.isaac_lab(stroll), "a.npz", skeleton))
     assert (len(clip), clip.fps) == (len(stroll), 30)
     np.testing.assert_allclose(clip.body_positions(), stroll.body_positions(), atol=1e-5)
     (line,) = clip.warnings
@@ -19,13 +20,14 @@ def test_a_clip_comes_back_at_half_the_stated_rate(stroll, skeleton):
 
 
 def test_velocities_are_computed_anew(stroll, skeleton):
-    clip = isaac_lab.read(formats.isaac_lab(stroll), "a.npz", skeleton)
+    clip = without_copies(isaac_lab.read(formats.isaac_lab(stroll), "a.npz", skeleton))
     np.testing.assert_allclose(clip.states().root_vel, stroll.states().root_vel, atol=1e-3)
     assert (np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=-1) > 0).all()
 
 
 def test_poses_that_are_stored_once_are_left(stroll, skeleton):
-    clip = isaac_lab.read(formats.isaac_lab(stroll, copies=1), "a.npz", skeleton)
+    data = formats.isaac_lab(stroll, copies=1)
+    clip = without_copies(isaac_lab.read(data, "a.npz", skeleton))
     assert (len(clip), clip.fps, clip.warnings) == (len(stroll), 30, ())
 
 
@@ -33,7 +35,7 @@ def test_someone_who_stands_still_keeps_every_frame(still, skeleton):
     frozen = still.body_positions()[:1].repeat(8, axis=0)
     rotations = formats.hanging(still)[1][:1].repeat(8, axis=0)
     data = formats.isaac_lab(still, body_positions=frozen, body_rotations=rotations)
-    assert len(isaac_lab.read(data, "a.npz", skeleton)) == 8
+    assert len(without_copies(isaac_lab.read(data, "a.npz", skeleton))) == 8
 
 
 @pytest.mark.parametrize(
