@@ -168,13 +168,19 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     assert [row.split()[:2] for row in rows if "bundled" in row] == [
         ["humanoid", "2"],
         ["humanoid", "1"],
-        ["mobility", "1"],
+        ["location", "1"],
+        ["mobility", "2"],
+        ["reach", "2"],
         ["reach", "1"],
     ]
     assert main(["show", "humanoid@2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["source"] == "bundled"
     assert main(["search", "--task", "reach", "--json"]) == 0
-    assert [row["source"] for row in json.loads(capsys.readouterr().out)["versions"]] == ["bundled"]
+    versions = json.loads(capsys.readouterr().out)["versions"]
+    assert [(row["ref"], row["source"]) for row in versions] == [
+        ("reach@2", "bundled"),
+        ("reach@1", "bundled"),
+    ]
     assert main(["diff", "humanoid@1", "humanoid@2"]) == 0
     assert main(["export", "humanoid@2", "--onnx", str(commands.parent / "out")]) == 0
     assert not commands.exists()
