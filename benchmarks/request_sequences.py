@@ -34,6 +34,7 @@ from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
 
 BODIES = 8
+LONGEST_WAIT = 60.0  # s for the replies of one connection: a busy machine is no fault
 ACT: keys.Scope = "act"
 ENCODE: keys.Scope = "encode"
 SCOPES: dict[str, tuple[keys.Scope, ...]] = {
@@ -160,10 +161,10 @@ async def converse(
         protocol.data_received(piece)
         for _ in range(int(rng.integers(0, 4))):
             await asyncio.sleep(0)
-    for _ in range(2000):
-        if len(split_replies(bytes(pipe.written))) >= len(requests):
-            break
-        await asyncio.sleep(0 if rng.random() < 0.9 else 0.001)
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + LONGEST_WAIT
+    while len(split_replies(bytes(pipe.written))) < len(requests) and loop.time() < deadline:
+        await asyncio.sleep(0.0005)
     protocol.connection_lost(None)
     return split_replies(bytes(pipe.written))
 
