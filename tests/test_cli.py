@@ -109,7 +109,7 @@ def test_other_values_are_in_hydras_grammar() -> None:
         (
             "tracking_termination={max_velocity_excess: 1, phase_locking: never}",
             "tracking_termination: max_velocity_excess bounds phase-locked clips, and "
-            "phase_locking is never; expected phase_locking unassisted or always, got ",
+            "phase_locking is never; expected phase_locking unassisted or always",
         ),
         ("prest=toy", "unknown key prest; near it: preset; --help lists every key"),
         ("eval.speed=4", "unknown key eval.speed; near it: eval.seed, "),

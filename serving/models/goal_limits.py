@@ -18,10 +18,12 @@ def apply_limits(
 ) -> np.ndarray:
     """Goals (B, G) that `limits` allow; `root` (B, 3) m is where the characters are. Raises Refusal
     for the first goal beyond a limit that does not clip."""
+    place = root.astype(np.float64)  # in which no float32 overflows when it is squared
     for limit in limits:
         part = next(part for part in tensor.slices if part.name == limit.part)
         columns = slice(part.start, part.stop)
-        found = _measure(limit, goal[:, columns], root)
+        values = goal[:, columns].astype(np.float64)
+        found = _measure(limit, values, place)
         allowed = found.clip(limit.least, limit.most)
         beyond = np.abs(found - allowed) > TOLERANCE
         if not beyond.any():
@@ -30,7 +32,7 @@ def apply_limits(
             row = int(np.argmax(beyond.any(-1)))
             raise _refuse(limit, row if len(goal) > 1 else None, found[row][beyond[row]][0])
         goal = goal.copy()
-        goal[:, columns] = _clip(limit, goal[:, columns], root, found, allowed)
+        goal[:, columns] = _clip(limit, values, place, found, allowed)
     return goal
 
 

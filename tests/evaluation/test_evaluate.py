@@ -87,12 +87,12 @@ def side_by_side(tmp_path_factory, two_clips) -> Output:
         patch.setenv("PYTHONPATH", str(Path.cwd()))
         patch.setenv("REPERTOIRE_CARDS", f"{folder}/cards")
         patch.chdir(folder)
-        assert main(["humanoid@1", "mobility@1", *asked]) == 0, err.getvalue()
+        assert main(["humanoid@1", "mobility@2", *asked]) == 0, err.getvalue()
     return Output(folder, out.getvalue(), err.getvalue())
 
 
 def test_two_libraries_are_two_columns_of_a_table_and_a_folder_each(side_by_side):
-    refs = ["humanoid@1", "mobility@1"]
+    refs = ["humanoid@1", "mobility@2"]
     files = [side_by_side.page(ref).parent / "card.json" for ref in refs]
     cards = [json.loads(file.read_text()) for file in files]
     assert side_by_side.refs == refs
@@ -120,7 +120,7 @@ def test_a_card_is_a_page_with_the_table_and_every_picture_that_it_shows(side_by
 def test_the_clips_it_has_learned_from_and_a_minute_of_random_skills_are_drawn(side_by_side):
     if "no rendering here" in side_by_side.err:
         pytest.skip(side_by_side.err)
-    for ref, clips in (("humanoid@1", 1), ("mobility@1", 2)):
+    for ref, clips in (("humanoid@1", 1), ("mobility@2", 2)):
         folder = side_by_side.page(ref).parent
         assert "![skills](skills.png)" in side_by_side.page(ref).read_text()
         with Image.open(folder / "skills.png") as picture:

@@ -170,11 +170,11 @@ def test_goals_change_within_their_time_and_only_those_that_are_due(
     llc_steps = 5
     goals = Goals(task, 64, llc_steps, torch.Generator().manual_seed(0))
     goals.draw(torch.arange(64), state)
-    assert (goals.left * llc_steps / 30 >= task.goal_time_min - 1e-6).all()
-    assert (goals.left * llc_steps / 30 <= task.goal_time_max + 1e-6).all()
+    assert (goals.decisions_left * llc_steps / 30 >= task.goal_time_min - 1e-6).all()
+    assert (goals.decisions_left * llc_steps / 30 <= task.goal_time_max + 1e-6).all()
     for _ in range(61):
         before = goals.goal.clone()
-        due = goals.left == 1
+        due = goals.decisions_left == 1
         changed = goals.decided(state)
         assert torch.equal(changed, due)
         assert torch.equal((goals.goal != before).any(-1), due)

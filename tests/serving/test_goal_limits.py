@@ -78,6 +78,12 @@ def test_values_heights_and_lengths_are_clipped_to_the_nearer_limit() -> None:
     np.testing.assert_allclose(clipped, expected, rtol=1e-6)
 
 
+def test_a_place_at_the_end_of_float32_is_clipped_without_overflow() -> None:
+    given = goal(3e38, 2, 1)
+    clipped = apply_limits([limit("target", "distance", 0, 5, "clip")], GOAL, given, ROOT)
+    np.testing.assert_allclose(clipped, goal(6, 2, 1), rtol=1e-5)
+
+
 def test_the_first_row_beyond_is_named() -> None:
     given = np.concatenate([goal(1, 2, 1, 1), goal(1, 2, 1, 7), goal(1, 2, 1, 8)])
     with pytest.raises(Refusal, match=r"goal\[1\]\.speed is 7 m"):
