@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from pretrain.ase.reference_windows import ReferenceWindows
+
+BLOCK = 8192  # rows
 
 
 def fidelity(windows: Tensor, demos: ReferenceWindows, scale: Tensor) -> float | None:
@@ -17,24 +21,39 @@ def fidelity(windows: Tensor, demos: ReferenceWindows, scale: Tensor) -> float |
         return None
     first = torch.cumsum(demos.counts, 0) - demos.counts
     early = torch.arange(len(demos.clip)) - first[demos.clip] < demos.counts[demos.clip] / 2
-    clips = demos.windows / scale
-    return frechet(windows / scale, clips) / frechet(clips[early], clips[~early])
+    clips = fit_gaussian(demos.windows, scale)
+    halves = [fit_gaussian(demos.windows[half], scale) for half in (early, ~early)]
+    return frechet(fit_gaussian(windows, scale), clips) / frechet(halves[0], halves[1])
 
 
-def frechet(a: Tensor, b: Tensor) -> float:
-    """Squared Frechet distance between Gaussians fitted to rows a (n, F) and b (m, F).
+@dataclass(frozen=True)
+class Gaussian:
+    mean: Tensor  # (F,)
+    covariance: Tensor  # (F, F)
+
+
+def fit_gaussian(rows: Tensor, scale: Tensor) -> Gaussian:
+    """Of rows (n, F) over their scale (F,), in double precision, a block of rows at a time."""
+    blocks = rows.split(BLOCK)
+    total = torch.stack([(block / scale).double().sum(0) for block in blocks]).sum(0)
+    mean = total / len(rows)
+    scatter = torch.zeros(len(mean), len(mean), dtype=torch.double)
+    for block in blocks:
+        offset = (block / scale).double() - mean
+        scatter += offset.T @ offset
+    return Gaussian(mean, scatter / (len(rows) - 1))
+
+
+def frechet(a: Gaussian, b: Gaussian) -> float:
+    """Squared Frechet distance between two Gaussians.
 
     |mu_a - mu_b|^2 + tr(A + B - 2 (A^1/2 B A^1/2)^1/2). (Dowson and Landau 1982; the FID of Heusel
     et al. 2017.)
     """
-    a = a.double()
-    b = b.double()
-    offset = (a.mean(0) - b.mean(0)).square().sum()
-    cov_a = a.T.cov()
-    cov_b = b.T.cov()
-    root = _root(cov_a)
-    cross = torch.linalg.eigvalsh(root @ cov_b @ root).clamp_min(0).sqrt().sum()
-    return float(offset + cov_a.trace() + cov_b.trace() - 2 * cross)
+    offset = (a.mean - b.mean).square().sum()
+    root = _root(a.covariance)
+    cross = torch.linalg.eigvalsh(root @ b.covariance @ root).clamp_min(0).sqrt().sum()
+    return float(offset + a.covariance.trace() + b.covariance.trace() - 2 * cross)
 
 
 def _root(symmetric: Tensor) -> Tensor:

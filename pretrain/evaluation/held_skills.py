@@ -14,6 +14,7 @@ from pretrain.evaluation.on_clip import on_clip
 from pretrain.evaluation.recording import Recording, record
 from pretrain.evaluation.rollout import start_anywhere
 from pretrain.evaluation.setup import Setup
+from pretrain.sim.blocks import row_blocks
 from pretrain.sim.features import style_frame
 
 
@@ -103,9 +104,15 @@ def pose_error(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
     for i, target in enumerate(setup.targets):
         poses = style_frame(skeleton, unflatten(parts[int(setup.originals[i])]))[:, -keys:]
         seen = held.recording.frames[-held.recording.steps :, held.worlds(i), -keys:]
-        apart = (seen[:, :, None] - poses).unflatten(-1, (-1, 3)).norm(dim=-1).mean(-1)
-        found[target.name] = apart.amin(-1).mean(0)
+        blocks = row_blocks(seen.flatten(0, 1), poses.numel())
+        nearest = torch.cat([_key_distance(block, poses).amin(-1) for block in blocks])
+        found[target.name] = nearest.view(seen.shape[:2]).mean(0)
     return found
+
+
+def _key_distance(seen: Tensor, poses: Tensor) -> Tensor:
+    """Mean distance of the key bodies' places (n, 3 K) from those of poses (T, 3 K), (n, T) m."""
+    return (seen[:, None] - poses).unflatten(-1, (-1, 3)).norm(dim=-1).mean(-1)
 
 
 def upright_worlds(setup: Setup, held: HeldSkills) -> Tensor:

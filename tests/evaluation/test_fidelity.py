@@ -6,9 +6,15 @@ import pytest
 import torch
 
 from pretrain.ase.reference_windows import make_reference_windows
-from pretrain.evaluation.fidelity import fidelity, frechet
+from pretrain.evaluation.fidelity import fidelity, fit_gaussian, frechet
 
 WALK = 0
+
+
+def distance(x: torch.Tensor, y: torch.Tensor) -> float:
+    """Between the Gaussians fitted to rows."""
+    unit = torch.ones(x.shape[1], dtype=x.dtype)
+    return frechet(fit_gaussian(x, unit), fit_gaussian(y, unit))
 
 
 def test_frechet_of_gaussians_is_the_closed_form(rng):
@@ -18,20 +24,27 @@ def test_frechet_of_gaussians_is_the_closed_form(rng):
     y = torch.randn(200_000, 3, generator=rng, dtype=torch.float64) * scale + shift
     # diagonal covariances: |mu|^2 + sum (1 - s)^2
     expected = float(shift.square().sum() + (1 - scale).square().sum())
-    assert frechet(x, y) == pytest.approx(expected, rel=0.02)
+    assert distance(x, y) == pytest.approx(expected, rel=0.02)
 
 
 def test_frechet_is_nothing_to_itself_symmetric_and_blind_to_rotation(rng):
     x = torch.randn(500, 6, generator=rng)
     y = 2 * torch.randn(400, 6, generator=rng) + 1
     turn, _ = torch.linalg.qr(torch.randn(6, 6, generator=rng))
-    assert frechet(x, x) == pytest.approx(0, abs=1e-6)
-    assert frechet(x, y) == pytest.approx(frechet(y, x), rel=1e-6)
-    assert frechet(x @ turn, y @ turn) == pytest.approx(frechet(x, y), rel=1e-4)
+    assert distance(x, x) == pytest.approx(0, abs=1e-6)
+    assert distance(x, y) == pytest.approx(distance(y, x), rel=1e-6)
+    assert distance(x @ turn, y @ turn) == pytest.approx(distance(x, y), rel=1e-4)
 
 
 def test_frechet_takes_fewer_rows_than_features(rng):
-    assert frechet(torch.randn(5, 20, generator=rng), torch.randn(5, 20, generator=rng)) > 0
+    assert distance(torch.randn(5, 20, generator=rng), torch.randn(5, 20, generator=rng)) > 0
+
+
+def test_many_rows_are_fitted_as_few_are(rng):
+    x = torch.randn(20_000, 4, generator=rng, dtype=torch.float64)
+    fitted = fit_gaussian(x, torch.ones(4, dtype=torch.float64))
+    torch.testing.assert_close(fitted.mean, x.mean(0))
+    torch.testing.assert_close(fitted.covariance, x.T.cov())
 
 
 def test_clips_are_as_faithful_as_it_gets_and_noise_is_not(training_data, skeleton, rng):
