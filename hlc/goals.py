@@ -24,9 +24,8 @@ class Goals:
             self._shortest, math.floor(task.goal_time_max * CONTROL_RATE / llc_steps + 1e-6)
         )
         self.goal = torch.zeros(num_envs, goal_width(task))  # world frame
-        self.decisions_left = torch.zeros(
-            num_envs, dtype=torch.long
-        )  # decisions until the next change
+        # until the next change
+        self.decisions_left = torch.zeros(num_envs, dtype=torch.long)
 
     def draw(self, ids: Tensor, state: CharacterState) -> None:
         """New goals for worlds `ids` (n,) out of all N, whose characters are in `state` (N,

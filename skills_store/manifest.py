@@ -114,6 +114,10 @@ class Parent(FrozenModel):
     digest: Digest
 
 
+Quantity = Literal["value", "height", "distance", "length"]
+Beyond = Literal["refuse", "clip"]
+
+
 class GoalLimit(FrozenModel):
     """The least and the most that a quantity of a goal may be, and what becomes of a goal beyond.
 
@@ -122,11 +126,17 @@ class GoalLimit(FrozenModel):
     height at its limit, and a place at the limit's distance in its own direction."""
 
     part: str = Field(description="Name of a slice of the goal")
-    quantity: Literal["value", "height", "distance", "length"]
+    quantity: Quantity
     least: float
     most: float
     unit: str
-    beyond: Literal["refuse", "clip"] = "refuse"
+    beyond: Beyond = "refuse"
+
+    @model_validator(mode="after")
+    def _check_order(self) -> GoalLimit:
+        if self.least > self.most:
+            raise ValueError(f"the least {self.part} is {self.least}, above the most {self.most}")
+        return self
 
 
 class Task(FrozenModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
@@ -12,7 +12,7 @@ from hlc.tasks.scene import UPRIGHT, Scene
 from hlc.tasks.task import Range
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
-from skills_store.manifest import GoalLimit
+from skills_store.manifest import Beyond, GoalLimit, Quantity
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -21,9 +21,9 @@ UNIT_LENGTH = (0.99, 1.01)  # a direction that was rounded to two decimals is me
 
 def limit_goal(
     part: Part,
-    quantity: Literal["value", "height", "distance", "length"],
+    quantity: Quantity,
     limits: Range,
-    beyond: Literal["refuse", "clip"] = "refuse",
+    beyond: Beyond = "refuse",
 ) -> GoalLimit:
     """`quantity` of `part` between the two `limits`, in the part's own unit."""
     least, most = limits

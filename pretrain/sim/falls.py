@@ -66,14 +66,12 @@ class Falls(TensorState):
     def draw_lying(self, ids: Tensor, rng: Generator) -> Tensor:
         """Which of `ids` (n,) begin lying, (m,). Some of the others are protected."""
         recovery = self.recovery
-        if (
-            recovery.episode_prob in (0.0, 1.0) and not recovery.fall_init_prob
-        ):  # nothing is random then
+        # nothing is random then
+        if recovery.episode_prob in (0.0, 1.0) and not recovery.fall_init_prob:
             return ids[:0]
         chance = torch.rand(len(ids), generator=rng)
-        self.patience[ids[chance < recovery.fall_init_prob + recovery.episode_prob]] = (
-            recovery.steps
-        )
+        recovering = chance < recovery.fall_init_prob + recovery.episode_prob
+        self.patience[ids[recovering]] = recovery.steps
         return ids[chance < recovery.fall_init_prob]
 
     def allow_recovery(self, ids: Tensor, before: Tensor, after: Tensor) -> None:

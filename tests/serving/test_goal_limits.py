@@ -53,6 +53,11 @@ def test_a_refusal_names_the_part_its_value_and_the_range(
     assert found.expected == f"{beyond.least:g} to {beyond.most:g} m"
 
 
+def test_a_limit_whose_least_is_above_its_most_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"the least speed is 2\.0, above the most 1\.0"):
+        limit("speed", "value", 2, 1, "clip")
+
+
 def test_a_goal_within_its_limits_stays_the_same_array() -> None:
     given = goal(1.5, 2, 1)
     limits = [limit("target", "distance", 0, 3, "clip"), limit("speed", "value", 0, 2, "clip")]
