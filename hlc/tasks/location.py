@@ -31,7 +31,7 @@ PLACE = Part("place", 0, 2, "m", "world")
 class Location(GoalTask):
     """A goal is a place on the ground, (2,) m, world frame; success is to stand there."""
 
-    distance_min: NotNegative = Field(default=1.0, description="m; nearest place")
+    distance_min: NotNegative = Field(default=0.0, description="m; nearest place")
     distance_max: Positive = Field(default=5.0, description="m; farthest place")
     goal_time_min: Positive = Field(default=10.0, description="s; shortest time that a place stays")
     goal_time_max: Positive = Field(default=10.0, description="s; longest time that a place stays")

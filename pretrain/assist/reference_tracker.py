@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.linalg import vector_norm
 
 from pretrain.characters.rotations import conjugate, log, multiply, normalize, rotate
 from pretrain.characters.state import CharacterState, unflatten
@@ -22,6 +21,7 @@ from pretrain.sim.features import LEAST_SPREAD
 from pretrain.sim.nearest import NearestRows
 from pretrain.sim.start_states import StartStates
 from pretrain.sim.stateful import TensorState
+from pretrain.sim.stored_windows import find_rows, window_error
 
 PULL_STIFFNESS = 2000.0  # N / m
 PULL_DAMPING = 400.0  # N s / m
@@ -95,8 +95,7 @@ class ReferenceTracker(TensorState):
         `windows` (N, W * F) and `state` (N,) are where the characters are now.
         """
         down = down & self._rising.any()
-        scaled = windows / self._scale
-        self._synchronize(scaled)
+        self._synchronize(windows)
         self.phase += torch.where(down, RISING_SPEED, 1.0) / CONTROL_RATE
         over = self.phase > self.library.durations[self.clip]
         changed = (self.clip == NONE) | torch.where(
@@ -109,7 +108,7 @@ class ReferenceTracker(TensorState):
             self.align_to(repeats, self.clip[repeats], torch.zeros(len(repeats)), state[repeats])
         ids = changed.nonzero()[:, 0]
         if len(ids):
-            nearest = self._find_nearest(scaled[ids], clips[ids], down[ids])
+            nearest = self._find_nearest(windows[ids] / self._scale, clips[ids], down[ids])
             nearest_clips = torch.searchsorted(self._first, nearest, right=True) - 1
             self.align_to(ids, nearest_clips, self._starts.times[nearest], state[ids])
 
@@ -123,14 +122,16 @@ class ReferenceTracker(TensorState):
             found[lying] = self._rising_rows[among]
         return self._rows[found]
 
-    def _synchronize(self, scaled: Tensor) -> None:
+    def _synchronize(self, windows: Tensor) -> None:
         """The phase may run a quarter fast or slow: a policy that does not observe it cannot keep
         to a hundredth of a second."""
         sooner = self.phase - 1 / self._rate
         later = self.phase + 1 / self._rate
-        phases = torch.stack([self.phase, sooner.clamp_min(0), later])
-        best = torch.stack([self._error(scaled, phase) for phase in phases]).argmin(0)
-        self.phase = phases.gather(0, best[None])[0]
+        near = (self.phase, sooner.clamp_min(0), later)
+        phases = torch.stack(near, -1)
+        rows = torch.stack([self._row(phase) for phase in near], -1)
+        best = window_error(windows, self._scale, self._windows, rows).argmin(-1)
+        self.phase = phases.gather(-1, best[:, None])[:, 0]
 
     def align_to(self, ids: Tensor, clips: Tensor, times: Tensor, state: CharacterState) -> None:
         """Worlds `ids` (n,) follow clips (n,) from `times` (n,) s on, placed where the characters
@@ -170,18 +171,12 @@ class ReferenceTracker(TensorState):
     def tracking_error(self, windows: Tensor, ids: Rows = ALL) -> Tensor:
         """How far `windows` (n, W * F) of worlds `ids` (n,) are from the reference's: root mean
         square over the features, in the clips' spread, (n,)."""
-        return self._error(windows / self._scale, self.phase[ids], ids)
-
-    def _error(self, scaled: Tensor, phases: Tensor, ids: Rows = ALL) -> Tensor:
-        off = scaled - self._windows.index_select(0, self._row(phases, ids))
-        return vector_norm(off, dim=-1) / off.shape[-1] ** 0.5
+        rows = self._row(self.phase[ids], ids)
+        return window_error(windows, self._scale, self._windows, rows)
 
     def _row(self, phases: Tensor, ids: Rows = ALL) -> Tensor:
         """The stored row of the clips of worlds `ids` (n,) at `phases` (n,) s, (n,)."""
-        clip = self.clip[ids]
-        return self._first[clip] + (phases * self._rate).round().long().minimum(
-            self._starts.counts[clip] - 1
-        )
+        return find_rows(self._first, self._starts.counts, self.clip[ids], phases, self._rate)
 
     def wrench(self, ids: Tensor, state: CharacterState) -> Tensor:
         """Force and torque on the roots of worlds `ids` (n,) in `state` (n,), towards the

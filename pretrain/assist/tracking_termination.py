@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.linalg import vector_norm
 
 from pretrain.ase.reference_windows import ReferenceWindows
 from pretrain.rl.rollout import Rollout
 from pretrain.sim.nearest import NearestRows
 from pretrain.sim.stateful import TensorState
+from pretrain.sim.stored_windows import window_error
 
 # In units of the spread over all clips: a clip that varies less (a walk: 0.36) is taken to vary
 # this much, for the noise of exploration alone puts a walk 0.5 away from its clip.
@@ -136,15 +136,13 @@ class TrackingTermination(TensorState):
 
     def distance(self, windows: Tensor, clips: Tensor) -> Tensor:
         """From windows (N, W * F) to the nearest window of clips (N,), (N,)."""
-        scaled = windows / self.scale
-        nearest = self._nearest.rows.index_select(0, self._nearest.find(scaled, clips))
-        return vector_norm(scaled - nearest, dim=-1) / windows.shape[-1] ** 0.5
+        nearest = self._nearest.find(windows / self.scale, clips)
+        return window_error(windows, self.scale, self._nearest.rows, nearest)
 
     def distance_to_mean(self, windows: Tensor, clips: Tensor) -> Tensor:
         """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good from
         afar."""
-        off = windows / self.scale - self._mean.index_select(0, clips)
-        return vector_norm(off, dim=-1) / off.shape[-1] ** 0.5
+        return window_error(windows, self.scale, self._mean, clips)
 
 
 def nearer_reward(rollout: Rollout) -> Tensor:

@@ -3,7 +3,7 @@ no simulator."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 
 from pretrain.characters.rotations import slerp
 from pretrain.characters.state import CharacterState, unflatten
+from pretrain.compiled.kernel import can_read, is_compiled
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 
 
@@ -59,16 +60,7 @@ class MotionLibrary:
         row = self.starts[ids] + earlier
         a = self.frames[row]
         b = self.frames[row + 1]
-        state = unflatten(torch.lerp(a, b, blend[..., None]))
-        rot = slerp(unflatten(a).root_rot, unflatten(b).root_rot, blend)
-        return CharacterState(
-            state.root_pos,
-            rot,
-            state.root_vel,
-            state.root_ang_vel,
-            state.joint_pos,
-            state.joint_vel,
-        )
+        return unflatten(blend_states(a, b, blend))
 
     def windows(self, ids: Tensor, ends: Tensor, steps: int) -> CharacterState:
         """The last `steps` control steps up to `ends`, oldest first: (n,), (n,) -> states (n,
@@ -78,6 +70,19 @@ class MotionLibrary:
         looped clip."""
         back = torch.arange(steps - 1, -1, -1) / CONTROL_RATE
         return self.at(ids[:, None].expand(-1, steps), ends[:, None] - back)
+
+
+def blend_states(earlier: Tensor, later: Tensor, shares: Tensor) -> Tensor:
+    """Flat states (..., S) between `earlier` and `later` (..., S), at `shares` (...) of the way."""
+    if is_compiled() and can_read(earlier, later, shares):
+        from pretrain.compiled.states import blend_states as compiled
+
+        width = earlier.shape[-1]
+        blended = compiled(earlier.view(-1, width), later.view(-1, width), shares.view(-1))
+        return blended.view(earlier.shape)
+    straight = unflatten(torch.lerp(earlier, later, shares[..., None]))
+    arc = slerp(unflatten(earlier).root_rot, unflatten(later).root_rot, shares)
+    return replace(straight, root_rot=arc).flatten()
 
 
 def pack(clips: tuple[MotionClip, ...], weights: tuple[float, ...]) -> MotionLibrary:

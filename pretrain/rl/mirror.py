@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from pretrain.compiled.kernel import can_read, is_compiled
+
 
 @dataclass(frozen=True)
 class Mirror:
@@ -54,38 +56,63 @@ def concatenate_mirrors(*mirrors: Mirror) -> Mirror:
 
 
 @dataclass(frozen=True)
+class PairSums:
+    """A sparse linear map: each number of its value is the weighted sum of two of its argument."""
+
+    index: Tensor  # (m, 2) long
+    weight: Tensor  # (m, 2)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(..., n) -> (..., m)."""
+        if is_compiled() and can_read(x):
+            from pretrain.compiled.mirror import sum_pairs
+
+            return sum_pairs(x, self.index, self.weight)
+        first, second = self.index.T
+        return self.weight[:, 0] * x[..., first] + self.weight[:, 1] * x[..., second]
+
+
+@dataclass(frozen=True)
 class SymmetryBasis:
     """The eigenbasis of a reflection: coordinates of its even part, which the reflection keeps, and
     of its odd part, whose sign it changes. A pair of swapped numbers gives their sum and their
     difference. The basis is orthonormal, so that its inverse is its transpose."""
 
-    # (n,) long: kept numbers, first of each pair; numbers that change sign, second of each pair
-    order: Tensor
-    place: Tensor  # (n,) long: the index of each number in `order`
-    scale: Tensor  # (n,) factors, in that order
+    to_parts: PairSums  # (..., n) -> even part, odd part
+    from_parts: PairSums  # the inverse
     num_even: int
     num_odd: int
-    num_pairs: int
 
     @classmethod
     def from_mirror(cls, mirror: Mirror) -> SymmetryBasis:
-        index = torch.arange(len(mirror))
-        fixed = mirror.source == index
-        first = index[index < mirror.source]
-        kept = index[fixed & (mirror.sign > 0)]
-        negated = index[fixed & (mirror.sign < 0)]
+        number = torch.arange(len(mirror))
+        fixed = mirror.source == number
+        first = number[number < mirror.source]
+        kept = number[fixed & (mirror.sign > 0)]
+        negated = number[fixed & (mirror.sign < 0)]
         second = mirror.source[first]
-        scale = torch.ones(len(mirror))
-        scale[first] = 0.5**0.5
-        scale[second] = mirror.sign[first] * 0.5**0.5
-        order = torch.cat([kept, first, negated, second])
+        pairs = len(first)
+        even = len(kept) + pairs
+        # the coordinates: kept numbers, sums of pairs, numbers that change sign, differences
+        number_of = torch.cat([kept, first, negated, second])
+        place = number_of.argsort()
+        coordinate = torch.arange(len(mirror))
+        index = coordinate[:, None].repeat(1, 2)
+        weight = torch.full((len(mirror), 2), 0.5)  # half of a number and half of it again
+        sums = coordinate[even - pairs : even]
+        differences = coordinate[len(mirror) - pairs :]
+        index[sums] = torch.stack([sums, differences], -1)
+        index[differences] = index[sums]
+        half = 0.5**0.5
+        weight[sums] = half
+        weight[differences] = torch.tensor([half, -half])
+        to_sign = torch.ones(len(mirror))
+        to_sign[differences] = mirror.sign[first]
         return cls(
-            order,
-            place=order.argsort(),
-            scale=scale[order],
-            num_even=len(kept) + len(first),
-            num_odd=len(negated) + len(first),
-            num_pairs=len(first),
+            to_parts=PairSums(number_of[index], weight * to_sign[index]),
+            from_parts=PairSums(index[place], (weight * to_sign[:, None])[place]),
+            num_even=even,
+            num_odd=len(negated) + pairs,
         )
 
     def split(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -96,15 +123,6 @@ class SymmetryBasis:
         """The inverse of `split`: (..., num_even), (..., num_odd) -> (..., n)."""
         return _Join.apply(even, odd, self)
 
-    def cross(self, x: Tensor) -> Tensor:
-        """Pairs of `x` (..., n), in order, to their sums and differences, in place."""
-        first = x[..., self.num_even - self.num_pairs : self.num_even]
-        second = x[..., x.shape[-1] - self.num_pairs :]
-        total = first + second
-        torch.sub(first, second, out=second)
-        first.copy_(total)
-        return x
-
 
 class _Split(torch.autograd.Function):
     """Autograd's own gradient of a selection adds number by number; this one selects, too."""
@@ -112,8 +130,7 @@ class _Split(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, axes: SymmetryBasis) -> tuple[Tensor, ...]:
         ctx.axes = axes
-        crossed = axes.cross(x.index_select(-1, axes.order).mul_(axes.scale))
-        return crossed.tensor_split([axes.num_even], -1)
+        return axes.to_parts(x).tensor_split([axes.num_even], -1)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
@@ -124,7 +141,7 @@ class _Join(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, even: Tensor, odd: Tensor, axes: SymmetryBasis) -> Tensor:
         ctx.axes = axes
-        return axes.cross(torch.cat([even, odd], -1)).mul_(axes.scale).index_select(-1, axes.place)
+        return axes.from_parts(torch.cat([even, odd], -1))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:

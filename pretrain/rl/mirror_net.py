@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from pretrain.compiled.kernel import can_read, is_compiled
 from pretrain.rl.mirror import Mirror, SymmetryBasis
 
 M = TypeVar("M", bound=nn.Module)
@@ -91,10 +92,16 @@ def apply_relu(even: Tensor, odd: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _ReluInParts(torch.autograd.Function):
-    """Join, ReLU, split, without copies."""
+    """Join, ReLU, split, without copies. Saved are what tells where the halves were positive."""
 
     @staticmethod
     def forward(ctx: Any, even: Tensor, odd: Tensor) -> tuple[Tensor, Tensor]:
+        if is_compiled() and can_read(even, odd):
+            from pretrain.compiled.mirror import relu_in_parts
+
+            even, odd, positive = relu_in_parts(even, odd)
+            ctx.save_for_backward(positive)
+            return even, odd
         left = (even + odd).relu_()
         right = (even - odd).relu_()
         ctx.save_for_backward(left, right)
@@ -110,10 +117,13 @@ class _ThresholdInParts(torch.autograd.Function):
     adjoint."""
 
     @staticmethod
-    def forward(
-        ctx: Any, even: Tensor, odd: Tensor, left: Tensor, right: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        ctx.save_for_backward(left, right)
+    def forward(ctx: Any, even: Tensor, odd: Tensor, *positive: Tensor) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(*positive)
+        if len(positive) == 1:
+            from pretrain.compiled.mirror import threshold_in_parts
+
+            return threshold_in_parts(even.contiguous(), odd.contiguous(), *positive)
+        left, right = positive
         threshold = torch.ops.aten.threshold_backward
         onto_left = threshold(even + odd, left, 0)
         onto_right = threshold(even - odd, right, 0)
@@ -121,7 +131,8 @@ class _ThresholdInParts(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        return *_ThresholdInParts.apply(*gradients, *ctx.saved_tensors), None, None
+        onto = _ThresholdInParts.apply(*gradients, *ctx.saved_tensors)
+        return *onto, *(None for _ in ctx.saved_tensors)
 
 
 def to_dense(net: M) -> M:

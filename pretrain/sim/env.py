@@ -20,7 +20,7 @@ from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
 from pretrain.sim.falls import NO_RECOVERY, Falls, Recovery, settle_on_ground
-from pretrain.sim.features import proprioception, style_frame
+from pretrain.sim.fast_features import proprioception, style_frame
 from pretrain.sim.ground import Ground, read_ground
 from pretrain.sim.start_states import (
     StartStates,

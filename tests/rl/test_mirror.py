@@ -54,7 +54,9 @@ def test_of_a_reflection_even_parts_stay_and_odd_ones_turn_around(mirror, rng):
 def test_the_way_back_is_the_adjoint_of_the_way_there(rng):
     """And so is the way back of that."""
     axes = SymmetryBasis.from_mirror(concatenate_mirrors(FLIP, CROSS, SWAP))
-    axes = replace(axes, scale=axes.scale.double())
+    to_parts = replace(axes.to_parts, weight=axes.to_parts.weight.double())
+    from_parts = replace(axes.from_parts, weight=axes.from_parts.weight.double())
+    axes = replace(axes, to_parts=to_parts, from_parts=from_parts)
     x = torch.randn(2, 8, generator=rng, dtype=torch.double, requires_grad=True)
     even, odd = (
         torch.randn(2, n, generator=rng, dtype=torch.double, requires_grad=True)

@@ -1,0 +1,70 @@
+"""Which kernels run: those compiled by numba, or their torch references.
+
+A compiled kernel is one pass over contiguous float32 rows, where torch makes a pass for every
+operation. The torch versions are the reference, have gradients and run on any device;
+tests/compiled holds both together. `REPERTOIRE_KERNELS=torch` switches all compiled kernels off.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+VARIABLE = "REPERTOIRE_KERNELS"
+CHOICES = ("numba", "torch")
+# Sums may be reordered, so that the processor adds several numbers at once; the order is that of
+# the compiled code, the same at every call. NaN and infinity stay what they are.
+FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}
+
+
+def compile_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` as machine code, compiled at its first call; other threads run beside it.
+
+    The code is kept beside the source or, where that folder is read-only, in the user's cache
+    folder; numba compiles again for another processor, another version or a changed source. Where
+    neither can be written, nothing is kept.
+    """
+    import numba
+
+    try:
+        return numba.njit(nogil=True, fastmath=FAST_MATH, cache=True)(function)
+    except RuntimeError:  # no folder for the cache
+        return numba.njit(nogil=True, fastmath=FAST_MATH)(function)
+
+
+@cache
+def is_compiled() -> bool:
+    """Whether compiled kernels are used: REPERTOIRE_KERNELS is not "torch", and numba works here.
+    Where it does not, a line on stderr says why. ValueError for another choice."""
+    choice = os.environ.get(VARIABLE) or "numba"
+    if choice not in CHOICES:
+        raise ValueError(f"{VARIABLE}={choice}: there are {' and '.join(CHOICES)}")
+    if choice == "torch":
+        return False
+    try:
+        if compile_kernel(_add_one)(1) == 2:
+            return True
+        reason = "a compiled function returns a wrong number"
+    except Exception as error:  # whatever numba raises, torch computes the same
+        reason = str(error).partition("\n")[0] or type(error).__name__
+    print(
+        f"kernels run in torch, more slowly: numba does not work here ({reason})", file=sys.stderr
+    )
+    return False
+
+
+def _add_one(x: int) -> int:
+    return x + 1
+
+
+def can_read(*tensors: Tensor) -> bool:
+    """Whether compiled kernels can read `tensors`: float32 and contiguous, on the CPU."""
+    return all(
+        x.dtype == torch.float32 and x.device.type == "cpu" and x.is_contiguous() for x in tensors
+    )

@@ -1,0 +1,78 @@
+"""Compiled kernels are a matter of speed: without them, and without a place to keep them, the
+numbers are the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from pretrain.compiled.kernel import can_read
+
+PROGRAM = """
+import torch
+from pretrain.characters.state import unflatten
+from pretrain.compiled.kernel import is_compiled
+from pretrain.sim.fast_features import proprioception
+state = unflatten(torch.linspace(-1, 1, 2 * 69).view(2, 69))
+print(is_compiled(), f"{float(proprioception(state).sum()):.4f}")
+"""
+
+
+def run(**environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def reference() -> str:
+    ran = run(REPERTOIRE_KERNELS="torch")
+    assert ran.stderr == ""
+    off, number = ran.stdout.split()
+    assert off == "False"
+    return number
+
+
+def test_kept_code_computes_the_same(reference, tmp_path: Path):
+    for _ in range(2):  # the second run reads what the first one has kept
+        ran = run(NUMBA_CACHE_DIR=str(tmp_path))
+        assert ran.stdout.split() == ["True", reference]
+        assert list(tmp_path.rglob("*.nbi"))
+
+
+def test_where_no_code_can_be_kept_it_is_compiled_again(reference):
+    only = "_UserProvidedCacheLocator"  # no other folder is tried
+    ran = run(NUMBA_CACHE_DIR="/dev/null/kept", NUMBA_CACHE_LOCATOR_CLASSES=only)
+    assert ran.stdout.split() == ["True", reference]
+    assert ran.stderr == ""
+
+
+def test_where_numba_does_not_work_a_line_says_so_and_torch_computes(reference, tmp_path: Path):
+    (tmp_path / "numba.py").write_text("raise ImportError('llvm is missing')\n")
+    ran = run(PYTHONPATH=str(tmp_path))
+    assert ran.stdout.split() == ["False", reference]
+    (line,) = ran.stderr.splitlines()
+    assert line == "kernels run in torch, more slowly: numba does not work here (llvm is missing)"
+
+
+def test_another_choice_is_refused():
+    ran = run(REPERTOIRE_KERNELS="cuda")
+    assert ran.returncode
+    assert "REPERTOIRE_KERNELS=cuda: there are numba and torch" in ran.stderr
+
+
+def test_only_contiguous_float32_on_the_cpu_is_read():
+    x = torch.zeros(4, 4)
+    assert can_read(x, x[1:])
+    assert not can_read(x, x.T)
+    assert not can_read(x.double())
+    assert not can_read(torch.zeros(2, device="meta"))
