@@ -168,6 +168,7 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     assert [row.split()[:2] for row in rows if "bundled" in row] == [
         ["humanoid", "2"],
         ["humanoid", "1"],
+        ["location", "3"],
         ["location", "1"],
         ["mobility", "2"],
         ["reach", "2"],
