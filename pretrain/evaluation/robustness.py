@@ -12,7 +12,6 @@ from pretrain.characters.character import Character
 from pretrain.characters.perturbation import perturb
 from pretrain.characters.rotations import up_axis
 from pretrain.evaluation.intervals import Interval, interval, share_interval
-from pretrain.evaluation.recording import record
 from pretrain.evaluation.rollout import Act, advance, hold_skill, start_anywhere
 from pretrain.evaluation.setup import PATIENCE, Setup
 from pretrain.sim.env import CharacterEnv
@@ -92,8 +91,14 @@ def _survival(trial: Trial, act: Act, rng: Generator, body: Character | None) ->
     if not len(trial.clips):
         return interval(torch.empty(0))
     env = trial.start(rng, body)
-    down = record(act, env, trial.z, trial.clips, env.episode_length).down
-    return interval((~down).long().cumprod(0).float().mean(0))
+    up = torch.ones(env.num_envs, dtype=torch.bool)
+    steps = torch.zeros(env.num_envs)
+    for outcome in hold_skill(act, env, trial.z, trial.clips, env.episode_length):
+        up = up & (env.falls.down == 0) & ~outcome.broken
+        if not up.any():
+            break
+        steps += up
+    return interval(steps / env.episode_length)
 
 
 def _pushes(trial: Trial, rng: Generator) -> dict[str, Interval]:
@@ -130,10 +135,13 @@ def _push(trial: Trial, force: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
 
 
 def _fell(act: Act, env: CharacterEnv, trial: Trial, steps: int) -> Tensor:
-    """Hold each z for `steps`. -> which worlds were down or broke, (N,) bool."""
+    """Hold each z for `steps`, or until all have fallen. -> which worlds were down or broke, (N,)
+    bool."""
     fell = env.falls.down > 0
     for outcome in hold_skill(act, env, trial.z, trial.clips, steps):
         fell = fell | (env.falls.down > 0) | outcome.broken
+        if fell.all():
+            break
     return fell
 
 
