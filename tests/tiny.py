@@ -82,8 +82,14 @@ def graph(
 
 
 POLICY = graph("policy.onnx", {"state": (STATE,), "z": (LATENT,)}, {"targets": (len(JOINTS),)})
-ENCODER = graph("encoder.onnx", {"window": (WINDOW, STATE)}, {"z": (LATENT,)})
-STYLE = graph("style.onnx", {"window": (WINDOW, STATE)}, {"style": ()})
+
+
+def windowed(file: str, window: int, outputs: dict[str, tuple[int, ...]]) -> Graph:
+    return graph(file, {"window": (window, STATE)}, outputs)
+
+
+ENCODER = windowed("encoder.onnx", WINDOW, {"z": (LATENT,)})
+STYLE = windowed("style.onnx", WINDOW, {"style": ()})
 CONTROLLER = graph("controller.onnx", {"state": (STATE,), "goal": (GOAL,)}, {"z": (LATENT,)})
 
 
@@ -104,27 +110,27 @@ def policy(seed: int = 0) -> bytes:
     )
 
 
-def encoder(seed: int = 0) -> bytes:
+def encoder(seed: int = 0, window: int = WINDOW) -> bytes:
+    rng = np.random.default_rng(seed)
     nodes = [
         helper.make_node("Flatten", ["window"], ["flat"], axis=1),
         helper.make_node("Gemm", ["flat", "w"], ["raw"]),
         *normalised("raw"),
     ]
-    return model(
-        nodes, {"w": linear(np.random.default_rng(seed), WINDOW * STATE, LATENT), **AXIS}, ENCODER
-    )
+    declared = windowed(ENCODER.file, window, {"z": (LATENT,)})
+    return model(nodes, {"w": linear(rng, window * STATE, LATENT), **AXIS}, declared)
 
 
-def style(seed: int = 0) -> bytes:
+def style(seed: int = 0, window: int = WINDOW) -> bytes:
+    rng = np.random.default_rng(seed)
     nodes = [
         helper.make_node("Flatten", ["window"], ["flat"], axis=1),
         helper.make_node("Gemm", ["flat", "w"], ["logit"]),
         helper.make_node("Squeeze", ["logit", "axis"], ["score"]),
         helper.make_node("Sigmoid", ["score"], ["style"]),
     ]
-    return model(
-        nodes, {"w": linear(np.random.default_rng(seed), WINDOW * STATE, 1), **AXIS}, STYLE
-    )
+    declared = windowed(STYLE.file, window, {"style": ()})
+    return model(nodes, {"w": linear(rng, window * STATE, 1), **AXIS}, declared)
 
 
 def controller(seed: int = 0) -> bytes:

@@ -1,8 +1,18 @@
-"""Fixtures of the whole path: a recipe that shows how to get up."""
+"""Fixtures of the whole path: a recipe that shows how to get up, and graphs at once."""
 
 from __future__ import annotations
 
 import pytest
+
+from tests.pipeline import random_graphs
+
+
+@pytest.fixture
+def graphs_at_once(monkeypatch) -> None:
+    """A library is published with graphs of random weights."""
+    for name in ("export", "check_parity"):
+        replacement = getattr(random_graphs, name)
+        monkeypatch.setattr(f"pretrain.publishing.export.{name}", replacement)
 
 
 @pytest.fixture

@@ -1,14 +1,18 @@
-"""Cards of libraries of few clips."""
+"""Cards of libraries of few clips, whose graphs do what random weights do."""
 
 from __future__ import annotations
 
 import json
+
+import pytest
 
 from pretrain.train import main
 from skills_store.store import Store
 from tests.pipeline.small import PHASE_LOCKED, SMALL
 
 THIN = "too little for skills that differ"
+
+pytestmark = pytest.mark.usefixtures("graphs_at_once")
 
 
 def test_getting_up_is_trained_where_a_clip_shows_it_and_is_on_the_card(rising, tmp_path, capsys):

@@ -15,38 +15,24 @@ import pytest
 import torch
 
 from pretrain.rl import checkpoint
-from tests.pipeline.small import learned
+from pretrain.train import main
+from tests.pipeline.forked import Forked, fork
+from tests.pipeline.small import SMALL, learned
 
 
-def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def started(folder: Path, *arguments: str) -> Forked:
     """A toy run in a process of its own."""
-    command = [
-        sys.executable,
-        "-m",
-        "pretrain.train",
-        "preset=toy",
-        "publish=false",
-        f"runs={folder}",
-        *arguments,
-    ]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    output = folder.with_name(f"{folder.name}.txt")
+    how = ["preset=toy", "publish=false", "threads=1", f"runs={folder}", *arguments]
+    return fork(output, how)
 
 
-def begun(folder: Path, *arguments: str, label: str = "pretrain") -> subprocess.Popen[str]:
+def begun(folder: Path, *arguments: str, label: str = "pretrain") -> Forked:
     """A toy run in a process of its own, up to its first line of progress in the stage of that
     label."""
-    process = started(folder, *arguments)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if "left" in line and line.startswith(label):
-            break
-    return process
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Exit status and the rest of what it said."""
-    rest, _ = process.communicate(timeout=120)
-    return process.returncode, rest
+    run = started(folder, *arguments)
+    assert any("left" in line and line.startswith(label) for line in run.lines())
+    return run
 
 
 def saved(folder: Path) -> dict[str, torch.Tensor]:
@@ -57,29 +43,27 @@ def saved(folder: Path) -> dict[str, torch.Tensor]:
 
 # refined once on its way and once at its end, and saved after every iteration
 KILLED = (
-    *(
-        "samples=4096",
-        "refine.correct=1024",
-        "refine.learn=1024",
-        "refine.after=[2048]",
-        "checkpoint_interval=1e-3",
-    ),
-    *("threads=1", "warm.encoder_steps=20", "warm.clone_steps=20"),
+    *SMALL,
+    "samples=2048",
+    "refine.correct=512",
+    "refine.learn=512",
+    "refine.after=[1024]",
+    "checkpoint_interval=1e-3",
 )
 
 MOMENTS = {
     "metrics.jsonl": "before its first checkpoint",
     "checkpoint.tmp": "as it saves",
-    "refine/*2048/metrics.jsonl": "as it begins to refine",
-    "refine/*2048/checkpoint.pt": "amid refining",
-    "milestones/*2048.pt": "refined, before training goes on",
+    "refine/*1024/metrics.jsonl": "as it begins to refine",
+    "refine/*1024/checkpoint.pt": "amid refining",
+    "milestones/*1024.pt": "refined, before training goes on",
 }
 
 
 @pytest.fixture(scope="module")
 def never_killed(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("never_killed")
-    assert ended(started(folder, *KILLED))[0] == 0
+    assert started(folder, *KILLED).end()[0] == 0
     return folder
 
 
@@ -114,12 +98,12 @@ def assert_the_same_is_left(folder: Path, other: Path) -> None:
 def test_a_run_killed_at_one_moment_after_the_other_ends_in_the_same_bits(never_killed, tmp_path):
     for sign, moment in MOMENTS.items():
         start = time.time()
-        process = started(tmp_path, *KILLED)
-        while process.poll() is None and not written_since(start, tmp_path.glob(f"*/{sign}")):
+        run = started(tmp_path, *KILLED)
+        while run.process.is_alive() and not written_since(start, tmp_path.glob(f"*/{sign}")):
             time.sleep(0.002)
-        process.kill()  # no warning, wherever it stands
-        assert ended(process)[0] == -signal.SIGKILL, f"it was not killed {moment}"
-    assert ended(started(tmp_path, *KILLED))[0] == 0
+        run.process.kill()  # no warning, wherever it stands
+        assert run.end()[0] == -signal.SIGKILL, f"it was not killed {moment}"
+    assert started(tmp_path, *KILLED).end()[0] == 0
     assert_the_same_is_left(tmp_path, never_killed)
 
 
@@ -129,13 +113,12 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bits(never_killed, tmp_pa
     draw = random.Random(seed)
     kills = 0
     while True:
-        process = started(tmp_path, *KILLED)
-        with suppress(subprocess.TimeoutExpired):
-            # longer from time to time: otherwise a slow machine would never get further than its
-            # imports
-            process.wait(draw.uniform(0, 4 + kills))
-        process.kill()
-        if ended(process)[0] == 0:
+        run = started(tmp_path, *KILLED)
+        # longer from time to time: otherwise a slow machine would never get further than its warm
+        # start
+        run.process.join(draw.uniform(0, (4 + kills) / 4))
+        run.process.kill()
+        if run.end()[0] == 0:
             break
         kills += 1
     assert kills > 3
@@ -151,13 +134,13 @@ AMID_REFINING = ("samples=512", "refine.correct=2048", "refine.learn=400_000")
     ("label", "arguments"), [("pretrain", AMID_TRAINING), ("refine", AMID_REFINING)]
 )
 def test_sigterm_saves_at_once(tmp_path, label, arguments):
-    process = begun(tmp_path, *arguments, label=label)
+    run = begun(tmp_path, *arguments, label=label)
     start = time.monotonic()
-    process.terminate()
-    status, rest = ended(process)
+    run.process.terminate()
+    status, said = run.end()
     assert time.monotonic() - start < 2
     assert status == 130
-    assert "the same command goes on" in rest
+    assert "the same command goes on" in said
     assert saved(tmp_path)
     for file in tmp_path.glob("*/refine/*/checkpoint.pt"):
         assert 0 < checkpoint.load(file)["samples"] < 402_048
@@ -165,12 +148,16 @@ def test_sigterm_saves_at_once(tmp_path, label, arguments):
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path):
-    process = begun(tmp_path, "samples=400_000")
-    process.send_signal(signal.SIGINT)
-    status, rest = ended(process)
-    assert status == 130
+    how = ["preset=toy", "publish=false", "threads=1", f"runs={tmp_path}"]
+    command = [sys.executable, "-m", "pretrain.train", *how, "samples=400_000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert any("left" in line for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
     assert "the same command goes on" in rest
     (file,) = tmp_path.glob("*/checkpoint.pt")
     done = checkpoint.load(file)["samples"]
-    assert ended(begun(tmp_path, f"samples={done + 1024}"))[0] == 0
+    assert main([*how, f"samples={done + 1024}"]) == 0
     assert checkpoint.load(file)["samples"] == done + 1024

@@ -14,13 +14,17 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks import learning
 from pretrain.assembly import build_training
 from pretrain.characters.state import unflatten
+from pretrain.evaluation.card import Card
+from pretrain.evaluation.conditions import Conditions
 from pretrain.motion.fetch import fetched
 from pretrain.rl import checkpoint
 from pretrain.rl.training import CHECKPOINT
 from pretrain.sim.features import proprioception
-from pretrain.training_data import load_training_data
+from pretrain.train import main
+from pretrain.training_data import TrainingData, load_training_data
 from serving.client import Client
 from skills_store import places
 from skills_store.runtime.library import SkillLibrary
@@ -41,13 +45,16 @@ def place(tmp_path_factory) -> Path:
 FULL_AT_THE_CARD = """
 import errno
 import sys
-from pretrain.publishing import publish
+from pretrain.publishing import export, publish
 from pretrain.train import main
+from tests.pipeline import random_graphs
 
 def measure(*_):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 publish.skill_card = measure
+export.export = random_graphs.export
+export.check_parity = random_graphs.check_parity
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -116,11 +123,11 @@ def test_what_fails_at_the_card_is_published_later_without_training_again(
     assert skills.resolve("toy").manifest.card["learning"]["samples"][-1] == 2048
 
 
-def test_the_same_command_again_publishes_nothing(skills, place):
-    run = python("-m", "pretrain.train", "preset=toy", f"runs={place}/runs", f"store={place}/store")
-    assert run.returncode == 0, run.stderr
-    assert "toy@1" in run.stdout
-    assert "already" in run.stdout
+def test_the_same_command_again_publishes_nothing(skills, place, capsys):
+    assert main(["preset=toy", f"runs={place}/runs", f"store={place}/store"]) == 0
+    said = capsys.readouterr().out
+    assert "toy@1" in said
+    assert "already" in said
     assert skills.latest("toy") == 1
 
 
@@ -196,12 +203,27 @@ def test_evaluating_the_published_bytes_gives_the_published_card(skills):
     assert len(again["learning"]["episode/length"]) == 4
 
 
-def test_the_learning_curve_ends_at_the_published_card(skills, place):
+def test_the_learning_curve_ends_at_the_published_card(skills, place, monkeypatch):
+    """The networks of the last milestone are those of the published graphs, by their parity, and
+    the card is asked for under the same conditions."""
     (run,) = place.glob("runs/toy-*")
-    made = python("-m", "benchmarks.learning", str(run), f"out={place}/learning", "episodes=32")
-    assert made.returncode == 0, made.stderr
+    version = skills.resolve("toy")
+    card = version.manifest.card
+    graphs = version.manifest.graphs.values()
+    published = {graph.outputs[0].name: skills.read(version, graph.file) for graph in graphs}
+    asked: list[Conditions] = []
+
+    def measure(candidate: SkillLibrary, data: TrainingData, conditions: Conditions) -> Card:
+        asked.append(conditions)
+        return card
+
+    monkeypatch.setattr(
+        "pretrain.publishing.export.export", lambda module, examples, output: published[output]
+    )
+    monkeypatch.setattr(learning, "skill_card", measure)
+    assert learning.main([str(run), f"out={place}/learning", "episodes=32"]) == 0
+    assert asked == [Conditions(32, toy().eval.seed)]
     (row,) = map(json.loads, (run / "cards-32.jsonl").read_text().splitlines())
-    card = skills.resolve("toy").manifest.card
     assert row["samples"] == card["cost"]["samples"]
     assert row["survival"] == card["survival"]
     assert row["time_on_clip"] == card["time_on_clip"]["mean"]
