@@ -17,6 +17,10 @@ from pretrain.training_data import TrainingData, load_training_data
 # A store under test has what the test publishes, in this process and in those that it starts.
 os.environ["REPERTOIRE_BUNDLED"] = "off"
 
+# Small tensors gain nothing from a second thread, and tests that run side by side lose by it: in
+# the processes that a test starts, too.
+os.environ["OMP_NUM_THREADS"] = "1"
+
 # Tests leave nothing in the tree: no database of examples. A slow machine is no failure: no
 # deadline.
 hypothesis.settings.register_profile("without_database", database=None, deadline=None)
@@ -25,8 +29,7 @@ hypothesis.settings.load_profile("without_database")
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    """Small tensors gain nothing from a second thread, and tests that run side by side lose by
-    it."""
+    """A test that asks for more threads leaves none to the next."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -93,7 +93,8 @@ def skills(place, unpublished) -> Store:
 @pytest.fixture(scope="module")
 def controller(skills, place) -> Store:
     where = (f"runs={place}/runs", f"store={place}/store")
-    run = python("-m", "hlc.train", "task=reach", "preset=toy", "skill=toy@latest", *where)
+    how = ("task=reach", "preset=toy", "skill=toy@latest", "episode_length=2.0", *where)
+    run = python("-m", "hlc.train", *how)
     assert run.returncode == 0, run.stderr
     return skills
 
