@@ -138,10 +138,12 @@ def main(arguments: list[str]) -> int:
         setup = Setup(skills, clips_of(skills), Conditions(threads=1))
         names = [target.name for target in setup.targets]
         clips = options["clips"].split(",") if options["clips"] else names
+        for clip in clips:
+            clip_number(setup, clip)  # an unknown one is refused on any machine
+        drawing = FilmStrip(setup.data.character)  # it fails here, not after a minute of motion
         strips = hold_clips(setup, clips)
         if with_random:
             strips.append(random_minute(setup))
-        drawing = FilmStrip(setup.data.character)
         save(drawing.draw(strips), Path(options["out"]))
         drawing.close()
     except (StoreError, ValueError, OSError) as error:
