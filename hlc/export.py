@@ -57,6 +57,11 @@ def export_policy(
     module = ControllerGraph(policy, task)
     data = export(module, {key: x[:3] for key, x in rows.items()}, "z")
     parity = check_parity("controller", data, module, rows, "z")
+    return Exported(declare_graph(task, parent, parity), data)
+
+
+def declare_graph(task: Task, parent: Parent, parity: g.Parity) -> g.Graph:
+    """What the manifest of a controller says of its graph."""
     slices = tuple(
         g.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame)
         for p in task.goal_layout()
@@ -66,7 +71,7 @@ def export_policy(
         g.Tensor(name="goal", shape=("B", goal_width(task)), slices=slices),
     )
     output = parent.version.manifest.graphs["encoder"].outputs[0]  # its z is the library's own
-    return Exported(describe_graph(FILE, inputs, output, parity), data)
+    return describe_graph(FILE, inputs, output, parity)
 
 
 def _extremes(states: Tensor, goals: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:

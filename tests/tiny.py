@@ -90,7 +90,13 @@ def windowed(file: str, window: int, outputs: dict[str, tuple[int, ...]]) -> Gra
 
 ENCODER = windowed("encoder.onnx", WINDOW, {"z": (LATENT,)})
 STYLE = windowed("style.onnx", WINDOW, {"style": ()})
-CONTROLLER = graph("controller.onnx", {"state": (STATE,), "goal": (GOAL,)}, {"z": (LATENT,)})
+
+
+def controlling(goal: int) -> Graph:
+    return graph("controller.onnx", {"state": (STATE,), "goal": (goal,)}, {"z": (LATENT,)})
+
+
+CONTROLLER = controlling(GOAL)
 
 
 def linear(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
@@ -133,15 +139,15 @@ def style(seed: int = 0, window: int = WINDOW) -> bytes:
     return model(nodes, {"w": linear(rng, window * STATE, 1), **AXIS}, declared)
 
 
-def controller(seed: int = 0) -> bytes:
+def controller(seed: int = 0, goal: int = GOAL) -> bytes:
+    rng = np.random.default_rng(seed)
     nodes = [
         helper.make_node("Concat", ["state", "goal"], ["obs"], axis=1),
         helper.make_node("Gemm", ["obs", "w"], ["raw"]),
         *normalised("raw"),
     ]
-    return model(
-        nodes, {"w": linear(np.random.default_rng(seed), STATE + GOAL, LATENT), **AXIS}, CONTROLLER
-    )
+    weights = {"w": linear(rng, STATE + goal, LATENT), **AXIS}
+    return model(nodes, weights, controlling(goal))
 
 
 AXIS = {"axis": np.array([1], dtype=np.int64)}

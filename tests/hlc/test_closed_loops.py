@@ -10,16 +10,16 @@ import pytest
 import torch
 
 from hlc.box_goals import BoxGoals
-from hlc.config import CONFIG_MODEL, PPOConfig
-from hlc.export import FILE, build_manifest, export_policy
-from hlc.nets import make_nets
+from hlc.config import CONFIG_MODEL
+from hlc.export import FILE, build_manifest, declare_graph
 from hlc.parent import Parent, SimulationConfig
 from hlc.tasks import TASKS
-from hlc.tasks.task import Task
+from hlc.tasks.task import Task, goal_width
 from pretrain.sim.backend import Backend
 from serving.client import Client, HeldController, HeldPlan
 from skills_store.runtime.library import Controller
 from skills_store.store import Store
+from tests import tiny
 from tests.hlc.bodies import clip_states, publish_skills
 from tests.serving.process import running
 
@@ -33,13 +33,10 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Parent]:
     store = Store(tmp_path_factory.mktemp("controllers"))
     parent = publish_skills(store)
     for name in TASKS:
-        cfg = CONFIG_MODEL(task=name, ppo=PPOConfig(hidden=(16,)))
-        task = cfg.chosen_task()
-        rng = torch.Generator().manual_seed(0)
-        nets = make_nets(cfg.ppo, task, parent.clips, parent.skills.latent_dim, rng)
-        recorded = clip_states(parent, 64).flatten()
-        exported = export_policy(nets.policy, task, parent, recorded, 0)
-        store.publish(build_manifest(cfg, parent, exported.graph, {}), {FILE: exported.data})
+        cfg = CONFIG_MODEL(task=name)
+        data = tiny.controller(goal=goal_width(cfg.chosen_task()))
+        graph = declare_graph(cfg.chosen_task(), parent, tiny.CONTROLLER.parity)
+        store.publish(build_manifest(cfg, parent, graph, {}), {FILE: data})
     return store, parent
 
 

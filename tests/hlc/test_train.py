@@ -77,9 +77,8 @@ def test_a_controller_whose_run_was_killed_as_it_was_published_is_not_published_
         whole_publish(self, manifest, files)
         raise KeyboardInterrupt
 
-    cfg = toy.model_copy(
-        update={"store": str(store.root), "skill": skills, "eval": EvalConfig(episodes=4)}
-    )
+    little = {"episode_length": 1.0, "eval": EvalConfig(episodes=4)}
+    cfg = toy.model_copy(update={"store": str(store.root), "skill": skills, **little})
     with monkeypatch.context() as patch:
         patch.setattr(Store, "publish", killed)
         with pytest.raises(KeyboardInterrupt):
