@@ -87,6 +87,7 @@ def side_by_side(tmp_path_factory, two_clips) -> Output:
         patch.setenv("PYTHONPATH", str(Path.cwd()))
         patch.setenv("REPERTOIRE_CARDS", f"{folder}/cards")
         patch.chdir(folder)
+        patch.setattr("pretrain.evaluation.robustness.TRIAL_SECONDS", 1.0)
         assert main(["humanoid@1", "mobility@2", *asked]) == 0, err.getvalue()
     return Output(folder, out.getvalue(), err.getvalue())
 
