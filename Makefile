@@ -60,7 +60,7 @@ format: $(STAMP) ## rewrite to the project's format
 	$(BIN)/ruff check --fix .
 
 test: $(STAMP) ## all tests but the slow ones, on two cores
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-slow: $(STAMP) ## long evidence
 	$(BIN)/python -m pytest -m slow $(ARGS)
