@@ -27,11 +27,12 @@ from pretrain.cli import program
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.options import parse_flag, parse_int, parse_options
 from skills_store.errors import StoreError, WrongKind
-from skills_store.manifest import Manifest
 from skills_store.open import open_store
 from skills_store.runtime.library import Controller
+from skills_store.version import Version
 
 PARENT = "parent"  # where a controller's lineage keeps the configuration of its skill library
+MACHINE = "machine"  # and the file of a state machine
 HEADLINES = (
     "return",
     "success",
@@ -133,8 +134,12 @@ def _cell(x: float | None, form: str) -> str:
     return "-" if x is None else form.format(x)
 
 
-def trained_config(manifest: Manifest) -> HlcConfig:
-    """The configuration that a controller was trained with."""
+def trained_config(version: Version) -> HlcConfig:
+    """The configuration that a controller was trained with. Raises ValueError for a state machine,
+    which was not."""
+    manifest = version.manifest
+    if MACHINE in manifest.lineage.config:
+        raise ValueError(f"{version.ref} is a state machine, expected the controller of a task")
     return CONFIG_MODEL.model_validate(
         {key: value for key, value in manifest.lineage.config.items() if key != PARENT}
     )
@@ -159,7 +164,7 @@ def main(arguments: list[str]) -> int:
             raise WrongKind(version.ref, version.manifest.kind, "controller")
         parent = open_parent(store, store.parent(version.manifest).pinned)
         controller = Controller.open(store, version, library=parent.skills)
-        trained = trained_config(version.manifest)
+        trained = trained_config(version)
         changed = {
             "episodes": parse_int(options, "episodes", 1),
             "seed": parse_int(options, "seed", 0),

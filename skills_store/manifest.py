@@ -159,7 +159,7 @@ class Blob(FrozenModel):
 
 class Manifest(FrozenModel):
     """One immutable version. `kind` is "skills" (graphs policy, encoder, style) or "controller"
-    (graph controller).
+    (graph controller; of a state machine, also memory: its goal is what it remembers).
 
     `observations` says whose the graphs take. In ours, `state` is raw and a window is W states; a
     peer's `state` and `window` are features that its client computes, each with slices of its own.

@@ -150,6 +150,21 @@ def controller(seed: int = 0, goal: int = GOAL) -> bytes:
     return model(nodes, weights, controlling(goal))
 
 
+MEMORY = graph("memory.onnx", {"state": (STATE,), "goal": (GOAL,)}, {"next_goal": (GOAL,)})
+
+
+def memory() -> bytes:
+    """Of a state machine that adds a tenth of the first numbers of the state to its memory."""
+    mix = np.zeros((STATE + GOAL, GOAL), np.float32)
+    mix[:GOAL] = 0.1 * np.eye(GOAL)
+    mix[STATE:] = np.eye(GOAL)
+    nodes = [
+        helper.make_node("Concat", ["state", "goal"], ["both"], axis=1),
+        helper.make_node("Gemm", ["both", "mix"], ["next_goal"]),
+    ]
+    return model(nodes, {"mix": mix}, MEMORY)
+
+
 AXIS = {"axis": np.array([1], dtype=np.int64)}
 
 
@@ -215,3 +230,13 @@ def publish_tiny_controller(
     store: Store, parent: Version, name: str = "reach", seed: int = 0
 ) -> Version:
     return store.publish(controller_manifest(parent, name), {"controller.onnx": controller(seed)})
+
+
+def machine_manifest(parent: Version, name: str = "errand") -> Manifest:
+    manifest = controller_manifest(parent, name)
+    return manifest.model_copy(update={"graphs": {"controller": CONTROLLER, "memory": MEMORY}})
+
+
+def publish_tiny_machine(store: Store, parent: Version, name: str = "errand") -> Version:
+    files = {"controller.onnx": controller(), "memory.onnx": memory()}
+    return store.publish(machine_manifest(parent, name), files)

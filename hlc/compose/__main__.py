@@ -9,6 +9,8 @@ machine came to its end.
 
 keys:
   out=                 contact sheet to write, a .png; or a video, a .gif or .webp
+  publish=             name to publish the machine under, as a controller; all its states need one
+  episodes=64          plays that the published card measures
   store=               skill store; default $REPERTOIRE_STORE
   seed=0               seed of all random draws
   engine=mujoco        name in pretrain/sim/backend.py
@@ -32,6 +34,7 @@ import torch
 from hlc.compose.behavior import make_behaviors, scene_of
 from hlc.compose.contact_sheet import draw_contact_sheet
 from hlc.compose.player import Played, play_machine
+from hlc.compose.publish import BoundMachine, publish_machine
 from hlc.compose.state_machine import load_machine
 from hlc.parent import SimulationConfig, open_parent
 from pretrain.cli import program
@@ -45,6 +48,8 @@ from skills_store.open import open_store
 SHEET = ".png"
 DEFAULTS = {
     "out": "",
+    "publish": "",
+    "episodes": "64",
     "store": "",
     "seed": "0",
     "engine": "mujoco",
@@ -76,6 +81,18 @@ def run(file: Path, options: dict[str, str]) -> int:
                 write_video(played.qpos, scene.furnish(parent.character), picture)
         except OSError as error:
             print(f"no picture: {error}", file=sys.stderr)
+    if options["publish"]:
+        version = publish_machine(
+            options["publish"],
+            BoundMachine(machine, behaviors, parent),
+            store,
+            simulated,
+            episodes=parse_int(options, "episodes", 1),
+            seed=seed,
+        )
+        ended = version.manifest.card["ended"]
+        print(f"published {version.ref} ({version.digest[:19]}); {ended:.2f} of its plays end")
+        return 0
     return 0 if played.ended else 1
 
 

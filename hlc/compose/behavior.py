@@ -41,12 +41,17 @@ class Behavior:
     def goal(self, state: CharacterState) -> Tensor:
         """The goal (1, G), world frame, of a character that enters this state in `state` (1, ...).
         Zeros where the goal is the box."""
+        goal = self.named_goal()
+        if self.state.frame == "entry":
+            goal = from_entry(goal, self.task.goal_layout(), state)
+        return goal
+
+    def named_goal(self) -> Tensor:
+        """The goal (1, G) as the file has it, in the file's frame; zeros where it is the box."""
         goal = torch.zeros(1, goal_width(self.task))
         for part in self.task.goal_layout():
             if self.state.goal is not None:
                 goal[0, part.start : part.stop] = torch.tensor(self.state.goal[part.name])
-        if self.state.frame == "entry":
-            goal = from_entry(goal, self.task.goal_layout(), state)
         return goal
 
 
@@ -86,7 +91,7 @@ def _controlled(name: str, state: State, parent: Parent, store: Store) -> Behavi
         own = f"{parent.version.ref} ({parent.version.digest})"
         other = f"{trained_on.ref} ({trained_on.digest})"
         raise ValueError(f"{name}: {version.ref} was trained on {other}, the machine's is {own}")
-    trained = trained_config(version.manifest)
+    trained = trained_config(version)
     own_parameters = trained.model_dump()[trained.task]
     task = TASKS[trained.task].model_validate(own_parameters | state.parameters)
     _check_goal(name, state, task, parent)

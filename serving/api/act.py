@@ -42,9 +42,11 @@ async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
     served = await service.controller(name)
     state = rows.read(request.state, served.forms["state"])
     goal = rows.broadcast(rows.read(request.goal, served.forms["goal"]), state, ("goal", "state"))
-    z = await served.decide(state.array, goal.array)
+    z, decided = await served.decide(state.array, goal.array)
     targets = await served.skill.policy.submit(state.array, z)
     answer = {"z": match_rank(z, state.one), "targets": match_rank(targets, state.one)}
+    if served.memory is not None:
+        answer["goal"] = match_rank(decided, state.one)
     return {**answer, "controller": served.stamp, "skill": served.skill.stamp}
 
 

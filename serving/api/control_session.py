@@ -25,6 +25,7 @@ from pydantic import Field
 from serving.api import sphere
 from serving.api.act import add_noise
 from serving.api.interpolate import read_latent, refuse_opposite
+from serving.models.resting_pose import make_resting_row
 from serving.models.service import Service
 from serving.models.skills import ServedController, ServedSkill
 from serving.wire import rows
@@ -112,7 +113,10 @@ class Session:
             targets = add_noise(self.skill, targets, self.seed + self.steps)
         self.z = z
         self.steps = self.steps + 1
-        return {"targets": targets[0], "z": z}
+        answer = {"targets": targets[0], "z": z}
+        if self.goal is not None and self.controller is not None and self.controller.memory:
+            answer["goal"] = self.goal[0]
+        return answer
 
     def read(self, data: bytes) -> Step:
         """A binary message: the state, and what else fits its length."""
@@ -141,7 +145,10 @@ class Session:
             return z
         if self.z is None or self.steps % self.hold == 0:
             assert self.goal is not None  # `step` refuses a state before the first goal
-            return (await self.controller.decide(state, self.goal))[0]
+            z, goal = await self.controller.decide(state, self.goal)
+            if self.controller.memory is not None:
+                self.goal = goal
+            return z[0]
         return self.z
 
     def _plan(self, message: Step) -> list[np.ndarray] | None:
@@ -202,7 +209,10 @@ async def open_session(service: Service, fields: object) -> Session:
             )
         controller = await service.controller(opening.controller)
         held = opening.hold or controller.controller.llc_steps
-        return Session(controller.skill, controller, held, strict, opening.seed)
+        session = Session(controller.skill, controller, held, strict, opening.seed)
+        if controller.memory is not None:  # a state machine begins with an empty one
+            session.goal = make_resting_row(controller.forms["goal"].tensor)
+        return session
     skill = await service.skill(opening.skill)
     if opening.z is None:
         raise invalid("missing_field", "z is missing", "z", "[D] or a clip's name")

@@ -77,13 +77,20 @@ def _controller(model: str, graph: str, served: ServedController) -> Model:
     if graph not in graphs:
         raise _unknown(model, served.version, graphs)
 
-    async def decide(given: dict[str, np.ndarray]) -> np.ndarray:
+    async def decide(state: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        return (await served.decide(state, goal))[0]
+
+    run = decide
+    if served.memory is not None:  # of a state machine, each graph by itself
+        run = served.memory.submit if graph == "memory" else served.net.submit
+
+    async def run_rows(given: dict[str, np.ndarray]) -> np.ndarray:
         state = _rows(given["state"], served.forms["state"])
         goal = _rows(given["goal"], served.forms["goal"])
         goal = rows.broadcast(goal, state, ("goal", "state"))
-        return await served.decide(state.array, goal.array)
+        return await run(state.array, goal.array)
 
-    return Model(model, served.version, graphs[graph], decide)
+    return Model(model, served.version, graphs[graph], run_rows)
 
 
 def _rows(array: np.ndarray, form: Form) -> rows.Rows:

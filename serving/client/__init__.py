@@ -3,7 +3,7 @@ only."""
 
 from serving.client.calls import Decision, Embedding, Plan, ServiceError
 from serving.client.client import AsyncClient, Client
-from serving.client.held import HeldController, HeldPlan
+from serving.client.held import HeldController, HeldMachine, HeldPlan
 
 __all__ = [
     "AsyncClient",
@@ -11,6 +11,7 @@ __all__ = [
     "Decision",
     "Embedding",
     "HeldController",
+    "HeldMachine",
     "HeldPlan",
     "Plan",
     "ServiceError",

@@ -47,6 +47,7 @@ class Embedding:
 class Decision:
     z: Array  # (D,) or (B, D)
     targets: Array  # (J,) or (B, J)
+    goal: Array | None = None  # (G,) or (B, G), of a state machine: the next decision's goal
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from serving.client.calls import Array
@@ -59,6 +60,39 @@ class HeldController(HeldSkill):
 
     def _skill(self) -> str:
         return self._library
+
+
+class HeldMachine(HeldController):
+    """Decisions of a published state machine, and its memory between. The `goal` of a step is the
+    box as it is, (13,) or (B, 13); empty where the machine has none."""
+
+    def __init__(self, client: Client, controller: str):
+        super().__init__(client, controller)
+        self._detail = client.controller(self.version)
+        self.memory: Array | None = None  # (M,) or (B, M), after the last decision
+
+    @property
+    def ended(self) -> Array:
+        """Whether a transition has led to the end, () or (B,) bool."""
+        part = next(x for x in self._detail["goal"] if x["name"] == "ended")
+        return np.zeros((), bool) if self.memory is None else self.memory[..., part["start"]] > 0.5
+
+    def begin(self) -> None:
+        """Begin in the first state at the next step."""
+        self.memory = None
+        self.restart()
+
+    def _decide(self, state: ArrayLike, goal: ArrayLike) -> tuple[Array, int, Array]:
+        rows = np.asarray(state).shape[:-1]
+        if self.memory is None:
+            self.memory = np.zeros((*rows, self._detail["goal_dim"]), np.float32)
+        memory = self.memory.copy()
+        box = np.asarray(goal, np.float32)
+        if box.size:
+            memory[..., -box.shape[-1] :] = box
+        found = self._client.decide(self.version, state, memory)
+        self.memory = found.goal
+        return found.z, self.llc_steps, found.targets
 
 
 class HeldPlan(HeldSkill):

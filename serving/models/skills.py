@@ -77,6 +77,7 @@ class ServedController:
     stamp: dict[str, str | int]
     forms: dict[str, Form]  # of state and goal
     net: Batcher  # state, goal -> z
+    memory: Batcher | None  # of a state machine: state, goal -> next goal
     skill: ServedSkill  # the very version that the controller was trained on
 
     @staticmethod
@@ -89,14 +90,20 @@ class ServedController:
         row = state_at_rest(skill.manifest)
         goal = make_resting_row(inputs["goal"])
         net = engine.batcher(version.ref, controller.decide, row, goal)
-        return ServedController(controller, stamp(version), forms, net, skill)
+        memory = None
+        if controller.memory is not None:
+            memory = engine.batcher(version.ref, controller.next_goal, row, goal)
+        return ServedController(controller, stamp(version), forms, net, memory, skill)
 
-    async def decide(self, state: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """z (B, D) for states (B, S) and goals (B, G). Raises Refusal for a goal out of range."""
+    async def decide(self, state: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """z (B, D) for states (B, S) and goals (B, G), and the goals (B, G) that it was made for.
+        Raises Refusal for a goal out of range."""
         if self.goal_limits:
             root = state[:, self._root]
             goal = apply_limits(self.goal_limits, self.forms["goal"].tensor, goal, root)
-        return await self.net.submit(state, goal)
+        if self.memory is not None:
+            goal = await self.memory.submit(state, goal)
+        return await self.net.submit(state, goal), goal
 
     @cached_property
     def goal_limits(self) -> tuple[GoalLimit, ...]:

@@ -136,6 +136,10 @@ class DecideResponse(Wire):
     targets: Row | Batch = Field(
         description="What the controller's own skill does with z in this state"
     )
+    goal: Row | Batch | None = Field(
+        default=None,
+        description="Of a state machine alone: its memory, to be sent as the next decision's goal",
+    )
     controller: ServedVersion
     skill: ServedVersion
 

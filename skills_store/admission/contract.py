@@ -15,9 +15,10 @@ GRAPHS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "encoder": (("window",), ("z",)),
     "style": (("window",), ("style",)),
     "controller": (("state", "goal"), ("z",)),
+    "memory": (("state", "goal"), ("next_goal",)),
 }
 DRIVES = ("kp", "kd", "damping", "torque_limit")
-RANK = {"state": 2, "z": 2, "goal": 2, "targets": 2, "window": 3, "style": 1}
+RANK = {"state": 2, "z": 2, "goal": 2, "next_goal": 2, "targets": 2, "window": 3, "style": 1}
 
 
 def find_breaches(manifest: Manifest, parent: Manifest | None = None) -> list[str]:
@@ -31,6 +32,7 @@ def find_breaches(manifest: Manifest, parent: Manifest | None = None) -> list[st
         *_check_body(manifest),
         *_check_latent(manifest),
         *_check_state(manifest),
+        *_check_memory(manifest),
         *_check_parent(manifest, parent),
     ]
 
@@ -123,6 +125,21 @@ def _check_state(manifest: Manifest) -> Iterator[str]:
     if (style := graphs.get("style")) and style.inputs[0].shape != window.shape:
         found = list(style.inputs[0].shape)
         yield f"style.window has shape {found}, but encoder.window has {list(window.shape)}"
+
+
+def _check_memory(manifest: Manifest) -> Iterator[str]:
+    """What a state machine's decision takes is what it gives for the next one."""
+    memory = manifest.graphs.get("memory")
+    if memory is None:
+        return
+    if manifest.kind != "controller":
+        yield f"graph 'memory' is of controllers, and its kind is {manifest.kind!r}"
+        return
+    decision = manifest.graphs["controller"]
+    for tensor in (memory.input("state"), memory.input("goal"), memory.outputs[0]):
+        wanted = decision.input(tensor.name.removeprefix("next_")).width
+        if tensor.width != wanted:
+            yield f"memory.{tensor.name} is {tensor.width} wide, but the controller's is {wanted}"
 
 
 def _check_parent(manifest: Manifest, parent: Manifest | None) -> Iterator[str]:

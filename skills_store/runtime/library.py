@@ -126,11 +126,14 @@ class SkillLibrary:
 
 @dataclass(frozen=True)
 class Controller:
-    """A frozen high-level controller omega(z|s,g), and the very library it was trained on."""
+    """A frozen high-level controller omega(z|s,g), and the very library it was trained on.
+
+    A published state machine is one, too: its goal is its memory, and zeros begin it."""
 
     version: Version
     net: Net
     library: SkillLibrary
+    memory: Net | None = None  # of a state machine
 
     @classmethod
     def open(
@@ -155,7 +158,7 @@ class Controller:
                 library.version.ref, "another library", f"the parent of {version.ref}, {parent.ref}"
             )
         nets = _load_nets(store, version, intra_op_num_threads, device)
-        return cls(version, nets["controller"], library)
+        return cls(version, nets["controller"], library, nets.get("memory"))
 
     @property
     def goal_width(self) -> int:
@@ -168,8 +171,15 @@ class Controller:
         return self.version.manifest.task.llc_steps
 
     def decide(self, state: ArrayLike, goal: ArrayLike) -> Array:
-        """(B, S), (B, G) -> z (B, D)."""
+        """(B, S), (B, G) -> z (B, D). The goal of a state machine is that of `next_goal`."""
         return self.net.run(state=state, goal=goal)
+
+    def next_goal(self, state: ArrayLike, goal: ArrayLike) -> Array:
+        """The goal (B, G) that this decision takes, and that the next one begins with: the memory
+        of a state machine after its transitions, for other controllers `goal` itself."""
+        if self.memory is None:
+            return np.asarray(goal, dtype=np.float32)
+        return self.memory.run(state=state, goal=goal)
 
 
 def pool(z: Array) -> Array:  # (N, D) unit rows -> (D,)

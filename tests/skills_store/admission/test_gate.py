@@ -5,6 +5,7 @@ is on disk.
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from skills_store.errors import GateRefusal
 from skills_store.manifest import Manifest
 from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
+from skills_store.version import Version
 from tests import tiny
 from tests.skills_store.admission.inadmissible import rounding
 
@@ -166,6 +168,23 @@ def test_every_drive_is_as_long_as_there_are_joints() -> None:
         assert (
             reason == f"character.{key} is 1 wide, but the character has {len(tiny.JOINTS)} joints"
         )
+
+
+def test_a_machine_gives_the_memory_that_it_takes() -> None:
+    parent = Version("humanoid", 1, "sha256:" + 64 * "0", datetime.now(UTC), tiny.skills_manifest())
+    manifest = tiny.machine_manifest(parent)
+    assert contract.find_breaches(manifest) == []
+    narrow = tiny.graph("memory.onnx", {"state": (tiny.STATE,), "goal": (2,)}, {"next_goal": (1,)})
+    graphs = {"controller": tiny.CONTROLLER, "memory": narrow}
+    assert contract.find_breaches(manifest.model_copy(update={"graphs": graphs})) == [
+        "memory.goal is 2 wide, but the controller's is 3",
+        "memory.next_goal is 1 wide, but the controller's is 3",
+    ]
+    skills = tiny.skills_manifest()
+    mixed = skills.model_copy(update={"graphs": {**skills.graphs, "memory": tiny.MEMORY}})
+    assert contract.find_breaches(mixed) == [
+        "graph 'memory' is of controllers, and its kind is 'skills'"
+    ]
 
 
 def test_contract_needs_the_agreed_names() -> None:

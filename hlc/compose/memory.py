@@ -1,0 +1,163 @@
+"""The memory of a published state machine: one vector, which its client carries from decision to
+decision in place of a goal. Zeros begin the machine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from hlc.compose.state_machine import END, State, StateMachine
+from hlc.tasks.task import Task
+from pretrain.characters.box import BOX_LAYOUT
+from pretrain.characters.rotations import heading_direction
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import CharacterState, Part, unflatten
+
+MEMORY_LAYOUT = (
+    Part("state_index", 0, 1, "1", "scalar"),  # from 1, in the order of the file; 0: not begun
+    Part("decisions", 1, 2, "1", "scalar"),  # since the state was entered
+    Part("ended", 2, 3, "1", "scalar"),  # 1 once a transition has led to `end`
+    Part("origin", 3, 5, "m", "world"),  # on the ground below the root, where the machine began
+    Part("origin_heading", 5, 7, "unit vector", "world"),
+    Part("entry", 7, 9, "m", "world"),  # the same, where the present state was entered
+    Part("entry_heading", 9, 11, "unit vector", "world"),
+)
+INDEX = slice(0, 1)
+DECISIONS = slice(1, 2)
+ENDED = slice(2, 3)
+ORIGIN = slice(3, 7)
+ENTRY = slice(7, 11)
+WIDTH = 11
+BOX = slice(WIDTH, WIDTH + BOX_LAYOUT[-1].stop)
+
+
+def memory_layout(box: bool) -> tuple[Part, ...]:
+    """How a memory (M,) lies in its vector; the state of a box, which its client sends, is last."""
+    if not box:
+        return MEMORY_LAYOUT
+    shifted = (Part(x.name, x.start + WIDTH, x.stop + WIDTH, x.unit, x.frame) for x in BOX_LAYOUT)
+    return (*MEMORY_LAYOUT, *shifted)
+
+
+def empty_memory(rows: int, box: bool) -> Tensor:
+    """Memories (rows, M) that begin a machine."""
+    memory = torch.zeros(rows, memory_layout(box)[-1].stop)
+    if box:
+        memory[:, BOX.start + 3] = 1.0  # of a rotation
+    return memory
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A state of the machine with what its transitions and its goal are computed from."""
+
+    state: State
+    task: Task
+    goal: Tensor  # (G,), in the frame that `state` says; zeros where the goal is the box
+    decisions: int | None  # after which its time is up
+
+    def goals(self, memory: Tensor) -> Tensor:
+        """Goals (B, G), world frame, of characters with `memory` (B, M)."""
+        if self.task.scene().box is not None:
+            return memory[:, BOX]
+        frame = memory[:, ENTRY if self.state.frame == "entry" else ORIGIN]
+        goal = self.goal.expand(memory.shape[0], -1)
+        parts = [_to_world(goal, part, frame) for part in self.task.goal_layout()]
+        return torch.cat(parts, -1)
+
+
+def count_decisions(state: State, llc_steps: int, control_dt: float) -> int | None:
+    """The decisions after which the time of `state` is up, rounded up; None where it has none."""
+    if state.seconds is None:
+        return None
+    return math.ceil(state.seconds / (llc_steps * control_dt) - 1e-6)
+
+
+class NextMemory(nn.Module):
+    """state (B, S), memory (B, M) -> the memory (B, M) with which the decision in `state` is made.
+
+    As in `player`: a success counts from the second decision in a state on, and before the time. A
+    fall is not seen; a machine in which one leads to a state cannot be published."""
+
+    def __init__(self, machine: StateMachine, stages: tuple[Stage, ...], skeleton: Skeleton):
+        super().__init__()
+        self._stages = stages
+        self._skeleton = skeleton
+        self._numbers = {name: i for i, name in enumerate(machine.states, 1)}
+
+    def forward(self, state: Tensor, goal: Tensor) -> Tensor:
+        body = unflatten(state)
+        here = torch.cat([body.root_pos[:, :2], heading_direction(body.root_rot)], -1)
+        begun = goal[:, INDEX] > 0.5
+        index = torch.where(begun, goal[:, INDEX], 1.0)
+        decisions = torch.where(begun, goal[:, DECISIONS] + 1, 0.0)
+        origin = torch.where(begun, goal[:, ORIGIN], here)
+        entry = torch.where(begun, goal[:, ENTRY], here)
+        box = goal[:, WIDTH:]
+        memory = torch.cat([index, decisions, goal[:, ENDED], origin, entry, box], -1)
+        following, ended = self._follow(body, memory)
+        moved = (following - index).abs() > 0.5
+        decisions = torch.where(moved, 0.0, decisions)
+        entry = torch.where(moved, here, entry)
+        return torch.cat([following, decisions, ended, origin, entry, box], -1)
+
+    def _follow(self, body: CharacterState, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """The number of the state after the transitions (B, 1), and whether one led to the end."""
+        index = memory[:, INDEX]
+        ended = memory[:, ENDED]
+        following = index
+        for number, stage in enumerate(self._stages, 1):
+            present = ((index - number).abs() < 0.5) & (ended < 0.5)
+            met = self._met(stage, body, memory)
+            expired = torch.zeros_like(present)
+            if stage.decisions is not None:
+                expired = memory[:, DECISIONS] > stage.decisions - 0.5
+            for cause, name in (
+                (present & met, stage.state.on_success),
+                (present & ~met & expired, stage.state.on_time),
+            ):
+                if name == END:
+                    ended = torch.where(cause, 1.0, ended)
+                elif name is not None:
+                    following = torch.where(cause, float(self._numbers[name]), following)
+        return following, ended
+
+    def _met(self, stage: Stage, body: CharacterState, memory: Tensor) -> Tensor:
+        """Whether the goal of `stage` is met and a transition depends on it, (B, 1) bool."""
+        if stage.state.on_success is None:
+            return memory[:, INDEX] < -1.0
+        met = stage.task.success(self._skeleton, body, stage.goals(memory))
+        return met[:, None] & (memory[:, DECISIONS] > 0.5)
+
+
+class StageGoals(nn.Module):
+    """state (B, S), memory (B, M) -> the goals of all stages one after the other, then 1 for the
+    present stage and 0 for the others, (B, G1 + ... + Gn + n)."""
+
+    def __init__(self, stages: tuple[Stage, ...]):
+        super().__init__()
+        self._stages = stages
+
+    def forward(self, state: Tensor, goal: Tensor) -> Tensor:
+        goals = [stage.goals(goal) for stage in self._stages]
+        numbers = range(1, len(self._stages) + 1)
+        present = [((goal[:, INDEX] - i).abs() < 0.5).to(state.dtype) for i in numbers]
+        return torch.cat([*goals, *present], -1)
+
+
+def _to_world(goal: Tensor, part: Part, frame: Tensor) -> Tensor:
+    """A part of goals (B, G) from a frame on the ground, (B, 4): its origin and its x axis. Raises
+    ValueError for a rotation, which no task's own goal has."""
+    values = goal[:, part.start : part.stop]
+    if part.frame != "world":
+        return values
+    if "quaternion" in part.unit:
+        raise ValueError(f"the goal's part {part.name} is a rotation, expected places, directions")
+    x, y = values[:, 0], values[:, 1]
+    c, s = frame[:, 2], frame[:, 3]
+    turned = torch.stack([c * x - s * y, s * x + c * y], -1)
+    level = turned + frame[:, :2] if part.unit == "m" else turned
+    return torch.cat([level, values[:, 2:]], -1)

@@ -1,0 +1,239 @@
+"""A state machine over controllers, published as a controller whose goal is its memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from hlc.compose.behavior import Behavior, scene_of
+from hlc.compose.machine_graph import MachineReference, join_controllers
+from hlc.compose.memory import (
+    BOX,
+    DECISIONS,
+    ENDED,
+    INDEX,
+    NextMemory,
+    Stage,
+    StageGoals,
+    count_decisions,
+    empty_memory,
+    memory_layout,
+)
+from hlc.compose.state_machine import StateMachine
+from hlc.evaluate import MACHINE, PARENT
+from hlc.export import FILE
+from hlc.measures import whole_decisions
+from hlc.parent import Parent, SimulationConfig
+from hlc.tasks.frames import place_from_heading
+from hlc.tasks.scene import Scene
+from hlc.tasks.task import goal_width
+from pretrain.characters.rotations import heading_rotation
+from pretrain.evaluation.intervals import interval, rate_interval, share_interval
+from pretrain.motion.clip import CONTROL_RATE
+from pretrain.publishing.graph_metadata import with_metadata
+from pretrain.publishing.lineage import make_lineage
+from pretrain.publishing.onnx_graph import check_parity, describe_graph, export
+from pretrain.sim.env import CharacterEnv
+from skills_store import graph as g
+from skills_store import manifest as m
+from skills_store.store import Store
+from skills_store.version import Version
+
+MEMORY_FILE = "memory.onnx"
+ROWS = 256  # on which the graphs are proven
+
+
+@dataclass(frozen=True)
+class BoundMachine:
+    """A machine, what its states do, and the library that they do it with."""
+
+    machine: StateMachine
+    behaviors: dict[str, Behavior]
+    parent: Parent
+
+    @property
+    def scene(self) -> Scene:
+        return scene_of(self.behaviors)
+
+    @property
+    def has_box(self) -> bool:
+        return self.scene.box is not None
+
+    @property
+    def llc_steps(self) -> int:
+        """Control steps that each decision holds, the same for all controllers."""
+        return next(iter(self.behaviors.values())).llc_steps
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The two graphs of a machine, as networks and as files."""
+
+    memory: nn.Module  # state (B, S), goal (B, M) -> the next memory (B, M)
+    decide: nn.Module  # state (B, S), goal (B, M) -> z (B, D)
+    graphs: dict[str, g.Graph]
+    files: dict[str, bytes]
+
+
+def publish_machine(
+    name: str,
+    bound: BoundMachine,
+    store: Store,
+    simulated: SimulationConfig,
+    *,
+    episodes: int,
+    seed: int,
+) -> Version:
+    """Publish `bound` as the controller `name`, with a card of `episodes` plays.
+
+    Raises ValueError for a machine that plans or that has a transition of a fall, neither of which
+    a graph can do, for controllers that decide at different rates, and for a box without a
+    place."""
+    rng = torch.Generator().manual_seed(seed)
+    joined = join(bound, make_stages(bound), store, rng)
+    card = measure_machine(joined, bound, simulated, episodes, rng)
+    manifest = _build_manifest(name, bound, joined, card, seed)
+    return store.publish(manifest, with_metadata(manifest, joined.files))
+
+
+def make_stages(bound: BoundMachine) -> tuple[Stage, ...]:
+    rates = {name: x.llc_steps for name, x in bound.behaviors.items()}
+    if len(set(rates.values())) > 1:
+        raise ValueError(f"the controllers hold a decision for {rates} control steps, expected one")
+    control_dt = bound.parent.character.control_dt
+    stages: list[Stage] = []
+    for name, behavior in bound.behaviors.items():
+        state = behavior.state
+        if behavior.planner is not None:
+            raise ValueError(f"{name}: a planned task cannot be published, expected a controller")
+        if state.on_fall is not None:
+            raise ValueError(f"{name}: on_fall cannot be published: no graph sees the contacts")
+        decisions = count_decisions(state, behavior.llc_steps, control_dt)
+        stages.append(Stage(state, behavior.task, behavior.named_goal()[0], decisions))
+    return tuple(stages)
+
+
+def join(bound: BoundMachine, stages: tuple[Stage, ...], store: Store, rng: Generator) -> Joined:
+    """The graphs of the machine, proven on states of the library's clips."""
+    memory = NextMemory(bound.machine, stages, bound.parent.character.skeleton)
+    goals = StageGoals(stages)
+    widths = [goal_width(stage.task) for stage in stages]
+    versions = [store.resolve(str(stage.state.controller)) for stage in stages]
+    data = [store.read(x, x.manifest.graphs["controller"].file) for x in versions]
+    reference = MachineReference(goals, widths, [x.decide for x in bound.behaviors.values()])
+    rows = _draw_rows(memory, bound, rng)
+    examples = {key: x[:3] for key, x in rows.items()}
+    files = {
+        FILE: join_controllers(export(goals, examples, "goals"), widths, data),
+        MEMORY_FILE: export(memory, examples, "next_goal"),
+    }
+    skills = bound.parent.version.manifest
+    inputs = (skills.graphs["policy"].input("state"), _describe("goal", bound))
+    z = skills.graphs["encoder"].outputs[0]
+    parity = check_parity("controller", files[FILE], reference, rows, "z")
+    proven = check_parity("memory", files[MEMORY_FILE], memory, rows, "next_goal")
+    following = _describe("next_goal", bound)
+    graphs = {
+        "controller": describe_graph(FILE, inputs, z, parity),
+        "memory": describe_graph(MEMORY_FILE, inputs, following, proven),
+    }
+    return Joined(memory, reference, graphs, files)
+
+
+def _describe(name: str, bound: BoundMachine) -> g.Tensor:
+    """The tensor of a memory."""
+    layout = memory_layout(bound.has_box)
+    slices = tuple(
+        g.Slice(name=x.name, start=x.start, stop=x.stop, unit=x.unit, frame=x.frame) for x in layout
+    )
+    return g.Tensor(name=name, shape=("B", layout[-1].stop), slices=slices)
+
+
+def _draw_rows(memory: NextMemory, bound: BoundMachine, rng: Generator) -> dict[str, Tensor]:
+    """States of the clips, with memories of machines that begin, run and have ended."""
+    frames = bound.parent.clips.frames
+    states = frames[torch.randint(len(frames), (ROWS,), generator=rng)]
+    memories = memory(states, empty_memory(ROWS, bound.has_box))
+    stages = len(bound.behaviors)
+    memories[:, INDEX] = torch.randint(1, stages + 1, (ROWS, 1), generator=rng).float()
+    memories[:, DECISIONS] = torch.randint(0, 100, (ROWS, 1), generator=rng).float()
+    memories[: ROWS // 4, ENDED] = 1.0
+    memories[: ROWS // 8] = empty_memory(ROWS // 8, bound.has_box)
+    later = frames[torch.randint(len(frames), (ROWS,), generator=rng)]
+    return {"state": later, "goal": memories}
+
+
+def measure_machine(
+    joined: Joined, bound: BoundMachine, simulated: SimulationConfig, episodes: int, rng: Generator
+) -> dict[str, Any]:
+    """The share of plays that come to the machine's end before a fall, and how long those take."""
+    length = whole_decisions(bound.machine.seconds, bound.llc_steps)
+    plays = SimulationConfig(length, simulated.engine, simulated.threads)
+    env = bound.parent.simulation(episodes, bound.scene, plays, rng)
+    env.reset(torch.arange(episodes))
+    _place_boxes(bound, env)
+    standing = torch.ones(episodes, dtype=torch.bool)
+    took = torch.full((episodes,), torch.nan)  # s, from the first step to the end of the machine
+    minutes = 0.0
+    memory = empty_memory(episodes, bound.has_box)
+    z = torch.zeros(episodes, bound.parent.skills.latent_dim)
+    for step in range(length):
+        state = env.state().flatten()
+        if step % bound.llc_steps == 0:
+            if env.backend.box is not None:
+                memory[:, BOX] = env.backend.box.state()
+            memory = joined.memory(state, memory)
+            z = joined.decide(state, memory)
+            arrived = standing & took.isnan() & (memory[:, ENDED][:, 0] > 0.5)
+            took[arrived] = step / CONTROL_RATE
+        targets = bound.parent.skills.act(state.numpy(), z.numpy())
+        outcome = env.step(torch.from_numpy(targets))
+        standing = standing & ~(outcome.fell | outcome.broken)
+        minutes += float((standing & took.isnan()).sum()) / CONTROL_RATE / 60
+    ended = ~took.isnan()
+    detail = {
+        "ended": share_interval(ended.float()),
+        "seconds": interval(took[ended]),
+        "falls_per_minute": rate_interval(int((~standing & ~ended).sum()), minutes, episodes),
+    }
+    means = {key: found["mean"] for key, found in detail.items()}
+    return {"task": MACHINE, **means, "detail": detail}
+
+
+def _place_boxes(bound: BoundMachine, env: CharacterEnv) -> None:
+    """Put the box where the machine says, as seen from each character."""
+    if bound.scene.box is None or env.backend.box is None:
+        return
+    if bound.machine.box is None:
+        raise ValueError("a task needs a box, expected `box: [x, y]` in the state machine")
+    state = env.state()
+    ahead, left = (torch.full((env.num_envs,), x) for x in bound.machine.box)
+    height = torch.full((env.num_envs, 1), bound.scene.box.size[2] / 2)
+    still = torch.zeros(env.num_envs, 6)
+    place = place_from_heading(state, ahead, left)
+    rows = torch.cat([place, height, heading_rotation(state.root_rot), still], -1)
+    env.backend.box.place(torch.arange(env.num_envs), rows)
+
+
+def _build_manifest(
+    name: str, bound: BoundMachine, joined: Joined, card: dict[str, Any], seed: int
+) -> m.Manifest:
+    """Body and licence are those of the skills; the lineage has the machine's file."""
+    version = bound.parent.version
+    skills = version.manifest
+    config = {MACHINE: bound.machine.model_dump(mode="json"), PARENT: skills.lineage.config}
+    parent = m.Parent(name=version.name, version=version.number, digest=version.digest)
+    return m.Manifest(
+        kind="controller",
+        name=name,
+        character=skills.character,
+        graphs=joined.graphs,
+        latent=m.Latent(dim=skills.latent.dim),
+        task=m.Task(name=MACHINE, llc_steps=bound.llc_steps, parent=parent),
+        card=card,
+        lineage=make_lineage(config, seed, skills.lineage.clips),
+        licence=skills.licence,
+    )

@@ -1,0 +1,164 @@
+"""Published state machines: the graphs decide as the player does, and the store and the service
+take them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from hlc.compose.behavior import make_behaviors
+from hlc.compose.memory import ENDED, INDEX, NextMemory, count_decisions, empty_memory
+from hlc.compose.player import play_machine
+from hlc.compose.publish import BoundMachine, make_stages, publish_machine
+from hlc.compose.state_machine import State, StateMachine
+from hlc.evaluate import main as evaluate
+from hlc.parent import SimulationConfig, open_parent
+from skills_store.runtime.library import Controller
+from skills_store.store import BUNDLED, Store
+from tests.hlc.bodies import clip_states
+
+REACH = {"controller": "reach@1", "parameters": {"success_distance": 0.6}}
+STATES = {
+    "near": REACH
+    | {"goal": {"target": [0.3, -0.3, 1.0]}, "frame": "entry", "seconds": 1.5, "on_time": "far"},
+    "far": REACH
+    | {"goal": {"target": [1.5, 0.5, 1.0]}, "on_success": "end", "seconds": 4, "on_time": "near"},
+}
+SIMULATED = SimulationConfig(300, "mujoco", 1)
+
+
+def bind(store: Store, states: dict[str, Any], **machine: Any) -> BoundMachine:
+    read = StateMachine.model_validate({"skill": "humanoid@1", "states": states, **machine})
+    parent = open_parent(store, read.skill)
+    rng = torch.Generator().manual_seed(0)
+    return BoundMachine(read, make_behaviors(read, parent, store, SIMULATED, rng), parent)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("machines"), bundled=Path(BUNDLED))
+
+
+@pytest.fixture(scope="module")
+def bound(opened: Store) -> BoundMachine:
+    return bind(opened, STATES, seconds=3)
+
+
+@pytest.fixture(scope="module")
+def published(opened: Store, bound: BoundMachine) -> Controller:
+    version = publish_machine("errand", bound, opened, SIMULATED, episodes=4, seed=0)
+    return Controller.open(opened, version.ref)
+
+
+def test_the_memory_follows_the_player(bound: BoundMachine) -> None:
+    """Same states, same transitions at the same decisions."""
+    played = play_machine(
+        bound.machine,
+        bound.behaviors,
+        bound.parent,
+        SIMULATED,
+        rng=torch.Generator().manual_seed(3),
+    )
+    names = list(bound.machine.states)
+    step = NextMemory(bound.machine, make_stages(bound), bound.parent.character.skeleton)
+    memory = empty_memory(1, box=False)
+    seen: list[str] = []
+    expected: list[str] = []
+    for visit in played.visits:
+        for at in range(visit.start, visit.stop, bound.llc_steps):
+            memory = step(pose(played.qpos[at - 1] if at else played.qpos[0]), memory)
+            seen.append(names[int(memory[0, INDEX]) - 1])
+            expected.append(visit.name)
+    assert len(set(expected)) == 2
+    assert seen == expected
+
+
+def pose(qpos: torch.Tensor) -> torch.Tensor:
+    """The state (1, S) at rest in a pose, which is all that reach looks at."""
+    return torch.cat([qpos[:7], torch.zeros(6), qpos[7:], torch.zeros(len(qpos) - 7)])[None]
+
+
+def test_the_graphs_decide_as_the_controller_of_the_present_state(
+    published: Controller, bound: BoundMachine
+) -> None:
+    states = clip_states(bound.parent, 8)
+    state = states.flatten().numpy()
+    goal = published.next_goal(state, np.zeros((8, published.goal_width)))
+    assert np.allclose(goal[:, INDEX], 1)
+    behavior = bound.behaviors["near"]
+    for i in range(8):
+        own = behavior.goal(states[i : i + 1]).numpy()
+        assert np.allclose(
+            published.decide(state, goal)[i], behavior.decide(state[i : i + 1], own)[0], atol=1e-5
+        )
+
+
+def test_a_machine_that_has_ended_keeps_its_last_controller(
+    published: Controller, bound: BoundMachine
+) -> None:
+    goal = np.zeros((1, published.goal_width), np.float32)
+    state = clip_states(bound.parent, 1).flatten().numpy()
+    goal = published.next_goal(state, goal)
+    goal[:, ENDED] = 1.0
+    for _ in range(20):  # longer than the time of its state
+        goal = published.next_goal(state, goal)
+    assert goal[0, INDEX] == 1
+    assert np.isclose(np.linalg.norm(published.decide(state, goal)), 1, atol=1e-5)
+
+
+def test_the_card_and_the_lineage_say_what_it_is(published: Controller) -> None:
+    manifest = published.version.manifest
+    assert manifest.task is not None
+    assert manifest.task.name == "machine"
+    assert manifest.card["detail"]["ended"]["n"] == 4
+    assert manifest.lineage.config["machine"]["states"]["far"]["controller"] == "reach@1"
+
+
+def test_it_is_no_controller_of_a_task(
+    published: Controller, opened: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is neither evaluated as one, nor a state of another machine."""
+    ref = published.version.ref
+    assert evaluate([f"controller={ref}", f"store={opened.root}", "episodes=2"]) == 2
+    assert f"{ref} is a state machine" in capsys.readouterr().err
+    with pytest.raises(ValueError, match=f"{ref} is a state machine"):
+        bind(opened, {"a": {"controller": ref, "seconds": 1, "on_time": "end"}})
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        (
+            {"a": {"task": "stand", "goal": {"place": [0, 0]}, "on_success": "end"}},
+            "a: a planned task cannot be published, expected a controller",
+        ),
+        (
+            {"near": STATES["near"] | {"on_fall": "near"}, "far": STATES["far"]},
+            "near: on_fall cannot be published",
+        ),
+    ],
+)
+def test_what_no_graph_can_do_is_refused(opened: Store, states: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        publish_machine("errand", bind(opened, states), opened, SIMULATED, episodes=1, seed=0)
+
+
+def test_time_is_up_after_whole_decisions() -> None:
+    def count(seconds: float) -> int | None:
+        state = State(controller="a", seconds=seconds, on_time="end")
+        return count_decisions(state, llc_steps=5, control_dt=1 / 30)
+
+    assert [count(x) for x in (1 / 6, 0.5, 0.51)] == [1, 3, 4]
+    assert count_decisions(State(controller="a"), 5, 1 / 30) is None
+
+
+def test_places_turn_with_the_frame_they_are_given_in(bound: BoundMachine) -> None:
+    """Entered facing left at (2, 1): ahead is +y."""
+    stage = make_stages(bound)[0]
+    memory = empty_memory(1, box=False)
+    memory[0, 7:11] = torch.tensor([2.0, 1.0, 0.0, 1.0])
+    assert torch.allclose(stage.goals(memory), torch.tensor([[2.3, 1.3, 1.0]]))
