@@ -20,7 +20,7 @@ from typing import Any
 
 from hlc.baselines import best_fixed, make_planner, random_players
 from hlc.config import CONFIG_MODEL, HlcConfig
-from hlc.measures import measure
+from hlc.measures import SUMMARY, measure
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide
 from pretrain.cli import program
@@ -33,14 +33,6 @@ from skills_store.version import Version
 
 PARENT = "parent"  # where a controller's lineage keeps the configuration of its skill library
 MACHINE = "machine"  # and the file of a state machine
-HEADLINES = (
-    "return",
-    "success",
-    "time_to_goal",
-    "final_distance",
-    "survival",
-    "falls_per_minute",
-)
 
 
 def task_card(
@@ -70,11 +62,11 @@ def task_card(
     decisions = -(-round(cfg.episode_length * CONTROL_RATE) // cfg.llc_steps)
     return {
         "task": cfg.task,
-        **{key: own[key]["mean"] for key in HEADLINES},
+        **{key: own[key]["mean"] for key in SUMMARY},
         **{
             f"{key}_{name}": measured[key]["mean"]
             for name, measured in others.items()
-            for key in HEADLINES
+            for key in SUMMARY
         },
         "return_per_decision": own["return"]["mean"] / decisions,
         "return_ratio": own["return"]["mean"] / max(random["return"]["mean"], 1e-9),

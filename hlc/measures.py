@@ -23,6 +23,15 @@ from hlc.rollouts import (
 from pretrain.evaluation.intervals import interval, rate_interval, share_interval
 from pretrain.motion.clip import CONTROL_RATE
 
+SUMMARY = (  # of the measures of `summary`, those that are means
+    "return",
+    "success",
+    "time_to_goal",
+    "final_distance",
+    "survival",
+    "falls_per_minute",
+)
+
 
 def whole_decisions(seconds: float, llc_steps: int) -> int:
     """Control steps in `seconds`, rounded up to whole decisions."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -16,10 +17,17 @@ from hlc.task_env import on_sphere
 from hlc.tasks.task import Task, check_bodies, checked_reward
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.env import CharacterEnv
-from skills_store.runtime.library import SkillLibrary
 from skills_store.runtime.onnx_session import Array
 
 Decide = Callable[[Array, Array], Array]  # state (E, S), goal (E, G) -> z (E, D), once per decision
+
+
+class Actor(Protocol):
+    """What turns decisions into joint targets: a `SkillLibrary`."""
+
+    @property
+    def latent_dim(self) -> int: ...
+    def act(self, state: Array, z: Array) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Episodes:
 
 def episodes(
     decide: Decide,
-    skills: SkillLibrary,
+    skills: Actor,
     env: CharacterEnv,
     task: Task,
     *,

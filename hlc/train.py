@@ -18,6 +18,7 @@ from hlc.cloning import clone_planner
 from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.evaluate import table, task_card
 from hlc.export import FILE, build_manifest, export_policy
+from hlc.learners import make_policy_learner, make_value_learner
 from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.task_env import TaskEnv
@@ -25,9 +26,8 @@ from hlc.worlds import make_worlds
 from pretrain.cli import command, program
 from pretrain.help_text import describe_config
 from pretrain.publishing.graph_metadata import with_metadata
-from pretrain.rl.learner import Learner, Scalars
+from pretrain.rl.learner import Scalars
 from pretrain.rl.loop import LoopConfig, Objective
-from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Noise, Rollout
 from pretrain.rl.run_folder import NOT_LEARNING, hash_config, lock_run_folder
 from pretrain.rl.training import Monitor, Training, train_until
@@ -61,16 +61,6 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
 
 def controller_objective(cfg: HlcConfig, nets: ControllerNets) -> Objective:
     """PPO on what the task pays, and on moving like the clips."""
-    ppo = cfg.ppo
-    surrogate = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
-
-    def adam(net: torch.nn.Module, lr: float) -> torch.optim.Optimizer:
-        return torch.optim.Adam(net.parameters(), lr, fused=True)
-
-    acting = (*nets.policy.inputs.names, *FOR_POLICY)
-    valuing = (*nets.value.inputs.names, *FOR_VALUE)
-    policy = adam(nets.policy, ppo.lr), ppo.epochs, ppo.minibatch
-    value = adam(nets.value, ppo.value_lr), ppo.epochs, ppo.minibatch
     return Objective(
         rewards={
             "style": (cfg.disc_reward_weight, _style),
@@ -78,10 +68,8 @@ def controller_objective(cfg: HlcConfig, nets: ControllerNets) -> Objective:
             "alive": (cfg.alive_reward_weight, _alive),
             "fall": (cfg.fall_penalty, _fall),
         },
-        policy=Learner(
-            "policy", acting, policy_loss(nets.policy, surrogate), *policy, target_kl=ppo.target_kl
-        ),
-        value=Learner("value", valuing, value_loss(nets.value), *value),
+        policy=make_policy_learner(cfg.ppo, nets.policy),
+        value=make_value_learner(cfg.ppo, nets.value),
     )
 
 

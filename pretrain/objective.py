@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import torch
 
-from pretrain.ase.discriminator import DiscLossWeights, disc_loss, style_reward
+from pretrain.ase.disc_learner import make_disc_learner
+from pretrain.ase.discriminator import style_reward
 from pretrain.ase.encoder import encoder_loss, skill_reward, with_diversity_loss
 from pretrain.ase.nets import SkillNets
 from pretrain.ase_config import PPOConfig
@@ -48,7 +49,7 @@ def make_objective(
         policy=make_policy_learner(cfg, nets, data.character.skeleton),
         value=make_value_learner(cfg.ppo, nets),
         others=(
-            make_disc_learner(cfg, nets, data, replay),
+            make_disc_learner(cfg.disc, nets.discriminator, data.demos, replay),
             make_enc_learner(cfg, nets, data),
         ),
     )
@@ -76,22 +77,6 @@ def make_value_learner(ppo: PPOConfig, nets: SkillNets) -> Learner:
         ppo.value_epochs,
         ppo.value_minibatch,
     )
-
-
-def make_disc_learner(
-    cfg: PretrainConfig, nets: SkillNets, data: TrainingData, replay: Replay
-) -> Learner:
-    disc = cfg.disc
-    weights = DiscLossWeights(
-        loss=disc.disc_loss_weight,
-        grad_penalty=disc.disc_grad_penalty,
-        logit_reg=disc.disc_logit_reg,
-        weight_decay=disc.disc_weight_decay,
-    )
-    replay_share = disc.disc_replay_samples / disc.rows
-    loss = disc_loss(nets.discriminator, data.demos, replay, weights, replay_share)
-    optimizer = make_adam(nets.discriminator, disc.lr)
-    return Learner("disc", ("window", "z_clip"), loss, optimizer, 1, disc.minibatch, disc.rows)
 
 
 def make_enc_learner(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -> Learner:

@@ -17,6 +17,7 @@ COMMANDS = {
     "hlc": ("hlc.train", "a controller on top of a published library"),
     "hlc-plan": ("hlc.plan", "a task planned by sampling skills, without training"),
     "hlc-compose": ("hlc.compose", "a state machine over controllers and planned tasks"),
+    "hlc-amp": ("hlc.amp", "AMP on a task from scratch, the baseline without skills"),
     "hlc-evaluate": ("hlc.evaluate", "returns of a published controller"),
     "serve": ("serving", "the HTTP and WebSocket service"),
     "keys": ("serving.keys", "API keys of the service"),

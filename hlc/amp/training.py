@@ -1,0 +1,92 @@
+"""A configuration and a library's clips to a run of AMP: networks, environment, objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, nn
+
+from hlc.amp.config import AmpConfig
+from hlc.amp.env import AmpEnv
+from hlc.goals import Goals
+from hlc.learners import make_policy_learner, make_value_learner
+from hlc.nets import make_nets
+from hlc.parent import Parent, SimulationConfig
+from pretrain.ase.disc_learner import make_disc_learner
+from pretrain.ase.discriminator import Discriminator, make_replay, style_reward
+from pretrain.ase.reference_windows import ReferenceWindows, make_reference_windows
+from pretrain.motion.clip import CONTROL_RATE
+from pretrain.rl.loop import LoopConfig, Objective
+from pretrain.rl.nets import GaussianPolicy, Value
+from pretrain.rl.replay import Replay
+from pretrain.rl.rollout import Noise
+from pretrain.rl.training import Training
+from pretrain.sim.env import ActionScale
+
+
+@dataclass(frozen=True)
+class AmpNets:
+    """pi(a|s,g), V(s,g) and the discriminator."""
+
+    policy: GaussianPolicy
+    value: Value
+    discriminator: Discriminator
+
+    def modules(self) -> dict[str, nn.Module]:
+        return {"policy": self.policy, "value": self.value, "disc": self.discriminator}
+
+
+AmpTraining = Training[AmpNets, AmpEnv]
+
+
+def build(cfg: AmpConfig, parent: Parent) -> AmpTraining:
+    """Fresh networks, the characters, and the objective: task and style rewards. (AMP eq. 4.)"""
+    seeds = Generator().manual_seed(cfg.seed)
+    streams = [Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)]
+    rng, start_rng, goal_rng = streams
+    hinges = parent.character.skeleton.num_hinges
+    demos = make_reference_windows(
+        parent.clips, parent.character.skeleton, parent.skills.window_length
+    )
+    actor = make_nets(cfg.ppo, cfg.chosen_task(), parent.clips, hinges, rng)
+    discriminator = Discriminator(demos, cfg.disc.hidden, rng, conditional=False)
+    nets = AmpNets(actor.policy, actor.value, discriminator)
+    replay = make_replay(cfg.disc.disc_buffer_size, demos)
+    noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, hinges))
+    loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam, cfg.task_reward_weight)
+    return Training(
+        nets,
+        make_env(cfg, parent, start_rng, goal_rng),
+        make_objective(cfg, nets, demos, replay),
+        loop,
+        noise,
+        rng,
+        memory={"replay": replay},
+    )
+
+
+def make_env(cfg: AmpConfig, parent: Parent, starts: Generator, goals: Generator) -> AmpEnv:
+    """`cfg.num_envs` worlds of the task, with a generator each for the starts and the goals."""
+    task = cfg.chosen_task()
+    simulated = SimulationConfig(round(cfg.episode_length * CONTROL_RATE), cfg.engine, cfg.threads)
+    env = parent.simulation(cfg.num_envs, task.scene(), simulated, starts)
+    scale = ActionScale.from_library(parent.clips)
+    return AmpEnv(env, scale, task, Goals(task, cfg.num_envs, 1, goals))
+
+
+def make_objective(
+    cfg: AmpConfig, nets: AmpNets, demos: ReferenceWindows, replay: Replay
+) -> Objective:
+    disc = cfg.disc
+    return Objective(
+        rewards={
+            "style": (
+                disc.disc_reward_weight,
+                style_reward(nets.discriminator, disc.disc_reward_scale),
+            ),
+        },
+        policy=make_policy_learner(cfg.ppo, nets.policy),
+        value=make_value_learner(cfg.ppo, nets.value),
+        others=(make_disc_learner(disc, nets.discriminator, demos, replay),),
+    )

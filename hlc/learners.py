@@ -1,0 +1,33 @@
+"""Learners of a policy and of its value net by PPO, as both controllers and AMP have them."""
+
+from __future__ import annotations
+
+import torch
+
+from hlc.config import PPOConfig
+from pretrain.rl.learner import Learner
+from pretrain.rl.nets import GaussianPolicy, Value
+from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
+
+
+def make_policy_learner(ppo: PPOConfig, policy: GaussianPolicy) -> Learner:
+    surrogate = clipped_surrogate(policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
+    return Learner(
+        "policy",
+        (*policy.inputs.names, *FOR_POLICY),
+        policy_loss(policy, surrogate),
+        make_adam(policy, ppo.lr),
+        ppo.epochs,
+        ppo.minibatch,
+        target_kl=ppo.target_kl,
+    )
+
+
+def make_value_learner(ppo: PPOConfig, value: Value) -> Learner:
+    names = (*value.inputs.names, *FOR_VALUE)
+    optimizer = make_adam(value, ppo.value_lr)
+    return Learner("value", names, value_loss(value), optimizer, ppo.epochs, ppo.minibatch)
+
+
+def make_adam(net: torch.nn.Module, lr: float) -> torch.optim.Optimizer:
+    return torch.optim.Adam(net.parameters(), lr, fused=True)

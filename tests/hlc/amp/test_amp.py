@@ -1,0 +1,148 @@
+"""AMP with a task: what a run does, and what its environment pays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from hlc.amp.__main__ import main, train
+from hlc.amp.config import CONFIG_MODEL, AmpConfig
+from hlc.amp.evaluation import GoalPolicy, evaluate
+from hlc.amp.training import AmpTraining, build
+from hlc.config import PPOConfig
+from hlc.nets import observation
+from hlc.parent import Parent
+from hlc.tasks.task import checked_reward
+from pretrain.ase_config import DiscConfig
+from pretrain.characters.state import unflatten
+from pretrain.rl import checkpoint
+from pretrain.sim.env import ActionScale
+from skills_store.store import Store
+from tests.hlc.bodies import clip_states
+
+
+@pytest.fixture
+def cfg(store: Store, parent: Parent, tmp_path: Path) -> AmpConfig:
+    """Two iterations of eight control steps in four worlds."""
+    return CONFIG_MODEL(
+        task="location",
+        skill=parent.version.pinned,
+        num_envs=4,
+        samples=64,
+        ppo=PPOConfig(horizon=8, epochs=1, minibatch=16, hidden=(16,)),
+        disc=DiscConfig(
+            conditional=False, rows=16, minibatch=16, disc_replay_samples=8, hidden=(16,)
+        ),
+        runs=str(tmp_path),
+        store=str(store.root),
+        threads=1,
+    )
+
+
+def weights(training: AmpTraining) -> list[torch.Tensor]:
+    nets = training.nets.modules().values()
+    return [x.clone() for net in nets for x in net.state_dict().values()]
+
+
+def test_all_three_networks_learn_and_a_resumed_run_ends_in_the_same_bits(
+    cfg: AmpConfig, parent: Parent, tmp_path: Path
+) -> None:
+    whole = build(cfg, parent)
+    before = {name: next(net.parameters()).clone() for name, net in whole.nets.modules().items()}
+    assert train(cfg, whole, tmp_path / "whole")
+    for name, net in whole.nets.modules().items():
+        assert not torch.equal(next(net.parameters()), before[name]), name
+    half = cfg.model_copy(update={"samples": 32})
+    assert train(half, build(half, parent), tmp_path / "parts")
+    resumed = build(cfg, parent)
+    resumed.restore(checkpoint.load(tmp_path / "parts" / "checkpoint.pt"))
+    assert train(cfg, resumed, tmp_path / "parts")
+    assert all(map(torch.equal, weights(whole), weights(resumed)))
+
+
+def test_the_reward_is_the_tasks_and_a_failure_earns_nothing(
+    cfg: AmpConfig, parent: Parent
+) -> None:
+    env = build(cfg, parent).env
+    generator = torch.Generator().manual_seed(0)
+    failures = 0
+    for _ in range(60):  # random actions fall within two seconds
+        step = env.step(
+            2 * torch.randn(4, parent.character.skeleton.num_hinges, generator=generator)
+        )
+        assert (step.reward[step.terminated] == 0).all()
+        assert not (step.terminated & step.truncated).any()
+        failures += int(step.terminated.sum())
+        env.reset((step.terminated | step.truncated).nonzero()[:, 0])
+    assert failures
+    held = env.goals.goal.clone()
+    step = env.step(torch.zeros(4, parent.character.skeleton.num_hinges))
+    earned = checked_reward(env.task, env.env.skeleton, env.env.state(), held)
+    up = ~step.terminated
+    assert torch.equal(step.reward[up], earned[up])
+    assert step.extras["window"].shape == (4, env.env.frames[0].numel())
+
+
+def test_a_policy_is_evaluated_on_the_goals_that_it_sees(cfg: AmpConfig, parent: Parent) -> None:
+    training = build(cfg, parent)
+    scale = ActionScale.from_library(parent.clips)
+    task = cfg.chosen_task()
+    actor = GoalPolicy(training.nets.policy, scale, task, 2)
+    state = clip_states(parent, 3).flatten()
+    goal = torch.tensor([[1.0, 0.0], [0.0, 2.0], [-3.0, 1.0]])
+    with torch.no_grad():
+        mean = training.nets.policy(observation(task, unflatten(state), goal))
+    expected = scale.target(mean)
+    assert torch.equal(torch.from_numpy(actor.act(state.numpy(), goal.numpy())), expected)
+
+
+def test_a_policy_that_falls_at_once_earns_little(cfg: AmpConfig, parent: Parent) -> None:
+    few = cfg.eval.model_copy(update={"episodes": 8})
+    short = cfg.model_copy(update={"eval": few, "episode_length": 3.0})
+    measures = evaluate(short, parent, build(cfg, parent).nets.policy)
+    assert measures["return"]["n"] == 8
+    assert measures["return"]["mean"] < 18  # decisions in 3 s
+    assert measures["falls_per_minute"]["mean"] > 10
+
+
+def test_a_run_ends_with_its_evaluation(
+    cfg: AmpConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: dict[str, Any] = {
+        "skill": cfg.skill,
+        "store": cfg.store,
+        "runs": cfg.runs,
+        "task": "speed",
+        "num_envs": 4,
+        "samples": 64,
+        "ppo.horizon": 8,
+        "disc.rows": 16,
+        "eval.episodes": 4,
+        "episode_length": 1.0,
+        "threads": 1,
+    }
+    assert main([f"{key}={value}" for key, value in given.items()]) == 0
+    (file,) = tmp_path.glob("amp-speed-*/evaluation.json")
+    measures = json.loads(file.read_text())
+    assert measures["samples"] == 64
+    assert "return" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("task=fly", "no task 'fly'; there are: reach"),
+        ("disc.conditional=true", "disc.conditional true needs a latent, and AMP has none"),
+        ("ppo.gama=0.9", "ppo.gamma"),
+    ],
+)
+def test_what_it_cannot_do_is_one_line(
+    argument: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([argument]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
