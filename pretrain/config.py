@@ -119,7 +119,10 @@ class PretrainConfig(Frozen):
         included."""
         if not self.refine.correct:
             return samples
-        each = self.num_envs * self.ppo.horizon  # samples of an iteration
-        refining = math.ceil((self.refine.correct + self.refine.learn) / each) * each
+        iteration_samples = self.num_envs * self.ppo.horizon  # samples of an iteration
+        refining = (
+            math.ceil((self.refine.correct + self.refine.learn) / iteration_samples)
+            * iteration_samples
+        )
         times = sum(samples >= after for after in {*self.refine.after, self.samples})
         return samples + times * refining

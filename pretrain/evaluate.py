@@ -106,8 +106,8 @@ def draw_skills(page: Path, store: str, version: Version, card: Card) -> str:
 
     Clips that the library has not learned from are left out. -> what to tell the user.
     """
-    known = version.manifest.latent.clips
-    shown = [clip for clip in card["time_on_clip"]["per_clip"] if clip in known]
+    clip_latents = version.manifest.latent.clips
+    shown = [clip for clip in card["time_on_clip"]["per_clip"] if clip in clip_latents]
     if not shown:
         return f"; no picture of the skills: {version.ref} learned from none of the clips"
     clips = ",".join(shown)
@@ -115,9 +115,9 @@ def draw_skills(page: Path, store: str, version: Version, card: Card) -> str:
     # in a process of its own: how MuJoCo draws is settled before its first import
     command = [sys.executable, "-m", "pretrain.render", f"skill={version.pinned}", f"clips={clips}"]
     keys = [f"out={picture}", f"store={store}", "random=true"]
-    drawn = subprocess.run([*command, *keys], capture_output=True, text=True, check=False)
-    if drawn.returncode:
-        reason = (drawn.stderr.strip().splitlines() or ["no reason given"])[-1]
+    completed = subprocess.run([*command, *keys], capture_output=True, text=True, check=False)
+    if completed.returncode:
+        reason = (completed.stderr.strip().splitlines() or ["no reason given"])[-1]
         return f"; no picture of the skills: {reason}"
     with page.open("a", encoding="utf-8") as file:
         file.write(f"## {CAPTION}\n\n![skills]({picture.name})\n")
@@ -138,8 +138,8 @@ def print_cards(request: Request, cards: dict[str, Card]) -> None:
         print(table(cards))
 
 
-def write_cards(request: Request, found: list[tuple[Version, Card]]) -> None:
-    for version, card in found:
+def write_cards(request: Request, cards: list[tuple[Version, Card]]) -> None:
+    for version, card in cards:
         text = table({version.ref: card})
         folder = request.folder(version)
         page = write_card(folder, version.ref, text, card, version.manifest.latent.clips)
@@ -154,14 +154,14 @@ def main(arguments: list[str]) -> int:
         libraries = [open_library(store, ref) for ref in request.refs]
         if request.out:
             Path(request.out).mkdir(parents=True, exist_ok=True)  # here, not after minutes
-        found = [(skills.version, measure(request, skills)) for skills in libraries]
+        cards = [(skills.version, measure(request, skills)) for skills in libraries]
     except (StoreError, ValueError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    print_cards(request, {version.ref: card for version, card in found})
+    print_cards(request, {version.ref: card for version, card in cards})
     try:
         if request.out:
-            write_cards(request, found)
+            write_cards(request, cards)
     except OSError as error:
         print(f"out={request.out}: {error}", file=sys.stderr)
         return 2

@@ -18,7 +18,7 @@ def describe_config(
     overrides = [argument for argument in arguments if "=" in argument]
     cfg = load_config(kind, module, overrides)
     groups = [_describe_group(module, group) for group in sorted(list_groups(module))]
-    keys = [_describe_key(key, *found) for key, found in _fields(cfg).items()]
+    keys = [_describe_key(key, *entry) for key, entry in _fields(cfg).items()]
     sweep = "With -m, several values of a key (seed=1,2,3) are run one after the other."
     return "\n".join([(usage or "").strip(), "", sweep, "", "groups:", *groups, "", "keys:", *keys])
 
@@ -31,14 +31,14 @@ def _describe_group(module: str, group: str) -> str:
 
 def _fields(cfg: BaseModel, prefix: str = "") -> dict[str, tuple[object, str]]:
     """Every key by its dotted name, with value and description."""
-    found: dict[str, tuple[object, str]] = {}
+    fields: dict[str, tuple[object, str]] = {}
     for name, field in type(cfg).model_fields.items():
         value = getattr(cfg, name)
         if isinstance(value, BaseModel):
-            found |= _fields(value, f"{prefix}{name}.")
+            fields |= _fields(value, f"{prefix}{name}.")
         else:
-            found[prefix + name] = (value, field.description or "")
-    return found
+            fields[prefix + name] = (value, field.description or "")
+    return fields
 
 
 def _describe_key(key: str, value: object, description: str) -> str:

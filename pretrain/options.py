@@ -33,8 +33,8 @@ def parse_int(options: dict[str, str], key: str, least: int) -> int:
     text = options[key]
     # the length is checked first: the error of int() for more than 4300 digits names no key
     if not text.isdecimal() or len(text) > len(str(2**63)) or not least <= int(text) < 2**63:
-        found = f"{key}={shortened(text)[1:-1]}"
-        raise ConfigError(f"{found} is not a whole number of at least {least} and below 2^63")
+        setting = f"{key}={shortened(text)[1:-1]}"
+        raise ConfigError(f"{setting} is not a whole number of at least {least} and below 2^63")
     return int(text)
 
 

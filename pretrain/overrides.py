@@ -43,14 +43,14 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
         raise ConfigError(f"{' '.join(invalid)} is not key=value")
     _check_known([*keys, *(groups - keys.keys())], overrides)
     textual = {key for key, type_ in keys.items() if type_ in TEXT} - groups
-    texts, others = _split(overrides, textual)
+    texts, hydra_overrides = _split(overrides, textual)
     # Hydra overrides only keys it knows: the model's own defaults come first, under the model's
     # name. Text keys are left out, because Hydra would interpret a ${...} in them.
     defaults = kind().model_dump(mode="json", exclude=textual)
     ConfigStore.instance().store(name=kind.__name__, node=defaults)
     try:
         with initialize_config_module(config_module=module, version_base="1.3"):
-            composed = compose(config_name="config", overrides=others)
+            composed = compose(config_name="config", overrides=hydra_overrides)
         values = OmegaConf.to_container(composed, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_reason(error)) from None
@@ -71,23 +71,23 @@ def describe_error(error: ErrorDetails) -> str:
     return f"{message}, got {error['input']!r}"
 
 
-def find_near(key: str, known: Iterable[str]) -> list[str]:
-    """Those of `known` that are like `key`, as a whole or after the last dot."""
-    names = list(known)
+def find_near(key: str, keys: Iterable[str]) -> list[str]:
+    """Those of `keys` that are like `key`, as a whole or after the last dot."""
+    names = list(keys)
     last = {name: name.rpartition(".")[2] for name in names}
     close = get_close_matches(key.rpartition(".")[2], last.values(), MOST_NEAR, cutoff=0.75)
-    found = get_close_matches(key, names, MOST_NEAR) + [n for n in names if last[n] in close]
-    return list(dict.fromkeys(found))[:MOST_NEAR]
+    similar = get_close_matches(key, names, MOST_NEAR) + [n for n in names if last[n] in close]
+    return list(dict.fromkeys(similar))[:MOST_NEAR]
 
 
-def _check_known(known: Sequence[str], overrides: Sequence[str]) -> None:
-    """ConfigError for a key that is none of `known`, with those near it or in its group."""
-    above = {parent for key in known for parent in _parents(key)}
+def _check_known(keys: Sequence[str], overrides: Sequence[str]) -> None:
+    """ConfigError for a key that is none of `keys`, with those near it or in its group."""
+    above = {parent for key in keys for parent in _parents(key)}
     for override in overrides:
         key = override.partition("=")[0].lstrip("+")
-        if key in known or key in above or not re.fullmatch(r"[\w.]+", key):
+        if key in keys or key in above or not re.fullmatch(r"[\w.]+", key):
             continue  # not a plain key: left to Hydra
-        near = _alternatives(key, known, above)
+        near = _alternatives(key, keys, above)
         raise ConfigError(f"unknown key {key}; {near}; --help lists every key")
 
 
@@ -97,15 +97,15 @@ def _parents(key: str) -> list[str]:
     return [".".join(parts[:i]) for i in range(1, len(parts))]
 
 
-def _alternatives(key: str, known: Sequence[str], above: Collection[str]) -> str:
+def _alternatives(key: str, keys: Sequence[str], above: Collection[str]) -> str:
     """The keys near `key`, otherwise those of its group, otherwise the first at the top and the
     groups, which are `above`."""
-    if similar := find_near(key, known):
+    if similar := find_near(key, keys):
         return f"near it: {', '.join(similar)}"
     group = key.rpartition(".")[0]
-    if siblings := [name for name in known if name.startswith(f"{group}.")]:
+    if siblings := [name for name in keys if name.startswith(f"{group}.")]:
         return f"there are: {', '.join(siblings)}"
-    top = [name for name in known if "." not in name]
+    top = [name for name in keys if "." not in name]
     groups = [f"{name}.*" for name in sorted(above)]
     return f"there are: {', '.join([*top[:TOP_KEYS], *groups])}"
 
@@ -113,7 +113,7 @@ def _alternatives(key: str, known: Sequence[str], above: Collection[str]) -> str
 def _split(overrides: Sequence[str], textual: Collection[str]) -> tuple[dict[str, str], list[str]]:
     """The texts by their keys, and the overrides of all other keys."""
     texts: dict[str, str] = {}
-    others: list[str] = []
+    hydra_overrides: list[str] = []
     for override in overrides:
         key, _, value = override.partition("=")
         if (name := key.removeprefix("++")) in textual:
@@ -121,8 +121,8 @@ def _split(overrides: Sequence[str], textual: Collection[str]) -> tuple[dict[str
                 raise ConfigError(f"{name}={value!a} is not in UTF-8")
             texts[name] = value
         else:
-            others.append(override)
-    return texts, others
+            hydra_overrides.append(override)
+    return texts, hydra_overrides
 
 
 def _is_utf8(text: str) -> bool:
@@ -168,9 +168,9 @@ def list_groups(module: str) -> set[str]:
 
 def _keys(kind: type[BaseModel], prefix: str = "") -> dict[str, Any]:
     """Every key, nested ones by their dotted names, with its type."""
-    found: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
     for name, field in kind.model_fields.items():
         inner: Any = field.annotation
         nested = isinstance(inner, type) and issubclass(inner, BaseModel)
-        found |= _keys(inner, f"{prefix}{name}.") if nested else {prefix + name: inner}
-    return found
+        keys |= _keys(inner, f"{prefix}{name}.") if nested else {prefix + name: inner}
+    return keys

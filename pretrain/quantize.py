@@ -67,7 +67,7 @@ class Quantised:
     def lost(self) -> Measures:
         """Of each measure, relative; below 0 it gained."""
         return {
-            name: 1 - self.after[name] / found for name, found in self.before.items() if found > 0
+            name: 1 - self.after[name] / value for name, value in self.before.items() if value > 0
         }
 
 
@@ -85,9 +85,9 @@ def quantise(
     rows = collect_calibration_rows(skills, data, conditions)
     policy = quantize_to_int8(store.read(version, graph.file), rows)
     rounded = replace(skills, policy=load_net("the int8 policy", policy, graph, threads, "cpu"))
-    found = parity(skills.act, rounded.act, rows)
-    before, after = (measure(each, data, conditions) for each in (skills, rounded))
-    return Quantised(rounded, policy, found, len(rows["state"]), before, after)
+    policy_parity = parity(skills.act, rounded.act, rows)
+    before, after = (measure(library, data, conditions) for library in (skills, rounded))
+    return Quantised(rounded, policy, policy_parity, len(rows["state"]), before, after)
 
 
 def collect_calibration_rows(
@@ -110,12 +110,12 @@ def parity(before: Act, after: Act, rows: dict[str, Array]) -> Parity:
     """How far the answers of the two are apart, rad, over all rows in batches of each size."""
     state = rows["state"]
     z = rows["z"]
-    wanted = before(state, z)
+    expected = before(state, z)
     worst = 0.0
     for size in BATCH_SIZES:
         for i in range(0, len(state), size):
-            found = after(state[i : i + size], z[i : i + size])
-            worst = max(worst, float(np.abs(found - wanted[i : i + size]).max()))
+            actual = after(state[i : i + size], z[i : i + size])
+            worst = max(worst, float(np.abs(actual - expected[i : i + size]).max()))
     return Parity(max_abs_error=worst, rows=len(state), batch_sizes=BATCH_SIZES)
 
 
@@ -124,12 +124,12 @@ def measure(skills: SkillLibrary, data: TrainingData, conditions: Conditions) ->
     rng = torch.Generator().manual_seed(conditions.seed)
     setup = Setup(skills, data, conditions)
     episodes = random_skill_episodes(setup, rng)
-    found = {
+    measures = {
         "survival": episodes.lengths / control_steps(conditions.seconds),
         "mean_cosine": episodes.agreement,
     }
-    found |= {} if episodes.style is None else {"style": episodes.style}
-    return {name: float(each.mean()) for name, each in found.items()}
+    measures |= {} if episodes.style is None else {"style": episodes.style}
+    return {name: float(values.mean()) for name, values in measures.items()}
 
 
 def accept(ref: str, result: Quantised) -> None:
@@ -170,8 +170,8 @@ def make_manifest(
 
 def read_files(store: Store, version: Version, policy: bytes) -> dict[str, bytes]:
     """The files of `version`, with `policy` in place of its own."""
-    kept = {file: store.read(version, file) for file in version.manifest.files}
-    return {**kept, version.manifest.graphs["policy"].file: policy}
+    files = {file: store.read(version, file) for file in version.manifest.files}
+    return {**files, version.manifest.graphs["policy"].file: policy}
 
 
 def run(store: Store, ref: str, conditions: Conditions, force: bool) -> Version:

@@ -73,11 +73,13 @@ def hold_clips(setup: Setup, clips: Sequence[str]) -> list[Strip]:
         down.append(env.falls.down > 0)
     strips = []
     targets = [target.name for target in setup.targets]
-    seen = torch.stack(windows)
-    moved = torch.stack(velocity)
+    recorded_windows = torch.stack(windows)
+    velocities = torch.stack(velocity)
     for i, clip in enumerate(clips):
         world = slice(i, i + 1)
-        near = on_clip(setup, targets.index(clip), seen[:, world], moved[:, world])[:, 0]
+        near = on_clip(
+            setup, targets.index(clip), recorded_windows[:, world], velocities[:, world]
+        )[:, 0]
         colors = _colors(torch.stack(down)[:, i].tolist(), near.tolist())
         share = float(near.float().mean())
         title = f"{clip}: on clip {share:.0%} of 10 s, {int(falls.falls[i])} falls"

@@ -107,10 +107,10 @@ def train_and_refine(
     Returns whether it got there without an interruption. A policy that has just been refined
     balances worse, and recovers in further training.
     """
-    each = cfg.num_envs * cfg.ppo.horizon  # samples of an iteration
+    iteration_samples = cfg.num_envs * cfg.ppo.horizon  # samples of an iteration
     stages = [samples for samples in cfg.refine.after if samples < cfg.samples]
     for until in (*stages, cfg.samples):
-        if training.samples >= until + each:
+        if training.samples >= until + iteration_samples:
             continue  # done before an interruption
         if not train(cfg.model_copy(update={"samples": until}), training, folder):
             return False

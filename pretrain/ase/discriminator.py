@@ -148,8 +148,8 @@ def disc_loss(
         if weights.weight_decay:
             squares = [layer.weight.square().sum() for layer in net.linear_layers()]
             total = total + weights.weight_decay * torch.stack(squares).sum()
-        kept = max(1, n // REPLAY_EVERY)
-        replay.add(windows=agent_windows[:kept], clips=clips[:kept])
+        num_kept = max(1, n // REPLAY_EVERY)
+        replay.add(windows=agent_windows[:num_kept], clips=clips[:num_kept])
         return weights.loss * total, {
             "disc_accuracy": _measure_accuracy(agent_logit, demo_logit),
             "disc_agent_logit": agent_logit.mean(),

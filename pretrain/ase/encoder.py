@@ -93,14 +93,14 @@ def with_diversity_loss(
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         obs = batch["obs"]
         z = batch["z"]
-        some = max(1, int(len(z) * share))
-        other = sample_on_sphere(some, z.shape[-1], rng)
+        num_rows = max(1, int(len(z) * share))
+        other_z = sample_on_sphere(num_rows, z.shape[-1], rng)
         # both in one pass through the layers
-        means = policy({"obs": torch.cat([obs, obs[:some]]), "z": torch.cat([z, other])})
-        mean, other_mean = means.split([len(z), some])
+        means = policy({"obs": torch.cat([obs, obs[:num_rows]]), "z": torch.cat([z, other_z])})
+        mean, other_mean = means.split([len(z), num_rows])
         total, metrics = surrogate(mean, batch)
-        difference = (mean[:some] - other_mean).square().mean(-1)
-        distance = 0.5 * (1 - (z[:some] * other).sum(-1))
+        difference = (mean[:num_rows] - other_mean).square().mean(-1)
+        distance = 0.5 * (1 - (z[:num_rows] * other_z).sum(-1))
         diversity = (target - difference / (distance + 1e-5)).square().mean()
         return total + weight * diversity, {**metrics, "diversity": diversity}
 
@@ -123,8 +123,10 @@ def warm_encoder(
     members = [(demos.clip == c).nonzero()[:, 0] for c in range(clips)]
     loss = torch.zeros(())
     for _ in range(steps):
-        drawn = [m[torch.randint(len(m), (2 * WINDOWS_PER_SIDE,), generator=rng)] for m in members]
-        pairs = torch.stack(drawn)  # (C, 2 WINDOWS_PER_SIDE)
+        indices = [
+            m[torch.randint(len(m), (2 * WINDOWS_PER_SIDE,), generator=rng)] for m in members
+        ]
+        pairs = torch.stack(indices)  # (C, 2 WINDOWS_PER_SIDE)
         windows = demos.windows[pairs.flatten()]
         noise = JITTER * net.norm.std * torch.randn(windows.shape, generator=rng)
         code = net(windows + noise).view(clips, 2, WINDOWS_PER_SIDE, -1)

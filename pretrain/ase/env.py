@@ -68,13 +68,13 @@ class AseEnv(TensorState):
         A share of them are those of `clips` (n,); of the others, shares `near` (n,) are nearest to
         those, and the rest are uniform on the sphere.
         """
-        own = torch.rand(len(ids), generator=self._rng) < self.schedule.clip_prob
+        from_clip = torch.rand(len(ids), generator=self._rng) < self.schedule.clip_prob
         z = sample_on_sphere(len(ids), self.schedule.dim, self._rng)
         if near is not None:
             close = (torch.rand(len(ids), generator=self._rng) < near).nonzero()[:, 0]
             z[close] = draw_nearest_to(clips[close], self.clip_latents, self._rng)
-        self.z[ids] = torch.where(own[:, None], self.clip_latents[clips], z)
-        self.z_clip[ids] = torch.where(own, clips, (z @ self.clip_latents.T).argmax(-1))
+        self.z[ids] = torch.where(from_clip[:, None], self.clip_latents[clips], z)
+        self.z_clip[ids] = torch.where(from_clip, clips, (z @ self.clip_latents.T).argmax(-1))
         self.steps_to_resample[ids] = self.schedule.draw_lifetimes(len(ids), self._rng)
         self.env.falls.allow_recovery(ids, previous, self.z_clip[ids])
 
@@ -93,13 +93,15 @@ class AseEnv(TensorState):
         outcome = self.advance(action)
         ended = outcome.fell | outcome.broken
         failed = ended | self.find_new_falls()
-        own = self.observe() if self.schedule.own_return else None
+        own_obs = self.observe() if self.schedule.own_return else None
         expired = self.resample_expired(clips)
         return Step(
-            next_obs=own or self.observe(),
+            next_obs=own_obs or self.observe(),
             reward=torch.zeros(self.num_envs),
             terminated=failed,
-            truncated=outcome.timed_out if own is None else outcome.timed_out | expired & ~failed,
+            truncated=outcome.timed_out
+            if own_obs is None
+            else outcome.timed_out | expired & ~failed,
             extras=self.make_extras(clips),
             continues=~(ended | outcome.timed_out),
         )
@@ -126,8 +128,8 @@ class AseEnv(TensorState):
         expired = self.steps_to_resample <= 0
         ids = expired.nonzero()[:, 0]
         if len(ids):
-            drawn, _ = self.env.library.sample(len(ids), self._rng)
-            self._draw(ids, drawn, clips[ids])
+            new_clips, _ = self.env.library.sample(len(ids), self._rng)
+            self._draw(ids, new_clips, clips[ids])
         return expired
 
     def snapshot(self) -> dict[str, Any]:

@@ -20,9 +20,9 @@ def draw_nearest_to(clips: Tensor, latents: Tensor, rng: Generator) -> Tensor:
     """Uniform directions (n, dim) among those whose nearest of `latents` (C, dim) is that of
     `clips` (n,); that latent itself where none is found."""
     dim = latents.shape[1]
-    drawn = sample_on_sphere(len(clips) * TRIES, dim, rng).view(len(clips), TRIES, dim)
-    near = (drawn @ latents.T).argmax(-1) == clips[:, None]
-    first = drawn[torch.arange(len(clips)), near.byte().argmax(1)]
+    candidates = sample_on_sphere(len(clips) * TRIES, dim, rng).view(len(clips), TRIES, dim)
+    near = (candidates @ latents.T).argmax(-1) == clips[:, None]
+    first = candidates[torch.arange(len(clips)), near.byte().argmax(1)]
     return torch.where(near.any(1)[:, None], first, latents[clips])
 
 

@@ -90,13 +90,13 @@ class AssistedEnv:
 
     def observe(self, ids: Tensor | None = None) -> Batch:
         """As `AseEnv.observe`; where references are tracked also `privileged` (n, P)."""
-        seen = self.skills.observe(ids)
+        obs = self.skills.observe(ids)
         if self.tracks:
             rows = ALL if ids is None else ids
-            seen["privileged"] = observe_privileged(
+            obs["privileged"] = observe_privileged(
                 self.skills, self.tracker, self.velocity, self.termination, rows
             )
-        return seen
+        return obs
 
     def step(self, action: Tensor) -> Step:
         """As `AseEnv.step`; an episode also ends by the tracking error.
@@ -113,15 +113,15 @@ class AssistedEnv:
         outcome = skills.advance(action)
         after = self.after_step(clips, outcome)
         terminated = after.failed | skills.find_new_falls()
-        own = self.observe() if skills.schedule.own_return else None
+        own_obs = self.observe() if skills.schedule.own_return else None
         expired = skills.resample_expired(clips)
         self.termination.change_skill(skills.z_clip != clips)
         style = self._style_extras(clips, windows, outcome)
         truncated = outcome.timed_out
-        if own is not None:
+        if own_obs is not None:
             truncated = truncated | expired & ~terminated
         return Step(
-            next_obs=own or self.observe(),
+            next_obs=own_obs or self.observe(),
             reward=torch.zeros(self.num_envs),
             terminated=terminated,
             truncated=truncated,
@@ -188,11 +188,11 @@ class AssistedEnv:
         """To the curriculum: the worlds that were lost in this step, under clips (N,)."""
         env = self.env
         down = env.falls.down
-        own = clips == env.clip
-        lost = (down == 1) | fell | (exceeded & own)
+        own_clip = clips == env.clip
+        lost = (down == 1) | fell | (exceeded & own_clip)
         # time on the ground is no success; and from a clip that lies, a world is down at first
         # under any other skill
-        counts = ((down <= 1) | fell) & (own | env.falls.ground.upright[env.clip])
+        counts = ((down <= 1) | fell) & (own_clip | env.falls.ground.upright[env.clip])
         self.curriculum.record(env.clip[counts], lost[counts])
 
     def _style_extras(self, clips: Tensor, windows: Tensor, outcome: Outcome) -> Batch:

@@ -96,8 +96,8 @@ class AssistForces:
         """
         pushes = bool(self.curriculum.assist_strength.any()) or bool(self.getup.strength.any())
         if pushes or self._pushed:
-            every = torch.arange(self.env.num_envs)
-            self.env.backend.push(every, self.env.skeleton.bodies[0], self._wrench(clips))
+            all_ids = torch.arange(self.env.num_envs)
+            self.env.backend.push(all_ids, self.env.skeleton.bodies[0], self._wrench(clips))
         self._pushed = pushes
 
     def _wrench(self, clips: Tensor) -> Tensor:

@@ -73,8 +73,8 @@ class ReferenceTracker(TensorState):
         sparse = self._windows[self._rows]
         self._nearest = NearestRows(sparse, row_clip.bincount())
         self._rising_rows = rising[row_clip].nonzero()[:, 0]
-        every = torch.tensor([len(self._rising_rows)])
-        self._nearest_rising = NearestRows(sparse[self._rising_rows], every)
+        group_sizes = torch.tensor([len(self._rising_rows)])
+        self._nearest_rising = NearestRows(sparse[self._rising_rows], group_sizes)
         self.clip = torch.zeros(num_envs, dtype=torch.long)
         self.phase = torch.zeros(num_envs)  # s
         # from the clip's world to this one, a turn about z
@@ -115,12 +115,12 @@ class ReferenceTracker(TensorState):
     def _find_nearest(self, scaled: Tensor, clips: Tensor, down: Tensor) -> Tensor:
         """The stored row nearest to `scaled` (n, W * F) in clips (n,), or in any that rises where a
         world is `down` (n,) bool, (n,)."""
-        found = self._nearest.find(scaled, clips)
+        nearest = self._nearest.find(scaled, clips)
         lying = down.nonzero()[:, 0]
         if len(lying):
             among = self._nearest_rising.find(scaled[lying], torch.zeros_like(lying))
-            found[lying] = self._rising_rows[among]
-        return self._rows[found]
+            nearest[lying] = self._rising_rows[among]
+        return self._rows[nearest]
 
     def _synchronize(self, windows: Tensor) -> None:
         """The phase may run a quarter fast or slow: a policy that does not observe it cannot keep

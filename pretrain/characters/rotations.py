@@ -207,5 +207,5 @@ def hinge_axes(axes: str, angles: Array) -> Array:
     for column, axis in zip(unit, axes, strict=True):
         column[..., AXIS[axis]] = 1.0
     first = from_axis_angle(axes[0], angles[..., 0])
-    both = multiply(first, from_axis_angle(axes[1], angles[..., 1]))
-    return xp.stack([unit[0], rotate(first, unit[1]), rotate(both, unit[2])], -1)
+    second = multiply(first, from_axis_angle(axes[1], angles[..., 1]))
+    return xp.stack([unit[0], rotate(first, unit[1]), rotate(second, unit[2])], -1)

@@ -113,14 +113,14 @@ class Skeleton:
         )
         offsets = tuple(map(tuple, data.pop("offsets")))
         surface = tuple(map(tuple, data.pop("surface")))
-        others: dict[str, Any] = {
+        fields: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
         }
-        return Skeleton(joints=joints, offsets=offsets, surface=surface, **others)
+        return Skeleton(joints=joints, offsets=offsets, surface=surface, **fields)
 
 
 def _mirror_name(name: str) -> str:
-    for side, other in (("left_", "right_"), ("right_", "left_")):
+    for side, opposite in (("left_", "right_"), ("right_", "left_")):
         if name.startswith(side):
-            return other + name.removeprefix(side)
+            return opposite + name.removeprefix(side)
     return name

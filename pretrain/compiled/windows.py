@@ -15,8 +15,8 @@ def window_error(windows: Tensor, scale: Tensor, stored: Tensor, rows: Tensor) -
     """As `window_error` of `pretrain/sim/stored_windows.py`."""
     errors = torch.empty(rows.shape)
     columns = (rows, errors) if rows.ndim == 2 else (rows[:, None], errors[:, None])
-    every, out = (x.numpy() for x in columns)
-    _write_errors(windows.numpy(), (1 / scale).numpy(), stored.numpy(), every, out)
+    row_indices, out = (x.numpy() for x in columns)
+    _write_errors(windows.numpy(), (1 / scale).numpy(), stored.numpy(), row_indices, out)
     return errors
 
 
@@ -28,10 +28,10 @@ def _write_errors(
     for n in range(len(windows)):
         window = windows[n]
         for k in range(rows.shape[1]):
-            other = stored[rows[n, k]]
+            row = stored[rows[n, k]]
             total = np.float32(0)
             for i in range(width):
-                off = window[i] * factors[i] - other[i]
+                off = window[i] * factors[i] - row[i]
                 total += off * off
             out[n, k] = math.sqrt(total / np.float32(width))
 

@@ -46,10 +46,11 @@ def _falling(card: Card) -> list[str]:
 
 
 def _alike(card: Card) -> list[str]:
-    found = card["information"]
-    if found["distinguishable"] > FEW_CLIPS:
+    information = card["information"]
+    distinguishable = information["distinguishable"]
+    if distinguishable > FEW_CLIPS:
         return []
-    text = f"of {found['distinguishable_of']} random z only {found['distinguishable']:.1f} can be"
+    text = f"of {information['distinguishable_of']} random z only {distinguishable:.1f} can be"
     return [f"skills hardly differ: {text} told apart by the motion"]
 
 

@@ -45,16 +45,16 @@ def clip_windows(
     repeated, is more like itself than any body can be.
     """
     skeleton = clips[0].skeleton
-    found = []
+    targets = []
     for clip in clips:
         if clip.mirror_of:
             continue
         pair = pack((clip, clip.mirrored()), (1.0, 1.0))
         demos = make_reference_windows(pair, skeleton, window, rate=CONTROL_RATE)
         features = demos.windows.div_(scale)
-        own = features[demos.clip == 0]
+        original = features[demos.clip == 0]
         states = unflatten(pair.frames[: pair.lengths[0]])
-        repeat = repeat_distance(own, features[demos.clip == 1], window)
+        repeat = repeat_distance(original, features[demos.clip == 1], window)
         floor = floor_distance(skeleton, states, scale, window)
-        found.append(ClipWindows(clip.name, own, max(repeat, floor)))
-    return tuple(found)
+        targets.append(ClipWindows(clip.name, original, max(repeat, floor)))
+    return tuple(targets)

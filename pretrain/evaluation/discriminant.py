@@ -24,9 +24,9 @@ def distinguishable_skills(setup: Setup, held: HeldSkills) -> Interval:
     """
     features = visible_features(setup, held)
     scores = leave_one_out(features) + math.log(len(features))
-    found = interval(scores.mean(1))
-    ends = [max(1.0, math.exp(end)) for end in found["interval"]]
-    return {"n": len(features), "mean": max(1.0, math.exp(found["mean"])), "interval": ends}
+    information = interval(scores.mean(1))
+    ends = [max(1.0, math.exp(end)) for end in information["interval"]]
+    return {"n": len(features), "mean": max(1.0, math.exp(information["mean"])), "interval": ends}
 
 
 def visible_features(setup: Setup, held: HeldSkills) -> Tensor:
@@ -34,8 +34,8 @@ def visible_features(setup: Setup, held: HeldSkills) -> Tensor:
     first, last = (control_steps(seconds) for seconds in EXCERPT)
     frames = held.recording.frames[-held.recording.steps :][first:last]
     scaled = frames / setup.scale[: frames.shape[-1]]
-    both = torch.cat([scaled.mean(0), scaled.std(0)], -1)
-    return both.unflatten(0, (-1, held.repeats))
+    moments = torch.cat([scaled.mean(0), scaled.std(0)], -1)
+    return moments.unflatten(0, (-1, held.repeats))
 
 
 def leave_one_out(features: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ def leave_one_out(features: Tensor) -> Tensor:
     within = centred.T @ centred / (skills * (repeats - 1)) + RIDGE * torch.eye(dim)
     precision = torch.linalg.inv(within)
     sums = points.sum(1)
-    found = torch.zeros(skills, repeats)
+    log_probs = torch.zeros(skills, repeats)
     for skill in range(skills):
         for repeat in range(repeats):
             counts = torch.full((skills,), float(repeats))
@@ -62,8 +62,8 @@ def leave_one_out(features: Tensor) -> Tensor:
             widening = 1 + 1 / counts  # an estimated mean has a spread of its own
             distance = ((apart @ precision) * apart).sum(1) / widening
             score = -0.5 * distance - 0.5 * dim * widening.log()
-            found[skill, repeat] = score.log_softmax(0)[skill]
-    return found
+            log_probs[skill, repeat] = score.log_softmax(0)[skill]
+    return log_probs
 
 
 def _principal(features: Tensor) -> Tensor:

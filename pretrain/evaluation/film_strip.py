@@ -36,7 +36,7 @@ class Strip:
     title: str
     # (T, 7 + J) root position, root rotation and joint angles; (T, 14 + J) with the pose of a box
     qpos: Tensor
-    every: int  # control steps from one frame to the next
+    stride: int  # control steps from one frame to the next
     colors: Sequence[str]  # of the bar, at each control step
 
 
@@ -67,7 +67,7 @@ class FilmStrip:
         return stack([row for strip in strips for row in self._rows(strip)])
 
     def _rows(self, strip: Strip) -> list[Image.Image]:
-        span = PER_ROW * strip.every
+        span = PER_ROW * strip.stride
         starts = range(0, len(strip.qpos), span)
         rows = []
         for start in starts:
@@ -80,9 +80,9 @@ class FilmStrip:
         pen = ImageDraw.Draw(row)
         pen.text((4, 1), title, fill="black", font=ImageFont.load_default(13))
         qpos = strip.qpos[start : start + span]
-        for i, pose in enumerate(qpos[:: strip.every]):
+        for i, pose in enumerate(qpos[:: strip.stride]):
             row.paste(Image.fromarray(self._frame(pose.numpy())), (i * WIDTH, TITLE))
-        step = WIDTH / strip.every
+        step = WIDTH / strip.stride
         for i, color in enumerate(strip.colors[start : start + span]):
             box = (i * step, TITLE + HEIGHT + 1, (i + 1) * step, TITLE + HEIGHT + BAR - 1)
             pen.rectangle(box, fill=color)
@@ -101,12 +101,12 @@ class FilmStrip:
 
 def stack(rows: Sequence[Image.Image]) -> Image.Image:
     """Pictures of one width, one below the other."""
-    whole = Image.new("RGB", (rows[0].width, sum(row.height for row in rows)), "white")
+    sheet = Image.new("RGB", (rows[0].width, sum(row.height for row in rows)), "white")
     top = 0
     for row in rows:
-        whole.paste(row, (0, top))
+        sheet.paste(row, (0, top))
         top += row.height
-    return whole
+    return sheet
 
 
 def open_renderer(
@@ -117,8 +117,8 @@ def open_renderer(
     try:
         return mujoco.Renderer(model, height, width)
     except (AttributeError, ImportError, RuntimeError, mujoco.FatalError) as error:
-        found = " ".join(str(error).split())
-        reason = "nothing to draw with" if isinstance(error, AttributeError) else found
-        where = f"no rendering here (MUJOCO_GL={os.environ.get('MUJOCO_GL', '')}: {reason})"
+        message = " ".join(str(error).split())
+        reason = "nothing to draw with" if isinstance(error, AttributeError) else message
+        failure = f"no rendering here (MUJOCO_GL={os.environ.get('MUJOCO_GL', '')}: {reason})"
         remedy = "install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa"
-        raise OSError(f"{where}; {remedy}") from error
+        raise OSError(f"{failure}; {remedy}") from error

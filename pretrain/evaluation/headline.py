@@ -13,11 +13,11 @@ from pretrain.evaluation.switching import Switches, switch_matrix, switch_succes
 
 
 def headline(
-    setup: Setup, own: HeldSkills, switches: Switches | None, episodes: Episodes
+    setup: Setup, clip_skills: HeldSkills, switches: Switches | None, episodes: Episodes
 ) -> tuple[Card, Card]:
     """The numbers, and their n and 95 % intervals."""
-    falls, falls_detail = _falls(setup, own, episodes)
-    time, time_detail = _time(setup, own)
+    falls, falls_detail = _falls(setup, clip_skills, episodes)
+    time, time_detail = _time(setup, clip_skills)
     switch, switch_detail = _switch(setup, switches)
     card = {"falls_per_minute": falls, "time_on_clip": time, "switch_success": switch}
     detail = {
@@ -28,18 +28,18 @@ def headline(
     return card, detail
 
 
-def _falls(setup: Setup, own: HeldSkills, episodes: Episodes) -> tuple[Card, Card]:
-    upright, per_clip = falls_per_minute(setup, own)
-    drawn = episodes.falls.per_minute()
-    numbers = {name: found["mean"] for name, found in per_clip.items()}
-    card = {"own": upright["mean"], "random": drawn["mean"], "per_clip": numbers}
-    return card, {"own": upright, "random": drawn, "per_clip": per_clip}
+def _falls(setup: Setup, clip_skills: HeldSkills, episodes: Episodes) -> tuple[Card, Card]:
+    upright, per_clip = falls_per_minute(setup, clip_skills)
+    random_falls = episodes.falls.per_minute()
+    numbers = {name: measure["mean"] for name, measure in per_clip.items()}
+    card = {"own": upright["mean"], "random": random_falls["mean"], "per_clip": numbers}
+    return card, {"own": upright, "random": random_falls, "per_clip": per_clip}
 
 
-def _time(setup: Setup, own: HeldSkills) -> tuple[Card, Card]:
-    shares = time_on_clip(setup, own)
+def _time(setup: Setup, clip_skills: HeldSkills) -> tuple[Card, Card]:
+    shares = time_on_clip(setup, clip_skills)
     per_clip = {name: interval(share) for name, share in shares.items()}
-    numbers = {name: found["mean"] for name, found in per_clip.items()}
+    numbers = {name: measure["mean"] for name, measure in per_clip.items()}
     least = min(numbers, key=numbers.__getitem__)
     overall = interval(torch.cat(list(shares.values())))
     card = {"mean": overall["mean"], "least": numbers[least], "per_clip": numbers}
@@ -55,5 +55,5 @@ def _switch(setup: Setup, switches: Switches | None) -> tuple[Card, Card]:
     """Of a library of one clip there is nothing to switch to."""
     if switches is None:
         return {"mean": None, "matrix": {}}, interval(torch.empty(0))
-    found = switch_success(switches)
-    return {"mean": found["mean"], "matrix": switch_matrix(setup, switches)}, found
+    success = switch_success(switches)
+    return {"mean": success["mean"], "matrix": switch_matrix(setup, switches)}, success

@@ -45,9 +45,9 @@ def own_and_random_skills(
     """
     z = sample_on_sphere(count, setup.skills.latent_dim, rng)
     start, _ = setup.library.sample(count * repeats, rng)
-    drawn = _Request(z, setup.nearest_clip(z), start)
-    own, other = _hold(setup, _own(setup), rng, drawn)
-    return own, other
+    random_request = _Request(z, setup.nearest_clip(z), start)
+    clip_skills, random_skills = _hold(setup, _own(setup), rng, random_request)
+    return clip_skills, random_skills
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ def _hold(setup: Setup, first: _Request, rng: Generator, *others: _Request) -> l
     start = torch.cat([request.start for request in requests])
     env = setup.make_env(len(start), setup.conditions.seconds, rng)
     start_anywhere(env, start, rng)
-    z = torch.cat([each.z.repeat_interleave(each.repeats, 0) for each in requests])
-    clips = torch.cat([each.clips.repeat_interleave(each.repeats) for each in requests])
+    z = torch.cat([request.z.repeat_interleave(request.repeats, 0) for request in requests])
+    clips = torch.cat([request.clips.repeat_interleave(request.repeats) for request in requests])
     recording = record(setup.skills.act, env, z, clips, env.episode_length)
     parts = recording.split([len(request.start) for request in requests])
     return [
@@ -85,13 +85,13 @@ def _hold(setup: Setup, first: _Request, rng: Generator, *others: _Request) -> l
 def time_on_clip(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
     """Of each clip's own z (`own_skills`): the share of 10 s that each of its worlds is within
     tau of the clip and at its velocity (`on_clip`), (R,)."""
-    found = {}
+    shares = {}
     for i, target in enumerate(setup.targets):
         worlds = held.worlds(i)
         windows = held.recording.windows(worlds)
         near = on_clip(setup, i, windows, held.recording.velocity[:, worlds])
-        found[target.name] = near.float().mean(0)
-    return found
+        shares[target.name] = near.float().mean(0)
+    return shares
 
 
 def pose_error(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
@@ -100,19 +100,19 @@ def pose_error(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
     skeleton = setup.data.character.skeleton
     keys = 3 * len(skeleton.key_bodies)
     parts = setup.library.frames.split(setup.library.lengths.tolist())
-    found = {}
+    errors = {}
     for i, target in enumerate(setup.targets):
         poses = style_frame(skeleton, unflatten(parts[int(setup.originals[i])]))[:, -keys:]
-        seen = held.recording.frames[-held.recording.steps :, held.worlds(i), -keys:]
-        blocks = row_blocks(seen.flatten(0, 1), poses.numel())
+        key_pos = held.recording.frames[-held.recording.steps :, held.worlds(i), -keys:]
+        blocks = row_blocks(key_pos.flatten(0, 1), poses.numel())
         nearest = torch.cat([_key_distance(block, poses).amin(-1) for block in blocks])
-        found[target.name] = nearest.view(seen.shape[:2]).mean(0)
-    return found
+        errors[target.name] = nearest.view(key_pos.shape[:2]).mean(0)
+    return errors
 
 
-def _key_distance(seen: Tensor, poses: Tensor) -> Tensor:
+def _key_distance(key_pos: Tensor, poses: Tensor) -> Tensor:
     """Mean distance of the key bodies' places (n, 3 K) from those of poses (T, 3 K), (n, T) m."""
-    return (seen[:, None] - poses).unflatten(-1, (-1, 3)).norm(dim=-1).mean(-1)
+    return (key_pos[:, None] - poses).unflatten(-1, (-1, 3)).norm(dim=-1).mean(-1)
 
 
 def upright_worlds(setup: Setup, held: HeldSkills) -> Tensor:
@@ -124,9 +124,9 @@ def falls_per_minute(setup: Setup, held: HeldSkills) -> tuple[Interval, dict[str
     """Of the own z (`own_skills`) of upright clips: over all of them, and clip by clip."""
     falls = held.recording.falls
     upright = setup.ground.upright[setup.originals].tolist()
-    each = {
+    per_clip = {
         target.name: falls.per_minute(held.worlds(i))
         for i, target in enumerate(setup.targets)
         if upright[i]
     }
-    return falls.per_minute(upright_worlds(setup, held)), each
+    return falls.per_minute(upright_worlds(setup, held)), per_clip

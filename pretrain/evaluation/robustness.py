@@ -77,14 +77,14 @@ def robustness(setup: Setup, rng: Generator) -> dict[str, Interval]:
     count = setup.conditions.disturbed if len(upright) else 0
     trial = Trial(setup, upright.repeat(count)[:count])
     hinges = setup.data.character.skeleton.num_hinges
-    found = {}
+    measures = {}
     for name, factors in BODIES.items():
         body = perturb(setup.data.character, **factors) if factors else None
-        found[name] = _survival(trial, setup.skills.act, rng, body)
+        measures[name] = _survival(trial, setup.skills.act, rng, body)
     delayed = DelayedPolicy(setup.skills.act, hinges)
-    found["latency_1_step"] = _survival(trial, delayed, rng, None)
-    found |= _pushes(trial, rng)
-    return {**found, "gets_up": _getting_up(trial, rng)}
+    measures["latency_1_step"] = _survival(trial, delayed, rng, None)
+    measures |= _pushes(trial, rng)
+    return {**measures, "gets_up": _getting_up(trial, rng)}
 
 
 def _survival(trial: Trial, act: Act, rng: Generator, body: Character | None) -> Interval:
@@ -103,16 +103,16 @@ def _survival(trial: Trial, act: Act, rng: Generator, body: Character | None) ->
 
 def _pushes(trial: Trial, rng: Generator) -> dict[str, Interval]:
     """All forces in one batch."""
-    found = {}
-    every = Trial(trial.setup, trial.clips.repeat(len(PUSHES)))
-    n = len(every.clips)
+    measures = {}
+    push_trial = Trial(trial.setup, trial.clips.repeat(len(PUSHES)))
+    n = len(push_trial.clips)
     force = torch.tensor(PUSHES, dtype=torch.float32).repeat_interleave(len(trial.clips))
-    fell, stood = _push(every, force, rng) if n else (torch.empty(0), torch.empty(0).bool())
+    fell, stood = _push(push_trial, force, rng) if n else (torch.empty(0), torch.empty(0).bool())
     for i, newtons in enumerate(PUSHES):
         worlds = slice(i * len(trial.clips), (i + 1) * len(trial.clips))
-        kept = ~fell[worlds].bool()[stood[worlds]]
-        found[f"push_{newtons}_newton"] = share_interval(kept.float())
-    return found
+        upright = ~fell[worlds].bool()[stood[worlds]]
+        measures[f"push_{newtons}_newton"] = share_interval(upright.float())
+    return measures
 
 
 def _push(trial: Trial, force: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:

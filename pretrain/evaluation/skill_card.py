@@ -43,16 +43,16 @@ def skill_card(skills: SkillLibrary, data: TrainingData, conditions: Conditions)
     """All measures of `skills` on the clips of `data`, as plain JSON."""
     setup = Setup(skills, data, conditions)
     rng = torch.Generator().manual_seed(conditions.seed)
-    own, drawn = own_and_random_skills(setup, conditions.latents, REPEATS, rng)
+    clip_skills, random_skills = own_and_random_skills(setup, conditions.latents, REPEATS, rng)
     switches = _switches(setup, rng)
     episodes = random_skill_episodes(setup, rng)
     parts = [
-        headline(setup, own, switches, episodes),
-        _information(setup, episodes, drawn),
-        _steering(setup, own, drawn, switches),
+        headline(setup, clip_skills, switches, episodes),
+        _information(setup, episodes, random_skills),
+        _steering(setup, clip_skills, random_skills, switches),
         _robustness(setup, episodes, rng),
         _of_episodes(setup, episodes),
-        _likeness(setup, own, episodes),
+        _likeness(setup, clip_skills, episodes),
     ]
     card: Card = {}
     detail: Card = {}
@@ -67,9 +67,9 @@ def quick_card(skills: SkillLibrary, data: TrainingData, seed: int) -> Card:
     """The first three measures alone, with an eighth of the worlds."""
     setup = Setup(skills, data, Conditions(QUICK.episodes, seed))
     rng = torch.Generator().manual_seed(seed)
-    own = own_skills(setup, rng)
+    clip_skills = own_skills(setup, rng)
     switches = _switches(setup, rng)
-    card, detail = headline(setup, own, switches, random_skill_episodes(setup, rng))
+    card, detail = headline(setup, clip_skills, switches, random_skill_episodes(setup, rng))
     return {**card, "detail": detail, "caveats": []}
 
 
@@ -80,8 +80,8 @@ def evaluate(skills: SkillLibrary, conditions: Conditions, motions: str = "") ->
     """
     card = skill_card(skills, clips_of(skills, motions), conditions)
     card |= facts_of_run(skills.version.manifest.card)
-    other = [f"measured by the clips of {motions!r}, whatever it learned from"] if motions else []
-    return {**card, "caveats": [*other, *card["caveats"]]}
+    notes = [f"measured by the clips of {motions!r}, whatever it learned from"] if motions else []
+    return {**card, "caveats": [*notes, *card["caveats"]]}
 
 
 def clips_of(skills: SkillLibrary, motions: str = "") -> TrainingData:
@@ -104,10 +104,10 @@ def _switches(setup: Setup, rng: Generator) -> Switches | None:
     return switch_rollouts(setup, rng) if len(setup.targets) > 1 else None
 
 
-def _information(setup: Setup, episodes: Episodes, drawn: HeldSkills) -> tuple[Card, Card]:
+def _information(setup: Setup, episodes: Episodes, random_skills: HeldSkills) -> tuple[Card, Card]:
     cosine = interval(episodes.agreement)
     dim = setup.skills.latent_dim
-    distinct = distinguishable_skills(setup, drawn)
+    distinct = distinguishable_skills(setup, random_skills)
     numbers = {
         "nats": information_bound(cosine["mean"], dim),
         "latent_dim": dim,
@@ -122,17 +122,17 @@ def _information(setup: Setup, episodes: Episodes, drawn: HeldSkills) -> tuple[C
 
 
 def _steering(
-    setup: Setup, own: HeldSkills, drawn: HeldSkills, switches: Switches | None
+    setup: Setup, clip_skills: HeldSkills, random_skills: HeldSkills, switches: Switches | None
 ) -> tuple[Card, Card]:
-    numbers, detail = steering(setup, own, drawn, switches)
+    numbers, detail = steering(setup, clip_skills, random_skills, switches)
     return {"steering": numbers}, {"steering": detail}
 
 
 def _robustness(setup: Setup, episodes: Episodes, rng: Generator) -> tuple[Card, Card]:
-    found = robustness(setup, rng)
-    found["gets_up_after_own_fall"] = share_interval(episodes.recovered)
-    numbers = {name: each["mean"] for name, each in found.items()}
-    return {"robustness": numbers}, {"robustness": found}
+    measures = robustness(setup, rng)
+    measures["gets_up_after_own_fall"] = share_interval(episodes.recovered)
+    numbers = {name: measure["mean"] for name, measure in measures.items()}
+    return {"robustness": numbers}, {"robustness": measures}
 
 
 def _of_episodes(setup: Setup, episodes: Episodes) -> tuple[Card, Card]:
@@ -164,9 +164,9 @@ def _of_episodes(setup: Setup, episodes: Episodes) -> tuple[Card, Card]:
     return numbers, detail
 
 
-def _likeness(setup: Setup, own: HeldSkills, episodes: Episodes) -> tuple[Card, Card]:
+def _likeness(setup: Setup, clip_skills: HeldSkills, episodes: Episodes) -> tuple[Card, Card]:
     """Fidelity, jerk and pose error: how much the motion is like the clips'."""
-    errors = pose_error(setup, own)
+    errors = pose_error(setup, clip_skills)
     rough = interval(episodes.jerk)
     clips = setup.originals.tolist()
     numbers = {

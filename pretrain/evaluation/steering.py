@@ -48,12 +48,16 @@ def ranges(motions: list[SteadyMotion]) -> dict[str, dict[str, Interval] | None]
     """The least and the most of each axis over all skills of `motions`, with the interval over
     that skill's worlds; None where no skill stays up."""
     rows = [row for motion in motions for row in motion.velocity[motion.valid]]
-    found: dict[str, dict[str, Interval] | None] = {}
+    limits: dict[str, dict[str, Interval] | None] = {}
     for axis, name in enumerate(AXES):
-        each = [row[:, axis][~row[:, axis].isnan()] for row in rows]
-        each.sort(key=lambda values: float(values.mean()))
-        found[name] = {"least": interval(each[0]), "most": interval(each[-1])} if each else None
-    return found
+        velocities = [row[:, axis][~row[:, axis].isnan()] for row in rows]
+        velocities.sort(key=lambda values: float(values.mean()))
+        limits[name] = (
+            {"least": interval(velocities[0]), "most": interval(velocities[-1])}
+            if velocities
+            else None
+        )
+    return limits
 
 
 def standing_share(held: HeldSkills) -> Tensor:
@@ -64,7 +68,7 @@ def standing_share(held: HeldSkills) -> Tensor:
     return stands.view(-1, held.repeats).float().mean(1)
 
 
-def response_times(setup: Setup, own: HeldSkills, switches: Switches) -> Tensor:
+def response_times(setup: Setup, clip_skills: HeldSkills, switches: Switches) -> Tensor:
     """Seconds after each switch until the change of velocity is 90 % done, (P,).
 
     Infinite where that never comes within 4 s; NaN where the two clips differ by less than 0.3 m/s
@@ -72,7 +76,7 @@ def response_times(setup: Setup, own: HeldSkills, switches: Switches) -> Tensor:
     averaged over half a stride; it changes from that of the first clip to the second z's steady
     one, m/s and rad/s counted alike.
     """
-    steady = steady_motion(own)
+    steady = steady_motion(clip_skills)
     goal = steady.velocity.nanmean(1)[switches.target]
     start = _clip_velocity(setup)[switches.start]
     change = goal - start
@@ -94,22 +98,22 @@ def _clip_velocity(setup: Setup) -> Tensor:
 
 
 def steering(
-    setup: Setup, own: HeldSkills, drawn: HeldSkills, switches: Switches | None
+    setup: Setup, clip_skills: HeldSkills, random_skills: HeldSkills, switches: Switches | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The numbers, and their n and 95 % intervals."""
-    both = [steady_motion(own), steady_motion(drawn)]
-    limits = ranges(both)
-    shown = {
-        name: [found["least"]["mean"], found["most"]["mean"]] if found else None
-        for name, found in limits.items()
+    motions = [steady_motion(clip_skills), steady_motion(random_skills)]
+    limits = ranges(motions)
+    means = {
+        name: [ends["least"]["mean"], ends["most"]["mean"]] if ends else None
+        for name, ends in limits.items()
     }
-    shares = torch.cat([standing_share(own), standing_share(drawn)])
-    times = torch.empty(0) if switches is None else response_times(setup, own, switches)
+    shares = torch.cat([standing_share(clip_skills), standing_share(random_skills)])
+    times = torch.empty(0) if switches is None else response_times(setup, clip_skills, switches)
     timed = times[~times.isnan()]
     response = interval(timed[timed.isfinite()])
     arrived = share_interval(timed.isfinite().float())
     card = {
-        **shown,
+        **means,
         "stands": bool((shares >= 0.5).any()),
         "seconds_to_90_percent": response["mean"],
         "reach_90_percent": arrived["mean"],

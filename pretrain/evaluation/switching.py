@@ -41,20 +41,20 @@ def switch_rollouts(setup: Setup, rng: Generator) -> Switches:
     """
     start, target = _pairs(len(setup.targets), rng)
     repeats = setup.conditions.pair_repeats(len(start))
-    each = target.repeat_interleave(repeats)
-    clips = setup.originals[each]
-    env = setup.make_env(len(each), SWITCH_SECONDS, rng)
+    world_target = target.repeat_interleave(repeats)
+    clips = setup.originals[world_target]
+    env = setup.make_env(len(world_target), SWITCH_SECONDS, rng)
     start_anywhere(env, setup.originals[start].repeat_interleave(repeats), rng)
     steps = control_steps(SWITCH_SECONDS)
     recording = record(setup.skills.act, env, setup.own_z[clips], clips, steps)
-    success = _success(setup, recording, each).view(-1, repeats)
+    success = _success(setup, recording, world_target).view(-1, repeats)
     return Switches(start, target, success, recording)
 
 
 def _pairs(clips: int, rng: Generator) -> tuple[Tensor, Tensor]:
     """Ordered pairs of different clips, at most MOST_PAIRS of them, (P,) and (P,)."""
-    every = torch.cartesian_prod(torch.arange(clips), torch.arange(clips))
-    different = every[every[:, 0] != every[:, 1]]
+    pairs = torch.cartesian_prod(torch.arange(clips), torch.arange(clips))
+    different = pairs[pairs[:, 0] != pairs[:, 1]]
     if len(different) > MOST_PAIRS:
         chosen = torch.randperm(len(different), generator=rng)[:MOST_PAIRS]
         different = different[chosen.sort().values]

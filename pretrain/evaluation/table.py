@@ -82,10 +82,10 @@ def _rows(cards: Sequence[Card]) -> list[Row]:
 
 def value_at(card: Card, path: str) -> Any:
     """What stands at `path`, whose dots lead into groups of the card; None where nothing does."""
-    found: Any = card
+    value: Any = card
     for key in path.split("."):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def _clip_rows(cards: Sequence[Card], path: str, prefix: str = "", digits: int = 2) -> list[Row]:
@@ -124,15 +124,19 @@ def _stands(card: Card) -> str:
 
 
 def _information(card: Card) -> str:
-    found = card.get("information")
-    if found is None or found["nats"] is None:
+    information = card.get("information")
+    if information is None or information["nats"] is None:
         return NOTHING
-    return f"{found['nats']:.2f} in {found['latent_dim']}-D"
+    return f"{information['nats']:.2f} in {information['latent_dim']}-D"
 
 
 def _distinguishable(card: Card) -> str:
-    found = card.get("information")
-    return f"{found['distinguishable']:.1f} of {found['distinguishable_of']}" if found else NOTHING
+    information = card.get("information")
+    return (
+        f"{information['distinguishable']:.1f} of {information['distinguishable_of']}"
+        if information
+        else NOTHING
+    )
 
 
 def _survival(card: Card) -> str:

@@ -20,18 +20,18 @@ MOST_WINDOWS = 4096  # of a clip that are compared with all others; 137 s at 30 
 SWAY_RATE = 3.3  # rad/s: an upright body is a pendulum with sqrt(9.81 m/s^2 / 0.9 m)
 
 
-def repeat_distance(own: Tensor, mirror: Tensor, window: int) -> float:
-    """95th percentile, over a clip's windows `own` (M, W * F), of the distance to the nearest
+def repeat_distance(original: Tensor, mirror: Tensor, window: int) -> float:
+    """95th percentile, over a clip's windows `original` (M, W * F), of the distance to the nearest
     one that does not overlap it in time, or of the clip's mirror image `mirror` (M, W * F).
 
     Of a longer clip MOST_WINDOWS are looked at, evenly spaced: an hour has 10^10 pairs."""
     nearest: list[Tensor] = []
-    index = torch.arange(len(own))
-    looked_at = index[:: -(-len(own) // MOST_WINDOWS)]
-    for rows in row_blocks(looked_at, len(own)):
+    index = torch.arange(len(original))
+    looked_at = index[:: -(-len(original) // MOST_WINDOWS)]
+    for rows in row_blocks(looked_at, len(original)):
         overlap = (rows[:, None] - index).abs() < window
-        apart = torch.cdist(own[rows], own).masked_fill_(overlap, torch.inf).amin(1)
-        nearest.append(torch.minimum(apart, torch.cdist(own[rows], mirror).amin(1)))
+        apart = torch.cdist(original[rows], original).masked_fill_(overlap, torch.inf).amin(1)
+        nearest.append(torch.minimum(apart, torch.cdist(original[rows], mirror).amin(1)))
     return float(torch.cat(nearest).quantile(0.95))
 
 

@@ -28,10 +28,10 @@ def check(args: argparse.Namespace) -> int:
     from pretrain.motion.verdict import BAD
     from skills_store import places
 
-    kept = places.verdicts() if args.keep else None
+    cache_folder = places.verdicts() if args.keep else None
     verdicts = []
     try:
-        for verdict in verdicts_of(args.paths, args.character, args.workers, kept):
+        for verdict in verdicts_of(args.paths, args.character, args.workers, cache_folder):
             verdicts.append(verdict)
             if sys.stderr.isatty():
                 print(f"\r{len(verdicts)} clips", end="", file=sys.stderr, flush=True)

@@ -35,23 +35,23 @@ COLUMNS = {  # heading -> (width, how a clip's measures fill it)
 
 
 def check(
-    paths: Iterable[str], character: str, workers: int, kept: Path | None = None
+    paths: Iterable[str], character: str, workers: int, cache_folder: Path | None = None
 ) -> Iterator[Verdict]:
     """A verdict on each clip, in the order of `paths`. Verdicts on files are kept in the folder
-    `kept` and taken from there; OSError where it takes no file.
+    `cache_folder` and taken from there; OSError where it takes no file.
     """
-    one = partial(check_file, character=character, kept=kept)
+    check_one = partial(check_file, character=character, cache_folder=cache_folder)
     for path in paths:
         if is_recipe(path):
             yield from map(judge, load_clips(path, character))
             continue
         files = find_files(path)
         if workers < 2 or len(files) < SPAWNING:
-            yield from map(one, files)
+            yield from map(check_one, files)
             continue
         pool = ProcessPoolExecutor(workers, initializer=_leave_interrupts_to_parent)
         try:
-            yield from pool.map(one, files, chunksize=4)
+            yield from pool.map(check_one, files, chunksize=4)
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -61,15 +61,15 @@ def _leave_interrupts_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def check_file(file: Path, character: str, kept: Path | None = None) -> Verdict:
+def check_file(file: Path, character: str, cache_folder: Path | None = None) -> Verdict:
     """The verdict on one file, `bad` with the reason where it cannot be read."""
     try:
         data = read_bytes(file)
     except (ClipError, OSError) as error:
         return Verdict(file.name, BAD, (str(error),))
-    if kept is None:
+    if cache_folder is None:
         return check_bytes(data, file.name, character)
-    cache = VerdictCache(kept, character)
+    cache = VerdictCache(cache_folder, character)
     verdict = cache.load(file.name, data)
     if verdict is None:
         verdict = check_bytes(data, file.name, character)

@@ -126,7 +126,7 @@ class MotionClip:
             [1.0, -1.0, 1.0, -1.0]
         )  # a reflection at y keeps turns about y, reverses x and z
         bodies = self.skeleton.bodies
-        other = {
+        opposite = {
             body: bodies[i] for body, i in zip(bodies, self.skeleton.mirrored_bodies, strict=True)
         }
         return replace(
@@ -135,7 +135,7 @@ class MotionClip:
             mirror_of=self.name,
             root_pos=self.root_pos * np.array([1.0, -1.0, 1.0]),
             root_rot=self.root_rot * flip,
-            joint_rot={body: self.joint_rot[other[body]] * flip for body in self.joint_rot},
+            joint_rot={body: self.joint_rot[opposite[body]] * flip for body in self.joint_rot},
         )
 
     def joint_pos(self) -> np.ndarray:

@@ -80,9 +80,9 @@ def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
         if impossible(clip):
             left_out.append(clip)
             continue
-        both = [clip, clip.mirrored()] if recipe.mirror else [clip]
-        clips += both
-        weights += [motion.weight / len(both)] * len(both)
+        variants = [clip, clip.mirrored()] if recipe.mirror else [clip]
+        clips += variants
+        weights += [motion.weight / len(variants)] * len(variants)
     if not clips:
         why = "; ".join(line for clip in left_out for line in impossible(clip))
         raise ClipError(f"recipe {recipe.name!r}: none of its clips can be performed: {why}")
@@ -140,18 +140,18 @@ def _locate(file: str, folder: Path) -> Path:
 def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
     """`clip` after a motion's edits, which its source and digest name, with the files that they
     read."""
-    others: list[MotionClip] = []
+    sources: list[MotionClip] = []
 
     def read(file: str) -> MotionClip:
-        others.append(_read_file(Motion(file=file), folder, skeleton))
-        return others[-1]
+        sources.append(_read_file(Motion(file=file), folder, skeleton))
+        return sources[-1]
 
     edited = clip
     for edit in motion.edits:
         edited = edit.apply(edited, read)
     names = "; ".join(map(str, motion.edits))
-    identity = " ".join([clip.digest, names, *(other.digest for other in others)])
-    licences = dict.fromkeys([clip.licence, *(other.licence for other in others)])
+    identity = " ".join([clip.digest, names, *(source.digest for source in sources)])
+    licences = dict.fromkeys([clip.licence, *(source.licence for source in sources)])
     return replace(
         edited.resampled(),
         source=f"{clip.source}, edited: {names}" if clip.source else f"edited: {names}",

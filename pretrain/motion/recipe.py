@@ -85,9 +85,9 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
     if path.suffix not in (".yaml", ".yml"):
         path = RECIPES / f"{reference}.yaml"
     if not path.exists():
-        known = ", ".join(sorted(p.stem for p in RECIPES.glob("*.yaml")))
+        recipes = ", ".join(sorted(p.stem for p in RECIPES.glob("*.yaml")))
         raise FileNotFoundError(
-            f"no dataset recipe {reference!r}; there are: {known}, or give a path to a .yaml file"
+            f"no dataset recipe {reference!r}; there are: {recipes}, or give a path to a .yaml file"
         )
     try:
         recipe = Recipe.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
@@ -95,10 +95,10 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         errors = error.errors()
         # a motion that is wrong counts as missing, too: of an empty recipe that is all there is to
         # say
-        found = [e for e in errors if e["type"] != "too_short"] or errors
+        causes = [e for e in errors if e["type"] != "too_short"] or errors
         wrong = "; ".join(
             f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {shortened(e['input'])}"
-            for e in found
+            for e in causes
         )
         raise ValueError(
             f"{path}: {wrong}. A motion has: {', '.join(Motion.model_fields)}"

@@ -82,9 +82,9 @@ def _flattened(soles: Soles, skeleton: Skeleton, standing: np.ndarray) -> Soles:
         q = rotations[:, i]
         up = rotate(q, np.array([0, 0, 1.0]))
         tilt = np.arccos(up[:, 2].clip(-1, 1))
-        kept = np.clip((tilt - FLAT) / (TILTED - FLAT), 0, 1)
+        kept_share = np.clip((tilt - FLAT) / (TILTED - FLAT), 0, 1)
         share = smooth(standing[:, i].astype(float)[:, None], 1.0)[:, 0] * (
-            1 - kept**2 * (3 - 2 * kept)
+            1 - kept_share**2 * (3 - 2 * kept_share)
         )
         axis = np.stack([up[:, 1], -up[:, 0], np.zeros(len(up))], -1)
         axis = axis / np.maximum(np.linalg.norm(axis, axis=-1, keepdims=True), 1e-9)
@@ -100,27 +100,27 @@ def _foot_moves(soles: Soles, standing: np.ndarray, foot: int) -> np.ndarray:
     """What moves a foot so that it stands still where it stands, (T, 3) m."""
     frames = len(soles.corners)
     slip = soles.slips()[:, foot]
-    known = np.full((frames, 3), np.nan)
+    standing_moves = np.full((frames, 3), np.nan)
     for first, last in runs(standing[:, foot]):
         path = np.concatenate([np.zeros((1, 2)), np.cumsum(slip[first:last], axis=0)])
-        known[first : last + 1, :2] = path.mean(0) - path
-        known[first : last + 1, 2] = -soles.lowest[first : last + 1, foot]
-    moves = _filled(known)
+        standing_moves[first : last + 1, :2] = path.mean(0) - path
+        standing_moves[first : last + 1, 2] = -soles.lowest[first : last + 1, foot]
+    moves = _filled(standing_moves)
     moves[:, 2] = np.maximum(moves[:, 2], -soles.lowest[:, foot])
     return moves
 
 
-def _filled(known: np.ndarray) -> np.ndarray:
+def _filled(values: np.ndarray) -> np.ndarray:
     """NaN frames of (T, 3) filled by an even fade from what is before to what is behind."""
-    there = np.flatnonzero(~np.isnan(known[:, 0]))
-    if not len(there):
-        return np.zeros_like(known)
-    frames = np.arange(len(known))
-    before = there[np.clip(np.searchsorted(there, frames, side="right") - 1, 0, None)]
-    behind = there[np.clip(np.searchsorted(there, frames), None, len(there) - 1)]
+    valid = np.flatnonzero(~np.isnan(values[:, 0]))
+    if not len(valid):
+        return np.zeros_like(values)
+    frames = np.arange(len(values))
+    before = valid[np.clip(np.searchsorted(valid, frames, side="right") - 1, 0, None)]
+    behind = valid[np.clip(np.searchsorted(valid, frames), None, len(valid) - 1)]
     share = np.clip((frames - before) / np.maximum(behind - before, 1), 0, 1)
     share = (share * share * (3 - 2 * share))[:, None]
-    return known[before] * (1 - share) + known[behind] * share
+    return values[before] * (1 - share) + values[behind] * share
 
 
 def lowered(

@@ -51,7 +51,7 @@ def judge(clip: MotionClip) -> Verdict:
 
 def advise(m: Measures) -> tuple[str, ...]:
     """What is off, a line each, with the edit that mends it."""
-    found = {
+    advice = {
         f"{m.past_limits:.0%} of its frames past a hinge's range, by up to "
         f"{m.past_limits_most:.2f} rad: "
         "edit `limit`, or look whether a limb is mapped to the wrong joint": m.past_limits
@@ -64,7 +64,7 @@ def advise(m: Measures) -> tuple[str, ...]:
         _rate(m): m.suggested_speed != 1,
         _fall(m.fall): not plausible_fall(m.fall) and m.floating <= FLOATING,
     }
-    return tuple(line for line, so in found.items() if so)
+    return tuple(line for line, applies in advice.items() if applies)
 
 
 def _rate(m: Measures) -> str:

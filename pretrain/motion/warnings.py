@@ -51,9 +51,11 @@ def past_range(skeleton: Skeleton, joint_pos: np.ndarray) -> np.ndarray:
     past = _past(skeleton, slice(None), joint_pos)
     for ball in skeleton.balls:
         hinges = slice(ball.start, ball.stop)
-        other = _past(skeleton, hinges, joint_pos[:, hinges] * np.array([1.0, -1.0, 1.0]) + np.pi)
-        less = other.max(-1, keepdims=True) < past[:, hinges].max(-1, keepdims=True)
-        past[:, hinges] = np.where(less, other, past[:, hinges])
+        alternative = _past(
+            skeleton, hinges, joint_pos[:, hinges] * np.array([1.0, -1.0, 1.0]) + np.pi
+        )
+        less = alternative.max(-1, keepdims=True) < past[:, hinges].max(-1, keepdims=True)
+        past[:, hinges] = np.where(less, alternative, past[:, hinges])
     return past
 
 

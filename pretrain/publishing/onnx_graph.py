@@ -79,8 +79,8 @@ def check_parity(
         stop = len(expected) if size == max(BATCH_SIZES) else min(len(expected), 64 * size)
         for start in range(0, stop, size):
             feed = {key: x[start : min(start + size, stop)].numpy() for key, x in rows.items()}
-            found = np.asarray(session.run([output], feed)[0])
-            difference = np.abs(found - expected[start : start + len(found)])
+            actual = np.asarray(session.run([output], feed)[0])
+            difference = np.abs(actual - expected[start : start + len(actual)])
             worst = max(worst, float(difference.max()))
     if not worst <= TOLERANCE:
         text = f"{name}: the ONNX graph differs from the network by {worst:.2e}"

@@ -54,11 +54,13 @@ class Background:
         """The results of `pending`, after all fits. The caller's thread runs the last calls itself,
         as far as they have not begun."""
         self.finish()
-        own: dict[int, T] = {}
+        computed: dict[int, T] = {}
         for i in reversed(range(len(pending))):
             if pending[i].future.cancel():
-                own[i] = pending[i].call()
-        return [own[i] if i in own else each.future.result() for i, each in enumerate(pending)]
+                computed[i] = pending[i].call()
+        return [
+            computed[i] if i in computed else call.future.result() for i, call in enumerate(pending)
+        ]
 
     def begin(self, learners: Sequence[Learner], batch: Batch, seeds: Sequence[int]) -> None:
         """Fit one learner after the other, each with random numbers of its own."""
@@ -88,8 +90,8 @@ def _lower_priority() -> None:
     torch.set_num_threads(1)
     if sys.platform == "linux":  # elsewhere niceness belongs to processes, not to threads
         with suppress(OSError):  # a sandbox may refuse it; the thread then has the usual priority
-            own = os.getpriority(os.PRIO_PROCESS, 0)
-            niceness = min(own + NICENESS, 19)
+            current = os.getpriority(os.PRIO_PROCESS, 0)
+            niceness = min(current + NICENESS, 19)
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
 
 

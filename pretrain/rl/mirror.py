@@ -26,10 +26,10 @@ class Mirror:
     def __len__(self) -> int:
         return len(self.source)
 
-    def repeat_blocks(self, others: Sequence[int]) -> Mirror:
-        """For several such blocks side by side: block i becomes the image of block others[i]."""
-        starts = len(self) * torch.tensor(others)[:, None]
-        return Mirror((starts + self.source).flatten(), self.sign.repeat(len(others)))
+    def repeat_blocks(self, sources: Sequence[int]) -> Mirror:
+        """For several such blocks side by side: block i becomes the image of block sources[i]."""
+        starts = len(self) * torch.tensor(sources)[:, None]
+        return Mirror((starts + self.source).flatten(), self.sign.repeat(len(sources)))
 
 
 Reflection = tuple[Mirror, Mirror]  # of a network's input and of its output

@@ -21,9 +21,9 @@ class Replay:
     def add(self, **rows: Tensor) -> None:
         """Rows (n, ...) of every column; if there are more than `size`, the first of them."""
         n = min(len(next(iter(rows.values()))), self.size)
-        where = (self.next + torch.arange(n)) % self.size
+        slots = (self.next + torch.arange(n)) % self.size
         for name, x in rows.items():
-            self.rows[name][where] = x[:n]
+            self.rows[name][slots] = x[:n]
         self.next = (self.next + n) % self.size
         self.filled = min(self.filled + n, self.size)
 

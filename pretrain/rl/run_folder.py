@@ -112,10 +112,10 @@ class Log:
         rows = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
         if rows and not rows[-1].endswith("}"):
             rows.pop()  # incomplete after a kill
-        kept = [
+        kept_rows = [
             row for i, row in enumerate(rows, 1) if _row(path, i, row)["iteration"] <= resume_at
         ]
-        write_atomically(path, "".join(f"{row}\n" for row in kept))
+        write_atomically(path, "".join(f"{row}\n" for row in kept_rows))
         self._path = path
         self._file = path.open("a", buffering=1, encoding="utf-8")
         self._board = Board(folder / "tensorboard", resume_at + 1)
@@ -129,9 +129,9 @@ class Log:
 
     def close(self) -> None:
         """Errors are ignored: `write` has raised them already, with a better message."""
-        for each in (self._file, self._board):
+        for writer in (self._file, self._board):
             with suppress(OSError):
-                each.close()
+                writer.close()
 
 
 @contextmanager
@@ -139,5 +139,5 @@ def _name_log_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = f"log not written to {path}: {error.strerror or error}"
-        raise OSError(f"{where}; the last checkpoint beside it is as it was") from error
+        failure = f"log not written to {path}: {error.strerror or error}"
+        raise OSError(f"{failure}; the last checkpoint beside it is as it was") from error

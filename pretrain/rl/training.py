@@ -137,12 +137,12 @@ def restore_from(part: Stateful, file: Path) -> None:
     try:
         part.restore(tree)
     except (KeyError, TypeError, RuntimeError) as error:
-        other = (
+        mismatch = (
             "its layers or worlds are not the ones of now: "
             "an older version of this program may have written it"
         )
         # torch's own message is a page of parameter names
-        reason = other if isinstance(error, RuntimeError) else repr(error)
+        reason = mismatch if isinstance(error, RuntimeError) else repr(error)
         text = f"{file} is no checkpoint of this run: {reason}; without it, the run begins anew"
         raise ValueError(text) from None
 
@@ -183,8 +183,8 @@ def _describe_divergence(training: Trainable, folder: Path) -> Iterator[None]:
     try:
         yield
     except Diverged as error:
-        kept = folder / CHECKPOINT
-        remains = f"{kept} is as it was before" if kept.exists() else "it had saved nothing yet"
+        saved = folder / CHECKPOINT
+        remains = f"{saved} is as it was before" if saved.exists() else "it had saved nothing yet"
         text = f"{error} after {training.samples:,} samples: the run stops; {remains}"
         raise Diverged(text) from None
 

@@ -115,8 +115,8 @@ def settle_on_ground(
     A world whose state breaks, as from a clip that no body can follow, continues from the state of
     another one.
     """
-    every = torch.arange(backend.num_envs)
-    backend.place(every, library.at(*library.sample(backend.num_envs, rng)))
+    all_ids = torch.arange(backend.num_envs)
+    backend.place(all_ids, library.at(*library.sample(backend.num_envs, rng)))
     for _ in range(SETTLE_STEPS):
         noise = torch.randn(backend.num_envs, skeleton.num_hinges, generator=rng)
         broken = backend.advance(SETTLE_TARGET_STD * noise)

@@ -25,21 +25,21 @@ class NearestRows:
         """For points (n, D), the index of the nearest row of their `groups` (n,), (n,)."""
         order = groups.argsort(stable=True)
         sizes = torch.bincount(groups, minlength=len(self._groups)).tolist()
-        found = [
+        indices = [
             self._find_in(group, part)
             for group, part in enumerate(points.index_select(0, order).split(sizes))
             if len(part)
         ]
         nearest = torch.empty_like(groups)
-        nearest[order] = torch.cat([*found, groups[:0]])
+        nearest[order] = torch.cat([*indices, groups[:0]])
         return nearest
 
     def _find_in(self, group: int, points: Tensor) -> Tensor:
         """For points (n, D), the index of the nearest row of one group, (n,)."""
         rows = self._groups[group]
-        found: list[Tensor] = []
+        indices: list[Tensor] = []
         for block in row_blocks(points, len(rows)):
             # half the squared distance, without the points' own squares, which are one for all rows
             scores = torch.addmm(self._half_squares[group], block, rows.T, alpha=-1)
-            found.append(scores.argmin(1))
-        return self._first[group] + torch.cat(found)
+            indices.append(scores.argmin(1))
+        return self._first[group] + torch.cat(indices)

@@ -26,10 +26,10 @@ class Edit(BaseModel):
         raise NotImplementedError
 
     def __str__(self) -> str:
-        given = ", ".join(
+        parameters = ", ".join(
             f"{key} {value}" for key, value in self.model_dump(exclude_defaults=True).items()
         )
-        return f"{self.verb} ({given})" if given else self.verb
+        return f"{self.verb} ({parameters})" if parameters else self.verb
 
 
 def part_of(clip: MotionClip, start: float, stop: float | None) -> MotionClip:

@@ -76,8 +76,8 @@ def plan_footsteps(gait: Gait, fps: float) -> Footsteps:
 
 def _plan_body(gait: Gait, fps: float) -> tuple[np.ndarray, np.ndarray]:
     """Times (T,) s, and place and heading of the body (T, 3)."""
-    whole = 2 * WAIT + gait.seconds + 2 * RAMP + 3 * gait.step
-    times = np.arange(round(whole * fps) + 1) / fps
+    duration = 2 * WAIT + gait.seconds + 2 * RAMP + 3 * gait.step
+    times = np.arange(round(duration * fps) + 1) / fps
     since = np.clip((times - WAIT) / RAMP, 0, 1)
     until = np.clip((WAIT + 2 * RAMP + gait.seconds - times) / RAMP, 0, 1)
     share = smoothstep(since) * smoothstep(until)

@@ -74,11 +74,11 @@ def limited(clip: MotionClip) -> MotionClip:
     past = np.abs(angles - within)
     if past.max() > MOST_CLAMPED:
         frame, hinge = np.unravel_index(int(past.argmax()), past.shape)
-        where = (
+        problem = (
             f"hinge {skeleton.hinges[hinge]} is {past[frame, hinge]:.2f} rad past its "
             f"range in frame {frame}"
         )
-        raise ClipError(f"{clip.name}: {where}; limit takes {MOST_CLAMPED:g} at most")
+        raise ClipError(f"{clip.name}: {problem}; limit takes {MOST_CLAMPED:g} at most")
     turns = joint_rotations(skeleton, within, ball_rotations(skeleton, within))
     joint_rot = {body: continuous(turns[skeleton.bodies.index(body)]) for body in clip.joint_rot}
     return replace(clip, joint_rot=joint_rot)
@@ -117,11 +117,11 @@ def sway(clip: MotionClip, size: float) -> MotionClip:
 ARMS = ("right_upper_arm", "right_lower_arm", "left_upper_arm", "left_lower_arm")
 
 
-def arms(clip: MotionClip, other: MotionClip) -> MotionClip:
-    """`clip` with the arms of `other`, which is played to and fro as long as needed."""
-    there = np.arange(len(clip)) % max(1, 2 * (len(other) - 1))
-    index = np.minimum(there, 2 * (len(other) - 1) - there)
+def arms(clip: MotionClip, donor: MotionClip) -> MotionClip:
+    """`clip` with the arms of `donor`, which is played to and fro as long as needed."""
+    there = np.arange(len(clip)) % max(1, 2 * (len(donor) - 1))
+    index = np.minimum(there, 2 * (len(donor) - 1) - there)
     joint_rot = dict(clip.joint_rot) | {
-        body: continuous(other.joint_rot[body][index]) for body in ARMS
+        body: continuous(donor.joint_rot[body][index]) for body in ARMS
     }
     return replace(clip, joint_rot=joint_rot)

@@ -156,10 +156,10 @@ def repeat(clip: MotionClip, times: int, blend: float) -> MotionClip:
         )
     likeness = np.linalg.norm(shape[earliest:latest] - shape[0], axis=-1)
     cycle = frames(clip, np.arange(earliest + int(likeness.argmin()) + width + 1))
-    whole = cycle
+    repeated = cycle
     for _ in range(times - 1):
-        whole = splice(whole, cycle, blend)
-    return whole
+        repeated = splice(repeated, cycle, blend)
+    return repeated
 
 
 def shape_of(clip: MotionClip) -> np.ndarray:

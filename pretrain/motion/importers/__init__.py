@@ -92,8 +92,8 @@ def recognise(data: bytes, filename: str) -> Format:
         if format_.recognise(data):
             return format_
     kinds = {name: ", ".join(format_.suffixes) for name, format_ in FORMATS.items()}
-    known = ", ".join(f"{name} ({suffixes})" for name, suffixes in kinds.items())
-    raise ClipError(f"{filename}: its content is of no known format; there are: {known}")
+    formats = ", ".join(f"{name} ({suffixes})" for name, suffixes in kinds.items())
+    raise ClipError(f"{filename}: its content is of no known format; there are: {formats}")
 
 
 def read_clip(

@@ -111,8 +111,8 @@ def _read_skeleton(path: Path, take: str) -> bytes:
     """The bytes of an .asf; ClipError lists what is there where it is missing."""
     if not path.is_file():
         there = ", ".join(sorted(p.name for p in path.parent.glob("*.[aA][sS][fF]")))[:200]
-        found = f"no skeleton {path}; in that folder: {there or 'no .asf'}"
-        raise ClipError(f"{take}: {found}")
+        problem = f"no skeleton {path}; in that folder: {there or 'no .asf'}"
+        raise ClipError(f"{take}: {problem}")
     return path.read_bytes()
 
 
@@ -129,7 +129,7 @@ def _head(text: str, name: str, first: int) -> tuple[float, list[str], int]:
     raise ClipError(f"{name}: no frame behind :FULLY-SPECIFIED")
 
 
-def _frames(lines: list[str], asf: Asf, where: str, first: int) -> np.ndarray:
+def _frames(lines: list[str], asf: Asf, line_label: str, first: int) -> np.ndarray:
     """Values of all bones in their order, (T, columns)."""
     sizes = {bone.name: len(bone.dof) for bone in asf.bones if bone.dof}
     width = sum(sizes.values())
@@ -142,27 +142,27 @@ def _frames(lines: list[str], asf: Asf, where: str, first: int) -> np.ndarray:
             continue
         if len(words) == 1 and words[0].isdecimal():
             if number is not None:
-                rows += _row(frame, sizes, f"{where} {at}: frame {number}")
-            number = _next(number, words[0], f"{where} {at}")
+                rows += _row(frame, sizes, f"{line_label} {at}: frame {number}")
+            number = _next(number, words[0], f"{line_label} {at}")
             frame = {}
             if len(rows) + width > MAX_VALUES:
-                raise ClipError(f"{where} {at}: more than {MAX_VALUES} values, cut the take")
+                raise ClipError(f"{line_label} {at}: more than {MAX_VALUES} values, cut the take")
             continue
-        label = f"{where} {at}: frame {number}"
+        label = f"{line_label} {at}: frame {number}"
         if words[0] not in sizes or words[0] in frame:
             raise ClipError(f"{label}: {_wrong_bone(words[0], frame, sizes)}")
         frame[words[0]] = _values(words[1:], sizes[words[0]], f"{label}: {words[0][:40]}")
-    rows += _row(frame, sizes, f"{where} {first + len(lines)}: frame {number}")
+    rows += _row(frame, sizes, f"{line_label} {first + len(lines)}: frame {number}")
     return np.array(rows).reshape(-1, width)
 
 
-def _next(number: int | None, word: str, where: str) -> int:
+def _next(number: int | None, word: str, label: str) -> int:
     """The number of a frame, one above that before."""
-    found = int(word[:12])
-    if number is not None and found != number + 1:
+    frame = int(word[:12])
+    if number is not None and frame != number + 1:
         expected = f"expected {number + 1}; frames are missing"
-        raise ClipError(f"{where}: frame {found} behind frame {number}, {expected}")
-    return found
+        raise ClipError(f"{label}: frame {frame} behind frame {number}, {expected}")
+    return frame
 
 
 def _wrong_bone(bone: str, frame: dict[str, list[float]], sizes: dict[str, int]) -> str:
@@ -183,10 +183,10 @@ def _values(words: list[str], count: int, label: str) -> list[float]:
     return values
 
 
-def _row(frame: dict[str, list[float]], sizes: dict[str, int], where: str) -> list[float]:
+def _row(frame: dict[str, list[float]], sizes: dict[str, int], label: str) -> list[float]:
     if missing := [bone for bone in sizes if bone not in frame]:
         lacking = ", ".join(missing)[:200]
-        raise ClipError(f"{where} has no {lacking}, expected every bone of its skeleton")
+        raise ClipError(f"{label} has no {lacking}, expected every bone of its skeleton")
     return [value for bone in sizes for value in frame[bone]]
 
 
@@ -198,5 +198,5 @@ def _turns(bone: Bone, values: np.ndarray, scale: float) -> np.ndarray:
         if f"r{axis}" in bone.dof:
             angle = values[:, bone.dof.index(f"r{axis}")] * scale
             turn = multiply(turn, from_axis_angle(axis, angle))
-    own = np.broadcast_to(bone.axis, turn.shape)
-    return multiply(multiply(own, turn), conjugate(own))
+    axes = np.broadcast_to(bone.axis, turn.shape)
+    return multiply(multiply(axes, turn), conjugate(axes))

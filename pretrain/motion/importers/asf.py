@@ -91,8 +91,8 @@ def _root(lines: list[tuple[int, list[str]]], name: str) -> Bone:
     for key in ("position", "orientation"):
         number, words = fields.get(key, (0, ["0", "0", "0"]))
         if np.any(_numbers(words, 3, f"{name}: line {number}: {key}")):
-            where = f"{name}: line {number}"
-            raise ClipError(f"{where}: {key} of the root, expected 0 0 0; move the take")
+            label = f"{name}: line {number}"
+            raise ClipError(f"{label}: {key} of the root, expected 0 0 0; move the take")
     number, words = fields.get("axis", (0, ["XYZ"]))
     if [word.upper() for word in words] != ["XYZ"]:
         raise ClipError(f"{name}: line {number}: axis of the root {words[:3]}, expected XYZ")
@@ -100,7 +100,7 @@ def _root(lines: list[tuple[int, list[str]]], name: str) -> Bone:
 
 
 def _bones(lines: list[tuple[int, list[str]]], scale: float, name: str) -> list[Bone]:
-    found: list[Bone] = []
+    bones: list[Bone] = []
     block: _Block | None = None
     for number, words in lines:
         key = words[0].lower()
@@ -109,7 +109,7 @@ def _bones(lines: list[tuple[int, list[str]]], scale: float, name: str) -> list[
         elif block is None:
             raise ClipError(f"{name}: line {number}: {words[0][:40]!r} outside of begin and end")
         elif key == "end":
-            found.append(_bone(block, scale, f"{name}: line {number}"))
+            bones.append(_bone(block, scale, f"{name}: line {number}"))
             block = None
         elif key == "name":
             block.name = " ".join(words[1:])
@@ -117,17 +117,19 @@ def _bones(lines: list[tuple[int, list[str]]], scale: float, name: str) -> list[
             block.fields[key] = words[1:]
     if block is not None:
         raise ClipError(f"{name}: the bone {block.name[:40]!r} has no end")
-    names = [bone.name for bone in found]
+    names = [bone.name for bone in bones]
     if len(set(names)) < len(names):
         raise ClipError(f"{name}: two bones of one name among {', '.join(names)[:200]}")
-    return found
+    return bones
 
 
-def _bone(block: _Block, scale: float, where: str) -> Bone:
+def _bone(block: _Block, scale: float, line_label: str) -> Bone:
     missing = [key for key in ("direction", "length", "axis") if key not in block.fields]
     if not block.name or missing:
-        raise ClipError(f"{where}: the bone {block.name[:40]!r} has no {(missing or ['name'])[0]}")
-    label = f"{where}: {block.name[:40]}"
+        raise ClipError(
+            f"{line_label}: the bone {block.name[:40]!r} has no {(missing or ['name'])[0]}"
+        )
+    label = f"{line_label}: {block.name[:40]}"
     direction = _numbers(block.fields["direction"], 3, f"{label} direction")
     (length,) = _numbers(block.fields["length"], 1, f"{label} length")
     *angles, order = block.fields["axis"] or [""]

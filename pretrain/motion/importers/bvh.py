@@ -34,11 +34,11 @@ def recognise(data: bytes) -> bool:
 def read(data: bytes, name: str) -> RawMotion:
     """ClipError names the file and the line or frame. A leading T-pose becomes the rest pose."""
     text = data.decode("utf-8-sig", errors="replace")
-    top, found, rest = text.partition("MOTION")
-    if not found:
+    top, separator, frames_text = text.partition("MOTION")
+    if not separator:
         raise ClipError(f"{name}: no line MOTION, expected HIERARCHY, MOTION and frames")
     header = parse_header(top, name)
-    rate, values = _frames(rest, len(header.channels), name)
+    rate, values = _frames(frames_text, len(header.channels), name)
     rotations = _rotations(header, values)
     translations = _translations(header, values)
     root_pos = translations.pop(0, np.broadcast_to(header.offsets[0], (len(values), 3)))
@@ -157,12 +157,12 @@ def _turn(order: str, angles: np.ndarray) -> np.ndarray:
 
 def _translations(header: Header, values: np.ndarray) -> dict[int, np.ndarray]:
     """Joint -> (T, 3), for the root and each joint that its position channels move."""
-    found: dict[int, np.ndarray] = {}
+    translations: dict[int, np.ndarray] = {}
     for column, (joint, channel) in enumerate(header.channels):
         if channel.endswith("position"):
-            found.setdefault(joint, np.tile(header.offsets[joint], (len(values), 1)))
-            found[joint][:, AXIS[channel[0]]] = values[:, column]
-    return found
+            translations.setdefault(joint, np.tile(header.offsets[joint], (len(values), 1)))
+            translations[joint][:, AXIS[channel[0]]] = values[:, column]
+    return translations
 
 
 def _with_offset(
@@ -188,5 +188,5 @@ def _t_pose_first(header: Header, values: np.ndarray) -> bool:
     """Whether frame 0 is a T-pose put before the take: whole degrees, which no capture has."""
     columns = [i for i, (_, channel) in enumerate(header.channels) if channel.endswith("rotation")]
     turns = values[:, columns]
-    whole = (turns == np.round(turns)).all(-1)
-    return len(values) > 2 and bool(whole[0]) and not whole[1:].any()
+    whole_degrees = (turns == np.round(turns)).all(-1)
+    return len(values) > 2 and bool(whole_degrees[0]) and not whole_degrees[1:].any()

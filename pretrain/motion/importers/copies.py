@@ -20,16 +20,16 @@ def without_copies(clip: MotionClip) -> MotionClip:
     copies, first = count_copies(clip)
     if copies == 1:
         return clip
-    kept = np.unique([0, *range(first, len(clip), copies)])
+    kept_frames = np.unique([0, *range(first, len(clip), copies)])
     often = "twice: every second" if copies == 2 else f"{copies} times: one of {copies}"
     rates = f"{clip.fps:g} -> {clip.fps / copies:g} frames/s"
     note = f"{clip.name}: every pose is stored {often} frame kept, {rates}"
     return replace(
         clip,
         fps=clip.fps / copies,
-        root_pos=clip.root_pos[kept],
-        root_rot=clip.root_rot[kept],
-        joint_rot={body: q[kept] for body, q in clip.joint_rot.items()},
+        root_pos=clip.root_pos[kept_frames],
+        root_rot=clip.root_rot[kept_frames],
+        joint_rot={body: q[kept_frames] for body, q in clip.joint_rot.items()},
         warnings=(*clip.warnings, note),
     )
 

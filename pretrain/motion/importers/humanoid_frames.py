@@ -97,22 +97,22 @@ def unit_quaternions(q: np.ndarray, label: str, joints: tuple[str, ...]) -> np.n
     if (bad := np.argwhere(off > UNIT_TOLERANCE)).size:
         frame, joint = bad[0]
         length = np.linalg.norm(q[frame, joint])
-        found = f"the quaternion of {joints[joint]} has length {length:.3f}"
+        problem = f"the quaternion of {joints[joint]} has length {length:.3f}"
         many = f"{len(np.unique(bad[:, 0]))} of {len(q)} frames are so"
-        raise ClipError(f"{label}: frame {frame}: {found}, expected 1; {many}, normalise them")
+        raise ClipError(f"{label}: frame {frame}: {problem}, expected 1; {many}, normalise them")
     return normalize(q)
 
 
 def spread_arms(turns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Turns against a zero pose of hanging arms -> against one of spread arms."""
-    found = dict(turns)
+    spread = dict(turns)
     for body, angle in ARMS.items():
         off = from_axis_angle("x", np.array(angle))
         turned = multiply(turns[body], np.broadcast_to(off, turns[body].shape))
         if body.endswith("lower_arm"):  # its parent's axes are turned, too
             turned = multiply(np.broadcast_to(conjugate(off), turned.shape), turned)
-        found[body] = turned
-    return found
+        spread[body] = turned
+    return spread
 
 
 def make_clip(frames: HumanoidFrames, skeleton: Skeleton) -> MotionClip:
@@ -152,8 +152,8 @@ def check_bones(bones: Mapping[str, np.ndarray], skeleton: Skeleton, label: str)
             expected = f"expected {np.linalg.norm(ours):.3f}; is it in metres, is it another body?"
             raise ClipError(f"{label}: {body} is {length:.3f} m from its parent, {expected}")
         if body in SIDED and bones[body][1] * ours[1] < 0:
-            found = f"{body} is at y = {bones[body][1]:.3f} m of its parent"
-            raise ClipError(f"{label}: {found}; are left and right exchanged?")
+            problem = f"{body} is at y = {bones[body][1]:.3f} m of its parent"
+            raise ClipError(f"{label}: {problem}; are left and right exchanged?")
 
 
 def _about(axis: str, q: np.ndarray, label: str) -> tuple[np.ndarray, list[str]]:

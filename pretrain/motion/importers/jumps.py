@@ -27,6 +27,6 @@ def find_jumps(clip: MotionClip) -> tuple[str, ...]:
         speed = size[frame] * clip.fps
         if speed > most:
             place = f"from frame {frame} to {frame + 1}"
-            found = f"the root jumps by {shown} {place}, {speed:.0f} {unit}"
-            lines.append(f"{clip.name}: {found}; expected {most:g} at most; trim it")
+            jump = f"the root jumps by {shown} {place}, {speed:.0f} {unit}"
+            lines.append(f"{clip.name}: {jump}; expected {most:g} at most; trim it")
     return tuple(lines)

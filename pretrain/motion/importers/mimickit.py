@@ -108,19 +108,19 @@ def _columns(width: int) -> tuple[dict[str, slice], tuple[str, ...]]:
             sizes[body] = size
             if body == "right_lower_arm":
                 sizes[HAND] = 3
-    found = {}
+    columns = {}
     labels = ["root position"] * 3 + ["root rotation"] * 3
     for body, size in sizes.items():
-        found[body] = slice(len(labels), len(labels) + size)
+        columns[body] = slice(len(labels), len(labels) + size)
         labels += [body] * size
-    return found, tuple(labels)
+    return columns, tuple(labels)
 
 
-def _frames(found: Any, name: str) -> np.ndarray:
+def _frames(value: Any, name: str) -> np.ndarray:
     """(T, 34) or (T, 37), not yet known to be finite."""
-    if isinstance(found, list):
-        return _from_lists(found, name)
-    frames = value_of(found, f"{name}: frames")
+    if isinstance(value, list):
+        return _from_lists(value, name)
+    frames = value_of(value, f"{name}: frames")
     if not isinstance(frames, np.ndarray) or frames.ndim != 2:
         shape = getattr(frames, "shape", type(frames).__name__)
         raise ClipError(f"{name}: frames is {shape}, expected (T, {PLAIN}) or (T, {WITH_HAND})")
@@ -144,8 +144,8 @@ def _from_lists(rows: list[Any], name: str) -> np.ndarray:
     try:
         flat = np.fromiter(chain.from_iterable(rows), np.float64, len(rows) * width)
     except OverflowError:
-        found = "a whole number of more digits than a float has"
-        raise ClipError(f"{name}: frames hold {found}") from None
+        entry = "a whole number of more digits than a float has"
+        raise ClipError(f"{name}: frames hold {entry}") from None
     return flat.reshape(len(rows), width)
 
 

@@ -82,11 +82,11 @@ def write(clip: MotionClip) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for key, array in arrays.items():
-            held = io.BytesIO()
-            np.save(held, array, allow_pickle=False)
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
             archive.writestr(
                 zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0)),
-                held.getvalue(),
+                buffer.getvalue(),
                 zipfile.ZIP_DEFLATED,
             )
     return packed.getvalue()

@@ -56,8 +56,8 @@ class PickledType:
 
     def dtype(self) -> np.dtype[Any]:
         """ValueError for anything but numbers and text."""
-        known = isinstance(self._code, str) and KIND.fullmatch(self._code)
-        if not known or self._order not in ("<", ">", "=", "|"):
+        valid = isinstance(self._code, str) and KIND.fullmatch(self._code)
+        if not valid or self._order not in ("<", ">", "=", "|"):
             raise ValueError(f"an array of {str(self._code)[:20]!r}, expected numbers or text")
         return np.dtype(f"{self._order}{self._code}")
 
@@ -144,11 +144,11 @@ ARRAYS: dict[tuple[str, str], Maker] = {
 }
 
 
-def value_of(found: Any, label: str) -> Any:
-    """`found`, as a numpy array where it is a PickledArray; ClipError begins with `label`."""
-    if not isinstance(found, PickledArray):
-        return found
+def value_of(value: Any, label: str) -> Any:
+    """`value`, as a numpy array where it is a PickledArray; ClipError begins with `label`."""
+    if not isinstance(value, PickledArray):
+        return value
     try:
-        return found.value()
+        return value.value()
     except (ValueError, TypeError) as error:
         raise ClipError(f"{label}: {error}") from None

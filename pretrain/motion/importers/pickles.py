@@ -60,12 +60,12 @@ class _Unpickler(pickle.Unpickler):
         self.persistent = persistent
 
     def find_class(self, module_name: str, global_name: str) -> Any:
-        found = self.names.get((module_name, global_name))
-        if found is None:
+        maker = self.names.get((module_name, global_name))
+        if maker is None:
             named = f"{module_name}.{global_name}"[:80]
             expected = "expected numbers, text, lists, dicts and numpy arrays alone"
             raise ClipError(f"{self.name}: its pickle asks for {named!r}, {expected}; not loaded")
-        return found
+        return maker
 
     def persistent_load(self, pid: Any) -> Any:
         if self.persistent is None:
@@ -109,8 +109,8 @@ def _scan(data: bytes, name: str) -> None:
         size = SIZES.get(code)
         count += 1
         if size is None or count > MAX_INSTRUCTIONS:
-            known = OPCODES[code].name if code in OPCODES else f"{code:#x}"
-            reason = f"instruction {known} at byte {at}, expected only those that build data"
+            code_name = OPCODES[code].name if code in OPCODES else f"{code:#x}"
+            reason = f"instruction {code_name} at byte {at}, expected only those that build data"
             many = f"more than {MAX_INSTRUCTIONS} instructions, cut the take"
             raise ClipError(f"{name}: its pickle has {many if size is not None else reason}")
         if code == STOP:

@@ -81,8 +81,8 @@ def clip_of(
         raise ClipError(f"{name}: no body {', '.join(missing or ['pelvis'])[:200]}; it has {there}")
     reason = f"is left out: {skeleton.name} has no joint there"
     lines = tuple(f"{name}: the turn of its {body.replace('_', ' ')} {reason}" for body in moved)
-    kept = {joint.body: turns[joint.body] for joint in skeleton.joints}
-    frames = HumanoidFrames(name, rate, root_pos, turns["pelvis"], spread_arms(kept), lines)
+    joint_rot = {joint.body: turns[joint.body] for joint in skeleton.joints}
+    frames = HumanoidFrames(name, rate, root_pos, turns["pelvis"], spread_arms(joint_rot), lines)
     return make_clip(frames, skeleton)
 
 
@@ -114,8 +114,8 @@ def _turns(q: np.ndarray) -> bool:
 def _document(data: bytes, name: str) -> dict[str, Any]:
     kind, shape, _, raw = split_header(data, name)
     if kind not in ("O", "|O") or shape != ():
-        found = f"an array of {kind!r} of shape {shape}"
-        raise ClipError(f"{name}: {found}, expected poselib's pickled SkeletonMotion")
+        content = f"an array of {kind!r} of shape {shape}"
+        raise ClipError(f"{name}: {content}, expected poselib's pickled SkeletonMotion")
     document = value_of(load(raw, name), name)
     if not isinstance(document, dict):
         raise ClipError(f"{name}: holds {type(document).__name__}, expected a SkeletonMotion")
@@ -126,17 +126,17 @@ def _document(data: bytes, name: str) -> dict[str, Any]:
     return document
 
 
-def _array(found: Any, label: str) -> np.ndarray:
+def _array(value: Any, label: str) -> np.ndarray:
     """The array of poselib's {"arr": ..., "context": ...}."""
-    array = value_of(found.get("arr") if isinstance(found, dict) else found, label)
+    array = value_of(value.get("arr") if isinstance(value, dict) else value, label)
     if not isinstance(array, np.ndarray):
         raise ClipError(f"{label} is {type(array).__name__}, expected an array")
     return array
 
 
-def _tree(found: Any, name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _tree(value: Any, name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Names and parents of the bodies, parent-first."""
-    tree: dict[Any, Any] = found if isinstance(found, dict) else {}
+    tree: dict[Any, Any] = value if isinstance(value, dict) else {}
     parents = _array(tree.get("parent_indices"), f"{name}: parent_indices")
     bodies: Any = tree.get("node_names")
     sound = isinstance(bodies, list) and 0 < len(bodies) <= MAX_BODIES
@@ -144,8 +144,8 @@ def _tree(found: Any, name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
         raise ClipError(f"{name}: node_names is no list of names, expected 15 or 17 bodies")
     if parents.shape != (len(bodies),) or parents.dtype.kind != "i":
         expected = f"{len(bodies)} whole numbers"
-        found = f"{parents.dtype} {parents.shape}"
-        raise ClipError(f"{name}: parent_indices is {found}, expected {expected}")
+        actual = f"{parents.dtype} {parents.shape}"
+        raise ClipError(f"{name}: parent_indices is {actual}, expected {expected}")
     if (parents >= np.arange(len(bodies))).any() or (parents < -1).any():
         raise ClipError(f"{name}: parent_indices name a body before its parent")
     return tuple(bodies), tuple(map(int, parents))

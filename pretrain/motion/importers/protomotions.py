@@ -125,11 +125,11 @@ def _against_parents(
     parents: tuple[int, ...],
 ) -> list[np.ndarray]:
     """Where each body is in its parent's frame, (T, 3) each."""
-    found = [positions[:, 0]]
+    offsets = [positions[:, 0]]
     for body, parent in enumerate(parents[1:], start=1):
         gap = positions[:, body] - positions[:, parent]
-        found.append(rotate(conjugate(rotations[:, parent]), gap))
-    return found
+        offsets.append(rotate(conjugate(rotations[:, parent]), gap))
+    return offsets
 
 
 def _document(data: bytes, name: str) -> dict[Any, Any]:
@@ -174,7 +174,7 @@ def _rebuild(storage: Any, offset: Any, size: Any, stride: Any, *_: Any) -> np.n
     return np.lib.stride_tricks.as_strided(storage[offset:], size, steps).copy()
 
 
-def _tensor(found: Any, label: str) -> np.ndarray:
-    if not isinstance(found, np.ndarray):
-        raise ClipError(f"{label} is {type(found).__name__}, expected a tensor of bodies")
-    return found
+def _tensor(value: Any, label: str) -> np.ndarray:
+    if not isinstance(value, np.ndarray):
+        raise ClipError(f"{label} is {type(value).__name__}, expected a tensor of bodies")
+    return value

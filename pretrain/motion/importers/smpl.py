@@ -91,8 +91,8 @@ def _vectors(data: bytes, name: str, names: frozenset[str]) -> np.ndarray:
         raise ClipError(f"{name}: {shapes}, expected one row a frame")
     poses = np.concatenate([parts[key] for key in keys], axis=1)
     if poses.shape[1] not in WIDTHS:
-        known = ", ".join(f"{width} ({body})" for width, body in WIDTHS.items())
-        raise ClipError(f"{name}: {poses.shape[1]} numbers a pose, expected {known}")
+        widths = ", ".join(f"{width} ({body})" for width, body in WIDTHS.items())
+        raise ClipError(f"{name}: {poses.shape[1]} numbers a pose, expected {widths}")
     return poses[:, : 3 * len(JOINTS)]
 
 
@@ -100,8 +100,8 @@ def _rate(data: bytes, name: str, names: frozenset[str]) -> object:
     stated = [key for key in RATES if key in names]
     if not stated:
         raise ClipError(f"{name}: states no rate, expected {' or '.join(RATES)}; none is assumed")
-    found = read_arrays(data, name, stated)
-    if len({str(found[key]) for key in stated}) > 1:
-        shown = ", ".join(f"{key} {found[key]}" for key in stated)
+    rates = read_arrays(data, name, stated)
+    if len({str(rates[key]) for key in stated}) > 1:
+        shown = ", ".join(f"{key} {rates[key]}" for key in stated)
         raise ClipError(f"{name}: states two rates, {shown}; leave the one that is right")
-    return found[stated[0]]
+    return rates[stated[0]]

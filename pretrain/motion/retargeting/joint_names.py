@@ -49,15 +49,15 @@ def find_joints(
 
     `given` names joints for parts, before any other name of theirs.
     """
-    found = _find_given(joints, name, given or {})
+    indices = _find_given(joints, name, given or {})
     plain = {plain_name(joint): index for index, joint in reversed(list(enumerate(joints)))}
     missing: list[str] = []
     for part, names in _wanted().items():
-        if part in found:
+        if part in indices:
             continue
-        here = next((plain[candidate] for candidate in names if candidate in plain), None)
-        if here is not None and here not in found.values():
-            found[part] = here
+        match = next((plain[candidate] for candidate in names if candidate in plain), None)
+        if match is not None and match not in indices.values():
+            indices[part] = match
         elif part not in OPTIONAL:
             near = get_close_matches(names[0], plain, 1, cutoff=0.6)
             missing.append(f"{part} ({f'near: {joints[plain[near[0]]]}' if near else names[0]})")
@@ -65,7 +65,7 @@ def find_joints(
         raise ClipError(
             f"{name}: no joint for {', '.join(missing)}; it has {', '.join(joints)[:400]}"
         )
-    return found
+    return indices
 
 
 def _find_given(joints: tuple[str, ...], name: str, given: Mapping[str, str]) -> dict[str, int]:

@@ -122,17 +122,17 @@ def _doubts(rig: Rig, world: dict[str, np.ndarray]) -> tuple[str, ...]:
 
 def _parts(motion: RawMotion, joints: Mapping[str, str] | None) -> dict[str, int]:
     """Part -> joint; pelvis, chest and neck are where legs, arms and head branch off."""
-    found = find_joints(motion.joints, motion.name, joints)
-    arms = motion.ancestors(found["left_upper_arm"])
-    legs = motion.ancestors(found["left_thigh"])
-    found["chest"] = next(
-        joint for joint in motion.ancestors(found["right_upper_arm"]) if joint in arms
+    parts = find_joints(motion.joints, motion.name, joints)
+    arms = motion.ancestors(parts["left_upper_arm"])
+    legs = motion.ancestors(parts["left_thigh"])
+    parts["chest"] = next(
+        joint for joint in motion.ancestors(parts["right_upper_arm"]) if joint in arms
     )
-    found["pelvis"] = next(
-        joint for joint in motion.ancestors(found["right_thigh"]) if joint in legs
+    parts["pelvis"] = next(
+        joint for joint in motion.ancestors(parts["right_thigh"]) if joint in legs
     )
-    found["neck"] = max(motion.parents[found["head"]], found["chest"])
-    return found
+    parts["neck"] = max(motion.parents[parts["head"]], parts["chest"])
+    return parts
 
 
 def _calibrated(rotation: np.ndarray, left: np.ndarray, up: np.ndarray) -> np.ndarray:
