@@ -53,17 +53,17 @@ def best_fixed(parent: Parent, cfg: HlcConfig, num_episodes: int) -> tuple[str, 
     clips = parent.version.manifest.latent.clips
     if not clips:
         return None
-    own = np.array(list(clips.values()), np.float32)
-    each = cfg.eval.trials
+    latents = np.array(list(clips.values()), np.float32)
+    trials = cfg.eval.trials
     played, _ = play(
-        FixedSkills(own.repeat(each, 0)),
+        FixedSkills(latents.repeat(trials, 0)),
         parent,
         cfg,
-        num_episodes=each * len(own),
+        num_episodes=trials * len(latents),
         seed=cfg.eval.seed + CHOICE_SEED,
     )
-    best = int(returns(played, cfg.llc_steps).view(len(own), each).mean(1).argmax())
-    return list(clips)[best], FixedSkills(own[best : best + 1].repeat(num_episodes, 0))
+    best = int(returns(played, cfg.llc_steps).view(len(latents), trials).mean(1).argmax())
+    return list(clips)[best], FixedSkills(latents[best : best + 1].repeat(num_episodes, 0))
 
 
 def make_planner(parent: Parent, cfg: HlcConfig, num_episodes: int) -> Planner:

@@ -39,11 +39,11 @@ def collect_labels(cfg: HlcConfig, parent: Parent) -> Labels:
     worlds = cfg.clone.worlds
     env = make_worlds(cfg, parent, worlds, starts=streams[0], goals=streams[1])
     planner = make_planner(parent, cfg, worlds)
-    seen: list[Batch] = []
+    observations: list[Batch] = []
     chosen: list[Tensor] = []
     rewards: list[Tensor] = []
     for _ in range(-(-cfg.clone.decisions // worlds)):
-        seen.append(env.observe())
+        observations.append(env.observe())
         z = torch.from_numpy(planner(env.env.state().flatten().numpy(), env.goals.goal.numpy()))
         step = env.step(z)
         chosen.append(z)
@@ -51,7 +51,7 @@ def collect_labels(cfg: HlcConfig, parent: Parent) -> Labels:
         ended = (step.terminated | step.truncated).nonzero()[:, 0]
         env.reset(ended)
         planner.forget(ended)
-    obs = {name: torch.cat([row[name] for row in seen]) for name in seen[0]}
+    obs = {name: torch.cat([row[name] for row in observations]) for name in observations[0]}
     return Labels(obs, torch.cat(chosen), float(torch.cat(rewards).mean()))
 
 

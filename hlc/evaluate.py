@@ -45,7 +45,7 @@ def task_card(
     so its place in the world differs). Distances are of characters that stand, and None for a task
     without a distance; a fall shows in `survival` and in the return."""
     n = cfg.eval.episodes
-    own = measure(decide, parent, cfg, n)
+    controller = measure(decide, parent, cfg, n)
     played = {
         name: measure(player, parent, cfg, n)
         for name, player in random_players(parent, cfg, n).items()
@@ -53,35 +53,35 @@ def task_card(
     best = max(played, key=lambda name: played[name]["return"]["mean"])
     random = played[best]
     fixed = best_fixed(parent, cfg, n)
-    others = {"random": random}
+    baselines = {"random": random}
     if fixed:
-        others["fixed"] = measure(fixed[1], parent, cfg, n)
+        baselines["fixed"] = measure(fixed[1], parent, cfg, n)
     if planner_episodes:
         planner = make_planner(parent, cfg, planner_episodes)
-        others["planner"] = measure(planner, parent, cfg, planner_episodes)
+        baselines["planner"] = measure(planner, parent, cfg, planner_episodes)
     decisions = -(-round(cfg.episode_length * CONTROL_RATE) // cfg.llc_steps)
     return {
         "task": cfg.task,
-        **{key: own[key]["mean"] for key in SUMMARY},
+        **{key: controller[key]["mean"] for key in SUMMARY},
         **{
             f"{key}_{name}": measured[key]["mean"]
-            for name, measured in others.items()
+            for name, measured in baselines.items()
             for key in SUMMARY
         },
-        "return_per_decision": own["return"]["mean"] / decisions,
-        "return_ratio": own["return"]["mean"] / max(random["return"]["mean"], 1e-9),
+        "return_per_decision": controller["return"]["mean"] / decisions,
+        "return_ratio": controller["return"]["mean"] / max(random["return"]["mean"], 1e-9),
         "distance_curve": {
             "seconds_per_step": 1 / CONTROL_RATE,
-            "controller": own["curve"],
+            "controller": controller["curve"],
             "random": random["curve"],
         },
         "goal_ranges": cfg.chosen_task().goal_ranges(),
         "detail": {
-            "controller": own,
+            "controller": controller,
             "baseline": best,
             "random": played,
             "fixed_skill": fixed and fixed[0],
-            **{name: measured for name, measured in others.items() if name != "random"},
+            **{name: measured for name, measured in baselines.items() if name != "random"},
             "llc_steps": cfg.llc_steps,
             "seed": cfg.eval.seed,
         },
@@ -106,18 +106,18 @@ def table(card: dict[str, Any]) -> str:
         "_fixed": f"fixed ({card['detail']['fixed_skill']})",
         "_planner": "planner",
     }
-    shown = {suffix: title for suffix, title in titles.items() if f"return{suffix}" in card}
-    rows = [("", list(shown.values()))]
+    columns = {suffix: title for suffix, title in titles.items() if f"return{suffix}" in card}
+    rows = [("", list(columns.values()))]
     for key, (heading, form) in ROWS.items():
-        rows.append((heading, [_cell(card[f"{key}{suffix}"], form) for suffix in shown]))
+        rows.append((heading, [_cell(card[f"{key}{suffix}"], form) for suffix in columns]))
     curves = card["distance_curve"]
     for second in (0, 0.5, 1, 1.5, 2, 2.5, 3):
         at = max(0, round(second * CONTROL_RATE) - 1)
         curve = [curves[player] for player in ("controller", "random")]
         if at < max(map(len, curve)):
-            found = [row[at] if at < len(row) else None for row in curve]
-            rows.append((f"  distance at {second:g} s", [_cell(x, "{:.3f} m") for x in found]))
-    width = max(20, *(len(title) + 2 for title in shown.values()))
+            distances = [row[at] if at < len(row) else None for row in curve]
+            rows.append((f"  distance at {second:g} s", [_cell(x, "{:.3f} m") for x in distances]))
+    width = max(20, *(len(title) + 2 for title in columns.values()))
     lines = [f"{name:<20}" + "".join(f"{cell:>{width}}" for cell in cells) for name, cells in rows]
     return "\n".join([*lines, f"{'return ratio':<20}{card['return_ratio']:>{width}.2f}"])
 

@@ -36,7 +36,7 @@ class Goals:
                 self._shortest, self._longest + 1, (len(ids),), generator=self._rng
             )
 
-    def decided(self, state: CharacterState) -> Tensor:
+    def advance(self, state: CharacterState) -> Tensor:
         """One decision has passed: worlds whose time was up get new goals. Returns which, (N,)
         bool."""
         self.decisions_left -= 1

@@ -40,12 +40,12 @@ def make_nets(
     needs none."""
     states = unflatten(clips.frames)
     # The task's own draw says how wide its features are.
-    seen = observation(task, states, task.draw(states, torch.Generator().manual_seed(0)))
+    example = observation(task, states, task.draw(states, torch.Generator().manual_seed(0)))
     # 0.1: what hardly varies in the clips (a wrist at rest) must not turn into a huge input when it
     # does in simulation
-    obs = Normalizer(seen["obs"].mean(0), seen["obs"].std(0).clamp_min(0.1))
-    goal = make_unit_normalizer(seen["goal"].shape[-1])
-    width = sum(x.shape[-1] for x in seen.values())
+    obs = Normalizer(example["obs"].mean(0), example["obs"].std(0).clamp_min(0.1))
+    goal = make_unit_normalizer(example["goal"].shape[-1])
+    width = sum(x.shape[-1] for x in example.values())
 
     def inputs() -> Inputs:
         return Inputs({"obs": obs, "goal": goal})

@@ -74,18 +74,18 @@ def plan_table(players: dict[str, Decide], parent: Parent, cfg: HlcConfig) -> st
     headings = "".join(f"{heading:>16}" for heading, _ in COLUMNS.values())
     lines = [f"{'':<28}{headings}"]
     for name, decide in players.items():
-        found = measure(decide, parent, cfg, cfg.plan.episodes)
-        cells = [describe_interval(found[key], form) for key, (_, form) in COLUMNS.items()]
+        measures = measure(decide, parent, cfg, cfg.plan.episodes)
+        cells = [describe_interval(measures[key], form) for key, (_, form) in COLUMNS.items()]
         lines.append(f"{name:<28}{''.join(f'{cell:>16}' for cell in cells)}")
     return "\n".join(lines)
 
 
-def describe_interval(found: dict[str, Any], form: str) -> str:
+def describe_interval(estimate: dict[str, Any], form: str) -> str:
     """Mean and half width of an interval; "-" where there is nothing to take a mean of."""
-    if found["mean"] is None:
+    if estimate["mean"] is None:
         return "-"
-    low, high = found["interval"]
-    return f"{form.format(found['mean'])} +-{form.format((high - low) / 2)}"
+    low, high = estimate["interval"]
+    return f"{form.format(estimate['mean'])} +-{form.format((high - low) / 2)}"
 
 
 def main(arguments: list[str]) -> int:

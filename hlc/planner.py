@@ -48,9 +48,9 @@ class Planner:
         self._cfg = cfg
         self._rng = rng
         self._may_touch = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
-        own = list(parent.version.manifest.latent.clips.values())
+        clip_latents = list(parent.version.manifest.latent.clips.values())
         dim = parent.skills.latent_dim
-        self._own = torch.tensor(np.array(own, np.float32).reshape(-1, dim))
+        self._clip_latents = torch.tensor(np.array(clip_latents, np.float32).reshape(-1, dim))
         self.num_envs = backend.num_envs // cfg.candidates
         # best sequences so far, (W, segments, D)
         self._last = self._draw(self.num_envs)
@@ -82,29 +82,29 @@ class Planner:
 
     def _draw(self, *shape: int) -> Tensor:
         """Sequences uniform on the sphere, (*shape, segments, D)."""
-        width = (self._cfg.segments, self._own.shape[1])
+        width = (self._cfg.segments, self._clip_latents.shape[1])
         return on_sphere(torch.randn(*shape, *width, generator=self._rng))
 
     def _propose(self) -> Tensor:
         """Candidates (W, K, segments, D): the last plan first, the clips' own latents last."""
         plans = self._draw(self.num_envs, self._cfg.candidates)
         plans[:, 0] = self._last
-        most = min(len(self._own), int(OWN_SHARE * self._cfg.candidates))
+        most = min(len(self._clip_latents), int(OWN_SHARE * self._cfg.candidates))
         if most:
-            chosen = torch.randperm(len(self._own), generator=self._rng)[:most]
-            plans[:, -most:] = self._own[chosen][:, None]
+            chosen = torch.randperm(len(self._clip_latents), generator=self._rng)[:most]
+            plans[:, -most:] = self._clip_latents[chosen][:, None]
         return plans
 
     def _refit(self, plans: Tensor, values: Tensor) -> Tensor:
         """Candidates (W, K, segments, D) around the best ones of each character, and its best."""
         elites = min(self._cfg.elites, self._cfg.candidates)
         best = values.topk(elites, 1).indices[..., None, None].expand(-1, -1, *plans.shape[2:])
-        kept = plans.gather(1, best)
-        spread = kept.std(1, correction=0, keepdim=True)
+        elite_plans = plans.gather(1, best)
+        spread = elite_plans.std(1, correction=0, keepdim=True)
         noise = torch.randn(plans.shape, generator=self._rng)
-        drawn = on_sphere(kept.mean(1, keepdim=True) + spread * noise)
-        drawn[:, 0] = self._last
-        return drawn
+        candidates = on_sphere(elite_plans.mean(1, keepdim=True) + spread * noise)
+        candidates[:, 0] = self._last
+        return candidates
 
     def _choose(self, plans: Tensor, values: Tensor) -> None:
         self.value, best = values.max(1)

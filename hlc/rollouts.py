@@ -80,7 +80,7 @@ def episodes(
         success = standing & task.success(env.skeleton, state, goals.goal)
         last = torch.zeros(n, dtype=torch.bool)
         if step % llc_steps == llc_steps - 1:
-            last = goals.decided(state)
+            last = goals.advance(state)
             boxes.place(last.nonzero()[:, 0], goals.goal)
         rows.append((reward, distance, success, since, last, standing))
         since = since * ~last
@@ -134,18 +134,18 @@ def times_to_goal(e: Episodes) -> Tensor:
     """Seconds from a goal's appearance to the first step in which it was met, of those that were,
     (n,)."""
     met = torch.zeros(e.success.shape[1], dtype=torch.bool)
-    found = []
+    times = []
     for success, since, last in zip(e.success, e.since, e.last, strict=True):
-        found.append(since[success & ~met])
+        times.append(since[success & ~met])
         met = (met | success) & ~last
-    return torch.cat(found) / CONTROL_RATE
+    return torch.cat(times) / CONTROL_RATE
 
 
 def final_distances(e: Episodes) -> Tensor:
     """Distances in the last step before each change of goal, of characters that stand, (n,) m;
     none for a task without a distance."""
-    found = e.distance[e.last & e.standing]
-    return found[~found.isnan()]
+    distances = e.distance[e.last & e.standing]
+    return distances[~distances.isnan()]
 
 
 def distance_curve(e: Episodes) -> tuple[Tensor, Tensor]:
@@ -154,9 +154,9 @@ def distance_curve(e: Episodes) -> tuple[Tensor, Tensor]:
 
     It ends where the first episodes have no data.
     """
-    known = e.standing & ~e.distance.isnan()
-    when = e.since[known] - 1
-    distance = e.distance[known]
+    valid = e.standing & ~e.distance.isnan()
+    when = e.since[valid] - 1
+    distance = e.distance[valid]
     rows = torch.bincount(when)
     total = torch.bincount(when, weights=distance.double())
     empty = (rows == 0).nonzero()

@@ -73,6 +73,6 @@ class SinglePlanner:
         if scene.box not in self._backends:
             character = scene.furnish(self._parent.character)
             cfg = self._cfg
-            made = make_backend(cfg.engine, character, cfg.plan.candidates, cfg.threads)
-            self._backends[scene.box] = made
+            backend = make_backend(cfg.engine, character, cfg.plan.candidates, cfg.threads)
+            self._backends[scene.box] = backend
         return self._backends[scene.box]

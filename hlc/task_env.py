@@ -99,7 +99,7 @@ class TaskEnv:
         progress = ~terminated * (self._potential() - before)
         goal_met = self.task.success(self.env.skeleton, self.env.state(), self.goals.goal)
         self.success = goal_met & ~terminated
-        expired = self.goals.decided(self.env.state())
+        expired = self.goals.advance(self.env.state())
         self._boxes.place(expired.nonzero()[:, 0], self.goals.goal)
         if self._discount is not None:
             progress = ~terminated * self._discount * self._potential() - before
@@ -113,8 +113,8 @@ class TaskEnv:
 
     def _potential(self) -> Tensor:
         """The task's potential, (N,); 0 where it has none."""
-        found = self.task.progress(self.env.skeleton, self.env.state(), self.goals.goal)
-        return torch.zeros(self.num_envs) if found is None else found
+        potential = self.task.progress(self.env.skeleton, self.env.state(), self.goals.goal)
+        return torch.zeros(self.num_envs) if potential is None else potential
 
     def _style(self) -> Tensor:
         if self._style_scale is None:

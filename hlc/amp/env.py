@@ -44,7 +44,7 @@ class AmpEnv:
         illegal_contact = self._boxes.illegal_contact(state, self.goals.goal)
         failed = outcome.fell | outcome.broken | illegal_contact
         reward = ~failed * checked_reward(self.task, self.env.skeleton, state, self.goals.goal)
-        expired = self.goals.decided(state)
+        expired = self.goals.advance(state)
         self._boxes.place(expired.nonzero()[:, 0], self.goals.goal)
         return Step(
             next_obs=self.observe(),

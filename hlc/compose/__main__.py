@@ -100,8 +100,8 @@ def describe(played: Played, as_json: bool) -> str:
     """The visits, one a line, and how it ended."""
     if as_json:
         visits = [asdict(visit) for visit in played.visits]
-        found = {"visits": visits, "seconds": played.seconds, "ended": played.ended}
-        return json.dumps(found, indent=2)
+        summary = {"visits": visits, "seconds": played.seconds, "ended": played.ended}
+        return json.dumps(summary, indent=2)
     lines = []
     for visit in played.visits:
         distance = "" if visit.distance is None else f"   {visit.distance:.2f} m from its goal"

@@ -88,9 +88,12 @@ def _controlled(name: str, state: State, parent: Parent, store: Store) -> Behavi
         raise WrongKind(version.ref, version.manifest.kind, "controller")
     trained_on = store.parent(version.manifest)
     if trained_on.digest != parent.version.digest:
-        own = f"{parent.version.ref} ({parent.version.digest})"
-        other = f"{trained_on.ref} ({trained_on.digest})"
-        raise ValueError(f"{name}: {version.ref} was trained on {other}, the machine's is {own}")
+        machine_library = f"{parent.version.ref} ({parent.version.digest})"
+        trained_library = f"{trained_on.ref} ({trained_on.digest})"
+        raise ValueError(
+            f"{name}: {version.ref} was trained on {trained_library}, "
+            f"the machine's is {machine_library}"
+        )
     trained = trained_config(version)
     own_parameters = trained.model_dump()[trained.task]
     task = TASKS[trained.task].model_validate(own_parameters | state.parameters)
@@ -106,9 +109,9 @@ def _check_goal(name: str, state: State, task: Task, parent: Parent) -> None:
         if state.goal is not None:
             raise ValueError(f"{name}: the goal is the box, expected none")
         return
-    found = {part: len(values) for part, values in (state.goal or {}).items()}
-    if found != expected:
-        raise ValueError(f"{name}: the goal has {found}, expected numbers of {expected}")
+    widths = {part: len(values) for part, values in (state.goal or {}).items()}
+    if widths != expected:
+        raise ValueError(f"{name}: the goal has {widths}, expected numbers of {expected}")
 
 
 def scene_of(behaviors: dict[str, Behavior]) -> Scene:

@@ -164,8 +164,8 @@ class _Player:
         return bool(task.success(skeleton, self._backend.state(), goal).any())
 
     def _distance(self, task: Task, goal: Tensor) -> float | None:
-        found = task.distance(self._parent.character.skeleton, self._backend.state(), goal)
-        return None if found is None else float(found[0])
+        distance = task.distance(self._parent.character.skeleton, self._backend.state(), goal)
+        return None if distance is None else float(distance[0])
 
 
 def at_origin(state: CharacterState) -> CharacterState:

@@ -32,7 +32,7 @@ class SingleEnv(gymnasium.Env[Floats, Floats]):
         return self._batch.observe()[0], {}
 
     def step(self, action: Floats) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        found = self._batch.step(np.asarray(action)[None])
-        info = {"success": bool(found.success[0])}
-        ends = (bool(found.terminated[0]), bool(found.truncated[0]))
-        return found.obs[0], float(found.reward[0]), *ends, info
+        outcome = self._batch.step(np.asarray(action)[None])
+        info = {"success": bool(outcome.success[0])}
+        ends = (bool(outcome.terminated[0]), bool(outcome.truncated[0]))
+        return outcome.obs[0], float(outcome.reward[0]), *ends, info

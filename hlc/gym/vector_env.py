@@ -38,8 +38,8 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         self.single_action_space = self._batch.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._every = np.ones(num_envs, np.bool_)
-        self._ended = ~self._every  # and not reset since
+        self._all_worlds = np.ones(num_envs, np.bool_)
+        self._ended = ~self._all_worlds  # and not reset since
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -61,41 +61,47 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
             raise ValueError(
                 f"world {world} has ended; expected reset(options={{'reset_mask': mask}}) first"
             )
-        found = self._batch.step(actions)
+        outcome = self._batch.step(actions)
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
-            return self._begin_ended(found)
+            return self._begin_ended(outcome)
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
-            return self._reset_at_once(found)
-        self._ended = found.terminated | found.truncated
-        return found.obs, found.reward, found.terminated, found.truncated, _info(found, self._every)
+            return self._reset_at_once(outcome)
+        self._ended = outcome.terminated | outcome.truncated
+        return (
+            outcome.obs,
+            outcome.reward,
+            outcome.terminated,
+            outcome.truncated,
+            _info(outcome, self._all_worlds),
+        )
 
-    def _begin_ended(self, found: Decided) -> Stepped:
+    def _begin_ended(self, outcome: Decided) -> Stepped:
         """Worlds that ended in the step before begin anew; what this one did to them is dropped."""
         began = self._ended
-        obs = found.obs
+        obs = outcome.obs
         if began.any():
             self._batch.reset(began)
             obs = self._batch.observe()
-        terminated = found.terminated & ~began
-        truncated = found.truncated & ~began
+        terminated = outcome.terminated & ~began
+        truncated = outcome.truncated & ~began
         self._ended = terminated | truncated
-        return obs, found.reward * ~began, terminated, truncated, _info(found, ~began)
+        return obs, outcome.reward * ~began, terminated, truncated, _info(outcome, ~began)
 
-    def _reset_at_once(self, found: Decided) -> Stepped:
-        ended = found.terminated | found.truncated
+    def _reset_at_once(self, outcome: Decided) -> Stepped:
+        ended = outcome.terminated | outcome.truncated
         if not ended.any():
-            info = _info(found, self._every)
-            return found.obs, found.reward, found.terminated, found.truncated, info
+            info = _info(outcome, self._all_worlds)
+            return outcome.obs, outcome.reward, outcome.terminated, outcome.truncated, info
         self._batch.reset(ended)
-        info = _info(found, ~ended)
-        info |= {"final_obs": found.obs, "_final_obs": ended}
-        info |= {"final_info": _info(found, ended), "_final_info": ended}
-        return self._batch.observe(), found.reward, found.terminated, found.truncated, info
+        info = _info(outcome, ~ended)
+        info |= {"final_obs": outcome.obs, "_final_obs": ended}
+        info |= {"final_info": _info(outcome, ended), "_final_info": ended}
+        return self._batch.observe(), outcome.reward, outcome.terminated, outcome.truncated, info
 
     def _mask(self, options: dict[str, Any] | None) -> Bools:
         mask = (options or {}).get("reset_mask")
         if mask is None:
-            return self._every
+            return self._all_worlds
         rows = np.asarray(mask)
         if rows.shape != (self.num_envs,) or rows.dtype != np.bool_:
             raise ValueError(
@@ -105,6 +111,6 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         return rows
 
 
-def _info(found: Decided, rows: Bools) -> dict[str, Any]:
+def _info(outcome: Decided, rows: Bools) -> dict[str, Any]:
     """gymnasium's form of infos of several worlds: an array, and the mask of whose it holds."""
-    return {"success": found.success & rows, "_success": rows}
+    return {"success": outcome.success & rows, "_success": rows}

@@ -56,8 +56,8 @@ class Path(GoalTask):
         """The control points from above the root, and the speed: the curve as a whole. Its nearest
         point would jump, and no ONNX graph would agree with another about it."""
         points = goal[..., :8].split(2, -1)
-        seen = [level_place_in_heading(state, point) for point in points]
-        return torch.cat([*seen, goal[..., 8:]], -1)
+        local_points = [level_place_in_heading(state, point) for point in points]
+        return torch.cat([*local_points, goal[..., 8:]], -1)
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """1 on the curve at its speed; half of that for being on it at rest or the wrong way."""

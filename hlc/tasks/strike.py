@@ -81,8 +81,8 @@ class Strike(GoalTask):
         (..., 12). The box is square: its yaw is not shown."""
         heading = heading_direction(state.root_rot)
         vectors = (up_axis(normalize(goal[..., 3:7], dim=-1)), goal[..., 7:10], goal[..., 10:])
-        seen = [to_heading_frame(heading, vector) for vector in vectors]
-        return torch.cat([place_in_heading(state, goal[..., :3]), *seen], -1)
+        local_vectors = [to_heading_frame(heading, vector) for vector in vectors]
+        return torch.cat([place_in_heading(state, goal[..., :3]), *local_vectors], -1)
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """1 once the box is down; before, 0.6 for its tilt and 0.4 for walking to it."""

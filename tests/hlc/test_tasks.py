@@ -175,7 +175,7 @@ def test_goals_change_within_their_time_and_only_those_that_are_due(
     for _ in range(61):
         before = goals.goal.clone()
         due = goals.decisions_left == 1
-        changed = goals.decided(state)
+        changed = goals.advance(state)
         assert torch.equal(changed, due)
         assert torch.equal((goals.goal != before).any(-1), due)
 

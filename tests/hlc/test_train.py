@@ -134,7 +134,7 @@ def test_published_controller_is_bound_to_the_digest_of_its_skills(
     assert manifest.licence == skills.licence
     assert manifest.character == skills.character
     assert manifest.lineage.config["parent"] == skills.lineage.config
-    assert trained_config(manifest).skill == strings.version.pinned
+    assert trained_config(published.version).skill == strings.version.pinned
     assert not {"runs", "store"} & (
         set(manifest.lineage.config) | set(manifest.lineage.config["parent"])
     )
@@ -151,7 +151,7 @@ def test_published_controller_is_bound_to_the_digest_of_its_skills(
 def test_published_bytes_decide_what_the_network_does(
     published: Controller, strings: Parent, runs: Path
 ) -> None:
-    cfg = trained_config(published.version.manifest)
+    cfg = trained_config(published.version)
     training = build(cfg, strings)
     [folder] = runs.iterdir()
     training.restore(checkpoint.load(folder / FINAL))
