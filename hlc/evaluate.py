@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 from hlc.baselines import best_fixed, make_planner, random_players
@@ -35,6 +36,36 @@ PARENT = "parent"  # where a controller's lineage keeps the configuration of its
 MACHINE = "machine"  # and the file of a state machine
 
 
+@dataclass(frozen=True)
+class Baselines:
+    """What a controller is compared with, each with its measures on the same episodes."""
+
+    random: dict[str, dict[str, Any]]  # by how often a skill is drawn
+    best_random: str  # the one of them with the highest return
+    fixed_skill: str | None  # the clip whose own latent earns most
+    others: dict[str, dict[str, Any]]  # "fixed" and "planner", as far as they were played
+
+    @property
+    def compared(self) -> dict[str, dict[str, Any]]:
+        """The measures of each, by name, with the better one of the random baselines."""
+        return {"random": self.random[self.best_random], **self.others}
+
+
+def measure_baselines(parent: Parent, cfg: HlcConfig, planner_episodes: int) -> Baselines:
+    n = cfg.eval.episodes
+    players = random_players(parent, cfg, n)
+    random = {name: measure(player, parent, cfg, n) for name, player in players.items()}
+    best = max(random, key=lambda name: random[name]["return"]["mean"])
+    fixed = best_fixed(parent, cfg, n)
+    others: dict[str, dict[str, Any]] = {}
+    if fixed:
+        others["fixed"] = measure(fixed[1], parent, cfg, n)
+    if planner_episodes:
+        planner = make_planner(parent, cfg, planner_episodes)
+        others["planner"] = measure(planner, parent, cfg, planner_episodes)
+    return Baselines(random, best, fixed and fixed[0], others)
+
+
 def task_card(
     decide: Decide, parent: Parent, cfg: HlcConfig, planner_episodes: int = 0
 ) -> dict[str, Any]:
@@ -44,44 +75,31 @@ def task_card(
     Every player meets the same starts, goal times and goal draws (a goal lies around the character,
     so its place in the world differs). Distances are of characters that stand, and None for a task
     without a distance; a fall shows in `survival` and in the return."""
-    n = cfg.eval.episodes
-    controller = measure(decide, parent, cfg, n)
-    played = {
-        name: measure(player, parent, cfg, n)
-        for name, player in random_players(parent, cfg, n).items()
-    }
-    best = max(played, key=lambda name: played[name]["return"]["mean"])
-    random = played[best]
-    fixed = best_fixed(parent, cfg, n)
-    baselines = {"random": random}
-    if fixed:
-        baselines["fixed"] = measure(fixed[1], parent, cfg, n)
-    if planner_episodes:
-        planner = make_planner(parent, cfg, planner_episodes)
-        baselines["planner"] = measure(planner, parent, cfg, planner_episodes)
+    controller = measure(decide, parent, cfg, cfg.eval.episodes)
+    baselines = measure_baselines(parent, cfg, planner_episodes)
+    compared = baselines.compared
+    mean_return = controller["return"]["mean"]
     decisions = -(-round(cfg.episode_length * CONTROL_RATE) // cfg.llc_steps)
+    means = {key: controller[key]["mean"] for key in SUMMARY}
+    for name, measures in compared.items():
+        means |= {f"{key}_{name}": measures[key]["mean"] for key in SUMMARY}
     return {
         "task": cfg.task,
-        **{key: controller[key]["mean"] for key in SUMMARY},
-        **{
-            f"{key}_{name}": measured[key]["mean"]
-            for name, measured in baselines.items()
-            for key in SUMMARY
-        },
-        "return_per_decision": controller["return"]["mean"] / decisions,
-        "return_ratio": controller["return"]["mean"] / max(random["return"]["mean"], 1e-9),
+        **means,
+        "return_per_decision": mean_return / decisions,
+        "return_ratio": mean_return / max(compared["random"]["return"]["mean"], 1e-9),
         "distance_curve": {
             "seconds_per_step": 1 / CONTROL_RATE,
             "controller": controller["curve"],
-            "random": random["curve"],
+            "random": compared["random"]["curve"],
         },
         "goal_ranges": cfg.chosen_task().goal_ranges(),
         "detail": {
             "controller": controller,
-            "baseline": best,
-            "random": played,
-            "fixed_skill": fixed and fixed[0],
-            **{name: measured for name, measured in baselines.items() if name != "random"},
+            "baseline": baselines.best_random,
+            "random": baselines.random,
+            "fixed_skill": baselines.fixed_skill,
+            **baselines.others,
             "llc_steps": cfg.llc_steps,
             "seed": cfg.eval.seed,
         },

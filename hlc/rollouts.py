@@ -15,6 +15,8 @@ from hlc.box_goals import BoxGoals
 from hlc.goals import Goals
 from hlc.task_env import on_sphere
 from hlc.tasks.task import Task, check_bodies, checked_reward
+from pretrain.characters.skeleton import Skeleton
+from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.env import CharacterEnv
 from skills_store.runtime.onnx_session import Array
@@ -74,9 +76,7 @@ def episodes(
         illegal_contact = boxes.illegal_contact(state, goals.goal)
         standing = standing & ~(outcome.fell | outcome.broken | illegal_contact)
         reward = standing * checked_reward(task, env.skeleton, state, goals.goal)
-        distance = task.distance(env.skeleton, state, goals.goal)
-        if distance is None:
-            distance = torch.full((n,), torch.nan)
+        distance = measure_distance(task, env.skeleton, state, goals.goal)
         success = standing & task.success(env.skeleton, state, goals.goal)
         last = torch.zeros(n, dtype=torch.bool)
         if step % llc_steps == llc_steps - 1:
@@ -85,6 +85,12 @@ def episodes(
         rows.append((reward, distance, success, since, last, standing))
         since = since * ~last
     return Episodes(*(torch.stack(column) for column in zip(*rows, strict=True)))
+
+
+def measure_distance(task: Task, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+    """The task's distance (N,) m; NaN where it has none."""
+    distance = task.distance(skeleton, state, goal)
+    return torch.full(state.shape, torch.nan) if distance is None else distance
 
 
 class RandomSkills:

@@ -138,10 +138,7 @@ def disc_loss(
         agent_logit = net(agent, torch.cat([clips, replayed["clips"]]))
         # each clip as often as in the batch
         reference = demos.sample(clips, rng) if net.conditional else demos.sample_any(n, rng)
-        demo = net.norm(reference, clips).requires_grad_()
-        demo_logit = net.logit(demo, clips)
-        (slope,) = torch.autograd.grad(demo_logit.sum(), demo, create_graph=True)
-        penalty = slope.square().sum(-1).mean()
+        demo_logit, penalty = _with_gradient_penalty(net, reference, clips)
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-demo_logit).mean())
         last = cast(nn.Linear | MirrorLinear, net.body[-1]).weight.square().sum()
         total = cross_entropy + weights.grad_penalty * penalty + weights.logit_reg * last
@@ -158,6 +155,17 @@ def disc_loss(
         }
 
     return loss
+
+
+def _with_gradient_penalty(
+    net: Discriminator, windows: Tensor, clips: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Logits (n,) of `windows` (n, W * F), and the mean square of their gradient at the normalised
+    windows."""
+    normalised = net.norm(windows, clips).requires_grad_()
+    logit = net.logit(normalised, clips)
+    (slope,) = torch.autograd.grad(logit.sum(), normalised, create_graph=True)
+    return logit, slope.square().sum(-1).mean()
 
 
 def _measure_accuracy(agent_logit: Tensor, demo_logit: Tensor) -> Tensor:

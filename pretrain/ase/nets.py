@@ -94,16 +94,17 @@ def make_nets(
         policy=policy,
         average=AveragedModel(policy, multi_avg_fn=get_ema_multi_avg_fn(sizes.average_decay)),
         value=value,
-        discriminator=Discriminator(
-            demos,
-            sizes.disc,
-            rng,
-            mirrored=symmetry.discriminator,
-            conditional=sizes.conditional,
-        ),
+        discriminator=_make_discriminator(sizes, demos, symmetry, rng),
         encoder=_make_encoder(sizes, demos, symmetry, rng),
         action_scale=ActionScale.from_library(library),
     )
+
+
+def _make_discriminator(
+    sizes: Sizes, demos: ReferenceWindows, symmetry: Symmetry, rng: Generator
+) -> Discriminator:
+    mirrored = symmetry.discriminator
+    return Discriminator(demos, sizes.disc, rng, mirrored=mirrored, conditional=sizes.conditional)
 
 
 def _make_encoder(
