@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 
 import numpy as np
+import onnx
 import onnxruntime
 import torch
 from torch import Tensor, nn
@@ -32,7 +33,8 @@ def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> by
     output is `output`.
 
     One file without external data, and without the source paths and stack traces that the exporter
-    writes into it.
+    writes into it. Raises ValueError where the code of `module` fixes the number of rows, of which
+    the exporter says nothing (torch 2.13).
     """
     batch = torch.export.Dim("B", min=1, max=MOST_ROWS)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
@@ -51,6 +53,7 @@ def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> by
         )
     assert program is not None
     model = program.model_proto
+    _check_rows_are_free(model, output)
     for holder in (
         model,
         model.graph,
@@ -63,6 +66,16 @@ def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> by
     for node in model.graph.node:
         node.doc_string = ""
     return model.SerializeToString(deterministic=True)
+
+
+def _check_rows_are_free(model: onnx.ModelProto, output: str) -> None:
+    for value in model.graph.input:
+        rows = value.type.tensor_type.shape.dim[0]
+        if rows.HasField("dim_value"):
+            raise ValueError(
+                f"the graph of {output} takes {rows.dim_value} rows of {value.name}, expected any "
+                "number: its code uses len(x), where x.shape[0] stays free"
+            )
 
 
 def check_parity(
