@@ -59,11 +59,11 @@ def make_latent_tensor(dim: int) -> Tensor:
 
 def make_target_tensor(joints: Sequence[str]) -> Tensor:
     """Joint position targets (B, J), a slice a joint."""
-    each = tuple(
+    slices = tuple(
         Slice(name=name, start=i, stop=i + 1, unit="rad", frame="joint")
         for i, name in enumerate(joints)
     )
-    return Tensor(name="targets", shape=("B", len(joints)), slices=each)
+    return Tensor(name="targets", shape=("B", len(joints)), slices=slices)
 
 
 class Parity(FrozenModel):

@@ -23,11 +23,11 @@ REMOTE = "://"
 MISTYPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def open_store(where: str | Path | None = None, *, bundled: bool = True) -> Store:
-    """The store at `where`, or the user's own. `bundled`: with the libraries that come with the
+def open_store(location: str | Path | None = None, *, bundled: bool = True) -> Store:
+    """The store at `location`, or the user's own. `bundled`: with the libraries that come with the
     project beside it.
     """
-    text = str(where or os.environ.get("REPERTOIRE_STORE") or default_root())
+    text = str(location or os.environ.get("REPERTOIRE_STORE") or default_root())
     libraries = places.bundled() if bundled else None
     if REMOTE in text:
         return _open_remote(text, libraries)

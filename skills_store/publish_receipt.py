@@ -29,18 +29,19 @@ def publish(
     """Publish what a run has made after `samples`, noted in `folder`. OSError if either can't be
     written; `store`'s own otherwise.
     """
-    whole = folder / f"{FILE}.new"  # a crash leaves the old receipt or the new, never half of one
+    # a crash leaves the old receipt or the new, never half of one
+    new_file = folder / f"{FILE}.new"
     try:
-        with whole.open("w", encoding="utf-8") as file:
+        with new_file.open("w", encoding="utf-8") as file:
             json.dump({"version": pin(manifest, files), "samples": samples}, file)
             file.flush()
             # As the store does: after a power cut no version is there without it.
             os.fsync(file.fileno())
-        whole.replace(folder / FILE)
+        new_file.replace(folder / FILE)
         sync_dir(folder)
     except OSError as error:
         with suppress(OSError):
-            whole.unlink(missing_ok=True)
+            new_file.unlink(missing_ok=True)
         raise OSError(
             f"{folder / FILE} not written: {error.strerror or error}; nothing is published"
         ) from error

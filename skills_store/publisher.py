@@ -79,7 +79,7 @@ class StorePublisher(StoreReader):
         existing = skill.load_live(original.number)
         if existing.digest != original.digest:
             raise NumberConflict(
-                existing.ref, existing.digest, self.where, original.digest, elsewhere
+                existing.ref, existing.digest, self.location, original.digest, elsewhere
             )
         return existing
 
@@ -109,12 +109,12 @@ class StorePublisher(StoreReader):
             self._storage.blobs.sync()
             yield self._add_bundled(self._storage.refresh_skill(manifest.name))
 
-    def _check_own(self, version: Version, otherwise: str) -> None:
+    def _check_own(self, version: Version, failure: str) -> None:
         if self._bundled is not None and self.is_bundled(version):
-            pull = f"skills pull {version.ref} --from {self._bundled.where}"
-            remedy = f"`{pull}` copies it into {self.where}"
+            pull = f"skills pull {version.ref} --from {self._bundled.location}"
+            remedy = f"`{pull}` copies it into {self.location}"
             raise BundledVersion(
-                otherwise, f"{version.ref} comes with the project and is read-only; {remedy}"
+                failure, f"{version.ref} comes with the project and is read-only; {remedy}"
             )
 
     def _copy_bundled_parent(self, manifest: Manifest) -> None:

@@ -55,7 +55,7 @@ class StoreReader:
         self._bundled = None if bundled is None else open_storage(bundled, None)
         self._clock = clock
         self.root = self._storage.root
-        self.where = self._storage.where
+        self.location = self._storage.location
 
     def resolve(self, ref: str) -> Version:
         """The version that `name`, `name@latest`, `name@7`, `name@prod` or `name@sha256:...` means
@@ -100,7 +100,9 @@ class StoreReader:
         try:
             return self.resolve(f"{bound.name}@{bound.digest}")
         except (UnknownSkill, UnknownVersion) as error:
-            raise UnknownParent(f"{bound.name}@{bound.digest}", error.exists, self.where) from error
+            raise UnknownParent(
+                f"{bound.name}@{bound.digest}", error.exists, self.location
+            ) from error
 
     def names(self) -> tuple[str, ...]:
         """Skills with at least one version."""
@@ -121,9 +123,9 @@ class StoreReader:
         """
         if self._bundled is None:
             return False
-        own = self._storage.skill(version.name)
+        stored = self._storage.skill(version.name)
         bundled = self._bundled.skill(version.name)
-        return bundled.digest(version.number) == version.digest != own.digest(version.number)
+        return bundled.digest(version.number) == version.digest != stored.digest(version.number)
 
     def survey(self, name: str) -> Survey:
         """Every version, ascending, and what is wrong with those that cannot be served. Files are
@@ -136,8 +138,8 @@ class StoreReader:
         over.
         """
         survey = self.survey(name)
-        for found in survey.faults:
-            logger.warning("%s", found.message)
+        for fault in survey.faults:
+            logger.warning("%s", fault.message)
         return survey.versions
 
     def summaries(self, name: str) -> tuple[tuple[Summary, ...], tuple[Fault, ...]]:
@@ -145,13 +147,14 @@ class StoreReader:
         they are new.
         """
         skill = self._find_skill(name)
-        found, faults = index.summaries(replace(skill, base=None))
+        summaries, faults = index.summaries(replace(skill, base=None))
         if skill.base is None:
-            return found, faults
+            return summaries, faults
         bundled, damaged = index.summaries(skill.base)
         numbers = self.list_bundled(name)
         added = [summary for summary in bundled if summary.number in numbers]
-        return tuple(sorted((*found, *added), key=lambda summary: summary.number)), faults + damaged
+        merged = sorted((*summaries, *added), key=lambda summary: summary.number)
+        return tuple(merged), faults + damaged
 
     def aliases(self, name: str) -> dict[str, int]:
         """Aliases that were set by hand; `latest` is derived and not among them."""
@@ -203,7 +206,7 @@ class StoreReader:
         """Its own and bundled versions; UnknownSkill where it never had any."""
         skill = self._add_bundled(self._storage.refresh_skill(name))
         if not skill.exists():
-            raise UnknownSkill(name, self.names(), self.where)
+            raise UnknownSkill(name, self.names(), self.location)
         return skill
 
     def _add_bundled(self, skill: SkillVersions) -> SkillVersions:

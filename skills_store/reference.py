@@ -82,9 +82,9 @@ def check_file(file: str) -> str:
 
 def check_files(files: Iterable[str]) -> None:
     """Each a name, and no two that a disk which ignores case would take for one."""
-    seen: dict[str, str] = {}
+    lower_names: dict[str, str] = {}
     for file in map(check_file, files):
-        if (other := seen.setdefault(file.lower(), file)) != file:
+        if (other := lower_names.setdefault(file.lower(), file)) != file:
             raise InvalidName("file", file, f"on some disks it is the same file as {other!r}")
 
 

@@ -30,7 +30,7 @@ logger = logging.getLogger("skills_store")
 @dataclass(frozen=True)
 class Storage:
     root: Path
-    where: str  # what users call the store
+    location: str  # what users call the store
     mirror: Mirror | None
     create: Create  # there first and then here, if there is an origin
     blobs: Blobs
@@ -53,7 +53,7 @@ class Storage:
         skill = self.refresh_skill(name)
         if not skill.exists():
             names = [each.name for each in self.list_skills() if each.numbers()]
-            raise UnknownSkill(name, names, self.where)
+            raise UnknownSkill(name, names, self.location)
         return skill
 
     def list_skills(self, *, lost: bool = False) -> list[SkillVersions]:
@@ -66,8 +66,10 @@ class Storage:
             entries = sorted(os.listdir(skills))
         except FileNotFoundError:
             return []
-        found = [self.skill(entry) for entry in entries if reference.is_name(entry)]
-        return [skill for skill in found if skill.exists() or (lost and skill.directory.is_dir())]
+        candidates = [self.skill(entry) for entry in entries if reference.is_name(entry)]
+        return [
+            skill for skill in candidates if skill.exists() or (lost and skill.directory.is_dir())
+        ]
 
     def write_blob(self, data: bytes) -> None:
         """A blob, durable once `blobs.sync` was called."""
@@ -87,7 +89,7 @@ class Storage:
             fresh = open_storage(Path(folder), self.mirror.origin)
             assert fresh.mirror is not None
             fresh.mirror.refresh("skills/")
-            layout.check_readable(fresh.root, fresh.where)
+            layout.check_readable(fresh.root, fresh.location)
             yield fresh
 
     def list_sweepable(self) -> list[SkillVersions]:
@@ -104,9 +106,9 @@ class Storage:
             raise UnsafeSweep(f"{foreign[0]} is no skill's folder")
         return self.list_skills(lost=True)
 
-    def check_deletable(self, otherwise: str) -> None:
+    def check_deletable(self, failure: str) -> None:
         if self.mirror:
-            raise AppendOnlyStore(otherwise, self.where)
+            raise AppendOnlyStore(failure, self.location)
 
     def _refresh(self, prefix: str, cached: Path) -> None:
         """What is `cached` is served while the origin is away; what is not, cannot be."""
@@ -118,22 +120,22 @@ class Storage:
             if not cached.exists():
                 raise
             logger.warning("%s; going on with what is cached", error)
-        layout.check_readable(self.root, self.where)
+        layout.check_readable(self.root, self.location)
 
 
 def open_storage(root: Path, origin: Origin | None) -> Storage:
-    where = origin.url if origin else str(root)
+    location = origin.url if origin else str(root)
     staging = root / "staging"
     store_folder.check(root)
-    layout.check_readable(root, where)
+    layout.check_readable(root, location)
     mirror = Mirror(origin, root, staging) if origin else None
     create_file = mirror.create if mirror else partial(create, staging)
     return Storage(
         root=root,
-        where=where,
+        location=location,
         mirror=mirror,
         create=create_file,
         blobs=Blobs(root / "blobs" / "sha256", staging, mirror and mirror.fetch),
         leases=Leases(root / "leases", create_file),
-        locks=Locks(root, where, create_file),
+        locks=Locks(root, location, create_file),
     )

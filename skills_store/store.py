@@ -96,16 +96,16 @@ class Store(StorePublisher):
         """Keep a version from being deleted for so long, or until the lease is released."""
         check_span("a lease", seconds, least=1)
         self._storage.check_deletable(f"{ref} is not leased")
-        found = self.resolve(ref)  # what is not there is refused before anything is written
-        self._check_own(found, f"{ref} is not leased")
+        version = self.resolve(ref)  # what is not there is refused before anything is written
+        self._check_own(version, f"{ref} is not leased")
         with self._storage.locks.hold_shared(f"{ref} is not leased"):
             return self._storage.leases.grant(self.resolve(ref), seconds, why, self._clock())
 
     def release(self, lease: str) -> None:
         """End a lease early, by its id or a beginning of it that no other has."""
-        found = self._storage.leases.find(lease)
-        with self._storage.locks.hold_shared(f"lease {found} is not released"):
-            self._storage.leases.release(found)
+        lease_id = self._storage.leases.find(lease)
+        with self._storage.locks.hold_shared(f"lease {lease_id} is not released"):
+            self._storage.leases.release(lease_id)
 
     def delete(self, ref: str, why: str) -> Tombstone:
         """Delete a version for good; VersionInUse while anything refers to it. Its number is never
@@ -157,11 +157,11 @@ class Store(StorePublisher):
             return garbage.find(self._storage.list_sweepable(), blobs, leases, since)
         with self._storage.locks.hold_exclusive("gc stopped"):
             skills = self._storage.list_sweepable()
-            found = garbage.find(skills, blobs, leases, since)
-            garbage.sweep(found, skills)
+            unneeded = garbage.find(skills, blobs, leases, since)
+            garbage.sweep(unneeded, skills)
             for skill in filter(SkillVersions.exists, skills):
                 index.rewrite(skill)
-        return found
+        return unneeded
 
     def _find_aliased(self, name: str, alias: str) -> SkillVersions:
         skill = self._find_skill(name)

@@ -20,7 +20,7 @@ def find_faults(at: Storage, ref: str | None) -> tuple[Fault, ...]:
     """
     with at.open_uncached() as fresh:
         if not store_folder.is_store(fresh.root):
-            raise NotAStore(at.where, "nothing was ever published there")
+            raise NotAStore(at.location, "nothing was ever published there")
         return tuple(
             dict.fromkeys(_check_all(at, fresh) if ref is None else _check_version(fresh, ref))
         )

@@ -91,30 +91,30 @@ def parse_foreign(data: bytes) -> Manifest:
         encode_canonical(manifest)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
+        field = ".".join(map(str, first["loc"])) or "the whole"
         raise GateRefusal(
             "a manifest from elsewhere",
-            [f"{error.error_count()} faults, the first in {where}: {first['msg']}"],
+            [f"{error.error_count()} faults, the first in {field}: {first['msg']}"],
         ) from error
     if coerced := list(_find_coerced(json.loads(data), manifest.model_dump(mode="json"))):
         raise GateRefusal(
             "a manifest from elsewhere",
-            [f"{where} is {value!r}, not a number" for where, value in coerced[:8]],
+            [f"{field} is {value!r}, not a number" for field, value in coerced[:8]],
         )
     return manifest
 
 
-def _find_coerced(given: Any, read: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+def _find_coerced(given: Any, read: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """What pydantic took for a number that is none in JSON, as "3" or true."""
     if isinstance(given, dict) and isinstance(read, dict):
         for key in sorted(given.keys() & read.keys()):
-            yield from _find_coerced(given[key], read[key], f"{where}.{key}" if where else key)
+            yield from _find_coerced(given[key], read[key], f"{path}.{key}" if path else key)
     elif isinstance(given, list) and isinstance(read, list):
-        for i, (one, other) in enumerate(zip(given, read, strict=False)):
-            yield from _find_coerced(one, other, f"{where}.{i}")
+        for i, (given_item, read_item) in enumerate(zip(given, read, strict=False)):
+            yield from _find_coerced(given_item, read_item, f"{path}.{i}")
     elif (
         isinstance(read, int | float)
         and not isinstance(read, bool)
         and isinstance(given, str | bool)
     ):
-        yield where, given
+        yield path, given

@@ -43,9 +43,9 @@ def _check_interface(name: str, graph: Graph) -> Iterator[str]:
         ("inputs", inputs, graph.inputs),
         ("outputs", outputs, graph.outputs),
     ):
-        found = tuple(t.name for t in tensors)
-        if wanted is not None and set(found) != set(wanted):
-            shown = ", ".join(found) or "none"
+        names = tuple(t.name for t in tensors)
+        if wanted is not None and set(names) != set(wanted):
+            shown = ", ".join(names) or "none"
             yield f"graph {name!r} has {side} {shown}; it needs {', '.join(wanted)}"
         for tensor in tensors:
             yield from _check_shape(name, tensor)
@@ -55,8 +55,8 @@ def _check_shape(graph: str, tensor: Tensor) -> Iterator[str]:
     rank = RANK.get(tensor.name, len(tensor.shape))
     free = [isinstance(axis, str) for axis in tensor.shape]
     if len(free) != rank or free[:1] != [True] or any(free[1:]):
-        found = f"{graph}.{tensor.name} has shape {list(tensor.shape)}"
-        yield f"{found}; it needs a free first axis and {rank} axes in all"
+        problem = f"{graph}.{tensor.name} has shape {list(tensor.shape)}"
+        yield f"{problem}; it needs a free first axis and {rank} axes in all"
 
 
 def _check_printable(manifest: Manifest) -> Iterator[str]:
@@ -73,9 +73,9 @@ def _check_printable(manifest: Manifest) -> Iterator[str]:
         shown |= {
             f"lineage.clips[{i}].{key}": getattr(clip, key) for key in ("name", "source", "licence")
         }
-    for where, text in shown.items():
+    for field, text in shown.items():
         if not text.isprintable():
-            yield f"{where} is {ascii(text)[:80]}, which is not plain text"
+            yield f"{field} is {ascii(text)[:80]}, which is not plain text"
     if not manifest.licence.strip():
         yield "licence is empty; it needs one, as an SPDX expression or LicenseRef-..."
 
@@ -123,8 +123,8 @@ def _check_state(manifest: Manifest) -> Iterator[str]:
     if window.width != width and manifest.observations == OWN_OBSERVATIONS:
         yield f"encoder.window is {window.width} wide, but policy.state is {width}"
     if (style := graphs.get("style")) and style.inputs[0].shape != window.shape:
-        found = list(style.inputs[0].shape)
-        yield f"style.window has shape {found}, but encoder.window has {list(window.shape)}"
+        shape = list(style.inputs[0].shape)
+        yield f"style.window has shape {shape}, but encoder.window has {list(window.shape)}"
 
 
 def _check_memory(manifest: Manifest) -> Iterator[str]:
@@ -150,8 +150,8 @@ def _check_parent(manifest: Manifest, parent: Manifest | None) -> Iterator[str]:
     if width != wanted:
         yield f"controller.state is {width} wide, but its parent's state is {wanted}"
     if manifest.observations != parent.observations:
-        found = f"its observations are those of {manifest.observations!r}"
-        yield f"{found}, but its parent's are those of {parent.observations!r}"
+        problem = f"its observations are those of {manifest.observations!r}"
+        yield f"{problem}, but its parent's are those of {parent.observations!r}"
     if manifest.latent.dim != parent.latent.dim:
         yield f"latent.dim is {manifest.latent.dim}, but its parent's is {parent.latent.dim}"
     if manifest.character.joints != parent.character.joints:

@@ -22,11 +22,11 @@ from skills_store.errors import GateRefusal
 from skills_store.graph import Graph, Tensor
 
 
-def admit(where: str, data: bytes, graph: Graph, caps: Caps = CAPS) -> None:
+def admit(label: str, data: bytes, graph: Graph, caps: Caps = CAPS) -> None:
     """Raise GateRefusal with every reason found; return when `data` may be served as `graph`."""
     if len(data) > caps.bytes:
-        raise GateRefusal(where, [f"{len(data)} bytes, over the cap of {caps.bytes}"])
-    model = _parse(where, data)
+        raise GateRefusal(label, [f"{len(data)} bytes, over the cap of {caps.bytes}"])
+    model = _parse(label, data)
     # Each stage may rely on the one before it, and is not run at all when that one refused.
     stages = (
         lambda: _check_structure(model, caps),
@@ -40,16 +40,16 @@ def admit(where: str, data: bytes, graph: Graph, caps: Caps = CAPS) -> None:
     )
     for stage in stages:
         if reasons := list(dict.fromkeys(stage())):
-            raise GateRefusal(where, reasons[:8])
+            raise GateRefusal(label, reasons[:8])
 
 
-def _parse(where: str, data: bytes) -> onnx.ModelProto:
+def _parse(label: str, data: bytes) -> onnx.ModelProto:
     try:
         model = onnx.ModelProto.FromString(data)
     except DecodeError as error:
-        raise GateRefusal(where, ["not an ONNX file"]) from error
+        raise GateRefusal(label, ["not an ONNX file"]) from error
     if not model.graph.node:  # protobuf reads much garbage as an empty message
-        raise GateRefusal(where, ["not an ONNX file, or one with no nodes"])
+        raise GateRefusal(label, ["not an ONNX file, or one with no nodes"])
     return model
 
 
@@ -115,14 +115,14 @@ def _list_tensors(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProt
         yield f"initializer {tensor.name!r}", tensor
     for node in graph.node:
         for attribute in node.attribute:
-            found = [attribute.t] if attribute.HasField("t") else []
-            for tensor in (*found, *attribute.tensors):
+            single = [attribute.t] if attribute.HasField("t") else []
+            for tensor in (*single, *attribute.tensors):
                 yield f"constant {(node.name or node.op_type)!r}", tensor
 
 
 def _type_name(code: int) -> str:
-    known = onnx.TensorProto.DataType.DESCRIPTOR.values_by_number
-    return known[code].name if code in known else f"number {code}"
+    types = onnx.TensorProto.DataType.DESCRIPTOR.values_by_number
+    return types[code].name if code in types else f"number {code}"
 
 
 def _check_expansions(model: onnx.ModelProto) -> Iterator[str]:
@@ -194,12 +194,12 @@ def _check_shapes(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
         sizes = [
             axis.dim_value if axis.HasField("dim_value") else None for axis in tensor.shape.dim
         ]
-        known = math.prod(size for size in sizes if size is not None)
+        elements = math.prod(size for size in sizes if size is not None)
         if None in sizes[1:]:
             yield f"tensor {value.name!r} has a free axis other than the first"
-        elif known > (cap := caps.row if None in sizes else caps.elements):
+        elif elements > (cap := caps.row if None in sizes else caps.elements):
             per = " a row" if None in sizes else ""
-            yield f"tensor {value.name!r} has {known} elements{per}, over the cap of {cap}"
+            yield f"tensor {value.name!r} has {elements} elements{per}, over the cap of {cap}"
 
 
 def _check_interface(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
@@ -210,14 +210,14 @@ def _check_interface(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
         ("input", model.graph.input, graph.inputs),
         ("output", model.graph.output, graph.outputs),
     ):
-        found = {v.name: v for v in values}
+        actual = {v.name: v for v in values}
         declared = {t.name: t for t in tensors}
-        if set(found) != set(declared):
+        if set(actual) != set(declared):
             wanted = ", ".join(sorted(declared))
-            yield f"{side}s {', '.join(sorted(found))}, but the manifest says {wanted}"
+            yield f"{side}s {', '.join(sorted(actual))}, but the manifest says {wanted}"
             continue
         for name, tensor in declared.items():
-            yield from _check_tensor(f"{side} {name!r}", found[name], tensor)
+            yield from _check_tensor(f"{side} {name!r}", actual[name], tensor)
 
 
 def _check_parity(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:

@@ -35,26 +35,26 @@ def find_regressions(target: Manifest, current: Manifest) -> tuple[str, ...]:
     """Each measure in which `target` is worse than `current`, or that its card lacks, as text."""
     if target.kind != current.kind:
         return (f"kind, for it is of kind {target.kind!r} and not {current.kind!r}",)
-    found = []
+    regressions = []
     for name, better in _measures(current).items():
         before = _read_number(current.card, name)
         after = _read_number(target.card, name)
         if before is None:
             continue
         if after is None:
-            found.append(f"{name}, which is no number of its card (now {before:.6g})")
+            regressions.append(f"{name}, which is no number of its card (now {before:.6g})")
         elif (after < before) if better == HIGHER else (after > before):
-            found.append(f"{name}, {after:.6g} instead of {before:.6g}")
-    return tuple(found)
+            regressions.append(f"{name}, {after:.6g} instead of {before:.6g}")
+    return tuple(regressions)
 
 
 def _measures(current: Manifest) -> Mapping[str, str]:
     """Name -> which direction is better, of what the card of `current` can be compared by."""
     measures = MEASURES[current.kind]
-    known = any(
+    has_measure = any(
         _read_number(current.card, name) is not None for name in measures if name != EPISODES
     )
-    return OLDER_MEASURES if current.kind == "skills" and not known else measures
+    return OLDER_MEASURES if current.kind == "skills" and not has_measure else measures
 
 
 def _read_number(card: Mapping[str, Any], name: str) -> float | None:
@@ -82,8 +82,8 @@ def plan_move(
         guards = last is not None and is_protected(last)
         if last and guards and not force:
             current = version(last.number)
-            if found := find_regressions(target.manifest, current.manifest):
-                raise Regression(f"{target.name}@{alias}", target.ref, current.ref, found)
+            if regressions := find_regressions(target.manifest, current.manifest):
+                raise Regression(f"{target.name}@{alias}", target.ref, current.ref, regressions)
         return MoveTarget(target, forced=force and guards)
 
     return decide

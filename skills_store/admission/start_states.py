@@ -45,8 +45,8 @@ def check_starts(manifest: Manifest, files: Mapping[str, bytes]) -> Iterator[str
             far = np.abs(norms - 1) > TOLERANCE
             if far.any():
                 row = find_first_row(far[:, None])
-                found = "rotations that are no unit quaternions"
-                yield f"{starts.file} has {found}, the first in row {row}"
+                fault = "rotations that are no unit quaternions"
+                yield f"{starts.file} has {fault}, the first in row {row}"
 
 
 def find_first_row(wrong: np.ndarray) -> int:

@@ -28,28 +28,28 @@ def compare(a: Version, b: Version) -> dict[str, tuple[Change, ...]]:
     """From `a` to `b`, by section; a section that is the same in both is left out."""
     before = _split_sections(a.manifest)
     after = _split_sections(b.manifest)
-    found = {name: list_changes(before[name], after[name]) for name in before}
-    return {name: each for name, each in found.items() if each}
+    changes = {name: list_changes(before[name], after[name]) for name in before}
+    return {name: section for name, section in changes.items() if section}
 
 
 def list_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
-    found = []
+    changes = []
     for key in sorted({*before, *after}):
         if key not in before:
-            found.append(Change(key, "added", after=after[key]))
+            changes.append(Change(key, "added", after=after[key]))
         elif key not in after:
-            found.append(Change(key, "removed", before=before[key]))
+            changes.append(Change(key, "removed", before=before[key]))
         elif before[key] != after[key]:
             delta = _difference(before[key], after[key])
-            found.append(Change(key, "changed", before[key], after[key], delta))
-    return tuple(found)
+            changes.append(Change(key, "changed", before[key], after[key], delta))
+    return tuple(changes)
 
 
 def _split_sections(manifest: Manifest) -> dict[str, dict[str, Any]]:
     plain = manifest.model_dump(mode="json")
     lineage = plain.pop("lineage")
     # A clip or a file is one thing that came or went, not the four facts about it.
-    whole = {
+    items = {
         "clips": {clip.pop("name"): clip for clip in lineage.pop("clips")},
         "files": plain.pop("files"),
     }
@@ -59,7 +59,7 @@ def _split_sections(manifest: Manifest) -> dict[str, dict[str, Any]]:
         for name in ("graphs", "latent", "action", "character", "task", "card")
     }
     facts = {"version": plain, **parts, "config": config, "lineage": lineage}
-    return {name: flatten(tree) for name, tree in facts.items()} | whole
+    return {name: flatten(tree) for name, tree in facts.items()} | items
 
 
 def _difference(before: Any, after: Any) -> float | None:

@@ -52,7 +52,7 @@ class Query:
     kind: str | None = None
     character: str | None = None
     task: str | None = None
-    where: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ def search(store: Store, query: Query) -> tuple[tuple[SearchResult, ...], tuple[
     refused.
     """
     summaries, faults = _list_summaries(store)
-    where = str(store.root)
-    _check_known(query.character, [s.character for s in summaries], UnknownCharacter, where)
-    _check_known(query.task, [s.task for s in summaries if s.task], UnknownTask, where)
+    location = str(store.root)
+    _check_known(query.character, [s.character for s in summaries], UnknownCharacter, location)
+    _check_known(query.task, [s.task for s in summaries if s.task], UnknownTask, location)
     chosen = [summary for summary in summaries if _has_properties(summary, query)]
     candidates, damaged = _read_manifests(store, chosen, query)
-    results = _check_conditions(_find_word(candidates, query.word), query.where, where)
+    results = _check_conditions(_find_word(candidates, query.word), query.conditions, location)
     return tuple(results), (*faults, *damaged)
 
 
@@ -100,23 +100,23 @@ def _list_summaries(store: Store) -> tuple[list[Summary], list[Fault]]:
     summaries: list[Summary] = []
     faults: list[Fault] = []
     for name in store.names():
-        found, damaged = store.summaries(name)
-        summaries += reversed(found)
+        skill_summaries, damaged = store.summaries(name)
+        summaries += reversed(skill_summaries)
         faults += damaged
     return summaries, faults
 
 
 def _has_properties(summary: Summary, query: Query) -> bool:
     wanted = (query.kind, query.character, query.task)
-    found = (summary.kind, summary.character, summary.task)
-    return all(a is None or a == f for a, f in zip(wanted, found, strict=True))
+    properties = (summary.kind, summary.character, summary.task)
+    return all(a is None or a == f for a, f in zip(wanted, properties, strict=True))
 
 
 def _read_manifests(
     store: Store, summaries: Sequence[Summary], query: Query
 ) -> tuple[list[Candidate], list[Fault]]:
     """The index has neither cards nor clips: manifests are read only for a query about these."""
-    if query.word is None and not query.where:
+    if query.word is None and not query.conditions:
         return [Candidate(summary, None) for summary in summaries], []
     candidates = []
     faults = []
@@ -134,11 +134,11 @@ def _find_word(
     """Those that contain `word`, and where. All, where no word is given."""
     if word is None:
         return [(candidate, ()) for candidate in candidates]
-    found = []
+    hits = []
     for candidate in candidates:
         if matches := _list_matches(candidate, word.lower()):
-            found.append((candidate, matches))
-    return found
+            hits.append((candidate, matches))
+    return hits
 
 
 def _list_matches(candidate: Candidate, word: str) -> tuple[str, ...]:
@@ -152,25 +152,25 @@ def _list_matches(candidate: Candidate, word: str) -> tuple[str, ...]:
 
 
 def _check_conditions(
-    found: Sequence[tuple[Candidate, tuple[str, ...]]], where: Sequence[Condition], store: str
+    hits: Sequence[tuple[Candidate, tuple[str, ...]]], conditions: Sequence[Condition], store: str
 ) -> Iterator[SearchResult]:
     """Those whose cards meet every condition. UnknownMetric for a figure that none of them has."""
     cards = [
         flatten_numbers(candidate.manifest.card) if candidate.manifest else {}
-        for candidate, _ in found
+        for candidate, _ in hits
     ]
     exist = set[str]().union(*cards)
-    for condition in where if found else ():
+    for condition in conditions if hits else ():
         _check_known(condition.metric, exist, UnknownMetric, store)
-    for (candidate, matches), card in zip(found, cards, strict=True):
-        if all(condition.holds(card) for condition in where):
-            metrics = {condition.metric: card[condition.metric] for condition in where}
+    for (candidate, matches), card in zip(hits, cards, strict=True):
+        if all(condition.holds(card) for condition in conditions):
+            metrics = {condition.metric: card[condition.metric] for condition in conditions}
             yield SearchResult(candidate.summary, metrics, matches)
 
 
 def _check_known(
-    wanted: str | None, exist: Iterable[str], error: type[Unknown], where: str
+    wanted: str | None, exist: Iterable[str], error: type[Unknown], location: str
 ) -> None:
     names = sorted(set(exist))
     if wanted is not None and wanted not in names:
-        raise error(wanted, names, where)
+        raise error(wanted, names, location)

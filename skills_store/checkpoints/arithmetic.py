@@ -150,10 +150,10 @@ class OnnxArithmetic:
             _describe_tensors([output]),
             self.constants,
         )
-        made = helper.make_model(
+        model_proto = helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR
         )
-        return made.SerializeToString(deterministic=True)
+        return model_proto.SerializeToString(deterministic=True)
 
     def _add_node(self, kind: str, *inputs: str, **attributes: Any) -> str:
         name = f"x{len(self.nodes)}"

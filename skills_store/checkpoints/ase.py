@@ -58,8 +58,8 @@ def read(tensors: Tensors) -> Network:
     disc = read_head(tensors, f"{NET}._disc_mlp", f"{NET}._disc_logits", width)
     enc = read_head(tensors, f"{NET}._enc_mlp", f"{NET}._enc", width)
     if enc.out.outputs != latent:
-        found = f"its encoder gives {enc.out.outputs} numbers"
-        raise tensors.refusal(f"{found}, but its actor takes a z of {latent}")
+        problem = f"its encoder gives {enc.out.outputs} numbers"
+        raise tensors.refusal(f"{problem}, but its actor takes a z of {latent}")
     widths = (len(obs.mean), width, mu.outputs)
     body = find_body(tensors, *widths, (ase_state, ase_frame))
     offset, scale = body.ase_action()

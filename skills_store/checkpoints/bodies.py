@@ -52,7 +52,7 @@ class Body:
         return tuple(chain.from_iterable(joint.hinges for joint in self.joints))
 
     def character(self, mjcf: str) -> Character:
-        def each(fact: str) -> tuple[float, ...]:
+        def collect(fact: str) -> tuple[float, ...]:
             values = ([getattr(joint, fact)] * len(joint.hinges) for joint in self.joints)
             return tuple(chain.from_iterable(values))
 
@@ -60,10 +60,10 @@ class Body:
             name=self.name,
             skeleton={},
             joints=self.hinges,
-            kp=each("kp"),
-            kd=each("kd"),
+            kp=collect("kp"),
+            kd=collect("kd"),
             damping=(0.0,) * len(self.hinges),  # the simulator's drive damps, within its limit
-            torque_limit=each("torque"),
+            torque_limit=collect("torque"),
             control_dt=CONTROL_DT,
             mjcf=mjcf,
         )

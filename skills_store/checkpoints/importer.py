@@ -77,7 +77,7 @@ def _read_text(mjcf: Path) -> str:
         ) from error
 
 
-def _draw_graphs(where: str, network: Network) -> tuple[dict[str, Graph], dict[str, bytes]]:
+def _draw_graphs(source: str, network: Network) -> tuple[dict[str, Graph], dict[str, bytes]]:
     state = Tensor(name="state", shape=("B", width(network.state)), slices=network.state)
     window = Tensor(name="window", shape=("B", WINDOW, width(network.frame)), slices=network.frame)
     z = make_latent_tensor(network.latent)
@@ -104,30 +104,30 @@ def _draw_graphs(where: str, network: Network) -> tuple[dict[str, Graph], dict[s
         )
         feed = {tensor.name: rows[tensor.name] for tensor in inputs}
         graphs[name] = graph.model_copy(
-            update={"parity": _prove(f"{name} of {where}", data, graph, feed, function)}
+            update={"parity": _prove(f"{name} of {source}", data, graph, feed, function)}
         )
         files[graph.file] = data
     return graphs, files
 
 
 def _prove(
-    where: str, data: bytes, graph: Graph, rows: dict[str, Array], function: Callable[..., Any]
+    label: str, data: bytes, graph: Graph, rows: dict[str, Array], function: Callable[..., Any]
 ) -> Parity:
     """How far the graph is from the same network in float64. It is run only once the gate has
     passed it.
     """
-    admit(where, data, graph)
-    net = load_net(where, data, graph, threads=1, device="cpu")
+    admit(label, data, graph)
+    net = load_net(label, data, graph, threads=1, device="cpu")
     numbers: Arithmetic[Array] = NumpyArithmetic()
-    wanted = function(numbers, *rows.values())
+    expected = function(numbers, *rows.values())
     worst = 0.0
     for size in BATCH_SIZES:
         for start in range(0, ROWS if size == max(BATCH_SIZES) else 16 * size, size):
-            found = net.run(**{key: x[start : start + size] for key, x in rows.items()})
-            worst = max(worst, float(np.abs(found - wanted[start : start + size]).max()))
+            actual = net.run(**{key: x[start : start + size] for key, x in rows.items()})
+            worst = max(worst, float(np.abs(actual - expected[start : start + size]).max()))
     if not worst <= TOLERANCE:
         raise CheckpointRefusal(
-            where, f"its graph differs from the network by {worst:.2e}, allowed {TOLERANCE:.0e}"
+            label, f"its graph differs from the network by {worst:.2e}, allowed {TOLERANCE:.0e}"
         )
     return Parity(max_abs_error=worst, rows=ROWS, batch_sizes=BATCH_SIZES)
 

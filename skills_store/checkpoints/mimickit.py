@@ -49,8 +49,8 @@ def read(tensors: Tensors) -> Network:
     actor = tensors.stack("_model._actor_layers", len(obs.mean) + enc.out.outputs)
     mean_net = tensors.layer("_model._action_dist._mean_net", actor[-1].outputs)
     if mean_net.outputs != len(joints.mean):
-        found = f"its actor gives {mean_net.outputs} numbers"
-        raise tensors.refusal(f"{found}, but _a_norm has {len(joints.mean)}")
+        problem = f"its actor gives {mean_net.outputs} numbers"
+        raise tensors.refusal(f"{problem}, but _a_norm has {len(joints.mean)}")
     widths = (len(obs.mean), width, mean_net.outputs)
     body = find_body(tensors, *widths, (mimickit_state, mimickit_frame))
     layers = Layers(

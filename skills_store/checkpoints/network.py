@@ -51,14 +51,14 @@ def find_body(
     tensors: Tensors, state: int, window: int, joints: int, layouts: tuple[Layout, Layout]
 ) -> Body:
     """The body whose observations and joints are as wide as the checkpoint's."""
-    known = {
+    body_widths = {
         name: (width(layouts[0](body)), WINDOW * width(layouts[1](body)), len(body.hinges))
         for name, body in BODIES.items()
     }
-    for name, widths in known.items():
+    for name, widths in body_widths.items():
         if widths == (state, window, joints):
             return BODIES[name]
-    listed = "; ".join(f"{name} {s}, {w} and {j}" for name, (s, w, j) in known.items())
+    listed = "; ".join(f"{name} {s}, {w} and {j}" for name, (s, w, j) in body_widths.items())
     raise tensors.refusal(
         f"its observation, window and action are {state}, {window} and {joints} wide, "
         f"and those of no body known here: {listed}"

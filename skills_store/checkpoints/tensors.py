@@ -42,12 +42,12 @@ class Layer:
 
 @dataclass(frozen=True)
 class Tensors:
-    where: str
-    found: Mapping[str, Any]  # torch tensors, as the file has them
+    source: str
+    tensors: Mapping[str, Any]  # torch tensors, as the file has them
     max_elements: int = MAX_ELEMENTS  # of one tensor
 
     def has(self, name: str) -> bool:
-        return name in self.found
+        return name in self.tensors
 
     def vector(self, name: str) -> Array:
         return self._read_array(name, 1)
@@ -73,7 +73,7 @@ class Tensors:
         network.
         """
         pattern = re.compile(rf"{re.escape(name)}\.(\d+)\.weight")
-        numbers = sorted(int(match[1]) for match in map(pattern.fullmatch, self.found) if match)
+        numbers = sorted(int(match[1]) for match in map(pattern.fullmatch, self.tensors) if match)
         if not numbers or numbers != list(range(0, step * len(numbers), step)):
             raise self.refusal(f"it has layers {numbers} of {name}, not 0, {step}, {2 * step}, ...")
         layers: list[Layer] = []
@@ -82,10 +82,10 @@ class Tensors:
         return tuple(layers)
 
     def refusal(self, reason: str) -> CheckpointRefusal:
-        return CheckpointRefusal(self.where, reason)
+        return CheckpointRefusal(self.source, reason)
 
     def _read_array(self, name: str, rank: int) -> Array:
-        tensor = self.found.get(name)
+        tensor = self.tensors.get(name)
         if tensor is None:
             raise self.refusal(f"it has no tensor {name}")
         if (
@@ -130,8 +130,8 @@ def load(path: Path, *, max_bytes: int = MAX_BYTES, max_elements: int = MAX_ELEM
             f"it asks for {requested[1]}" if requested else "no such file was written by torch.save"
         )
         raise CheckpointRefusal(str(path), f"it is not plain tensors: {what}") from error
-    found = {name: value for name, value in _flatten(loaded) if isinstance(value, torch.Tensor)}
-    return Tensors(str(path), found, max_elements)
+    tensors = {name: value for name, value in _flatten(loaded) if isinstance(value, torch.Tensor)}
+    return Tensors(str(path), tensors, max_elements)
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

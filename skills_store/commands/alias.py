@@ -33,16 +33,16 @@ def run(store: Store, args: argparse.Namespace) -> int:
 
 
 def _print_aliases(store: Store, args: argparse.Namespace) -> int:
-    found = {}
+    aliases = {}
     protected = {}
     rows = []
     for name in [args.name] if args.name else store.names():
-        found[name] = {"latest": store.latest(name), **store.aliases(name)}
+        aliases[name] = {"latest": store.latest(name), **store.aliases(name)}
         marks = store.list_protected(name)
         if marks:
             protected[name] = sorted(marks)
-        for alias, number in found[name].items():
+        for alias, number in aliases[name].items():
             rows.append((name, alias, number, "protected" if alias in marks else ""))
     text = format_table(("SKILL", "ALIAS", "VERSION", ""), rows)
     # No skill can have that name.
-    return output.print_result(args, text, found | {"@protected": protected})
+    return output.print_result(args, text, aliases | {"@protected": protected})

@@ -23,7 +23,7 @@ def run(store: Store, args: argparse.Namespace) -> int:
     a = store.resolve(args.a)
     b = store.resolve(args.b)
     sections = compare(a, b)
-    changes = {name: list(map(asdict, found)) for name, found in sections.items()}
+    changes = {name: list(map(asdict, section)) for name, section in sections.items()}
     value = {"a": output.identify(a), "b": output.identify(b), "changes": changes}
     return output.print_result(args, _format_sections(a, b, sections), value)
 

@@ -19,19 +19,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(store: Store, args: argparse.Namespace) -> int:
-    found = store.gc(parse_duration(args.grace), dry_run=args.dry_run)
-    orphans = [{"path": str(orphan.path), "bytes": orphan.bytes} for orphan in found.orphans]
+    garbage = store.gc(parse_duration(args.grace), dry_run=args.dry_run)
+    orphans = [{"path": str(orphan.path), "bytes": orphan.bytes} for orphan in garbage.orphans]
     value = {
         "orphans": orphans,
-        "bytes": found.bytes,
-        "needed": found.needed,
+        "bytes": garbage.bytes,
+        "needed": garbage.needed,
         "dry_run": args.dry_run,
     }
-    return output.print_result(args, _format_garbage(found, args.dry_run), value)
+    return output.print_result(args, _format_garbage(garbage, args.dry_run), value)
 
 
-def _format_garbage(found: Garbage, dry_run: bool) -> str:
-    lines = [f"{orphan.path}  {format_size(orphan.bytes)}" for orphan in found.orphans]
+def _format_garbage(garbage: Garbage, dry_run: bool) -> str:
+    lines = [f"{orphan.path}  {format_size(orphan.bytes)}" for orphan in garbage.orphans]
     done = "would be freed" if dry_run else "freed"
-    total = f"{len(found.orphans)} files, {format_size(found.bytes)} {done}"
-    return "\n".join([*lines, f"{total}; {found.needed} blobs are needed"])
+    total = f"{len(garbage.orphans)} files, {format_size(garbage.bytes)} {done}"
+    return "\n".join([*lines, f"{total}; {garbage.needed} blobs are needed"])

@@ -21,4 +21,4 @@ def run(store: Store, args: argparse.Namespace) -> int:
         summaries, broken = store.summaries(name)
         faults += broken
         rows += output.describe_rows(store, list(reversed(summaries)))
-    return output.print_listing(args, rows, faults, f"no skills in {store.where}")
+    return output.print_listing(args, rows, faults, f"no skills in {store.location}")

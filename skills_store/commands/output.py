@@ -72,8 +72,8 @@ def describe_rows(store: Store, summaries: Sequence[Summary]) -> list[dict[str, 
     bundled = {name: store.list_bundled(name) for name in names}
     rows = []
     for summary in summaries:
-        own = aliases[summary.name].get(summary.number, ())
-        row = describe_summary(summary, own, protected[summary.name])
+        version_aliases = aliases[summary.name].get(summary.number, ())
+        row = describe_summary(summary, version_aliases, protected[summary.name])
         rows.append(row | {"source": name_source(summary.number in bundled[summary.name])})
     return rows
 

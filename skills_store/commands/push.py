@@ -28,8 +28,8 @@ def copy_and_print(args: argparse.Namespace, source: Store, target: Store) -> in
         copied = copy(args.ref, source, target, meter)
     lines = []
     value = []
-    for each in copied:
-        state = f"copied to {target.where}" if each.new else f"is in {target.where} already"
-        lines.append(f"{each.version.ref}  {shorten_digest(each.version.digest)}  {state}")
-        value.append(output.identify(each.version) | {"new": each.new})
+    for entry in copied:
+        state = f"copied to {target.location}" if entry.new else f"is in {target.location} already"
+        lines.append(f"{entry.version.ref}  {shorten_digest(entry.version.digest)}  {state}")
+        value.append(output.identify(entry.version) | {"new": entry.new})
     return output.print_result(args, "\n".join(lines), value)

@@ -21,6 +21,6 @@ def run(store: Store, args: argparse.Namespace) -> int:
         print(
             f"{len(faults)} faults"
             if faults
-            else f"{args.ref or store.where}: every byte is as published"
+            else f"{args.ref or store.location}: every byte is as published"
         )
     return 1 if faults else 0

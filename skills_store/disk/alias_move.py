@@ -60,10 +60,10 @@ def list_effective(moves: Sequence[AliasMove]) -> list[AliasMove]:
 
     The last is what the alias means now, and the one before is what a rollback returns to.
     """
-    kept: list[AliasMove] = []
+    effective: list[AliasMove] = []
     for move in moves:
         if move.undoes is not None:
-            kept = [m for m in kept if m.rev < move.undoes]
-        elif not kept or kept[-1].number != move.number:
-            kept.append(move)
-    return kept
+            effective = [m for m in effective if m.rev < move.undoes]
+        elif not effective or effective[-1].number != move.number:
+            effective.append(move)
+    return effective

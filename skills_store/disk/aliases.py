@@ -71,14 +71,14 @@ class Aliases:
 
         Revs have no gap, for a next move is only made after the one before.
         """
-        found = []
+        moves = []
         broken = {}
         for rev in range(1, self.newest_rev(alias) + 1):
             try:
-                found.append(self._read_move(alias, rev))
+                moves.append(self._read_move(alias, rev))
             except CorruptRecord as error:
                 broken[rev] = error
-        return tuple(found), broken
+        return tuple(moves), broken
 
     def newest_rev(self, alias: str) -> int:
         """The rev of its last move, as `survey` has it, whether or not that can be read; 0 where
@@ -139,9 +139,9 @@ class Aliases:
         try:
             self.read(alias)
         except CorruptRecord as error:
-            where, what = error.args
+            ref, what = error.args
             remedy = f"`alias {self.name} {alias} NUMBER --force` repairs it"
-            return CorruptRecord(where, f"{what}, so it may be protected; {remedy}")
+            return CorruptRecord(ref, f"{what}, so it may be protected; {remedy}")
         return None
 
     def _read_last(self, alias: str) -> AliasMove | None:
@@ -160,18 +160,16 @@ class Aliases:
 
     def _read_move(self, alias: str, rev: int) -> AliasMove:
         path = self._path(alias, rev)
-        where = f"{self.name}@{alias}"
+        ref = f"{self.name}@{alias}"
         file = f"its {path.parent.name}/{path.name}"
         try:
             move = AliasMove.model_validate_json(path.read_bytes())
         except OSError as error:
-            raise CorruptRecord(where, f"{file} cannot be read ({error.strerror})") from error
+            raise CorruptRecord(ref, f"{file} cannot be read ({error.strerror})") from error
         except ValidationError as error:
-            raise CorruptRecord(
-                where, f"{file} is no move ({error.error_count()} faults)"
-            ) from error
+            raise CorruptRecord(ref, f"{file} is no move ({error.error_count()} faults)") from error
         if (move.alias, move.rev) != (alias, rev):
-            raise CorruptRecord(where, f"{file} is move {move.rev} of {move.alias!r}")
+            raise CorruptRecord(ref, f"{file} is move {move.rev} of {move.alias!r}")
         return move
 
 
@@ -183,17 +181,17 @@ def plan_rollback(aliases: Aliases, alias: str, version: Callable[[int], Version
     """
 
     def decide(last: AliasMove | None) -> MoveTarget:
-        kept = list_effective(aliases.moves(alias))
-        for before, undone in reversed(tuple(pairwise(kept))):
+        moves = list_effective(aliases.moves(alias))
+        for before, undone in reversed(tuple(pairwise(moves))):
             if last and before.number == last.number:
                 continue  # what lay between is deleted
             try:
-                found = version(before.number)
+                target = version(before.number)
             except DeletedVersion:
                 continue
-            if found.digest != before.digest:
-                raise CorruptRecord(found.ref, f"it is not the version that {alias} meant before")
-            return MoveTarget(found, undoes=undone.rev)
+            if target.digest != before.digest:
+                raise CorruptRecord(target.ref, f"it is not the version that {alias} meant before")
+            return MoveTarget(target, undoes=undone.rev)
         raise NoEarlierVersion(f"{aliases.name}@{alias}")
 
     return decide

@@ -19,7 +19,7 @@ def describe(data: bytes) -> Blob:
     return Blob(digest=f"sha256:{hashlib.sha256(data).hexdigest()}", size=len(data))
 
 
-def read_verified(path: Path, blob: Blob, where: str) -> bytes:
+def read_verified(path: Path, blob: Blob, label: str) -> bytes:
     """The bytes of `path` if they are those of `blob`, or CorruptBlob."""
     try:
         with path.open("rb") as file:
@@ -27,13 +27,13 @@ def read_verified(path: Path, blob: Blob, where: str) -> bytes:
             size = os.fstat(file.fileno()).st_size
             data = file.read() if size == blob.size else None
     except OSError as error:
-        raise CorruptBlob(where, f"blob {blob.digest} cannot be read ({error.strerror})") from error
+        raise CorruptBlob(label, f"blob {blob.digest} cannot be read ({error.strerror})") from error
     if data is None or len(data) != blob.size:
         raise CorruptBlob(
-            where, f"blob {blob.digest} has {size} bytes, not the {blob.size} published"
+            label, f"blob {blob.digest} has {size} bytes, not the {blob.size} published"
         )
-    if (found := describe(data)) != blob:
-        raise CorruptBlob(where, f"blob {blob.digest} now hashes to {found.digest}")
+    if (actual := describe(data)) != blob:
+        raise CorruptBlob(label, f"blob {blob.digest} now hashes to {actual.digest}")
     return data
 
 
@@ -61,16 +61,16 @@ class Blobs:
     def sync(self) -> None:
         sync_dir(self.root)
 
-    def read(self, blob: Blob, where: str) -> bytes:
-        """The very bytes that were published, or CorruptBlob. `where` is what the user calls this
+    def read(self, blob: Blob, label: str) -> bytes:
+        """The very bytes that were published, or CorruptBlob. `label` is what the user calls this
         blob.
         """
         try:
-            return read_verified(self.path(blob), blob, where)
+            return read_verified(self.path(blob), blob, label)
         except CorruptBlob:
             if self.fetch is None:
                 raise
-        data = self.fetch(self.path(blob), blob, where)
+        data = self.fetch(self.path(blob), blob, label)
         self.write(data)
         return data
 

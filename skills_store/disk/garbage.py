@@ -69,16 +69,16 @@ def find(skills: Sequence[SkillVersions], blobs: Blobs, leases: Leases, since: d
     return Garbage((*unneeded, *ended, *_list_older(blobs.staging, since)), len(kept_names))
 
 
-def sweep(found: Garbage, skills: Sequence[SkillVersions]) -> None:
+def sweep(garbage: Garbage, skills: Sequence[SkillVersions]) -> None:
     """Deletions become durable before their blobs go: one lost in a power cut would leave a version
     without files.
     """
     for skill in skills:
         if skill.records.is_dir():
             sync_dir(skill.records)
-    for orphan in found.orphans:
+    for orphan in garbage.orphans:
         os.unlink(orphan.path)
-    for directory in {orphan.path.parent for orphan in found.orphans}:
+    for directory in {orphan.path.parent for orphan in garbage.orphans}:
         sync_dir(directory)
 
 
@@ -128,6 +128,6 @@ def _list_older(directory: Path, since: datetime) -> Iterator[Orphan]:
     for entry in entries:
         # A dry run keeps no one from finishing meanwhile.
         with contextlib.suppress(FileNotFoundError):
-            found = entry.stat(follow_symlinks=False)
-            if entry.is_file(follow_symlinks=False) and found.st_mtime <= since.timestamp():
-                yield Orphan(Path(entry.path), found.st_size)
+            stat = entry.stat(follow_symlinks=False)
+            if entry.is_file(follow_symlinks=False) and stat.st_mtime <= since.timestamp():
+                yield Orphan(Path(entry.path), stat.st_size)

@@ -60,19 +60,19 @@ def rewrite(skill: SkillVersions) -> None:
 
 
 def _load_current(skill: SkillVersions) -> tuple[list[Entry], tuple[Fault, ...]]:
-    known = _read_entries(_path(skill))
-    found = []
+    cached = _read_entries(_path(skill))
+    entries = []
     faults = []
     for number in skill.numbers():
-        entry = known.get(number)
+        entry = cached.get(number)
         try:
             fresh = entry and (entry.record, entry.manifest) == _stamp_files(
                 skill, number, entry.summary.digest
             )
-            found.append(entry if fresh else _make_entry(skill, skill.load(number)))
+            entries.append(entry if fresh else _make_entry(skill, skill.load(number)))
         except StoreError as error:
             faults.append(make_fault(f"{skill.name}@{number}", error))
-    return found, tuple(faults)
+    return entries, tuple(faults)
 
 
 def _read_entries(path: Path) -> dict[int, Entry]:
@@ -81,12 +81,12 @@ def _read_entries(path: Path) -> dict[int, Entry]:
         lines = path.read_bytes().splitlines()
     except OSError:
         return {}
-    found = {}
+    entries = {}
     for line in lines:
         with contextlib.suppress(ValidationError):
             entry = LINE.validate_json(line)
-            found[entry.summary.number] = entry
-    return found
+            entries[entry.summary.number] = entry
+    return entries
 
 
 def _make_entry(skill: SkillVersions, version: Version) -> Entry:
@@ -105,10 +105,10 @@ def _stamp_files(
 
 def _stamp_file(path: str) -> Stamp | None:
     try:
-        found = os.stat(path)
+        stat = os.stat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return stat.st_mtime_ns, stat.st_size
 
 
 def _path(skill: SkillVersions) -> Path:

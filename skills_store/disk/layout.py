@@ -30,43 +30,48 @@ class Layout(BaseModel):
 OURS = Layout(layout=LAYOUT, reader=3).model_dump_json().encode()
 
 
-def check_readable(root: Path, where: str) -> None:
+def check_readable(root: Path, location: str) -> None:
     """UnsupportedLayout where this program would misread it. A later layout that it can read is
     logged.
     """
-    found = _read(root, where)
-    if found.layout < LAYOUT:
+    marker = _read(root, location)
+    if marker.layout < LAYOUT:
         raise UnsupportedLayout(
-            where, f"its layout is {found.layout}, of an earlier program; this one reads {LAYOUT}"
+            location,
+            f"its layout is {marker.layout}, of an earlier program; this one reads {LAYOUT}",
         )
-    if found.reader > LAYOUT:
-        needed = f"its layout {found.layout} is read by programs of layout {found.reader}"
-        raise UnsupportedLayout(where, f"{needed}; this one reads {LAYOUT}")
-    if found.layout > LAYOUT:
+    if marker.reader > LAYOUT:
+        needed = f"its layout {marker.layout} is read by programs of layout {marker.reader}"
+        raise UnsupportedLayout(location, f"{needed}; this one reads {LAYOUT}")
+    if marker.layout > LAYOUT:
         logger.warning(
-            "%s is of layout %d, this program of %d: read-only here", where, found.layout, LAYOUT
+            "%s is of layout %d, this program of %d: read-only here",
+            location,
+            marker.layout,
+            LAYOUT,
         )
 
 
-def check_writable(root: Path, where: str) -> None:
-    found = _read(root, where)
-    if found.layout > LAYOUT:
+def check_writable(root: Path, location: str) -> None:
+    marker = _read(root, location)
+    if marker.layout > LAYOUT:
         raise UnsupportedLayout(
-            where, f"its layout is {found.layout}; this program writes {LAYOUT} and only reads it"
+            location,
+            f"its layout is {marker.layout}; this program writes {LAYOUT} and only reads it",
         )
 
 
-def write_marker(root: Path, where: str, create: Create) -> None:
+def write_marker(root: Path, location: str, create: Create) -> None:
     """Before anything else is written to a new store."""
     marker = root / "layout.json"
     if marker.exists():
         return
     with contextlib.suppress(FileExistsError):
-        create(marker, OURS, f"{where} is of layout {LAYOUT}")
-    check_writable(root, where)  # another process may have written another one
+        create(marker, OURS, f"{location} is of layout {LAYOUT}")
+    check_writable(root, location)  # another process may have written another one
 
 
-def _read(root: Path, where: str) -> Layout:
+def _read(root: Path, location: str) -> Layout:
     try:
         data = (root / "layout.json").read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -76,5 +81,5 @@ def _read(root: Path, where: str) -> Layout:
     except ValidationError as error:
         text = data[:80].decode("utf-8", "backslashreplace")
         raise UnsupportedLayout(
-            where, f"its layout.json is {text!r}, not like {OURS.decode()}"
+            location, f"its layout.json is {text!r}, not like {OURS.decode()}"
         ) from error

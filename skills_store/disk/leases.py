@@ -83,10 +83,10 @@ class Leases:
 
     def find(self, start: str) -> str:
         """The one id that begins like this."""
-        found = [id for id in self.list_ids() if id.startswith(start)] if start else []
-        if len(found) != 1:
+        matches = [id for id in self.list_ids() if id.startswith(start)] if start else []
+        if len(matches) != 1:
             raise UnknownLease(start, self.list_ids(), str(self.directory))
-        return found[0]
+        return matches[0]
 
     def release(self, id: str) -> None:
         """A damaged lease like any other."""

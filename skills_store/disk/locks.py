@@ -20,38 +20,38 @@ from skills_store.errors import FailedWrite
 class Locks:
     """Two flocks, released by the kernel when their process dies. Not reentrant.
 
-    `otherwise` is what has not happened if the disk refuses.
+    `failure` is what has not happened if the disk refuses.
     """
 
     root: Path
-    where: str  # the store, as its users call it
+    location: str  # the store, as its users call it
     create: Create
 
     @contextlib.contextmanager
-    def hold_shared(self, otherwise: str) -> Iterator[None]:
+    def hold_shared(self, failure: str) -> Iterator[None]:
         """From a publish's first blob to its record: gc must not take what it has written so far
         for garbage.
         """
-        with self._hold(otherwise, shared=True):
+        with self._hold(failure, shared=True):
             yield
 
     @contextlib.contextmanager
-    def hold_exclusive(self, otherwise: str) -> Iterator[None]:
+    def hold_exclusive(self, failure: str) -> Iterator[None]:
         """Nothing new can come to rely on what is being looked at."""
-        with self._hold(otherwise, shared=False):
+        with self._hold(failure, shared=False):
             yield
 
     @contextlib.contextmanager
-    def _hold(self, otherwise: str, *, shared: bool) -> Iterator[None]:
+    def _hold(self, failure: str, *, shared: bool) -> Iterator[None]:
         try:
             store_folder.check(self.root)
-            layout.check_writable(self.root, self.where)
+            layout.check_writable(self.root, self.location)
             with self._acquire(shared=shared):
-                layout.write_marker(self.root, self.where, self.create)
+                layout.write_marker(self.root, self.location, self.create)
                 yield
         except OSError as error:
             raise FailedWrite(
-                otherwise, f"{error.strerror or error}, in {error.filename or self.root}"
+                failure, f"{error.strerror or error}, in {error.filename or self.root}"
             ) from error
 
     @contextlib.contextmanager

@@ -45,11 +45,11 @@ def list_taken(directory: Path) -> tuple[int, ...]:
 def list_numbers(directory: Path) -> tuple[tuple[int, ...], frozenset[int]]:
     """Numbers taken, ascending, and which of them are deleted, by the files that exist."""
     try:
-        found = [FILE.fullmatch(entry) for entry in os.listdir(directory)]
+        matches = [FILE.fullmatch(entry) for entry in os.listdir(directory)]
     except (FileNotFoundError, NotADirectoryError):
         return (), frozenset()
-    taken = sorted(int(match[1]) for match in found if match and not match[2])
-    return tuple(taken), frozenset(int(match[1]) for match in found if match and match[2])
+    taken = sorted(int(match[1]) for match in matches if match and not match[2])
+    return tuple(taken), frozenset(int(match[1]) for match in matches if match and match[2])
 
 
 def has_records(directory: Path) -> bool:
@@ -79,15 +79,13 @@ def read_raw(directory: Path, name: str, number: int) -> bytes:
 
 
 def parse(data: bytes, name: str, number: int) -> Record:
-    where = f"{name}@{number}"
+    ref = f"{name}@{number}"
     try:
         record = Record.model_validate_json(data)
     except ValidationError as error:
-        raise CorruptRecord(
-            where, f"its record is not one ({error.error_count()} faults)"
-        ) from error
+        raise CorruptRecord(ref, f"its record is not one ({error.error_count()} faults)") from error
     if (record.name, record.number) != (name, number):
-        raise CorruptRecord(where, f"its record is that of {record.name}@{record.number}")
+        raise CorruptRecord(ref, f"its record is that of {record.name}@{record.number}")
     return record
 
 

@@ -45,10 +45,10 @@ def _controllers(
     others = [other for other in skill.numbers() if other != number]
     if any(skill.digest(other) == digest for other in others):
         return  # bound by digest: the other number serves them as well
-    for each in skills:
-        for found in each.numbers():
-            if _is_bound(each, found, digest):
-                yield f"controller {each.name}@{found} is bound to it"
+    for candidate in skills:
+        for candidate_number in candidate.numbers():
+            if _is_bound(candidate, candidate_number, digest):
+                yield f"controller {candidate.name}@{candidate_number} is bound to it"
 
 
 def _is_bound(skill: SkillVersions, number: int, digest: str) -> bool:

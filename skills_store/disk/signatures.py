@@ -45,13 +45,13 @@ class Signatures:
         """Those whose bytes are not those that they are named by."""
         for path in sorted(self.directory.glob("*.json")):
             try:
-                whole = path.name.endswith(f".{_digest_prefix(path.read_bytes())}.json")
-                reason = "" if whole else "its bytes are not those that it is named by"
+                intact = path.name.endswith(f".{_digest_prefix(path.read_bytes())}.json")
+                reason = "" if intact else "its bytes are not those that it is named by"
             except OSError as error:
                 reason = f"it cannot be read ({error.strerror})"
             if reason:
-                where = f"signature {path.name} of {self.directory.parent.name}"
-                yield make_fault(where, CorruptRecord(where, reason))
+                label = f"signature {path.name} of {self.directory.parent.name}"
+                yield make_fault(label, CorruptRecord(label, reason))
 
     def add(self, digest: str, envelope: bytes) -> None:
         """Idempotent: the same envelope has the same name."""

@@ -63,10 +63,10 @@ class SkillVersions:
     def numbers(self) -> tuple[int, ...]:
         """Those that are not deleted, ascending."""
         taken, deleted = records.list_numbers(self.records)
-        found = [number for number in taken if number not in deleted]
+        numbers = [number for number in taken if number not in deleted]
         if self.base is not None:
-            found = sorted({*found, *self.base.numbers()}.difference(deleted))
-        return tuple(found)
+            numbers = sorted({*numbers, *self.base.numbers()}.difference(deleted))
+        return tuple(numbers)
 
     def exists(self) -> bool:
         """Whether it ever had a version."""
@@ -84,8 +84,11 @@ class SkillVersions:
     def is_in_base(self, number: int) -> bool:
         if self.base is None or not records.record_path(self.base.records, number).exists():
             return False
-        own = (records.record_path(self.records, number), tombstones.path(self.records, number))
-        return not any(path.exists() for path in own)
+        own_files = (
+            records.record_path(self.records, number),
+            tombstones.path(self.records, number),
+        )
+        return not any(path.exists() for path in own_files)
 
     def latest(self) -> int:
         if not (numbers := self.numbers()):
@@ -229,7 +232,7 @@ class SkillVersions:
 
 
 def _describe_mismatch(error: ValidationError) -> str:
-    wrong = {found["loc"]: found["input"] for found in error.errors(include_url=False)}
+    wrong = {fault["loc"]: fault["input"] for fault in error.errors(include_url=False)}
     if (schema := wrong.get(("schema_version",))) is not None:
         return f"its manifest is of schema {schema}; this program reads {SCHEMA_VERSION}"
     return f"its manifest has {error.error_count()} fields unknown here"

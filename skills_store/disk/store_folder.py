@@ -41,5 +41,5 @@ def check(root: Path) -> None:
 
 def _is_ignorable(root: Path, entry: str) -> bool:
     if entry in FIRST_WRITES and (root / entry).is_dir():
-        return all(FIRST_WRITES[entry].fullmatch(found) for found in os.listdir(root / entry))
+        return all(FIRST_WRITES[entry].fullmatch(name) for name in os.listdir(root / entry))
     return entry.startswith(".") or entry == LOST_AND_FOUND

@@ -31,19 +31,19 @@ class Tombstone(FrozenModel):
 
 
 def read(directory: Path, name: str, number: int) -> Tombstone:
-    where = f"{name}@{number}"
+    ref = f"{name}@{number}"
     try:
         stone = Tombstone.model_validate_json(path(directory, number).read_bytes())
     except OSError as error:
         raise CorruptRecord(
-            where, f"it is deleted, but its tombstone cannot be read ({error.strerror})"
+            ref, f"it is deleted, but its tombstone cannot be read ({error.strerror})"
         ) from error
     except ValidationError as error:
         raise CorruptRecord(
-            where, f"it is deleted, but its tombstone has {error.error_count()} faults"
+            ref, f"it is deleted, but its tombstone has {error.error_count()} faults"
         ) from error
     if (stone.name, stone.number) != (name, number):
-        raise CorruptRecord(where, f"its tombstone is that of {stone.name}@{stone.number}")
+        raise CorruptRecord(ref, f"its tombstone is that of {stone.name}@{stone.number}")
     return stone
 
 

@@ -13,15 +13,15 @@ def error_codes() -> dict[str, type[StoreError]]:
     """Every code of the store and the class that bears it, by code. Classes of other packages do
     not count.
     """
-    found = [
+    classes = [
         cls for cls in _list_subclasses(StoreError) if cls.__module__.startswith("skills_store.")
     ]
-    return {cls.code: cls for cls in sorted(found, key=lambda cls: cls.code)}
+    return {cls.code: cls for cls in sorted(classes, key=lambda cls: cls.code)}
 
 
 def _list_subclasses(cls: type[StoreError]) -> list[type[StoreError]]:
     """`cls` and everything below it."""
-    found = [cls]
+    classes = [cls]
     for child in cls.__subclasses__():
-        found += _list_subclasses(child)
-    return found
+        classes += _list_subclasses(child)
+    return classes

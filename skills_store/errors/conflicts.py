@@ -94,13 +94,15 @@ class NumberConflict(StoreError):
 
     code = "number_taken"
 
-    def __init__(self, ref: str, digest: str, where: str, other: str, elsewhere: str) -> None:
-        super().__init__(ref, digest, where, other, elsewhere)
+    def __init__(
+        self, ref: str, digest: str, location: str, other_digest: str, other_location: str
+    ) -> None:
+        super().__init__(ref, digest, location, other_digest, other_location)
 
     def __str__(self) -> str:
-        ref, digest, where, other, elsewhere = self.args
-        found = f"{ref} is {digest} in {where}, but {other} in {elsewhere}"
-        return f"{found}; a version never changes, so nothing was copied"
+        ref, digest, location, other_digest, other_location = self.args
+        difference = f"{ref} is {digest} in {location}, but {other_digest} in {other_location}"
+        return f"{difference}; a version never changes, so nothing was copied"
 
 
 class OccupiedFolder(StoreError):

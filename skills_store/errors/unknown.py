@@ -18,8 +18,8 @@ class Unknown(StoreError):
     what = "thing"
     plural = "things"
 
-    def __init__(self, wanted: str, exists: Iterable[str] = (), where: str = "") -> None:
-        super().__init__(wanted, tuple(exists), where)
+    def __init__(self, wanted: str, exists: Iterable[str] = (), location: str = "") -> None:
+        super().__init__(wanted, tuple(exists), location)
 
     @property
     def exists(self) -> tuple[str, ...]:
@@ -38,8 +38,8 @@ class Unknown(StoreError):
         return f"there are: {', '.join(self.exists[:LISTED])}{more}"
 
     def __str__(self) -> str:
-        wanted, _, where = self.args
-        place = f" in {where}" if where else ""
+        wanted, _, location = self.args
+        place = f" in {location}" if location else ""
         near = " or ".join(map(repr, self.near))
         hint = f"did you mean {near}? " if near else ""
         return f"no {self.what} {wanted!r}{place}; {hint}{self.choices_text}"
@@ -66,12 +66,12 @@ class DeletedVersion(UnknownVersion):
 
     code = "deleted_version"
 
-    def __init__(self, wanted: str, exists: Iterable[str], where: str, details: str = "") -> None:
-        StoreError.__init__(self, wanted, tuple(exists), where, details)
+    def __init__(self, wanted: str, exists: Iterable[str], skill: str, details: str = "") -> None:
+        StoreError.__init__(self, wanted, tuple(exists), skill, details)
 
     def __str__(self) -> str:
-        wanted, _, where, details = self.args
-        return f"{where}@{wanted} was deleted {details}; {self.choices_text}"
+        wanted, _, skill, details = self.args
+        return f"{skill}@{wanted} was deleted {details}; {self.choices_text}"
 
 
 class UnknownAlias(Unknown):

@@ -71,14 +71,14 @@ class Mirror:
         file is here then.
         """
         key = self._key(path)
-        made = self.origin.create(key, data)
+        created = self.origin.create(key, data)
         try:
             if not path.exists():
                 self._download(key)  # and so a write is read back
         except (UnreachableOrigin, OSError) as error:
-            raise UnconfirmedWrite(done, str(error)) if made else error from error
+            raise UnconfirmedWrite(done, str(error)) if created else error from error
         # Our very bytes are our own: an answer was lost on the way, and the request made again.
-        if not made and path.read_bytes() != data:
+        if not created and path.read_bytes() != data:
             raise FileExistsError(errno.EEXIST, "it is taken", key)
 
     def upload_blob(self, path: Path, blob: Blob) -> None:
@@ -86,18 +86,18 @@ class Mirror:
         self.origin.create(self._key(path), path.read_bytes())
         self._read(path, blob, f"blob {blob.digest} of {self.origin.url}")
 
-    def fetch(self, path: Path, blob: Blob, where: str) -> bytes:
+    def fetch(self, path: Path, blob: Blob, label: str) -> bytes:
         """The bytes that were published, from the origin, or CorruptBlob."""
         try:
-            return self._read(path, blob, where)
+            return self._read(path, blob, label)
         except KeyError as error:
-            raise CorruptBlob(where, f"blob {blob.digest} is not in {self.origin.url}") from error
+            raise CorruptBlob(label, f"blob {blob.digest} is not in {self.origin.url}") from error
 
-    def _read(self, path: Path, blob: Blob, where: str) -> bytes:
+    def _read(self, path: Path, blob: Blob, label: str) -> bytes:
         data = self.origin.read(self._key(path))
-        if (found := describe(data)) != blob:
+        if (actual := describe(data)) != blob:
             raise CorruptBlob(
-                where, f"blob {blob.digest} hashes to {found.digest} in {self.origin.url}"
+                label, f"blob {blob.digest} hashes to {actual.digest} in {self.origin.url}"
             )
         return data
 

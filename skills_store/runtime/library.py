@@ -101,9 +101,9 @@ class SkillLibrary:
         InvalidInput for another shape or too few states; WrongKind for an imported library that
         sees a body otherwise.
         """
-        if (found := self.version.manifest.observations) != OWN_OBSERVATIONS:
+        if (observations := self.version.manifest.observations) != OWN_OBSERVATIONS:
             raise WrongKind(
-                self.version.ref, f"{found} observations", f"{OWN_OBSERVATIONS} observations"
+                self.version.ref, f"{observations} observations", f"{OWN_OBSERVATIONS} observations"
             )
         motion = np.asarray(states, dtype=np.float32)
         length = self.window_length

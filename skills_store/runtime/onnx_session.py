@@ -45,7 +45,7 @@ RUNNERS: dict[Device, Runner] = {"cpu": run_plain, "cuda": run_bound}
 class Net:
     """A pure function of named arrays. `run` may be called from many threads at once."""
 
-    where: str
+    label: str
     graph: Graph
     session: ort.InferenceSession
     call: Runner = run_plain
@@ -54,7 +54,7 @@ class Net:
         feed = {t.name: self._fit(t, arrays[t.name]) for t in self.graph.inputs}
         if len({len(array) for array in feed.values()}) > 1:
             rows = ", ".join(f"{name} {len(array)}" for name, array in feed.items())
-            raise InvalidInput(f"{self.where} needs as many rows in each input, got {rows}")
+            raise InvalidInput(f"{self.label} needs as many rows in each input, got {rows}")
         return np.asarray(
             self.call(self.session, feed, self.graph.outputs[0].name), dtype=np.float32
         )
@@ -63,18 +63,18 @@ class Net:
         try:
             array = np.ascontiguousarray(values, dtype=np.float32)
         except (ValueError, TypeError) as error:
-            raise InvalidInput(f"{self.where} needs numbers for {tensor.name}: {error}") from error
+            raise InvalidInput(f"{self.label} needs numbers for {tensor.name}: {error}") from error
         # The first axis alone is free.
         if array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:
             wanted = ", ".join(map(str, tensor.shape))
             raise InvalidInput(
-                f"{self.where} needs {tensor.name} of shape ({wanted}), got {array.shape}"
+                f"{self.label} needs {tensor.name} of shape ({wanted}), got {array.shape}"
             )
         return array
 
 
-def load_net(where: str, data: bytes, graph: Graph, threads: int, device: Device) -> Net:
-    """`where` is what the user calls this graph."""
+def load_net(label: str, data: bytes, graph: Graph, threads: int, device: Device) -> Net:
+    """`label` is what the user calls this graph."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -87,17 +87,17 @@ def load_net(where: str, data: bytes, graph: Graph, threads: int, device: Device
         raise
     except Exception as error:  # ONNX Runtime's own exceptions share no base
         raise UnusableGraph(
-            f"{where} cannot be run here: {' '.join(str(error).split())[:300]}"
+            f"{label} cannot be run here: {' '.join(str(error).split())[:300]}"
         ) from error
     if device == "cuda" and "CUDAExecutionProvider" not in session.get_providers():
-        raise UnusableGraph(f"{where} was to run on CUDA, but ONNX Runtime fell back to the CPU")
+        raise UnusableGraph(f"{label} was to run on CUDA, but ONNX Runtime fell back to the CPU")
     declared = {t.name for t in (*graph.inputs, *graph.outputs)}
-    found: set[Any] = {v.name for v in (*session.get_inputs(), *session.get_outputs())}
-    if found != declared:
+    names: set[Any] = {v.name for v in (*session.get_inputs(), *session.get_outputs())}
+    if names != declared:
         raise UnusableGraph(
-            f"{where} has tensors {sorted(found)}, but its manifest says {sorted(declared)}"
+            f"{label} has tensors {sorted(names)}, but its manifest says {sorted(declared)}"
         )
-    return Net(where, graph, session, RUNNERS[device])
+    return Net(label, graph, session, RUNNERS[device])
 
 
 def _providers(device: Device) -> list[str]:

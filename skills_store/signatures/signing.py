@@ -97,21 +97,23 @@ def find_signers(envelopes: Iterable[bytes], digest: str, keys: Keys) -> tuple[s
     """Ids of those of `keys` that signed `digest`. What cannot be read as an envelope counts for
     nothing.
     """
-    found = chain.from_iterable(_find_signers(envelope, digest, keys) for envelope in envelopes)
-    return tuple(dict.fromkeys(found))
+    signers = chain.from_iterable(_find_signers(envelope, digest, keys) for envelope in envelopes)
+    return tuple(dict.fromkeys(signers))
 
 
 def _find_signers(envelope: bytes, digest: str, keys: Keys) -> list[str]:
     try:
         parts = json.loads(envelope)
         payload = base64.b64decode(parts["payload"], validate=True)
-        signatures = [base64.b64decode(each["sig"], validate=True) for each in parts["signatures"]]
+        signatures = [
+            base64.b64decode(signature["sig"], validate=True) for signature in parts["signatures"]
+        ]
         is_statement = parts["payloadType"] == PAYLOAD_TYPE
     except (ValueError, KeyError, TypeError):
         return []
     # The key ids in an envelope are hints that anyone can write; only a verified signature counts.
-    found = [name for name, key in keys.items() if _is_signed(key, signatures, payload)]
-    return found if is_statement and found and _covers(payload, digest) else []
+    signers = [name for name, key in keys.items() if _is_signed(key, signatures, payload)]
+    return signers if is_statement and signers and _covers(payload, digest) else []
 
 
 def _covers(payload: bytes, digest: str) -> bool:

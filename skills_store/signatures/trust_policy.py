@@ -65,11 +65,11 @@ class TrustPolicy:
             ) from error
         keys = signing.read_public_keys(self.keys)
         if not keys:
-            where = ", ".join(map(str, self.keys)) or "REPERTOIRE_TRUSTED_KEYS is not set"
-            raise UntrustedVersion(version.ref, f"there are no trusted keys ({where})")
+            source = ", ".join(map(str, self.keys)) or "REPERTOIRE_TRUSTED_KEYS is not set"
+            raise UntrustedVersion(version.ref, f"there are no trusted keys ({source})")
         envelopes = store.signatures(version.name).read_envelopes(version.digest)
-        if found := signing.find_signers(envelopes, version.digest, keys):
-            return found
+        if signers := signing.find_signers(envelopes, version.digest, keys):
+            return signers
         trusted = ", ".join(key[:16] for key in keys)
         raise UntrustedVersion(
             version.ref, f"it has {len(envelopes)} signatures, none of them by {trusted}"

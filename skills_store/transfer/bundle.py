@@ -51,11 +51,11 @@ def read_bundle(
     )
 
 
-def parse_manifest(data: bytes, where: str) -> Manifest:
+def parse_manifest(data: bytes, label: str) -> Manifest:
     try:
         return Manifest.model_validate_json(data)
     except ValidationError as error:
-        raise NotAnExport(where, f"it is no manifest ({error.error_count()} faults)") from error
+        raise NotAnExport(label, f"it is no manifest ({error.error_count()} faults)") from error
 
 
 def check_empty(directory: Path) -> None:

@@ -35,13 +35,13 @@ def copy(
     family = [version]
     if version.manifest.task is not None:
         family.insert(0, source.parent(version.manifest))
-    present = {each: _find_copy(each, version, source, target) for each in family}
-    missing = [each for each, there in present.items() if not there]
+    present = {member: _find_copy(member, version, source, target) for member in family}
+    missing = [member for member, there in present.items() if not there]
     tally = Tally(progress, 2 * sum(map(_count_bytes, missing)))  # read once, written once
     copied = []
-    for each, there in present.items():
-        now = there or _copy_version(each, source, target, tally)
-        _copy_signatures(each, now, source, target)
+    for member, there in present.items():
+        now = there or _copy_version(member, source, target, tally)
+        _copy_signatures(member, now, source, target)
         copied.append(CopiedVersion(now, new=there is None))
     return tuple(copied)
 
@@ -53,14 +53,14 @@ def _copy_version(version: Version, source: Store, target: Store, tally: Tally) 
     )
 
 
-def _find_copy(each: Version, wanted: Version, source: Store, target: Store) -> Version | None:
-    if each is not wanted:
+def _find_copy(member: Version, wanted: Version, source: Store, target: Store) -> Version | None:
+    if member is not wanted:
         try:  # a controller is bound to its parent's digest, so any number will do
-            found = target.parent(wanted.manifest)
-            return None if target.is_bundled(found) else found
+            parent = target.parent(wanted.manifest)
+            return None if target.is_bundled(parent) else parent
         except UnknownParent:
             pass
-    return target.find_same_number(each, source.where)
+    return target.find_same_number(member, source.location)
 
 
 def _copy_signatures(version: Version, copied: Version, source: Store, target: Store) -> None:

@@ -67,9 +67,11 @@ def import_folder(store: Store, directory: Path) -> tuple[Version, bool]:
     return version, existing is None
 
 
-def _find_imported(store: Store, manifest: bytes, where: str) -> Version | None:
+def _find_imported(store: Store, manifest: bytes, label: str) -> Version | None:
     try:
-        found = store.resolve(f"{parse_manifest(manifest, where).name}@{describe(manifest).digest}")
-        return None if store.is_bundled(found) else found
+        version = store.resolve(
+            f"{parse_manifest(manifest, label).name}@{describe(manifest).digest}"
+        )
+        return None if store.is_bundled(version) else version
     except (UnknownSkill, UnknownVersion):
         return None

@@ -172,10 +172,10 @@ def _blob_path(directory: Path, blob: Blob) -> Path:
     return directory / "blobs" / "sha256" / blob.digest.removeprefix("sha256:")
 
 
-def _parse(kind: type[Document], data: bytes, where: str) -> Document:
+def _parse(kind: type[Document], data: bytes, label: str) -> Document:
     try:
         return kind.model_validate_json(data)
     except ValidationError as error:
         raise NotAnExport(
-            where, f"it is no OCI {kind.__name__.lower()} ({error.error_count()} faults)"
+            label, f"it is no OCI {kind.__name__.lower()} ({error.error_count()} faults)"
         ) from error

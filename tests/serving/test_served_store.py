@@ -222,7 +222,7 @@ def test_a_version_that_answers_nan_never_replaces_a_good_one(store, serve, monk
     monkeypatch.setattr(
         Net,
         "run",
-        lambda net, **rows: run(net, **rows) * (np.nan if publishing.ref in net.where else 1),
+        lambda net, **rows: run(net, **rows) * (np.nan if publishing.ref in net.label else 1),
     )
     service.refresh()
     assert version_of(service, "humanoid") == 1

@@ -86,7 +86,7 @@ def test_a_write_to_a_bundled_version_is_refused_with_the_remedy(
     store: Store, bundle: Store, write: str
 ) -> None:
     before = snapshot(bundle.root)
-    remedy = f"`skills pull humanoid@2 --from {bundle.root}` copies it into {store.where}"
+    remedy = f"`skills pull humanoid@2 --from {bundle.root}` copies it into {store.location}"
     with pytest.raises(
         BundledVersion, match="humanoid@2 comes with the project and is read-only"
     ) as refused:

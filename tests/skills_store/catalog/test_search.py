@@ -38,7 +38,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def found(store: Store, *where: str, **asked: str) -> list[str]:
-    hits, faults = search(store, Query(**asked, where=tuple(map(parse_condition, where))))  # type: ignore[arg-type]
+    hits, faults = search(store, Query(**asked, conditions=tuple(map(parse_condition, where))))  # type: ignore[arg-type]
     assert faults == ()
     return [hit.summary.ref for hit in hits]
 
@@ -119,7 +119,7 @@ def test_damage_is_told_and_the_rest_found(tmp_path: Path) -> None:
     blob = tmp_path / "blobs/sha256" / store.resolve("humanoid@1").digest.removeprefix("sha256:")
     blob.chmod(0o644)
     blob.write_bytes(b"rot")
-    hits, faults = search(store, Query(where=(parse_condition("survival>0"),)))
+    hits, faults = search(store, Query(conditions=(parse_condition("survival>0"),)))
     assert [hit.summary.ref for hit in hits] == ["humanoid@2"]
     assert [fault.ref for fault in faults] == ["humanoid@1"]
 

@@ -411,7 +411,7 @@ def test_the_cache_serves_while_the_origin_is_away(
         SkillLibrary.open(store, "humanoid@prod")
         process.kill()
         process.wait()
-        restarted = open_store(store.where)
+        restarted = open_store(store.location)
         library = SkillLibrary.open(restarted, "humanoid@prod")
         assert library.act(np.zeros((1, tiny.STATE)), np.ones((1, tiny.LATENT))).shape == (
             1,
@@ -427,7 +427,7 @@ def test_the_cache_serves_while_the_origin_is_away(
                 refused()
         assert [v.number for v in restarted.versions("humanoid")] == [1]
         # Started without the network.
-        service = Local(Settings(store=store.where, skill="humanoid@prod"))
+        service = Local(Settings(store=store.location, skill="humanoid@prod"))
         try:
             assert service.get("/readyz").json()["skill"]["version"] == 1
             ask = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
