@@ -15,6 +15,7 @@ ROUTES = (
     *("/act", "/encode", "/interpolate", "/controllers/reach/act", "/infer"),
     *("/skills/", "/v2/models/", "/readyz"),
 )
+CONTROLLERS = ("heading", "location", "path", "reach", "speed", "stand")
 # Of a form that ends within a file, Starlette leaves the file to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -56,7 +57,7 @@ def test_a_defect_is_found_with_its_request_and_its_cause(monkeypatch: pytest.Mo
     assert outcome.classes()["5xx"] == len(outcome.failures) > 0
     for failure in outcome.failures:
         assert failure.status == 500
-        assert any(name in failure.request.path for name in ("reach", "location"))
+        assert any(f"/{name}" in failure.request.path for name in CONTROLLERS)
         assert "ZeroDivisionError: planted" in failure.cause
 
 

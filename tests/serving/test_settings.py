@@ -10,7 +10,7 @@ import pytest
 from serving.__main__ import _skills, set_environment
 from serving.models.service import make_service
 from serving.settings import Settings
-from skills_store.store import Store
+from skills_store.store import BUNDLED, Store
 from tests import tiny
 
 
@@ -19,14 +19,16 @@ def test_what_comes_with_the_project_is_served_beside_what_is_published(
 ) -> None:
     monkeypatch.setenv("REPERTOIRE_STORE", str(tmp_path / "data"))
     monkeypatch.setenv("REPERTOIRE_BUNDLED", "on")
-    assert _skills(Settings()) == "humanoid, location, mobility, reach"
+    bundled = Store(BUNDLED).names()
+    assert {"humanoid", "mobility", "reach"} < set(bundled)
+    assert _skills(Settings()) == ", ".join(bundled)
     service = make_service(Settings())
     assert asyncio.run(service.default()).version.ref == "humanoid@2"
     published = Store(tmp_path / "data").publish(
         tiny.skills_manifest("dancer"), tiny.skills_files(0)
     )
     assert service.store.resolve("dancer") == published
-    assert _skills(Settings()) == "dancer, humanoid, location, mobility, reach"
+    assert _skills(Settings()) == ", ".join(["dancer", *bundled])
 
 
 def test_a_folder_that_is_no_store_is_not_passed_over(

@@ -166,11 +166,12 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     header, *rows = capsys.readouterr().out.splitlines()
     assert "SOURCE" in header.split()
     assert [row.split()[:2] for row in rows if "bundled" in row] == [
+        ["heading", "1"],
         ["humanoid", "2"],
         ["humanoid", "1"],
         ["location", "3"],
-        ["location", "1"],
         ["mobility", "2"],
+        ["path", "1"],
         ["reach", "2"],
         ["reach", "1"],
     ]
