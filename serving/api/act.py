@@ -19,12 +19,12 @@ async def act(service: Service, fields: object) -> dict[str, Any]:
     """Joint targets for a state and a skill z; a batch for a batch."""
     request = validate(ActRequest, fields)
     skill = await service.skill(request.skill)
-    state = rows.read(request.state, skill.forms["state"])
+    state = rows.read(request.state, skill.specs["state"])
     named = isinstance(request.z, str)
     z = (
         rows.Rows(read_latent(request.z, "z", skill)[None], True)
         if named
-        else rows.read(request.z, skill.forms["z"])
+        else rows.read(request.z, skill.specs["z"])
     )
     on_sphere, moved = rows.project_to_sphere(
         rows.broadcast(z, state, ("z", "state")), "z", strict=bool(request.strict)
@@ -32,7 +32,11 @@ async def act(service: Service, fields: object) -> dict[str, Any]:
     targets = await skill.policy.submit(state.array, on_sphere)
     if request.seed is not None:
         targets = add_noise(skill, targets, request.seed)
-    return {"targets": match_rank(targets, state.one), "z_normalised": moved, "skill": skill.stamp}
+    return {
+        "targets": match_rank(targets, state.single),
+        "z_normalised": moved,
+        "skill": skill.stamp,
+    }
 
 
 async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
@@ -40,13 +44,13 @@ async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
     gives for it."""
     request = validate(DecideRequest, fields)
     served = await service.controller(name)
-    state = rows.read(request.state, served.forms["state"])
-    goal = rows.broadcast(rows.read(request.goal, served.forms["goal"]), state, ("goal", "state"))
+    state = rows.read(request.state, served.specs["state"])
+    goal = rows.broadcast(rows.read(request.goal, served.specs["goal"]), state, ("goal", "state"))
     z, decided = await served.decide(state.array, goal.array)
     targets = await served.skill.policy.submit(state.array, z)
-    answer = {"z": match_rank(z, state.one), "targets": match_rank(targets, state.one)}
+    answer = {"z": match_rank(z, state.single), "targets": match_rank(targets, state.single)}
     if served.memory is not None:
-        answer["goal"] = match_rank(decided, state.one)
+        answer["goal"] = match_rank(decided, state.single)
     return {**answer, "controller": served.stamp, "skill": served.skill.stamp}
 
 
@@ -60,6 +64,6 @@ def add_noise(skill: ServedSkill, targets: np.ndarray, seed: int) -> np.ndarray:
     return targets + skill.sigma * noise
 
 
-def match_rank(array: np.ndarray, one: bool) -> np.ndarray:
+def match_rank(array: np.ndarray, single: bool) -> np.ndarray:
     """A row for a row, a batch for a batch."""
-    return np.ascontiguousarray(array[0] if one else array)
+    return np.ascontiguousarray(array[0] if single else array)

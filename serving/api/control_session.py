@@ -31,7 +31,7 @@ from serving.models.skills import ServedController, ServedSkill
 from serving.wire import rows
 from serving.wire.problems import invalid
 from serving.wire.raw import FLOAT32
-from serving.wire.rows import Form
+from serving.wire.rows import InputSpec
 from serving.wire.schemas import Wire, validate
 
 
@@ -79,10 +79,10 @@ class Session:
 
     def describe(self) -> dict[str, Any]:
         """The reply to the first message: which version was chosen, and the widths it takes."""
-        found = {"skill": self.skill.stamp, "state_dim": self.skill.forms["state"].width}
+        description = {"skill": self.skill.stamp, "state_dim": self.skill.specs["state"].width}
         if self.controller is None:
-            return found
-        return found | {
+            return description
+        return description | {
             "controller": self.controller.stamp,
             "goal_dim": self._goal.width,
             "hold": self.hold,
@@ -92,7 +92,7 @@ class Session:
         """One control step. What the message changes counts from this step on, and not at all where
         it is refused."""
         state = (
-            self._read_row(message.state, self.skill.forms["state"])
+            self._read_row(message.state, self.skill.specs["state"])
             if message.state is not None
             else None
         )
@@ -128,13 +128,13 @@ class Session:
                 self._lengths(),
             )
         numbers = np.frombuffer(data, FLOAT32)
-        width = self.skill.forms["state"].width
+        width = self.skill.specs["state"].width
         rest = len(numbers) - width
         if rest == 0:
             return Step(state=numbers)
         if self.controller is not None and rest == self._goal.width:
             return Step(state=numbers[:width], goal=numbers[width:])
-        if self.controller is None and rest == self.skill.forms["z"].width:
+        if self.controller is None and rest == self.skill.specs["z"].width:
             return Step(state=numbers[:width], z=numbers[width:])
         raise invalid("not_a_frame", f"a frame of {len(numbers)} numbers", None, self._lengths())
 
@@ -164,19 +164,19 @@ class Session:
         refuse_opposite(self.z, new, "z")
         return list(sphere.path(np.array([self.z, new]), message.blend + 1)[:0:-1])
 
-    def _read_row(self, value: object, form: Form) -> np.ndarray:
-        found = rows.read(value, form)
-        if not found.one:
+    def _read_row(self, value: object, spec: InputSpec) -> np.ndarray:
+        parsed = rows.read(value, spec)
+        if not parsed.single:
             raise invalid(
                 "wrong_shape",
-                f"{form.field} is a batch; a session is one character",
-                form.field,
+                f"{spec.field} is a batch; a session is one character",
+                spec.field,
                 "one row",
             )
-        return found.array
+        return parsed.array
 
     @property
-    def _goal(self) -> Form:
+    def _goal(self) -> InputSpec:
         if self.controller is None:
             raise invalid(
                 "unknown_field",
@@ -184,14 +184,14 @@ class Session:
                 "goal",
                 "z",
             )
-        return self.controller.forms["goal"]
+        return self.controller.specs["goal"]
 
     def _lengths(self) -> str:
-        state = self.skill.forms["state"].width
-        other = (
-            ("goal", self._goal) if self.controller is not None else ("z", self.skill.forms["z"])
+        state = self.skill.specs["state"].width
+        second = (
+            ("goal", self._goal) if self.controller is not None else ("z", self.skill.specs["z"])
         )
-        return f"{state} float32 (state), or {state + other[1].width} (state, {other[0]})"
+        return f"{state} float32 (state), or {state + second[1].width} (state, {second[0]})"
 
 
 async def open_session(service: Service, fields: object) -> Session:
@@ -208,10 +208,10 @@ async def open_session(service: Service, fields: object) -> Session:
                 f"controller without {name}",
             )
         controller = await service.controller(opening.controller)
-        held = opening.hold or controller.controller.llc_steps
-        session = Session(controller.skill, controller, held, strict, opening.seed)
+        hold = opening.hold or controller.controller.llc_steps
+        session = Session(controller.skill, controller, hold, strict, opening.seed)
         if controller.memory is not None:  # a state machine begins with an empty one
-            session.goal = make_resting_row(controller.forms["goal"].tensor)
+            session.goal = make_resting_row(controller.specs["goal"].tensor)
         return session
     skill = await service.skill(opening.skill)
     if opening.z is None:

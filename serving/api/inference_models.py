@@ -12,7 +12,7 @@ from serving.models.service import Service
 from serving.models.skills import ServedController, ServedSkill
 from serving.wire import rows
 from serving.wire.problems import Refusal, invalid, quoted
-from serving.wire.rows import Form
+from serving.wire.rows import InputSpec
 from skills_store.graph import Graph
 from skills_store.version import Version
 
@@ -53,16 +53,16 @@ def _skill(service: Service, model: str, graph: str, served: ServedSkill) -> Mod
     if graph not in graphs:
         raise _unknown(model, served.version, graphs)
 
-    async def policy(given: dict[str, np.ndarray]) -> np.ndarray:
-        state = _rows(given["state"], served.forms["state"])
-        z = _rows(given["z"], served.forms["z"])
+    async def policy(inputs: dict[str, np.ndarray]) -> np.ndarray:
+        state = _rows(inputs["state"], served.specs["state"])
+        z = _rows(inputs["z"], served.specs["z"])
         z = rows.broadcast(z, state, ("z", "state"))
         return await served.policy.submit(
             state.array, rows.project_to_sphere(z, "z", strict=False)[0]
         )
 
-    async def run_windows(given: dict[str, np.ndarray]) -> np.ndarray:
-        windows = _windows(given["window"], graphs[graph], service.settings.max_rows)
+    async def run_windows(inputs: dict[str, np.ndarray]) -> np.ndarray:
+        windows = _windows(inputs["window"], graphs[graph], service.settings.max_rows)
         return require_finite(
             await service.engine.long(
                 library.encode if graph == "encoder" else library.style, windows
@@ -84,25 +84,25 @@ def _controller(model: str, graph: str, served: ServedController) -> Model:
     if served.memory is not None:  # of a state machine, each graph by itself
         run = served.memory.submit if graph == "memory" else served.net.submit
 
-    async def run_rows(given: dict[str, np.ndarray]) -> np.ndarray:
-        state = _rows(given["state"], served.forms["state"])
-        goal = _rows(given["goal"], served.forms["goal"])
+    async def run_rows(inputs: dict[str, np.ndarray]) -> np.ndarray:
+        state = _rows(inputs["state"], served.specs["state"])
+        goal = _rows(inputs["goal"], served.specs["goal"])
         goal = rows.broadcast(goal, state, ("goal", "state"))
         return await run(state.array, goal.array)
 
     return Model(model, served.version, graphs[graph], run_rows)
 
 
-def _rows(array: np.ndarray, form: Form) -> rows.Rows:
-    found = rows.read(array, form)
-    if found.one:
+def _rows(array: np.ndarray, spec: InputSpec) -> rows.Rows:
+    parsed = rows.read(array, spec)
+    if parsed.single:
         raise invalid(
             "wrong_shape",
-            f"{form.field} has shape {list(array.shape)}",
-            form.field,
-            f"[B, {form.width}]",
+            f"{spec.field} has shape {list(array.shape)}",
+            spec.field,
+            f"[B, {spec.width}]",
         )
-    return found
+    return parsed
 
 
 def _windows(array: np.ndarray, graph: Graph, limit: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from serving.models.service import Service
 from serving.models.skills import ServedSkill
 from serving.wire import rows
 from serving.wire.problems import Refusal, invalid, quoted
-from serving.wire.rows import Form
+from serving.wire.rows import InputSpec
 from serving.wire.schemas import InterpolateRequest, validate
 
 MOST_POINTS = 64
@@ -36,10 +36,10 @@ async def interpolate_path(service: Service, fields: object) -> dict[str, Any]:
             "path",
             f"2 to {MOST_POINTS} z or names",
         )
-    where = [read_latent(point, f"path[{i}]", skill) for i, point in enumerate(points)]
-    for i, (a, b) in enumerate(itertools.pairwise(where)):
+    latents = [read_latent(point, f"path[{i}]", skill) for i, point in enumerate(points)]
+    for i, (a, b) in enumerate(itertools.pairwise(latents)):
         refuse_opposite(a, b, f"path[{i + 1}]")
-    return {"z": sphere.path(np.array(where), request.steps), "skill": skill.stamp}
+    return {"z": sphere.path(np.array(latents), request.steps), "skill": skill.stamp}
 
 
 def read_latent(value: object, field: str, skill: ServedSkill, strict: bool = False) -> np.ndarray:
@@ -56,16 +56,16 @@ def read_latent(value: object, field: str, skill: ServedSkill, strict: bool = Fa
                 "a clip's name",
             )
         return np.array(clips[value], np.float32)
-    form = Form(field, skill.forms["z"].tensor, 1)
-    found = rows.read(value, form)
-    if not found.one:
+    spec = InputSpec(field, skill.specs["z"].tensor, 1)
+    parsed = rows.read(value, spec)
+    if not parsed.single:
         raise invalid(
             "wrong_shape",
             f"{field} is a batch, not one z",
             field,
-            f"[{form.width}] or a clip's name",
+            f"[{spec.width}] or a clip's name",
         )
-    return rows.project_to_sphere(found, field, strict)[0][0]
+    return rows.project_to_sphere(parsed, field, strict)[0][0]
 
 
 def refuse_opposite(a: np.ndarray, b: np.ndarray, field: str) -> None:

@@ -64,9 +64,9 @@ async def index(request: Request) -> list[dict[str, str]]:
     service = _service(request)
     listed = [*await service.listed("skills"), *await service.listed("controller")]
     return [
-        {"name": one.name, "version": str(number), "state": "READY", "reason": ""}
-        for one in listed
-        for number in one.versions
+        {"name": listing.name, "version": str(number), "state": "READY", "reason": ""}
+        for listing in listed
+        for number in listing.versions
     ]
 
 
@@ -74,15 +74,15 @@ async def index(request: Request) -> list[dict[str, str]]:
 @router.get("/models/{model}/versions/{version}")
 async def metadata(request: Request, model: str, version: str = "") -> dict[str, Any]:
     """Inputs and outputs of a model."""
-    found = await find_model(_service(request), model, version)
+    inference_model = await find_model(_service(request), model, version)
 
-    def tensors(which: str) -> list[dict[str, Any]]:
-        named = getattr(found.graph, which)
+    def tensors(side: str) -> list[dict[str, Any]]:
+        named = getattr(inference_model.graph, side)
         return [{"name": t.name, "datatype": "FP32", "shape": list_axes(t.shape)} for t in named]
 
     return {
         "name": model,
-        "versions": [str(found.version.number)],
+        "versions": [str(inference_model.version.number)],
         "platform": "onnxruntime_onnx",
         "inputs": tensors("inputs"),
         "outputs": tensors("outputs"),
@@ -94,10 +94,10 @@ async def metadata(request: Request, model: str, version: str = "") -> dict[str,
 async def config(request: Request, model: str, version: str = "") -> dict[str, Any]:
     """The same in Triton's own words: the batch is no dimension there."""
     service = _service(request)
-    found = await find_model(service, model, version)
+    inference_model = await find_model(service, model, version)
 
-    def tensors(which: str) -> list[dict[str, Any]]:
-        named = getattr(found.graph, which)
+    def tensors(side: str) -> list[dict[str, Any]]:
+        named = getattr(inference_model.graph, side)
         return [
             {"name": t.name, "data_type": "TYPE_FP32", "dims": list_axes(t.shape)[1:]}
             for t in named
@@ -124,19 +124,19 @@ async def model_ready(request: Request, model: str, version: str = "") -> dict[s
 @router.post("/models/{model}/versions/{version}/infer", openapi_extra=INFER)
 async def infer(request: Request, model: str, version: str = "") -> Response:
     """Rows in, rows out."""
-    found = await find_model(_service(request), model, version)
+    inference_model = await find_model(_service(request), model, version)
     call = oip.decode(await request.body(), dict(request.headers.raw))
-    wanted = {tensor.name for tensor in found.graph.inputs}
+    wanted = {tensor.name for tensor in inference_model.graph.inputs}
     if call.tensors.keys() != wanted:
         given = ", ".join(map(quoted, call.tensors)) or "none"
         raise invalid(
             "missing_field", f"inputs are {given}", "inputs", f"inputs {', '.join(sorted(wanted))}"
         )
-    name = found.graph.outputs[0].name
+    name = inference_model.graph.outputs[0].name
     if set(call.outputs) - {name}:
         raise invalid(
             "unknown_field", f"outputs are {', '.join(map(quoted, call.outputs))}", "outputs", name
         )
-    output = await found.run(call.tensors)
-    data, headers = oip.encode(call, model, str(found.version.number), {name: output})
+    output = await inference_model.run(call.tensors)
+    data, headers = oip.encode(call, model, str(inference_model.version.number), {name: output})
     return Reply(200, data, headers).response()

@@ -71,7 +71,7 @@ def act_examples(skill: ServedSkill) -> dict[str, Any]:
         "a batch of two": {"state": [row, row], "z": [z, z]},
         "named parts": {
             "skill": skill.version.ref,
-            "state": parts_of(row, skill.forms["state"].tensor),
+            "state": parts_of(row, skill.specs["state"].tensor),
             "z": z,
         },
     }
@@ -92,7 +92,7 @@ def interpolate_examples(skill: ServedSkill) -> dict[str, Any]:
 
 def decide_examples(controller: ServedController) -> dict[str, Any]:
     state = state_at_rest(controller.skill.manifest)[0].tolist()
-    goal = make_resting_row(controller.forms["goal"].tensor)[0].tolist()
+    goal = make_resting_row(controller.specs["goal"].tensor)[0].tolist()
     return {
         "one row": {"state": state, "goal": goal},
         "a batch of two": {"state": [state] * 2, "goal": [goal] * 2},

@@ -40,7 +40,7 @@ async def plan(service: Service, fields: object) -> dict[str, Any]:
     request = validate(PlanRequest, fields)
     skill = await service.skill(request.skill)
     checked = CheckedRequest(
-        request, read_row(request.state, skill.forms["state"]), _read_z(request, skill)
+        request, read_row(request.state, skill.specs["state"]), _read_z(request, skill)
     )
     try:
         answer = await service.planners.run(
@@ -67,12 +67,12 @@ def plan_task(planner: SinglePlanner, checked: CheckedRequest) -> dict[str, Any]
     parts = task.goal_layout()
     slices = tuple(Slice(**asdict(part)) for part in parts)
     tensor = Tensor(name="goal", shape=("B", parts[-1].stop), slices=slices)
-    goal = read_row(fields.goal, rows.Form("goal", tensor, 1))
+    goal = read_row(fields.goal, rows.InputSpec("goal", tensor, 1))
     seed = secrets.randbits(63) if fields.seed is None else fields.seed
-    found = planner.plan(task, checked.state[0], goal[0], seed=seed, last_z=checked.last_z)
+    skill_plan = planner.plan(task, checked.state[0], goal[0], seed=seed, last_z=checked.last_z)
     return {
-        "z": found.z,
-        "predicted_return": found.predicted_return,
+        "z": skill_plan.z,
+        "predicted_return": skill_plan.predicted_return,
         "horizon": planner.horizon,
         "llc_steps": planner.llc_steps,
     }
@@ -83,21 +83,21 @@ def _not_simulated(message: str) -> Refusal:
     return invalid("not_simulated", message, None, expected)
 
 
-def read_row(value: object, form: rows.Form) -> np.ndarray:
+def read_row(value: object, spec: rows.InputSpec) -> np.ndarray:
     """One row, (1, width). Raises Refusal for a batch."""
-    found = rows.read(value, replace(form, limit=1))
-    if not found.one:
-        message = f"{form.field} is a batch; a plan is made for one character"
-        raise invalid("wrong_shape", message, form.field, f"[{form.width}]")
-    return found.array
+    parsed = rows.read(value, replace(spec, limit=1))
+    if not parsed.single:
+        message = f"{spec.field} is a batch; a plan is made for one character"
+        raise invalid("wrong_shape", message, spec.field, f"[{spec.width}]")
+    return parsed.array
 
 
 def _read_z(request: PlanRequest, skill: ServedSkill) -> np.ndarray | None:
     if request.last_z is None:
         return None
-    form = replace(skill.forms["z"], field="last_z")
-    found = rows.Rows(read_row(request.last_z, form), True)
-    return rows.project_to_sphere(found, "last_z", strict=False)[0][0]
+    spec = replace(skill.specs["z"], field="last_z")
+    parsed = rows.Rows(read_row(request.last_z, spec), True)
+    return rows.project_to_sphere(parsed, "last_z", strict=False)[0][0]
 
 
 def _wrong_parameter(error: ValidationError) -> Refusal:

@@ -98,11 +98,11 @@ async def encode(request: Request) -> Response:
         fields = validate(EncodeRequest, encoding.decode(await request.body(), headers))
         field = "frames"
         skill = await service.skill(fields.skill)
-        frames = rows.read_frames(fields.frames, skill.forms["frames"])
-    found, content_headers = encoding.encode(
+        frames = rows.read_frames(fields.frames, skill.specs["frames"])
+    reply_body, content_headers = encoding.encode(
         await service.engine.long(_embedded, skill, frames, field)
     )
-    return Reply(200, found, content_headers).response()
+    return Reply(200, reply_body, content_headers).response()
 
 
 def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, Any]:
@@ -113,9 +113,9 @@ def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, A
         )
         raise invalid("clip_too_short", message, field, f"at least {skill.window} frames")
     with np.errstate(all="ignore"):  # what overflows is refused by `checked`
-        found = skill.library.embed(frames)
-    z = require_finite(found.windows)
-    pooled = require_finite(found.pooled)
+        embedding = skill.library.embed(frames)
+    z = require_finite(embedding.windows)
+    pooled = require_finite(embedding.pooled)
     near = nearest(pooled, skill.manifest.latent)
     return {"z": z, "pooled": pooled, "window": skill.window, "nearest": near, "skill": skill.stamp}
 
@@ -138,8 +138,8 @@ async def show_skill(request: Request, ref: str) -> SkillDetail:
 async def list_latents(request: Request, ref: str) -> LatentListing:
     """The z of every training clip, by its name."""
     skill = await _service(request).skill(ref, "ref")
-    known = {name: list(z) for name, z in skill.manifest.latent.clips.items()}
-    return LatentListing(latents=known, skill=ServedVersion.model_validate(skill.stamp))
+    latents = {name: list(z) for name, z in skill.manifest.latent.clips.items()}
+    return LatentListing(latents=latents, skill=ServedVersion.model_validate(skill.stamp))
 
 
 @router.post(
@@ -153,10 +153,10 @@ async def interpolate(request: Request) -> Response:
     clip."""
     headers = dict(request.headers.raw)
     encoding = wire.choose_encoding(headers)
-    found = await interpolate_path(
+    answer = await interpolate_path(
         _service(request), encoding.decode(await request.body(), headers)
     )
-    data, content_headers = encoding.encode(found)
+    data, content_headers = encoding.encode(answer)
     return Reply(200, data, content_headers).response()
 
 
@@ -172,8 +172,8 @@ async def plan_skill(request: Request) -> Response:
     extra `plan`."""
     headers = dict(request.headers.raw)
     encoding = wire.choose_encoding(headers)
-    found = await plan(_service(request), encoding.decode(await request.body(), headers))
-    data, content_headers = encoding.encode(found)
+    answer = await plan(_service(request), encoding.decode(await request.body(), headers))
+    data, content_headers = encoding.encode(answer)
     return Reply(200, data, content_headers).response()
 
 

@@ -22,10 +22,10 @@ def opposite(a: Array, b: Array) -> bool:
 
 def between(a: Array, b: Array, share: float) -> Array:
     """The point `share` of the way from a to b, (D,), along the great circle (Shoemake 1985)."""
-    whole = angle(a, b)
-    if whole < 1e-6:
+    arc = angle(a, b)
+    if arc < 1e-6:
         return b if share >= 1 else a
-    point = (np.sin((1 - share) * whole) * a + np.sin(share * whole) * b) / np.sin(whole)
+    point = (np.sin((1 - share) * arc) * a + np.sin(share * arc) * b) / np.sin(arc)
     return (point / np.linalg.norm(point)).astype(np.float32)
 
 

@@ -96,8 +96,8 @@ def plan(task: str, state: ArrayLike, goal: ArrayLike, others: dict[str, Any]) -
 
     def read(answer: httpx.Response) -> Plan:
         fields = json.loads(answer.headers["x-fields"])
-        found = _tensors(answer)
-        return Plan(found["z"], found["targets"], fields["predicted_return"], fields["llc_steps"])
+        arrays = _tensors(answer)
+        return Plan(arrays["z"], arrays["targets"], fields["predicted_return"], fields["llc_steps"])
 
     return Call("POST", "/plan", read, _raw(tensors, fields))
 
@@ -165,22 +165,22 @@ def _raw(tensors: dict[str, ArrayLike], others: dict[str, Any]) -> dict[str, Any
 
 
 def _tensors(answer: httpx.Response) -> dict[str, Array]:
-    found = {}
+    tensors = {}
     start = 0
-    for one in answer.headers["x-tensors"].split(","):
-        name, _, sizes = one.partition("=")
+    for entry in answer.headers["x-tensors"].split(","):
+        name, _, sizes = entry.partition("=")
         shape = tuple(map(int, sizes.split("x")))
         count = int(np.prod(shape))
-        found[name] = np.frombuffer(answer.content, FLOAT32, count, 4 * start).reshape(shape)
+        tensors[name] = np.frombuffer(answer.content, FLOAT32, count, 4 * start).reshape(shape)
         start += count
-    return found
+    return tensors
 
 
 def _embedding_of_raw(answer: httpx.Response) -> Embedding:
     return _embedding(_tensors(answer) | json.loads(answer.headers["x-fields"]))
 
 
-def _embedding(found: dict[str, Any]) -> Embedding:
-    nearest = [(near["clip"], near["cosine"]) for near in found["nearest"]]
-    z, pooled = (np.asarray(found[name], FLOAT32) for name in ("z", "pooled"))
-    return Embedding(z, pooled, nearest, found["window"])
+def _embedding(fields: dict[str, Any]) -> Embedding:
+    nearest = [(near["clip"], near["cosine"]) for near in fields["nearest"]]
+    z, pooled = (np.asarray(fields[name], FLOAT32) for name in ("z", "pooled"))
+    return Embedding(z, pooled, nearest, fields["window"])

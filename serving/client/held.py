@@ -55,8 +55,8 @@ class HeldController(HeldSkill):
         self._library = _pin(detail["skill"])
 
     def _decide(self, state: ArrayLike, goal: ArrayLike) -> tuple[Array, int, Array]:
-        found = self._client.decide(self.version, state, goal)
-        return found.z, self.llc_steps, found.targets
+        decision = self._client.decide(self.version, state, goal)
+        return decision.z, self.llc_steps, decision.targets
 
     def _skill(self) -> str:
         return self._library
@@ -107,8 +107,8 @@ class HeldPlan(HeldSkill):
 
     def _decide(self, state: ArrayLike, goal: ArrayLike) -> tuple[Array, int, Array]:
         fields = {**self._others, "skill": self._library, "last_z": self.z}
-        found = self._client.plan(self._task, state, goal, **fields)
-        return found.z, found.llc_steps, found.targets
+        plan = self._client.plan(self._task, state, goal, **fields)
+        return plan.z, plan.llc_steps, plan.targets
 
     def _skill(self) -> str:
         return self._library

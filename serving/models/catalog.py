@@ -70,9 +70,9 @@ class Catalog(Generic[T]):
     async def take(self, ref: str) -> T:
         """What `ref` means, opened if need be. Raises StoreError or OSError where that is
         impossible."""
-        found = self.now(ref)
-        if found is not None:
-            return found
+        item = self.now(ref)
+        if item is not None:
+            return item
         # One task per reference, however many requests wait: a slow file delays only those that
         # name it.
         task = self._opening.get(ref)

@@ -23,16 +23,16 @@ def apply_limits(
         part = next(part for part in tensor.slices if part.name == limit.part)
         columns = slice(part.start, part.stop)
         values = goal[:, columns].astype(np.float64)
-        found = _measure(limit, values, place)
-        allowed = found.clip(limit.least, limit.most)
-        beyond = np.abs(found - allowed) > TOLERANCE
+        quantity = _measure(limit, values, place)
+        allowed = quantity.clip(limit.least, limit.most)
+        beyond = np.abs(quantity - allowed) > TOLERANCE
         if not beyond.any():
             continue
         if limit.beyond == "refuse":
             row = int(np.argmax(beyond.any(-1)))
-            raise _refuse(limit, row if len(goal) > 1 else None, found[row][beyond[row]][0])
+            raise _refuse(limit, row if len(goal) > 1 else None, quantity[row][beyond[row]][0])
         goal = goal.copy()
-        goal[:, columns] = _clip(limit, values, place, found, allowed)
+        goal[:, columns] = _clip(limit, values, place, quantity, allowed)
     return goal
 
 
@@ -51,7 +51,7 @@ def _clip(
     limit: GoalLimit,
     values: np.ndarray,
     root: np.ndarray,
-    found: np.ndarray,
+    quantity: np.ndarray,
     allowed: np.ndarray,
 ) -> np.ndarray:
     """The part's values (B, n) with the quantity at its limit."""
@@ -61,7 +61,7 @@ def _clip(
     if limit.quantity == "height":
         clipped[:, 2:3] = allowed
         return clipped
-    scale = allowed / np.maximum(found, TOLERANCE)
+    scale = allowed / np.maximum(quantity, TOLERANCE)
     if limit.quantity == "length":
         return values * scale
     clipped[:, :2] = root[:, :2] + (values[:, :2] - root[:, :2]) * scale
@@ -69,10 +69,10 @@ def _clip(
 
 
 def _refuse(limit: GoalLimit, row: int | None, value: float) -> Refusal:
-    where = "goal" if row is None else f"goal[{row}]"
+    path = "goal" if row is None else f"goal[{row}]"
     unit = f" {limit.unit}" if limit.unit else ""
     what = "" if limit.quantity == "value" else f" has the {limit.quantity}"
     verb = " is" if limit.quantity == "value" else ""
-    message = f"{where}.{limit.part}{what}{verb} {value:.4g}{unit}, out of the controller's range"
+    message = f"{path}.{limit.part}{what}{verb} {value:.4g}{unit}, out of the controller's range"
     expected = f"{limit.least:.4g} to {limit.most:.4g}{unit}"
-    return invalid("goal_out_of_range", message, f"{where}.{limit.part}", expected)
+    return invalid("goal_out_of_range", message, f"{path}.{limit.part}", expected)

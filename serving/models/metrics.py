@@ -20,31 +20,31 @@ ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 class Metrics:
     def __init__(self) -> None:
-        self.registry = own = CollectorRegistry()
+        self.registry = registry = CollectorRegistry()
         self.requests = Counter(
-            "repertoire_requests", "Requests answered", ["route", "status"], registry=own
+            "repertoire_requests", "Requests answered", ["route", "status"], registry=registry
         )
         help_text = "From the request read to the reply made"
         self.seconds = Histogram(
-            "repertoire_request_seconds", help_text, ["route"], registry=own, buckets=SECONDS
+            "repertoire_request_seconds", help_text, ["route"], registry=registry, buckets=SECONDS
         )
         help_text = "Rows in one run of a graph"
         self.rows = Histogram(
-            "repertoire_batch_rows", help_text, ["skill"], registry=own, buckets=ROWS
+            "repertoire_batch_rows", help_text, ["skill"], registry=registry, buckets=ROWS
         )
         help_text = "How long the first request of a run waited for it"
         self.waited = Histogram(
-            "repertoire_queue_seconds", help_text, ["skill"], registry=own, buckets=SHORT
+            "repertoire_queue_seconds", help_text, ["skill"], registry=registry, buckets=SHORT
         )
         help_text = "How long one run of a graph took"
         self.runs = Histogram(
-            "repertoire_run_seconds", help_text, ["skill"], registry=own, buckets=SHORT
+            "repertoire_run_seconds", help_text, ["skill"], registry=registry, buckets=SHORT
         )
         help_text = "References that came to mean another version (moved), or could not (failed)"
-        self.swaps = Counter("repertoire_swaps", help_text, ["outcome"], registry=own)
+        self.swaps = Counter("repertoire_swaps", help_text, ["outcome"], registry=registry)
         help_text = "Open WebSocket sessions"
         self.sessions = Gauge(
-            "repertoire_sessions", help_text, registry=own, multiprocess_mode="livesum"
+            "repertoire_sessions", help_text, registry=registry, multiprocess_mode="livesum"
         )
 
         # `labels` looks its series up under a lock: a tenth of what a request costs here.

@@ -15,8 +15,8 @@ def state_at_rest(manifest: Manifest) -> np.ndarray:  # (1, S)
     """Upright, in the pose that the action is an offset to (the mean of the clips), where it is
     known."""
     action = manifest.action
-    known = {"joint_pos": [round(x, 4) for x in action.offset]} if action else {}
-    return make_resting_row(manifest.graphs["policy"].input("state"), known)
+    values = {"joint_pos": [round(x, 4) for x in action.offset]} if action else {}
+    return make_resting_row(manifest.graphs["policy"].input("state"), values)
 
 
 def example_latent(manifest: Manifest) -> np.ndarray:  # (1, D)
@@ -28,13 +28,13 @@ def example_latent(manifest: Manifest) -> np.ndarray:  # (1, D)
 
 
 def make_resting_row(
-    tensor: Tensor, known: dict[str, list[float]] | None = None
+    tensor: Tensor, values: dict[str, list[float]] | None = None
 ) -> np.ndarray:  # (1, width)
     """Zeros, but for what is known and for rotations, which zero is none of."""
     row = [0.0] * tensor.width
-    known = STANDING | (known or {})
+    values = STANDING | (values or {})
     for part in tensor.slices:
         default = [1.0, 0.0, 0.0, 0.0] if "wxyz" in part.unit else row[part.start : part.stop]
-        value = known.get(part.name, default)
+        value = values.get(part.name, default)
         row[part.start : part.stop] = value if len(value) == part.stop - part.start else default
     return np.array([row], np.float32)

@@ -28,13 +28,15 @@ class Engine:
     device: Device
     observe: Callable[[str, RunRecord], None]  # (the version's reference, what was run)
 
-    async def long(self, work: Callable[..., T], *given: Any) -> T:
+    async def long(self, work: Callable[..., T], *arguments: Any) -> T:
         """`work(*given)` on a thread: a clip takes as long as thousands of actions."""
-        return await asyncio.get_running_loop().run_in_executor(self.threads, partial(work, *given))
+        return await asyncio.get_running_loop().run_in_executor(
+            self.threads, partial(work, *arguments)
+        )
 
     def batcher(self, ref: str, run: Run, *row: np.ndarray) -> Batcher:
         """For a graph that is warm by then: `row` is one good row of each input, (1, width)."""
-        full = [np.repeat(one, MAX_ROWS, axis=0) for one in row]
+        full = [np.repeat(array, MAX_ROWS, axis=0) for array in row]
         for inputs in (row, full):
             if not np.isfinite(run(*inputs)).all():
                 raise UnusableGraph(

@@ -108,8 +108,8 @@ def make_service(settings: Settings) -> Service:
 
 
 async def _take(catalog: Catalog[T], ref: str, field: str | None) -> T:
-    if found := catalog.now(ref):
-        return found
+    if item := catalog.now(ref):
+        return item
     if len(ref) > LONGEST_REFERENCE:
         raise invalid(
             "invalid_reference",

@@ -13,7 +13,7 @@ from serving.models.batcher import Batcher
 from serving.models.goal_limits import apply_limits
 from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
 from serving.models.runtime import Engine
-from serving.wire.rows import Form
+from serving.wire.rows import InputSpec
 from serving.wire.schemas import ControllerDetail, ServedVersion, SkillDetail, Summary
 from skills_store.errors import StoreError
 from skills_store.manifest import GoalLimit, Manifest
@@ -26,7 +26,7 @@ from skills_store.version import Version
 class ServedSkill:
     library: SkillLibrary
     stamp: dict[str, str | int]  # goes with every reply: the bytes that computed it
-    forms: dict[str, Form]  # of state, z and frames
+    specs: dict[str, InputSpec]  # of state, z and frames
     policy: Batcher
 
     @staticmethod
@@ -36,13 +36,13 @@ class ServedSkill:
         """Verified, and warm. Raises StoreError for a version that cannot answer."""
         library = SkillLibrary.open(store, version, device=engine.device)
         inputs = {tensor.name: tensor for tensor in library.policy.graph.inputs}
-        forms = {name: Form(name, inputs[name], max_rows) for name in ("state", "z")}
-        forms["frames"] = Form("frames", inputs["state"], max_frames)
+        specs = {name: InputSpec(name, inputs[name], max_rows) for name in ("state", "z")}
+        specs["frames"] = InputSpec("frames", inputs["state"], max_frames)
         state = state_at_rest(version.manifest)
         z = example_latent(version.manifest)
         library.encode(np.repeat(state[:, None], library.window_length, axis=1))
         return ServedSkill(
-            library, stamp(version), forms, engine.batcher(version.ref, library.act, state, z)
+            library, stamp(version), specs, engine.batcher(version.ref, library.act, state, z)
         )
 
     @property
@@ -75,7 +75,7 @@ class ServedSkill:
 class ServedController:
     controller: Controller
     stamp: dict[str, str | int]
-    forms: dict[str, Form]  # of state and goal
+    specs: dict[str, InputSpec]  # of state and goal
     net: Batcher  # state, goal -> z
     memory: Batcher | None  # of a state machine: state, goal -> next goal
     skill: ServedSkill  # the very version that the controller was trained on
@@ -86,21 +86,21 @@ class ServedController:
     ) -> ServedController:
         controller = Controller.open(store, version, library=skill.library, device=engine.device)
         inputs = {tensor.name: tensor for tensor in controller.net.graph.inputs}
-        forms = {name: Form(name, inputs[name], max_rows) for name in ("state", "goal")}
+        specs = {name: InputSpec(name, inputs[name], max_rows) for name in ("state", "goal")}
         row = state_at_rest(skill.manifest)
         goal = make_resting_row(inputs["goal"])
         net = engine.batcher(version.ref, controller.decide, row, goal)
         memory = None
         if controller.memory is not None:
             memory = engine.batcher(version.ref, controller.next_goal, row, goal)
-        return ServedController(controller, stamp(version), forms, net, memory, skill)
+        return ServedController(controller, stamp(version), specs, net, memory, skill)
 
     async def decide(self, state: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """z (B, D) for states (B, S) and goals (B, G), and the goals (B, G) that it was made for.
         Raises Refusal for a goal out of range."""
         if self.goal_limits:
             root = state[:, self._root]
-            goal = apply_limits(self.goal_limits, self.forms["goal"].tensor, goal, root)
+            goal = apply_limits(self.goal_limits, self.specs["goal"].tensor, goal, root)
         if self.memory is not None:
             goal = await self.memory.submit(state, goal)
         return await self.net.submit(state, goal), goal
@@ -114,7 +114,7 @@ class ServedController:
     @cached_property
     def _root(self) -> slice:
         """The columns of a state that hold the root's place."""
-        slices = self.forms["state"].tensor.slices
+        slices = self.specs["state"].tensor.slices
         return next(slice(x.start, x.stop) for x in slices if x.name == "root_pos")
 
     @property
@@ -172,8 +172,8 @@ def skill_detail(served: ServedSkill) -> SkillDetail:
         torque_limit=list(body.torque_limit),
         control_dt=body.control_dt,
         mjcf=body.mjcf,
-        state=list(served.forms["state"].tensor.slices),
-        state_dim=served.forms["state"].width,
+        state=list(served.specs["state"].tensor.slices),
+        state_dim=served.specs["state"].width,
         latent_dim=manifest.latent.dim,
         window=served.window,
         clips={name: list(z) for name, z in manifest.latent.clips.items()},
@@ -193,9 +193,9 @@ def controller_detail(served: ServedController) -> ControllerDetail:
         licence=version.manifest.licence,
         task=task.name,
         llc_steps=task.llc_steps,
-        state=list(served.forms["state"].tensor.slices),
-        goal_dim=served.forms["goal"].width,
-        goal=list(served.forms["goal"].tensor.slices),
+        state=list(served.specs["state"].tensor.slices),
+        goal_dim=served.specs["goal"].width,
+        goal=list(served.specs["goal"].tensor.slices),
         goal_limits=list(task.goal_limits),
         skill=ServedVersion.model_validate(served.skill.stamp),
         card=version.manifest.card,

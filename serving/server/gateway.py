@@ -78,9 +78,9 @@ class Gateway:
         if scope["type"] == "http":
             headers = dict(scope["headers"])
             path = self._root_path.apply(scope, headers)
-            found = find_fast_route(path) if scope["method"] == "POST" else None
-            if found is not None:
-                answering = Answering(found[0], found[1], path, headers)
+            route = find_fast_route(path) if scope["method"] == "POST" else None
+            if route is not None:
+                answering = Answering(route[0], route[1], path, headers)
                 await self._answer(answering, scope, receive, send)
             else:
                 # The server sends no body in reply to HEAD; FastAPI need not know of it.
@@ -187,9 +187,9 @@ class Gateway:
 
     def _make_request_id(self, headers: Mapping[bytes, bytes]) -> bytes:
         """The client's own id, or one of this process."""
-        given = headers.get(b"x-request-id")
-        if given is not None and CLIENT_ID.fullmatch(given):
-            return given
+        client_id = headers.get(b"x-request-id")
+        if client_id is not None and CLIENT_ID.fullmatch(client_id):
+            return client_id
         return b"%s-%x" % (self._id_prefix, next(self._ids))
 
     def _record(

@@ -70,12 +70,12 @@ class BodyReader:
         raise ClientDisconnect
 
     def _capped(self, receive: Receive) -> Receive:
-        seen = 0
+        received = 0
         complete = False
         deadline = asyncio.get_running_loop().time() + self.timeout
 
         async def capped() -> Message:
-            nonlocal seen, complete
+            nonlocal received, complete
             if complete:  # what comes next is that the client leaves, at any time
                 return await receive()
             try:
@@ -83,9 +83,9 @@ class BodyReader:
                     message = await receive()
             except TimeoutError:
                 raise make_refusal("body", self.timeout) from None
-            seen += len(message.get("body", b""))
+            received += len(message.get("body", b""))
             complete = not message.get("more_body")
-            if seen > self.max_body:
+            if received > self.max_body:
                 raise self._too_large()
             return message
 

@@ -82,19 +82,21 @@ def decode(body: bytes, headers: Mapping[bytes, bytes]) -> Call:
     end = len(body) if header is None else _length(header, len(body))
     request = _validate(json.decode(body[:end], headers))
     outputs = request.outputs or []
-    _refuse_twice("inputs", [one.name for one in request.inputs])
-    _refuse_twice("outputs", [one.name for one in outputs])
+    _refuse_twice("inputs", [tensor.name for tensor in request.inputs])
+    _refuse_twice("outputs", [tensor.name for tensor in outputs])
     by_default = _flag(
         _options(request.parameters, "parameters"), "binary_data_output", "parameters"
     )
-    own = {}
-    for i, one in enumerate(outputs):
-        where = f"outputs.{i}.parameters"
-        flag = _flag(_options(one.parameters, where), "binary_data", where)
+    binary = {}
+    for i, tensor in enumerate(outputs):
+        path = f"outputs.{i}.parameters"
+        flag = _flag(_options(tensor.parameters, path), "binary_data", path)
         if flag is not None:
-            own[one.name] = flag
+            binary[tensor.name] = flag
     tensors = _tensors(request.inputs, body, end, binary=header is not None)
-    return Call(request.id, tensors, tuple(one.name for one in outputs), own, bool(by_default))
+    return Call(
+        request.id, tensors, tuple(tensor.name for tensor in outputs), binary, bool(by_default)
+    )
 
 
 def encode(
@@ -104,16 +106,16 @@ def encode(
     rows = []
     parts = []
     for name, array in outputs.items():
-        one: dict[str, Any] = {"name": name, "datatype": "FP32", "shape": list(array.shape)}
+        output: dict[str, Any] = {"name": name, "datatype": "FP32", "shape": list(array.shape)}
         if call.binary.get(name, call.binary_by_default):
             parts.append(np.ascontiguousarray(array, FLOAT32).tobytes())
-            one["parameters"] = {"binary_data_size": len(parts[-1])}
+            output["parameters"] = {"binary_data_size": len(parts[-1])}
         else:
-            one["data"] = np.ascontiguousarray(array, FLOAT32).reshape(-1)
-        rows.append(one)
-    found = {"model_name": model, "model_version": version, "outputs": rows}
+            output["data"] = np.ascontiguousarray(array, FLOAT32).reshape(-1)
+        rows.append(output)
+    reply = {"model_name": model, "model_version": version, "outputs": rows}
     head = orjson.dumps(
-        found | ({"id": call.id} if call.id else {}), option=orjson.OPT_SERIALIZE_NUMPY
+        reply | ({"id": call.id} if call.id else {}), option=orjson.OPT_SERIALIZE_NUMPY
     )
     if not parts:
         return head, (JSON,)
@@ -146,7 +148,7 @@ def _refuse_twice(field: str, names: list[str]) -> None:
             raise invalid("given_twice", message, field, "each name once")
 
 
-def _options(parameters: Parameters, where: str) -> dict[str, Any]:
+def _options(parameters: Parameters, path: str) -> dict[str, Any]:
     """The parameters that are not null. One that is not implemented may be 0, false or empty, as
     clients write it that do not use it; any other value raises Refusal."""
     options = {name: value for name, value in (parameters or {}).items() if value is not None}
@@ -154,15 +156,15 @@ def _options(parameters: Parameters, where: str) -> dict[str, Any]:
         if value and (name in UNSUPPORTED or name.startswith(RESERVED)):
             shown = quoted(name)[1:-1]
             message = f"the parameter {shown} is not implemented by this service"
-            raise invalid("unsupported_option", message, f"{where}.{shown}", "no such parameter")
+            raise invalid("unsupported_option", message, f"{path}.{shown}", "no such parameter")
     return options
 
 
-def _flag(options: dict[str, Any], name: str, where: str) -> bool | None:
+def _flag(options: dict[str, Any], name: str, path: str) -> bool | None:
     value = options.get(name)
     if value is not None and type(value) is not bool:
-        message = f"{where}.{name} is {quoted(value)}"
-        raise invalid("wrong_type", message, f"{where}.{name}", "true or false")
+        message = f"{path}.{name} is {quoted(value)}"
+        raise invalid("wrong_type", message, f"{path}.{name}", "true or false")
     return value
 
 
@@ -171,79 +173,79 @@ def _tensors(inputs: list[Input], body: bytes, end: int, binary: bool) -> dict[s
     `binary`: the request has the header that allows such bytes. Raises Refusal."""
     tensors = {}
     start = end
-    for i, one in enumerate(inputs):
-        size = _options(one.parameters, f"inputs.{i}.parameters").get("binary_data_size")
+    for i, tensor in enumerate(inputs):
+        size = _options(tensor.parameters, f"inputs.{i}.parameters").get("binary_data_size")
         if size is None:
-            tensors[one.name] = _from_json(one)
+            tensors[tensor.name] = _from_json(tensor)
             continue
         if not binary:
-            message = f"input {quoted(one.name)} is binary, but {LENGTH.decode()} is missing"
+            message = f"input {quoted(tensor.name)} is binary, but {LENGTH.decode()} is missing"
             raise invalid("missing_field", message, LENGTH.decode(), "the length of the JSON")
-        if one.data is not None:
-            message = f"input {quoted(one.name)} has both data and binary_data_size"
-            raise invalid("given_twice", message, quoted(one.name)[1:-1], "one of the two")
-        tensors[one.name] = _from_bytes(one, body, start, size)
-        start += tensors[one.name].nbytes
+        if tensor.data is not None:
+            message = f"input {quoted(tensor.name)} has both data and binary_data_size"
+            raise invalid("given_twice", message, quoted(tensor.name)[1:-1], "one of the two")
+        tensors[tensor.name] = _from_bytes(tensor, body, start, size)
+        start += tensors[tensor.name].nbytes
     if start != len(body):
         message = f"{len(body) - start} bytes of the body belong to no input"
         raise invalid("wrong_shape", message, "inputs")
     return tensors
 
 
-def _from_bytes(one: Input, body: bytes, start: int, size: object) -> Array:
-    shape = _shape(one)
+def _from_bytes(tensor: Input, body: bytes, start: int, size: object) -> Array:
+    shape = _shape(tensor)
     if type(size) is not int or size != 4 * math.prod(shape) or size > len(body) - start:
-        raise _wrong(one, f"binary_data_size is {quoted(size)}")
+        raise _wrong(tensor, f"binary_data_size is {quoted(size)}")
     return np.frombuffer(body, FLOAT32, size // 4, start).reshape(shape)
 
 
-def _from_json(one: Input) -> Array:
+def _from_json(tensor: Input) -> Array:
     """Nested as the shape says, or flat: the protocol allows both."""
-    shape = _shape(one)
-    numbers, nesting = _flatten(one)
+    shape = _shape(tensor)
+    numbers, nesting = _flatten(tensor)
     if not set(map(type, numbers)) <= {int, float}:
-        raise _wrong(one, "its data are not all numbers")
+        raise _wrong(tensor, "its data are not all numbers")
     if len(numbers) != math.prod(shape):
-        raise _wrong(one, f"its data are {len(numbers)} numbers")
+        raise _wrong(tensor, f"its data are {len(numbers)} numbers")
     if nesting not in (shape, (len(numbers),)):
-        raise _wrong(one, f"its data are nested as {quoted(list(nesting))}")
+        raise _wrong(tensor, f"its data are nested as {quoted(list(nesting))}")
     with np.errstate(over="ignore"):
         flat = np.array([x if abs(x) < 1e39 else np.inf for x in numbers], np.float32)
     return flat.reshape(shape)
 
 
-def _flatten(one: Input) -> tuple[list[Any], tuple[int, ...]]:
+def _flatten(tensor: Input) -> tuple[list[Any], tuple[int, ...]]:
     """The elements of nested lists in row-major order, and the length of the lists of each
     level."""
-    elements: list[Any] = [one.data]
+    elements: list[Any] = [tensor.data]
     nesting: list[int] = []
     while elements and isinstance(elements[0], list):
         if not all(isinstance(inner, list) for inner in elements):
-            raise _wrong(one, "its data are ragged")
+            raise _wrong(tensor, "its data are ragged")
         lengths = {len(inner) for inner in elements}
         if len(lengths) > 1:
-            raise _wrong(one, "its data are ragged")
+            raise _wrong(tensor, "its data are ragged")
         nesting.append(lengths.pop())
         elements = [element for inner in elements for element in inner]
     return elements, tuple(nesting)
 
 
-def _shape(one: Input) -> tuple[int, ...]:
+def _shape(tensor: Input) -> tuple[int, ...]:
     """Each axis is bounded, and not their product alone: numpy refuses a giant axis beside a 0."""
-    if one.datatype != "FP32":
-        message = f"{quoted(one.name)} is {quoted(one.datatype)}"
-        raise invalid("wrong_type", message, quoted(one.name)[1:-1], "FP32")
-    if not all(type(size) is int and 0 < size <= LARGEST for size in one.shape):
-        raise _wrong(one, f"a size is a whole number from 1 to {LARGEST}")
-    if math.prod(one.shape) > LARGEST:
-        raise _wrong(one, f"a tensor has at most {LARGEST} numbers")
-    return tuple(one.shape)
+    if tensor.datatype != "FP32":
+        message = f"{quoted(tensor.name)} is {quoted(tensor.datatype)}"
+        raise invalid("wrong_type", message, quoted(tensor.name)[1:-1], "FP32")
+    if not all(type(size) is int and 0 < size <= LARGEST for size in tensor.shape):
+        raise _wrong(tensor, f"a size is a whole number from 1 to {LARGEST}")
+    if math.prod(tensor.shape) > LARGEST:
+        raise _wrong(tensor, f"a tensor has at most {LARGEST} numbers")
+    return tuple(tensor.shape)
 
 
-def _wrong(one: Input, why: str) -> Refusal:
+def _wrong(tensor: Input, why: str) -> Refusal:
     return invalid(
         "wrong_shape",
-        f"input {quoted(one.name)} of shape {quoted(one.shape)}: {why}",
-        quoted(one.name)[1:-1],
+        f"input {quoted(tensor.name)} of shape {quoted(tensor.shape)}: {why}",
+        quoted(tensor.name)[1:-1],
         "as many numbers, or bytes of float32, as the shape says",
     )

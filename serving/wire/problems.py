@@ -139,7 +139,7 @@ PLAN_PROBLEMS: dict[int | str, dict[str, Any]] = {
     501: {"model": Problem, "description": "This service has not the extra `plan`"}
 }
 INFERENCE_PROBLEMS = {
-    status: found | {"model": InferenceProblem} for status, found in PROBLEMS.items()
+    status: response | {"model": InferenceProblem} for status, response in PROBLEMS.items()
 }
 
 
@@ -175,15 +175,15 @@ class Refusal(Exception):
 
     def reply(self, path: str = "") -> Reply:
         """Under /v2, the Open Inference Protocol has `error` in it."""
-        found = self.problem.model_dump()
+        body = self.problem.model_dump()
         if path.startswith("/v2"):
-            found = {"error": f"{self.problem.code}: {self.problem.message}"} | found
+            body = {"error": f"{self.problem.code}: {self.problem.message}"} | body
         headers: list[tuple[bytes, bytes]] = [JSON, *self.headers]
         if self.retry_after is not None:
             headers.append((b"retry-after", b"%d" % self.retry_after))
         if self.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
-        return Reply(self.status, orjson.dumps(found), tuple(headers))
+        return Reply(self.status, orjson.dumps(body), tuple(headers))
 
 
 def invalid(

@@ -69,12 +69,12 @@ def encode(fields: Mapping[str, Any]) -> tuple[bytes, Headers]:
 @lru_cache(maxsize=256)
 def _shapes(header: bytes) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Cached, for a client sends the same ones with every request."""
-    found = [ONE.fullmatch(part.strip()) for part in header.split(b",")]
-    names = [match[1] for match in found if match]
-    if len(names) != len(found) or len(set(names)) != len(names):
+    matches = [ONE.fullmatch(part.strip()) for part in header.split(b",")]
+    names = [match[1] for match in matches if match]
+    if len(names) != len(matches) or len(set(names)) != len(names):
         raise invalid("wrong_shape", f"x-tensors is {quoted(header)}", "x-tensors", EXPECTED)
     return tuple(
-        (match[1].decode(), tuple(map(int, match[2].split(b"x")))) for match in found if match
+        (match[1].decode(), tuple(map(int, match[2].split(b"x")))) for match in matches if match
     )
 
 

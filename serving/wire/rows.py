@@ -27,14 +27,14 @@ KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", 
 @dataclass(frozen=True)
 class Rows:
     array: np.ndarray  # (B, width) float32, finite
-    one: bool  # the client sent one row, not a batch of one: it is answered in kind
+    single: bool  # the client sent one row, not a batch of one: it is answered in kind
 
     def __len__(self) -> int:
         return len(self.array)
 
 
 @dataclass(frozen=True)
-class Form:
+class InputSpec:
     """What a field must look like: a tensor of the manifest, of at most `limit` rows."""
 
     field: str
@@ -62,34 +62,34 @@ class Form:
         return f"[{self.width}] or [B, {self.width}], B up to {self.limit}{named}"
 
 
-def read(value: object, form: Form) -> Rows:
+def read(value: object, spec: InputSpec) -> Rows:
     """One row, a batch of rows, or an object of the tensor's named parts."""
-    if isinstance(value, dict) and form.parts:
-        rows = _from_parts(value, form)
+    if isinstance(value, dict) and spec.parts:
+        rows = _from_parts(value, spec)
     else:
-        rows = _from_numbers(value, form.field, form.width, form.limit, form.expected)
-    _refuse_unreal_rotations(rows, form)
+        rows = _from_numbers(value, spec.field, spec.width, spec.limit, spec.expected)
+    _refuse_unreal_rotations(rows, spec)
     return rows
 
 
-def read_frames(value: object, form: Form) -> np.ndarray:
+def read_frames(value: object, spec: InputSpec) -> np.ndarray:
     """A clip: (T, S) states one control step apart."""
-    rows = read(value, form)
-    if rows.one:
-        message = f"{form.field} is one frame, not a list of frames"
-        raise invalid("wrong_shape", message, form.field, f"[T, {form.width}]")
+    rows = read(value, spec)
+    if rows.single:
+        message = f"{spec.field} is one frame, not a list of frames"
+        raise invalid("wrong_shape", message, spec.field, f"[T, {spec.width}]")
     return rows.array
 
 
 def broadcast(rows: Rows, to: Rows, names: tuple[str, str]) -> Rows:
     """`rows` as many as `to`: one row is repeated, any other number must be the same. `names` are
     those of the fields."""
-    if rows.one == to.one and len(rows) == len(to):
+    if rows.single == to.single and len(rows) == len(to):
         return rows
-    if rows.one:
-        return Rows(np.repeat(rows.array, len(to), axis=0), to.one)
-    expected = "one row" if to.one else f"one row, or a batch of {len(to)}"
-    shown = "one row" if to.one else f"a batch of {len(to)}"
+    if rows.single:
+        return Rows(np.repeat(rows.array, len(to), axis=0), to.single)
+    expected = "one row" if to.single else f"one row, or a batch of {len(to)}"
+    shown = "one row" if to.single else f"a batch of {len(to)}"
     message = f"{names[0]} is a batch of {len(rows)}, {names[1]} is {shown}"
     raise invalid("batch_mismatch", message, names[0], expected)
 
@@ -106,65 +106,65 @@ def project_to_sphere(rows: Rows, field: str, strict: bool) -> tuple[np.ndarray,
     shortest = int(np.argmin(norms))
     first = int(np.argmax(far))
     if norms[shortest] < UNIT_TOLERANCE:
-        path = field if rows.one else f"{field}[{shortest}]"
+        path = field if rows.single else f"{field}[{shortest}]"
         message = f"{path} has norm {norms[shortest]:.6g}, and so no direction"
         raise invalid("not_a_direction", message, path, "a point of the unit sphere")
     if strict:
-        path = field if rows.one else f"{field}[{first}]"
+        path = field if rows.single else f"{field}[{first}]"
         message = f"{path} has norm {norms[first]:.6g}; on the unit sphere it is 1"
         expected = f"norm 1, within {SPHERE_TOLERANCE}; or strict: false"
         raise invalid("not_on_the_sphere", message, path, expected)
     return (rows.array / norms[:, None]).astype(np.float32), True
 
 
-def _from_parts(value: dict[str, Any], form: Form) -> Rows:
-    field = form.field
-    names = [part.name for part in form.parts]
+def _from_parts(value: dict[str, Any], spec: InputSpec) -> Rows:
+    field = spec.field
+    names = [part.name for part in spec.parts]
     for name in value:
         if name not in names:
             message = f"{field} has no part {quoted(name)}; there are: {', '.join(names)}"
-            raise invalid("unknown_field", message, field, form.expected)
+            raise invalid("unknown_field", message, field, spec.expected)
     for name in names:
         if name not in value:
             message = f"{field} lacks its part {name}"
-            raise invalid("missing_field", message, f"{field}.{name}", form.expected)
+            raise invalid("missing_field", message, f"{field}.{name}", spec.expected)
     parts = []
-    for part in form.parts:
+    for part in spec.parts:
         width = part.stop - part.start
         path = f"{field}.{part.name}"
         expected = f"[{width}] or [B, {width}], {part.unit}"
-        parts.append(_from_numbers(value[part.name], path, width, form.limit, expected))
-        if parts[-1].one != parts[0].one or len(parts[-1]) != len(parts[0]):
+        parts.append(_from_numbers(value[part.name], path, width, spec.limit, expected))
+        if parts[-1].single != parts[0].single or len(parts[-1]) != len(parts[0]):
             message = f"{path} and {field}.{names[0]} differ in how many rows they have"
             raise invalid("batch_mismatch", message, path, "as many rows in every part")
-    return Rows(np.concatenate([rows.array for rows in parts], axis=1), parts[0].one)
+    return Rows(np.concatenate([rows.array for rows in parts], axis=1), parts[0].single)
 
 
 def _from_numbers(value: object, field: str, width: int, limit: int, expected: str) -> Rows:
     if isinstance(value, np.ndarray):  # float32 already
-        one = value.ndim == 1
+        single = value.ndim == 1
         batch = value if value.ndim > 1 else value[None]
         if batch.ndim != 2 or not len(batch):
             raise invalid("wrong_shape", f"{field} has shape {list(value.shape)}", field, expected)
         if len(batch) > limit:
             raise _too_many(len(batch), field, limit, expected)
         if batch.shape[1] != width:
-            raise _wrong_width(batch[0], field if one else f"{field}[0]", width, expected)
-        found = batch
+            raise _wrong_width(batch[0], field if single else f"{field}[0]", width, expected)
+        numbers = batch
     elif isinstance(value, list):
-        one = not (value and isinstance(value[0], list))
-        batch = [value] if one else value
+        single = not (value and isinstance(value[0], list))
+        batch = [value] if single else value
         if len(batch) > limit:
             raise _too_many(len(batch), field, limit, expected)
         for i, row in enumerate(batch):
-            _refuse_malformed(row, field if one else f"{field}[{i}]", width, expected)
-        found = _array(batch, width)
+            _refuse_malformed(row, field if single else f"{field}[{i}]", width, expected)
+        numbers = _array(batch, width)
     else:
         message = f"{field} is {_kind(value)}, not a list of numbers"
         raise invalid("wrong_type", message, field, expected)
-    if not all_finite(found):
-        raise _not_finite(found, field, one, expected)
-    return Rows(found, one)
+    if not all_finite(numbers):
+        raise _not_finite(numbers, field, single, expected)
+    return Rows(numbers, single)
 
 
 def all_finite(numbers: np.ndarray) -> bool:
@@ -185,9 +185,9 @@ def _array(batch: list[list[float]], width: int) -> np.ndarray:
     return np.frombuffer(numbers, np.float32).reshape(len(batch), width)
 
 
-def _not_finite(found: np.ndarray, field: str, one: bool, expected: str) -> Refusal:
-    i, j = (int(k) for k in np.argwhere(~np.isfinite(found))[0])
-    path = f"{field}[{j}]" if one else f"{field}[{i}][{j}]"
+def _not_finite(numbers: np.ndarray, field: str, single: bool, expected: str) -> Refusal:
+    i, j = (int(k) for k in np.argwhere(~np.isfinite(numbers))[0])
+    path = f"{field}[{j}]" if single else f"{field}[{i}][{j}]"
     return invalid("not_finite", f"{path} is not a finite float32 number", path, expected)
 
 
@@ -211,17 +211,17 @@ def _refuse_malformed(row: object, path: str, width: int, expected: str) -> None
         raise _wrong_width(row, path, width, expected)
 
 
-def _refuse_unreal_rotations(rows: Rows, form: Form) -> None:
-    for part in form.rotations:
+def _refuse_unreal_rotations(rows: Rows, spec: InputSpec) -> None:
+    for part in spec.rotations:
         turns = rows.array[:, part.start : part.stop]
         if _one_unit(turns, UNIT_TOLERANCE):
             continue
         norms = _norms(turns)
         wrong = np.flatnonzero(np.abs(norms - 1) > UNIT_TOLERANCE)
         if wrong.size:
-            path = f"{form.field}.{part.name}"
-            where = "" if rows.one else f" in row {wrong[0]}"
-            message = f"{path}{where} has norm {norms[wrong[0]]:.6g}; a rotation has 1"
+            path = f"{spec.field}.{part.name}"
+            row_text = "" if rows.single else f" in row {wrong[0]}"
+            message = f"{path}{row_text} has norm {norms[wrong[0]]:.6g}; a rotation has 1"
             raise invalid("not_a_rotation", message, path, "a unit quaternion, within 0.001")
 
 

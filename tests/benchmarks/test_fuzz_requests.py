@@ -47,10 +47,10 @@ def test_every_kind_of_route_is_asked(route: str) -> None:
 def test_a_defect_is_found_with_its_request_and_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     read = rows.read
 
-    def broken(value: object, form: rows.Form) -> rows.Rows:
-        if form.field == "goal":
+    def broken(value: object, spec: rows.InputSpec) -> rows.Rows:
+        if spec.field == "goal":
             raise ZeroDivisionError("planted")
-        return read(value, form)
+        return read(value, spec)
 
     monkeypatch.setattr(rows, "read", broken)
     outcome = asyncio.run(fuzz(150, seed=1))

@@ -15,7 +15,7 @@ from serving import wire
 from serving.api.act import ActRequest
 from serving.wire import oip
 from serving.wire.problems import Refusal
-from serving.wire.rows import Form, broadcast, project_to_sphere, read
+from serving.wire.rows import InputSpec, broadcast, project_to_sphere, read
 from serving.wire.schemas import validate
 from tests.serving.local import skill_rows, state_rows, write_store
 from tests.serving.process import running
@@ -50,7 +50,7 @@ GOOD = {
     "raw": (TENSORS, STATE.tobytes() + Z.tobytes()),
     "oip": ({oip.LENGTH: b"%d" % len(HEAD)}, HEAD + STATE.tobytes()),
 }
-FORMS = {name: Form(name, POLICY.input(name), 16) for name in ("state", "z")}
+SPECS = {name: InputSpec(name, POLICY.input(name), 16) for name in ("state", "z")}
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
@@ -79,14 +79,14 @@ def decoded(kind: str, headers: dict[bytes, bytes], body: bytes) -> None:
     if kind == "oip":
         call = oip.decode(body, headers)
         for name, array in call.tensors.items():
-            if name in FORMS:
-                read(array, FORMS[name])
+            if name in SPECS:
+                read(array, SPECS[name])
         return
     asked = validate(ActRequest, wire.choose_encoding(headers).decode(body, headers))
     if isinstance(asked.z, str):
         return
-    state = read(asked.state, FORMS["state"])
-    z = broadcast(read(asked.z, FORMS["z"]), state, ("z", "state"))
+    state = read(asked.state, SPECS["state"])
+    z = broadcast(read(asked.z, SPECS["z"]), state, ("z", "state"))
     array, _ = project_to_sphere(z, "z", asked.strict or False)
     assert array.dtype == state.array.dtype == np.float32
     assert np.isfinite(array).all()
