@@ -199,7 +199,7 @@ def measure_machine(
         "seconds": interval(took[ended]),
         "falls_per_minute": rate_interval(int((~standing & ~ended).sum()), minutes, episodes),
     }
-    means = {key: found["mean"] for key, found in detail.items()}
+    means = {key: measure["mean"] for key, measure in detail.items()}
     return {"task": MACHINE, **means, "detail": detail}
 
 

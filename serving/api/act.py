@@ -46,11 +46,11 @@ async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
     served = await service.controller(name)
     state = rows.read(request.state, served.specs["state"])
     goal = rows.broadcast(rows.read(request.goal, served.specs["goal"]), state, ("goal", "state"))
-    z, decided = await served.decide(state.array, goal.array)
+    z, decided_goal = await served.decide(state.array, goal.array)
     targets = await served.skill.policy.submit(state.array, z)
     answer = {"z": match_rank(z, state.single), "targets": match_rank(targets, state.single)}
     if served.memory is not None:
-        answer["goal"] = match_rank(decided, state.single)
+        answer["goal"] = match_rank(decided_goal, state.single)
     return {**answer, "controller": served.stamp, "skill": served.skill.stamp}
 
 

@@ -90,9 +90,9 @@ class HeldMachine(HeldController):
         box = np.asarray(goal, np.float32)
         if box.size:
             memory[..., -box.shape[-1] :] = box
-        found = self._client.decide(self.version, state, memory)
-        self.memory = found.goal
-        return found.z, self.llc_steps, found.targets
+        decision = self._client.decide(self.version, state, memory)
+        self.memory = decision.goal
+        return decision.z, self.llc_steps, decision.targets
 
 
 class HeldPlan(HeldSkill):
