@@ -61,7 +61,8 @@ CHARACTERS = {
 
 @cache
 def load_character(name: str) -> Character:
-    """The character called `name`; KeyError lists what exists."""
+    """The character called `name`; KeyError lists what exists. ValueError where its torque limits
+    do not all stand at the actuators."""
     if name not in CHARACTERS:
         raise KeyError(f"no character {name!r}; there are: {', '.join(CHARACTERS)}")
     file, feet, key_bodies = CHARACTERS[name]
@@ -71,6 +72,7 @@ def load_character(name: str) -> Character:
     actuated = [int(model.actuator_trnid[i, 0]) for i in range(model.nu)]
     hinges = [model.joint(hinge).id for hinge in skeleton.hinges]
     assert actuated == hinges, "the MJCF needs one position actuator per hinge, in their order"
+    _check_torque_limits(name, model, hinges)
     damping = [model.dof_damping[model.jnt_dofadr[j]] for j in hinges]
     return Character(
         name=name,
@@ -81,6 +83,18 @@ def load_character(name: str) -> Character:
         damping=tuple(map(float, damping)),
         torque_limit=tuple(map(float, model.actuator_forcerange[:, 1])),
     )
+
+
+def _check_torque_limits(name: str, model: mujoco.MjModel, hinges: list[int]) -> None:
+    """A limit at the joint (`actuatorfrcrange`, the effort of a URDF) would hold in simulation, but
+    `actuator_force` shows nothing of it, and the manifest would not have it. (MuJoCo 4.0.0.)"""
+    for actuator, hinge in enumerate(hinges):
+        if not model.actuator_forcelimited[actuator] or model.jnt_actfrclimited[hinge]:
+            joint = model.joint(hinge).name
+            raise ValueError(
+                f"{name}: {joint} needs its torque limit as the forcerange of its actuator, and no "
+                "actuatorfrcrange"
+            )
 
 
 def _read_skeleton(

@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from pretrain.characters import character
 from pretrain.characters.character import load_character
 from pretrain.characters.kinematics import forward, lowest_point
 from pretrain.characters.skeleton import Skeleton
@@ -135,3 +136,24 @@ def test_a_mujoco_that_does_not_import_names_the_remedy(tmp_path):
     )
     assert run.returncode == 1
     assert "no bindings; if mujoco was upgraded from 3 to 4: pip uninstall" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("limit", "moved"),
+    [
+        ('forcerange="-50 50"', ""),
+        ('forcerange="-50 50"', 'forcerange="-50 50" forcelimited="false"'),
+    ],
+)
+def test_a_torque_limit_that_is_not_at_its_actuator_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: str, moved: str
+) -> None:
+    """The manifest reads it there; elsewhere it would be published as 0."""
+    text = (character.ASSETS / "humanoid.xml").read_text(encoding="utf-8")
+    assert limit in text
+    (tmp_path / "humanoid.xml").write_text(text.replace(limit, moved), encoding="utf-8")
+    monkeypatch.setattr(character, "ASSETS", tmp_path)
+    with pytest.raises(
+        ValueError, match="humanoid: neck_x needs its torque limit as the forcerange"
+    ):
+        character.load_character.__wrapped__("humanoid")
