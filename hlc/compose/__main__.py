@@ -31,10 +31,10 @@ if sys.platform == "linux":
 
 import torch
 
-from hlc.compose.behavior import make_behaviors, scene_of
+from hlc.compose.behavior import make_behaviors
 from hlc.compose.contact_sheet import draw_contact_sheet
 from hlc.compose.player import Played, play_machine
-from hlc.compose.publish import BoundMachine, publish_machine
+from hlc.compose.publish import BoundMachine, make_stages, publish_machine
 from hlc.compose.state_machine import load_machine
 from hlc.parent import SimulationConfig, open_parent
 from pretrain.cli import program
@@ -44,6 +44,7 @@ from pretrain.options import parse_flag, parse_int, parse_options, split_argumen
 from pretrain.overrides import ConfigError
 from skills_store.errors import StoreError
 from skills_store.open import open_store
+from skills_store.reference import check_name
 
 SHEET = ".png"
 DEFAULTS = {
@@ -61,6 +62,7 @@ DEFAULTS = {
 def run(file: Path, options: dict[str, str]) -> int:
     if options["out"] and not options["out"].endswith((SHEET, *SUFFIXES)):
         raise ConfigError(f"out={options['out']}, expected a {', '.join((SHEET, *SUFFIXES))}")
+    name = check_name(options["publish"]) if options["publish"] else None
     machine = load_machine(file)
     store = open_store(options["store"])
     parent = open_parent(store, machine.skill)
@@ -68,32 +70,31 @@ def run(file: Path, options: dict[str, str]) -> int:
     starts, plans = (torch.Generator().manual_seed(seed + i) for i in range(2))
     length = round(machine.seconds * CONTROL_RATE)
     simulated = SimulationConfig(length, options["engine"], parse_int(options, "threads", 0))
-    behaviors = make_behaviors(machine, parent, store, simulated, plans)
-    played = play_machine(machine, behaviors, parent, simulated, rng=starts)
+    bound = BoundMachine(machine, make_behaviors(machine, parent, store, simulated, plans), parent)
+    if name is not None:
+        make_stages(bound)  # what cannot be published is refused before anything is played
+    played = play_machine(machine, bound.behaviors, parent, simulated, rng=starts)
     print(describe(played, as_json=parse_flag(options, "json")))
     if options["out"]:
-        picture = Path(options["out"])
-        scene = scene_of(behaviors)
-        try:
-            if picture.suffix == SHEET:
-                draw_contact_sheet(played, parent.character, scene, picture)
-            else:
-                write_video(played.qpos, scene.furnish(parent.character), picture)
-        except OSError as error:
-            print(f"no picture: {error}", file=sys.stderr)
-    if options["publish"]:
-        version = publish_machine(
-            options["publish"],
-            BoundMachine(machine, behaviors, parent),
-            store,
-            simulated,
-            episodes=parse_int(options, "episodes", 1),
-            seed=seed,
-        )
-        ended = version.manifest.card["ended"]
-        print(f"published {version.ref} ({version.digest[:19]}); {ended:.2f} of its plays end")
-        return 0
-    return 0 if played.ended else 1
+        draw(played, bound, Path(options["out"]))
+    if name is None:
+        return 0 if played.ended else 1
+    episodes = parse_int(options, "episodes", 1)
+    version = publish_machine(name, bound, store, simulated, episodes=episodes, seed=seed)
+    ended = version.manifest.card["ended"]
+    print(f"published {version.ref} ({version.digest[:19]}); {ended:.2f} of its plays end")
+    return 0
+
+
+def draw(played: Played, bound: BoundMachine, picture: Path) -> None:
+    """A contact sheet or a video; a machine that cannot draw says so on stderr."""
+    try:
+        if picture.suffix == SHEET:
+            draw_contact_sheet(played, bound.parent.character, bound.scene, picture)
+        else:
+            write_video(played.qpos, bound.scene.furnish(bound.parent.character), picture)
+    except OSError as error:
+        print(f"no picture: {error}", file=sys.stderr)
 
 
 def describe(played: Played, as_json: bool) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from hlc.compose.__main__ import main as compose
 from hlc.compose.behavior import make_behaviors
 from hlc.compose.memory import ENDED, INDEX, NextMemory, count_decisions, empty_memory
 from hlc.compose.player import play_machine
@@ -162,3 +163,20 @@ def test_places_turn_with_the_frame_they_are_given_in(bound: BoundMachine) -> No
     memory = empty_memory(1, box=False)
     memory[0, 7:11] = torch.tensor([2.0, 1.0, 0.0, 1.0])
     assert torch.allclose(stage.goals(memory), torch.tensor([[2.3, 1.3, 1.0]]))
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "said"),
+    [
+        ("there_and_back", "../errand", "'../errand' cannot name a skill"),
+        ("strike_and_return", "errand", "approach: a planned task cannot be published"),
+    ],
+)
+def test_what_cannot_be_published_is_refused_before_it_is_played(
+    file: str, name: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = Path(__file__).parents[3] / "examples" / f"{file}.yaml"
+    assert compose([str(example), f"publish={name}", f"store={BUNDLED}", "threads=1"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
