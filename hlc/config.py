@@ -3,7 +3,7 @@ refused."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, create_model, field_validator
 
@@ -87,14 +87,11 @@ class CloneConfig(Frozen):
     lr: Positive = Field(default=1e-3, description="Learning rate")
 
 
-class HlcConfig(Frozen):
-    """The keys that all tasks share. `CONFIG_MODEL` has those of each task besides, under the
-    task's name."""
+class TaskConfig(Frozen):
+    """The keys that every training on a task has, with skills or without. `with_tasks` adds those
+    of each task."""
 
-    task: str = Field(
-        default="reach",
-        description=f"One of {', '.join(TASKS)}; also the name of the published controller",
-    )
+    task: str = Field(default="reach", description=f"One of {', '.join(TASKS)}")
     skill: str = Field(
         default="humanoid@latest", description="Reference of the skill library in the store"
     )
@@ -103,8 +100,40 @@ class HlcConfig(Frozen):
         default=0, description="0: all that the process may use"
     )
     seed: Seed = Field(default=0, description="Seed of all random draws")
-    num_envs: Count = Field(default=512, description="Worlds simulated at once")
     episode_length: Seconds = Field(default=10.0, description="s")
+    checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
+    runs: str = Field(
+        default_factory=lambda: str(places.runs()),
+        description=(
+            "Folder of training runs; default $REPERTOIRE_RUNS, else as in skills_store/places.py"
+        ),
+    )
+    store: str = Field(
+        default="",
+        description="Skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py",
+    )
+
+    @field_validator("task")
+    @classmethod
+    def _task_exists(cls, name: str) -> str:
+        if name not in TASKS:
+            raise ValueError(f"no task {name!r}; there are: {', '.join(TASKS)}")
+        return name
+
+    def chosen_task(self) -> Task:
+        """The task called `task`, with its parameters."""
+        return getattr(self, self.task)
+
+
+class HlcConfig(TaskConfig):
+    """The keys that all tasks share. `CONFIG_MODEL` has those of each task besides, under the
+    task's name."""
+
+    task: str = Field(
+        default="reach",
+        description=f"One of {', '.join(TASKS)}; also the name of the published controller",
+    )
+    num_envs: Count = Field(default=512, description="Worlds simulated at once")
     samples: Count = Field(default=3_000_000, description="Decisions summed over the worlds")
     llc_steps: Count = Field(default=5, description="Control steps per decision")
     task_reward_weight: NotNegative = Field(default=0.9, description="Weight of the task reward")
@@ -124,39 +153,21 @@ class HlcConfig(Frozen):
     )
     fall_penalty: NotNegative = Field(default=0.0, description="What a fall costs, once")
     disc_reward_scale: Positive = Field(default=1.0, description="Factor of the style reward")
-    checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
-    runs: str = Field(
-        default_factory=lambda: str(places.runs()),
-        description=(
-            "Folder of training runs; default $REPERTOIRE_RUNS, else as in skills_store/places.py"
-        ),
-    )
-    store: str = Field(
-        default="",
-        description="Skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py",
-    )
     publish: bool = Field(default=True, description="Publish to the store at the end")
     ppo: PPOConfig = PPOConfig()
     eval: EvalConfig = EvalConfig()
     plan: PlanConfig = PlanConfig()
     clone: CloneConfig = CloneConfig()
 
-    @field_validator("task")
-    @classmethod
-    def _task_exists(cls, name: str) -> str:
-        if name not in TASKS:
-            raise ValueError(f"no task {name!r}; there are: {', '.join(TASKS)}")
-        return name
 
-    def chosen_task(self) -> Task:
-        """The task called `task`, with its parameters."""
-        return getattr(self, self.task)
+Config = TypeVar("Config", bound=TaskConfig)
 
 
-def make_config_model() -> type[HlcConfig]:
-    """HlcConfig with a group of keys for each task of the registry: `reach.height_max=1.8`."""
-    groups = {name: (task, task()) for name, task in TASKS.items()}
-    return create_model("HlcConfig", __base__=HlcConfig, **groups)  # pyright: ignore[reportCallIssue, reportArgumentType]
+def with_tasks(name: str, base: type[Config]) -> type[Config]:
+    """The model `name`: `base` with a group of keys for each task of the registry,
+    `reach.height_max=1.8`."""
+    groups = {task: (kind, kind()) for task, kind in TASKS.items()}
+    return create_model(name, __base__=base, **groups)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
-CONFIG_MODEL = make_config_model()
+CONFIG_MODEL = with_tasks("HlcConfig", HlcConfig)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import torch
-
 from hlc.config import PPOConfig
-from pretrain.rl.learner import Learner
+from pretrain.rl.learner import Learner, make_adam
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 
@@ -27,7 +25,3 @@ def make_value_learner(ppo: PPOConfig, value: Value) -> Learner:
     names = (*value.inputs.names, *FOR_VALUE)
     optimizer = make_adam(value, ppo.value_lr)
     return Learner("value", names, value_loss(value), optimizer, ppo.epochs, ppo.minibatch)
-
-
-def make_adam(net: torch.nn.Module, lr: float) -> torch.optim.Optimizer:
-    return torch.optim.Adam(net.parameters(), lr, fused=True)

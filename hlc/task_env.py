@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from hlc.box_goals import BoxGoals
+from hlc.goal_env import GoalEnv
 from hlc.goals import Goals
-from hlc.nets import observation
-from hlc.tasks.task import Task, check_bodies, checked_reward
-from pretrain.rl.rollout import Batch, Step
+from hlc.tasks.task import Task, checked_reward
+from pretrain.rl.rollout import Step
 from pretrain.sim.env import CharacterEnv
 from skills_store.runtime.library import SkillLibrary
 
@@ -31,7 +30,7 @@ class DecisionConfig:
     discount: float | None = None
 
 
-class TaskEnv:
+class TaskEnv(GoalEnv):
     """N characters with a goal each. (Peng et al. 2022, section 6.) An `Env` of
     `pretrain.rl.rollout`.
 
@@ -47,28 +46,13 @@ class TaskEnv:
         goals: Goals,
         decisions: DecisionConfig,
     ):
-        check_bodies(task, env.skeleton)
-        self.env = env
+        super().__init__(env, task, goals)
         self.skills = skills
-        self.task = task
-        self.goals = goals
-        self.num_envs = env.num_envs
         self.llc_steps = decisions.llc_steps
         self._style_scale = decisions.style_scale
         self._discount = decisions.discount
-        self._boxes = BoxGoals(task, env.skeleton, env.backend)
         # of the last decision, (N,): its goal was met at its end, by a world that had not ended
         self.success = torch.zeros(self.num_envs, dtype=torch.bool)
-        self.reset(torch.arange(self.num_envs))
-
-    def reset(self, ids: Tensor) -> None:
-        self.env.reset(ids)
-        self.goals.draw(ids, self.env.state())
-        self._boxes.place(ids, self.goals.goal)
-
-    def observe(self, ids: Tensor | None = None) -> Batch:
-        rows = slice(None) if ids is None else ids
-        return observation(self.task, self.env.state()[rows], self.goals.goal[rows])
 
     def step(self, action: Tensor) -> Step:
         """Raw vectors (N, D), projected to the sphere, held for `llc_steps` control steps.
@@ -86,8 +70,8 @@ class TaskEnv:
             targets = self.skills.act(self.env.state().flatten().numpy(), z)
             outcome = self.env.step(torch.from_numpy(targets))
             state = self.env.state()
-            self.goals.goal = self._boxes.update(self.goals.goal, outcome.broken)
-            illegal_contact = self._boxes.illegal_contact(state, self.goals.goal)
+            self.goals.goal = self.boxes.update(self.goals.goal, outcome.broken)
+            illegal_contact = self.boxes.illegal_contact(state, self.goals.goal)
             failed = running & (outcome.fell | outcome.broken | illegal_contact)
             running = running & ~failed  # a step that ends in a fall earns nothing
             task += running * checked_reward(self.task, self.env.skeleton, state, self.goals.goal)
@@ -100,7 +84,7 @@ class TaskEnv:
         goal_met = self.task.success(self.env.skeleton, self.env.state(), self.goals.goal)
         self.success = goal_met & ~terminated
         expired = self.goals.advance(self.env.state())
-        self._boxes.place(expired.nonzero()[:, 0], self.goals.goal)
+        self.boxes.place(expired.nonzero()[:, 0], self.goals.goal)
         if self._discount is not None:
             progress = ~terminated * self._discount * self._potential() - before
         return Step(
@@ -122,14 +106,6 @@ class TaskEnv:
         return style_reward(
             torch.from_numpy(self.skills.style(self.env.states.numpy())), self._style_scale
         )
-
-    def snapshot(self) -> dict[str, Tensor]:
-        """Everything `restore` needs to go on bit for bit."""
-        return {**self.env.snapshot(), **self.goals.snapshot()}
-
-    def restore(self, snapshot: dict[str, Tensor]) -> None:
-        self.env.restore(snapshot)
-        self.goals.restore(snapshot)
 
 
 def on_sphere(action: Tensor) -> Tensor:

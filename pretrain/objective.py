@@ -21,7 +21,7 @@ from pretrain.assist.imitation import (
 from pretrain.assist.tracking_termination import nearer_reward
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PretrainConfig
-from pretrain.rl.learner import Learner
+from pretrain.rl.learner import Learner, make_adam
 from pretrain.rl.loop import Objective, Reward
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss
 from pretrain.rl.replay import Replay
@@ -86,10 +86,6 @@ def make_enc_learner(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -
     )
     optimizer = make_adam(nets.encoder, enc.lr)
     return Learner("enc", ("window", "z"), loss, optimizer, 1, enc.minibatch, enc.rows)
-
-
-def make_adam(net: torch.nn.Module, lr: float) -> torch.optim.Optimizer:
-    return torch.optim.Adam(net.parameters(), lr, fused=True)
 
 
 def make_assist_rewards(cfg: PretrainConfig, ground: Ground) -> WeightedRewards:

@@ -233,8 +233,15 @@ def publish_tiny_controller(
 
 
 def machine_manifest(parent: Version, name: str = "errand") -> Manifest:
+    """Its memory has the parts that every machine's begins with."""
+    slices = tuple(
+        Slice(name=name, start=i, stop=i + 1, unit="1", frame="scalar")
+        for i, name in enumerate(("state_index", "decisions", "ended"))
+    )
+    goal = CONTROLLER.input("goal").model_copy(update={"slices": slices})
+    decision = CONTROLLER.model_copy(update={"inputs": (CONTROLLER.input("state"), goal)})
     manifest = controller_manifest(parent, name)
-    return manifest.model_copy(update={"graphs": {"controller": CONTROLLER, "memory": MEMORY}})
+    return manifest.model_copy(update={"graphs": {"controller": decision, "memory": MEMORY}})
 
 
 def publish_tiny_machine(store: Store, parent: Version, name: str = "errand") -> Version:

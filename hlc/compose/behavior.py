@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
-from torch.nn.functional import pad
 
+from hlc.compose.ground_frame import ground_frame, to_world
 from hlc.compose.state_machine import State, StateMachine
 from hlc.config import HlcConfig
 from hlc.evaluate import trained_config
@@ -17,12 +17,7 @@ from hlc.rollouts import Decide
 from hlc.tasks import TASKS
 from hlc.tasks.scene import Scene
 from hlc.tasks.task import Task, check_bodies, goal_width
-from pretrain.characters.rotations import (
-    heading_rotation,
-    multiply,
-    rotate,
-)
-from pretrain.characters.state import CharacterState, Part
+from pretrain.characters.state import CharacterState
 from pretrain.sim.backend import make_backend
 from skills_store.errors import WrongKind
 from skills_store.runtime.library import Controller
@@ -43,7 +38,7 @@ class Behavior:
         Zeros where the goal is the box."""
         goal = self.named_goal()
         if self.state.frame == "entry":
-            goal = from_entry(goal, self.task.goal_layout(), state)
+            goal = to_world(goal, self.task.goal_layout(), ground_frame(state))
         return goal
 
     def named_goal(self) -> Tensor:
@@ -118,22 +113,3 @@ def scene_of(behaviors: dict[str, Behavior]) -> Scene:
     """The scene in which all of them can be played."""
     boxes = [x.task.scene().box for x in behaviors.values()]
     return Scene(box=next((box for box in boxes if box is not None), None))
-
-
-def from_entry(goal: Tensor, layout: tuple[Part, ...], state: CharacterState) -> Tensor:
-    """Goals (..., G) given on the ground below the root of `state` (...), in its heading frame ->
-    in the world frame."""
-    turn = heading_rotation(state.root_rot)
-    below = state.root_pos * torch.tensor([1.0, 1.0, 0.0])
-    return torch.cat([_part_from_entry(goal, part, turn, below) for part in layout], -1)
-
-
-def _part_from_entry(goal: Tensor, part: Part, turn: Tensor, below: Tensor) -> Tensor:
-    values = goal[..., part.start : part.stop]
-    if part.frame != "world":
-        return values
-    if part.unit == "quaternion wxyz":
-        return multiply(turn, values)
-    width = values.shape[-1]
-    turned = rotate(turn, pad(values, (0, 3 - width)))
-    return (turned + below if part.unit == "m" else turned)[..., :width]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 import torch
 from onnx import GraphProto, ModelProto, NodeProto, compose, helper, numpy_helper
@@ -15,7 +16,6 @@ from hlc.compose.memory import StageGoals
 from hlc.rollouts import Decide
 
 GOALS = "goals"
-INT64 = "int64"
 
 
 class MachineReference(nn.Module):
@@ -96,7 +96,7 @@ def _slice(graph: GraphProto, name: str, start: int, stop: int) -> None:
     """Columns `start` to `stop` of the goals, under `name`."""
     bounds = {"start": start, "stop": stop, "axis": 1}
     for key, value in bounds.items():
-        array = torch.tensor([value]).numpy().astype(INT64)
+        array = np.array([value], np.int64)
         graph.initializer.append(numpy_helper.from_array(array, f"{name}_{key}"))
     inputs = [GOALS, *(f"{name}_{key}" for key in bounds)]
     graph.node.append(_node("Slice", inputs, name))

@@ -4,15 +4,16 @@ decision in place of a goal. Zeros begin the machine."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from hlc.compose.ground_frame import ground_frame, to_world
 from hlc.compose.state_machine import END, State, StateMachine
 from hlc.tasks.task import Task
 from pretrain.characters.box import BOX_LAYOUT
-from pretrain.characters.rotations import heading_direction
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part, unflatten
 
@@ -65,8 +66,7 @@ class Stage:
             return memory[:, BOX]
         frame = memory[:, ENTRY if self.state.frame == "entry" else ORIGIN]
         goal = self.goal.expand(memory.shape[0], -1)
-        parts = [_to_world(goal, part, frame) for part in self.task.goal_layout()]
-        return torch.cat(parts, -1)
+        return to_world(goal, self.task.goal_layout(), frame)
 
 
 def count_decisions(state: State, llc_steps: int, control_dt: float) -> int | None:
@@ -90,7 +90,7 @@ class NextMemory(nn.Module):
 
     def forward(self, state: Tensor, goal: Tensor) -> Tensor:
         body = unflatten(state)
-        here = torch.cat([body.root_pos[:, :2], heading_direction(body.root_rot)], -1)
+        here = ground_frame(body)
         begun = goal[:, INDEX] > 0.5
         index = torch.where(begun, goal[:, INDEX], 1.0)
         decisions = torch.where(begun, goal[:, DECISIONS] + 1, 0.0)
@@ -98,39 +98,38 @@ class NextMemory(nn.Module):
         entry = torch.where(begun, goal[:, ENTRY], here)
         box = goal[:, WIDTH:]
         memory = torch.cat([index, decisions, goal[:, ENDED], origin, entry, box], -1)
-        following, ended = self._follow(body, memory)
-        moved = (following - index).abs() > 0.5
-        decisions = torch.where(moved, 0.0, decisions)
-        entry = torch.where(moved, here, entry)
-        return torch.cat([following, decisions, ended, origin, entry, box], -1)
+        index, ended, entered = self._follow(body, memory)
+        decisions = torch.where(entered, 0.0, decisions)
+        entry = torch.where(entered, here, entry)
+        return torch.cat([index, decisions, ended, origin, entry, box], -1)
 
-    def _follow(self, body: CharacterState, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """The number of the state after the transitions (B, 1), and whether one led to the end."""
+    def _follow(self, body: CharacterState, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """After the transitions: the number of the state, whether one led to the end, and whether
+        one led to a state, which may be the same one anew, (B, 1) each."""
         index = memory[:, INDEX]
         ended = memory[:, ENDED]
-        following = index
-        for number, stage in enumerate(self._stages, 1):
-            present = ((index - number).abs() < 0.5) & (ended < 0.5)
-            met = self._met(stage, body, memory)
-            expired = torch.zeros_like(present)
-            if stage.decisions is not None:
-                expired = memory[:, DECISIONS] > stage.decisions - 0.5
-            for cause, name in (
-                (present & met, stage.state.on_success),
-                (present & ~met & expired, stage.state.on_time),
-            ):
-                if name == END:
-                    ended = torch.where(cause, 1.0, ended)
-                elif name is not None:
-                    following = torch.where(cause, float(self._numbers[name]), following)
-        return following, ended
+        entered = torch.zeros_like(ended)
+        for cause, name in self._transitions(body, memory):
+            if name == END:
+                ended = torch.where(cause, 1.0, ended)
+            else:
+                index = torch.where(cause, float(self._numbers[name]), index)
+                entered = torch.where(cause, 1.0, entered)
+        return index, ended, entered > 0.5
 
-    def _met(self, stage: Stage, body: CharacterState, memory: Tensor) -> Tensor:
-        """Whether the goal of `stage` is met and a transition depends on it, (B, 1) bool."""
-        if stage.state.on_success is None:
-            return memory[:, INDEX] < -1.0
-        met = stage.task.success(self._skeleton, body, stage.goals(memory))
-        return met[:, None] & (memory[:, DECISIONS] > 0.5)
+    def _transitions(self, body: CharacterState, memory: Tensor) -> Iterator[tuple[Tensor, str]]:
+        """Where each transition happens, (B, 1) bool, and to which state; at most one in a row."""
+        decisions = memory[:, DECISIONS]
+        for number, stage in enumerate(self._stages, 1):
+            state = stage.state
+            present = ((memory[:, INDEX] - number).abs() < 0.5) & (memory[:, ENDED] < 0.5)
+            if state.on_success is not None:
+                success = stage.task.success(self._skeleton, body, stage.goals(memory))
+                met = present & success[:, None] & (decisions > 0.5)
+                yield met, state.on_success
+                present = present & ~met
+            if stage.decisions is not None and state.on_time is not None:
+                yield present & (decisions > stage.decisions - 0.5), state.on_time
 
 
 class StageGoals(nn.Module):
@@ -146,18 +145,3 @@ class StageGoals(nn.Module):
         numbers = range(1, len(self._stages) + 1)
         present = [((goal[:, INDEX] - i).abs() < 0.5).to(state.dtype) for i in numbers]
         return torch.cat([*goals, *present], -1)
-
-
-def _to_world(goal: Tensor, part: Part, frame: Tensor) -> Tensor:
-    """A part of goals (B, G) from a frame on the ground, (B, 4): its origin and its x axis. Raises
-    ValueError for a rotation, which no task's own goal has."""
-    values = goal[:, part.start : part.stop]
-    if part.frame != "world":
-        return values
-    if "quaternion" in part.unit:
-        raise ValueError(f"the goal's part {part.name} is a rotation, expected places, directions")
-    x, y = values[:, 0], values[:, 1]
-    c, s = frame[:, 2], frame[:, 3]
-    turned = torch.stack([c * x - s * y, s * x + c * y], -1)
-    level = turned + frame[:, :2] if part.unit == "m" else turned
-    return torch.cat([level, values[:, 2:]], -1)

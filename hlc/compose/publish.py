@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
+from hlc.box_goals import BoxGoals
 from hlc.compose.behavior import Behavior, scene_of
 from hlc.compose.machine_graph import MachineReference, join_controllers
 from hlc.compose.memory import (
@@ -43,6 +45,7 @@ from skills_store.store import Store
 from skills_store.version import Version
 
 MEMORY_FILE = "memory.onnx"
+Decision = Callable[[Tensor, Tensor], Tensor]
 ROWS = 256  # on which the graphs are proven
 
 
@@ -70,10 +73,10 @@ class BoundMachine:
 
 @dataclass(frozen=True)
 class Joined:
-    """The two graphs of a machine, as networks and as files."""
+    """The two graphs of a machine, as functions of tensors and as files."""
 
-    memory: nn.Module  # state (B, S), goal (B, M) -> the next memory (B, M)
-    decide: nn.Module  # state (B, S), goal (B, M) -> z (B, D)
+    memory: Decision  # state (B, S), goal (B, M) -> the next memory (B, M)
+    decide: Decision  # state (B, S), goal (B, M) -> z (B, D)
     graphs: dict[str, g.Graph]
     files: dict[str, bytes]
 
@@ -175,6 +178,8 @@ def measure_machine(
     env = bound.parent.simulation(episodes, bound.scene, plays, rng)
     env.reset(torch.arange(episodes))
     _place_boxes(bound, env)
+    tasks = [behavior.task for behavior in bound.behaviors.values()]
+    boxes = [BoxGoals(task, env.skeleton, env.backend) for task in tasks]
     standing = torch.ones(episodes, dtype=torch.bool)
     took = torch.full((episodes,), torch.nan)  # s, from the first step to the end of the machine
     minutes = 0.0
@@ -191,7 +196,8 @@ def measure_machine(
             took[arrived] = step / CONTROL_RATE
         targets = bound.parent.skills.act(state.numpy(), z.numpy())
         outcome = env.step(torch.from_numpy(targets))
-        standing = standing & ~(outcome.fell | outcome.broken)
+        failed = outcome.fell | outcome.broken | _illegal_contact(boxes, env, memory)
+        standing = standing & ~failed
         minutes += float((standing & took.isnan()).sum()) / CONTROL_RATE / 60
     ended = ~took.isnan()
     detail = {
@@ -201,6 +207,18 @@ def measure_machine(
     }
     means = {key: measure["mean"] for key, measure in detail.items()}
     return {"task": MACHINE, **means, "detail": detail}
+
+
+def _illegal_contact(boxes: list[BoxGoals], env: CharacterEnv, memory: Tensor) -> Tensor:
+    """Worlds whose box was touched by a body that may not in the present state, (N,) bool; `boxes`
+    has what each state allows."""
+    illegal = torch.zeros(env.num_envs, dtype=torch.bool)
+    if env.backend.box is None:
+        return illegal
+    for number, allowed in enumerate(boxes, 1):
+        present = (memory[:, INDEX][:, 0] - number).abs() < 0.5
+        illegal |= present & allowed.illegal_contact(env.state(), env.backend.box.state())
+    return illegal
 
 
 def _place_boxes(bound: BoundMachine, env: CharacterEnv) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import torch
-
 from pretrain.ase.discriminator import DiscLossWeights, Discriminator, disc_loss
 from pretrain.ase.reference_windows import ReferenceWindows
 from pretrain.ase_config import DiscConfig
-from pretrain.rl.learner import Learner
+from pretrain.rl.learner import Learner, make_adam
 from pretrain.rl.replay import Replay
 
 
@@ -22,5 +20,5 @@ def make_disc_learner(
     )
     replay_share = disc.disc_replay_samples / disc.rows
     loss = disc_loss(discriminator, demos, replay, weights, replay_share)
-    optimizer = torch.optim.Adam(discriminator.parameters(), disc.lr, fused=True)
+    optimizer = make_adam(discriminator, disc.lr)
     return Learner("disc", ("window", "z_clip"), loss, optimizer, 1, disc.minibatch, disc.rows)

@@ -22,6 +22,10 @@ class Diverged(RuntimeError):
     """The loss or the gradients of a learner are not finite; the message names it."""
 
 
+def make_adam(net: nn.Module, lr: float) -> Optimizer:
+    return torch.optim.Adam(net.parameters(), lr, fused=True)
+
+
 def check_finite(name: str, loss: Tensor) -> float:
     """`loss` as a number. Raises Diverged with `name` if it is not finite."""
     if not torch.isfinite(loss):

@@ -107,11 +107,12 @@ class Session:
             self.path = path
         if state is None:
             return self.describe()
-        z = await self._z(state)
+        z, goal = await self._decide(state)
         targets = await self.skill.policy.submit(state, z[None])
         if self.seed is not None:
             targets = add_noise(self.skill, targets, self.seed + self.steps)
         self.z = z
+        self.goal = goal
         self.steps = self.steps + 1
         answer = {"targets": targets[0], "z": z}
         if self.goal is not None and self.controller is not None and self.controller.memory:
@@ -138,18 +139,17 @@ class Session:
             return Step(state=numbers[:width], z=numbers[width:])
         raise invalid("not_a_frame", f"a frame of {len(numbers)} numbers", None, self._lengths())
 
-    async def _z(self, state: np.ndarray) -> np.ndarray:
+    async def _decide(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """z (D,) of this step, and the goal after it: of a state machine its next memory."""
         if self.controller is None:
             z = self.path.pop() if self.path else self.z
             assert z is not None  # a skill's session is opened with one
-            return z
+            return z, None
         if self.z is None or self.steps % self.hold == 0:
             assert self.goal is not None  # `step` refuses a state before the first goal
             z, goal = await self.controller.decide(state, self.goal)
-            if self.controller.memory is not None:
-                self.goal = goal
-            return z[0]
-        return self.z
+            return z[0], self.goal if self.controller.memory is None else goal
+        return self.z, self.goal
 
     def _plan(self, message: Step) -> list[np.ndarray] | None:
         if message.z is None:

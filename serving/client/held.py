@@ -49,10 +49,10 @@ class HeldController(HeldSkill):
 
     def __init__(self, client: Client, controller: str):
         super().__init__(client)
-        detail = client.controller(controller)
-        self.llc_steps: int = detail["llc_steps"]
-        self.version = _pin(detail)
-        self._library = _pin(detail["skill"])
+        self._detail = client.controller(controller)
+        self.llc_steps: int = self._detail["llc_steps"]
+        self.version = _pin(self._detail)
+        self._library = _pin(self._detail["skill"])
 
     def _decide(self, state: ArrayLike, goal: ArrayLike) -> tuple[Array, int, Array]:
         decision = self._client.decide(self.version, state, goal)
@@ -67,15 +67,21 @@ class HeldMachine(HeldController):
     box as it is, (13,) or (B, 13); empty where the machine has none."""
 
     def __init__(self, client: Client, controller: str):
+        """Raises ValueError for a controller that is no state machine."""
         super().__init__(client, controller)
-        self._detail = client.controller(self.version)
+        self._parts = {part["name"]: part for part in self._detail["goal"]}
+        if "ended" not in self._parts:
+            raise ValueError(f"{controller} is no state machine, expected HeldController for it")
+        boxes = [part for name, part in self._parts.items() if name.startswith("box_")]
+        self._box_width = sum(part["stop"] - part["start"] for part in boxes)
         self.memory: Array | None = None  # (M,) or (B, M), after the last decision
 
     @property
     def ended(self) -> Array:
         """Whether a transition has led to the end, () or (B,) bool."""
-        part = next(x for x in self._detail["goal"] if x["name"] == "ended")
-        return np.zeros((), bool) if self.memory is None else self.memory[..., part["start"]] > 0.5
+        if self.memory is None:
+            return np.zeros((), bool)
+        return self.memory[..., self._parts["ended"]["start"]] > 0.5
 
     def begin(self) -> None:
         """Begin in the first state at the next step."""
@@ -87,9 +93,12 @@ class HeldMachine(HeldController):
         if self.memory is None:
             self.memory = np.zeros((*rows, self._detail["goal_dim"]), np.float32)
         memory = self.memory.copy()
-        box = np.asarray(goal, np.float32)
-        if box.size:
-            memory[..., -box.shape[-1] :] = box
+        box = np.atleast_1d(np.asarray(goal, np.float32))
+        if box.shape[-1] != self._box_width:
+            expected = f"that of the box, {self._box_width} numbers" if self._box_width else "none"
+            raise ValueError(f"the goal has {box.shape[-1]} numbers, expected {expected}")
+        if self._box_width:
+            memory[..., -self._box_width :] = box
         decision = self._client.decide(self.version, state, memory)
         self.memory = decision.goal
         return decision.z, self.llc_steps, decision.targets

@@ -138,11 +138,14 @@ def test_a_mujoco_that_does_not_import_names_the_remedy(tmp_path):
     assert "no bindings; if mujoco was upgraded from 3 to 4: pip uninstall" in run.stderr
 
 
+JOINT_LIMIT = '<joint damping="2" armature="0.01" actuatorfrcrange="-50 50"/>'
+
+
 @pytest.mark.parametrize(
     ("limit", "moved"),
     [
         ('forcerange="-50 50"', ""),
-        ('forcerange="-50 50"', 'forcerange="-50 50" forcelimited="false"'),
+        ('<joint damping="2" armature="0.01"/>', JOINT_LIMIT),
     ],
 )
 def test_a_torque_limit_that_is_not_at_its_actuator_is_refused(

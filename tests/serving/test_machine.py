@@ -113,3 +113,10 @@ def test_the_inference_protocol_has_each_graph_by_itself(
     run = machine.next_goal if output == "next_goal" else machine.decide
     assert found["name"] == output
     assert np.allclose(found["data"], run(**rows)[0], atol=1e-6)
+
+
+def test_a_held_machine_is_one_and_takes_what_its_box_needs(client: Client) -> None:
+    with pytest.raises(ValueError, match="reach is no state machine, expected HeldController"):
+        HeldMachine(client, "reach")
+    with pytest.raises(ValueError, match="the goal has 13 numbers, expected none"):
+        HeldMachine(client, "errand").step(STATES[0], np.zeros(13))

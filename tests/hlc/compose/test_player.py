@@ -15,7 +15,8 @@ import torch
 from PIL import Image
 
 from hlc.compose.__main__ import main
-from hlc.compose.behavior import from_entry, make_behaviors
+from hlc.compose.behavior import make_behaviors
+from hlc.compose.ground_frame import ground_frame, to_world
 from hlc.compose.player import Played, at_origin, play_machine
 from hlc.compose.state_machine import StateMachine
 from hlc.parent import Parent, SimulationConfig, open_parent
@@ -128,7 +129,7 @@ def test_a_goal_of_the_entry_frame_lies_around_the_character(parent: Parent) -> 
 
     state = clip_states(parent, 16)
     goal = torch.tensor([[2.0, -1.0]]).expand(16, -1)
-    world = from_entry(goal, Location().goal_layout(), state)
+    world = to_world(goal, Location().goal_layout(), ground_frame(state))
     torch.testing.assert_close(level_place_in_heading(state, world), goal, atol=1e-5, rtol=1e-4)
 
 

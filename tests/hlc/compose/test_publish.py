@@ -10,14 +10,28 @@ import numpy as np
 import pytest
 import torch
 
+from hlc.baselines import FixedSkills
 from hlc.compose.__main__ import main as compose
-from hlc.compose.behavior import make_behaviors
-from hlc.compose.memory import ENDED, INDEX, NextMemory, count_decisions, empty_memory
+from hlc.compose.behavior import Behavior, make_behaviors
+from hlc.compose.memory import (
+    BOX,
+    DECISIONS,
+    ENDED,
+    ENTRY,
+    INDEX,
+    ORIGIN,
+    NextMemory,
+    count_decisions,
+    empty_memory,
+)
 from hlc.compose.player import play_machine
-from hlc.compose.publish import BoundMachine, make_stages, publish_machine
+from hlc.compose.publish import BoundMachine, Joined, make_stages, measure_machine, publish_machine
 from hlc.compose.state_machine import State, StateMachine
 from hlc.evaluate import main as evaluate
-from hlc.parent import SimulationConfig, open_parent
+from hlc.parent import Parent, SimulationConfig, open_parent
+from hlc.tasks.frames import level_place_in_heading
+from hlc.tasks.strike import Strike
+from pretrain.characters.state import unflatten
 from skills_store.runtime.library import Controller
 from skills_store.store import BUNDLED, Store
 from tests.hlc.bodies import clip_states
@@ -180,3 +194,54 @@ def test_what_cannot_be_published_is_refused_before_it_is_played(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert said in captured.err
+
+
+def test_a_state_that_follows_itself_is_entered_anew(opened: Store) -> None:
+    """Its time begins again, and its goal is given from where the character is by then."""
+    again = STATES["near"] | {"seconds": 0.5, "on_time": "near"}
+    bound = bind(opened, {"near": again})
+    step = NextMemory(bound.machine, make_stages(bound), bound.parent.character.skeleton)
+    state = clip_states(bound.parent, 1).flatten()
+    memory = step(state, empty_memory(1, box=False))
+    decisions = []
+    for _ in range(7):
+        state[:, 0] += 1.0
+        memory = step(state, memory)
+        decisions.append(int(memory[0, DECISIONS]))
+    assert decisions == [1, 2, 0, 1, 2, 0, 1]
+    assert float(memory[0, ENTRY][0]) == pytest.approx(float(state[0, 0]) - 1, abs=1e-5)
+    assert float(memory[0, ORIGIN][0]) == pytest.approx(float(state[0, 0]) - 7, abs=1e-5)
+
+
+def test_a_box_stands_where_the_machine_says_and_is_part_of_the_memory(strings: Parent) -> None:
+    """The puppet never reaches it: the plays end by time."""
+    machine = StateMachine.model_validate(
+        {
+            "states": {"strike": {"controller": "any@1", "seconds": 1, "on_time": "end"}},
+            "box": [2.0, 1.0],
+            "seconds": 2,
+        }
+    )
+    decided: list[torch.Tensor] = []
+
+    def decide(state: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        decided.append(torch.cat([state, memory], -1))
+        return torch.zeros(len(state), strings.skills.latent_dim)
+
+    task = Strike()
+    behavior = Behavior(
+        "strike", machine.states["strike"], task, FixedSkills(np.zeros((1, 8), np.float32)), 5, None
+    )
+    bound = BoundMachine(machine, {"strike": behavior}, strings)
+    memory = NextMemory(machine, make_stages(bound), strings.character.skeleton)
+    joined = Joined(memory, decide, {}, {})
+    rng = torch.Generator().manual_seed(0)
+    card = measure_machine(joined, bound, SimulationConfig(60, "puppet", 1), 3, rng)
+    assert card["ended"] == 1
+    assert card["seconds"] == pytest.approx(1.0)
+    state, boxes = decided[0].split([strings.skills.state_width, 24], -1)
+    place = level_place_in_heading(unflatten(state), boxes[:, BOX][:, :2])
+    torch.testing.assert_close(place, torch.tensor([[2.0, 1.0]]).expand(3, -1), atol=1e-5, rtol=0)
+    without = BoundMachine(machine.model_copy(update={"box": None}), {"strike": behavior}, strings)
+    with pytest.raises(ValueError, match="a task needs a box, expected `box"):
+        measure_machine(joined, without, SimulationConfig(60, "puppet", 1), 3, rng)
