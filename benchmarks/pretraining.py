@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.revision import ROOT, check_out, compare_medians, run_json
-from pretrain.assembly import build_training, warm_up
+from pretrain.assembly import SkillTraining, build_training, warm_up
 from pretrain.characters.state import CharacterState
 from pretrain.cli import command
 from pretrain.config import PretrainConfig
@@ -83,19 +83,22 @@ def clocks() -> np.ndarray:
     return np.array([time.perf_counter(), time.process_time()])
 
 
+def load_warm_training(cfg: PretrainConfig) -> SkillTraining:
+    """The training of a configuration, after a short warm start."""
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, data)
+    warm = cfg.warm.model_copy(update={"clone_steps": 50})
+    warm_up(cfg.model_copy(update={"warm": warm}), data, training)
+    return training
+
+
 def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
     """Medians over rounds of TURNS turns of the real training loop, the first left out; after each,
     of the engine alone in the same steps of the same worlds. What is still being learned at a
     round's end is waited for, and counted. The overhead of a rollout is what it takes longer than
     the engine alone, also for what is learned in the background meanwhile. What a sample costs in
     the time of all cores, and of that the engine, depends less on what else the machine does."""
-    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    training = build_training(cfg, data)
-    warm_up(
-        cfg.model_copy(update={"warm": cfg.warm.model_copy(update={"clone_steps": 50})}),
-        data,
-        training,
-    )
+    training = load_warm_training(cfg)
     witness: Any = Witness(training.env.env.backend)
     training.env.env.backend = witness
     samples = TURNS * cfg.num_envs * cfg.ppo.horizon

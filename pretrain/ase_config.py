@@ -164,7 +164,23 @@ class EncConfig(Frozen):
 
 
 class WarmConfig(Frozen):
-    """Before any simulation: the encoder learns to separate the clips, the policy to clone them."""
+    """Before any simulation: the encoder learns to separate the clips, the policy to clone them.
+    Or both are a published library's (pretrain/ase/published_weights.py)."""
+
+    library: str = Field(
+        default="",
+        description=(
+            "Reference of a published library from whose policy and encoder training goes on, as "
+            "in humanoid@2; the steps below are left out. Empty: none"
+        ),
+    )
+    value_samples: Annotated[int, Field(ge=0)] = Field(
+        default=0,
+        description=(
+            "Samples at the start in which the policy is held while value net and discriminator "
+            "learn"
+        ),
+    )
 
     encoder_steps: Annotated[int, Field(ge=0)] = Field(
         default=500, description="Gradient steps of the encoder before simulation"

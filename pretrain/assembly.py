@@ -12,6 +12,7 @@ from pretrain.ase.encoder import warm_encoder
 from pretrain.ase.env import AseEnv
 from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
+from pretrain.ase.published_weights import load_encoder, load_policy, read_weights
 from pretrain.ase.symmetry import make_symmetry
 from pretrain.ase_config import PPOConfig
 from pretrain.assist.assisted_env import AssistedEnv
@@ -33,6 +34,9 @@ from pretrain.training_aids import (
     tracks_reference,
 )
 from pretrain.training_data import TrainingData, control_steps
+from skills_store.open import open_store
+from skills_store.store import Store
+from skills_store.version import Version
 
 SkillTraining = Training[SkillNets, AseEnv | AssistedEnv]
 
@@ -61,7 +65,9 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
         nets,
         make_assisted_env(cfg, data, nets, skills, curriculum) if curriculum else skills,
         make_objective(cfg, nets, data, replay, ground),
-        LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam),
+        LoopConfig(
+            cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam, held_samples=cfg.warm.value_samples
+        ),
         Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges)),
         rng,
         memory={"replay": replay},
@@ -153,8 +159,37 @@ def schedule_action_std(ppo: PPOConfig, progress: float) -> float:
     return ppo.action_std * (ppo.action_std_final / ppo.action_std) ** progress
 
 
+def start_from_library(
+    store: Store, version: Version, data: TrainingData, training: SkillTraining
+) -> None:
+    """Policy and encoder are those of the published `version`, whose clips, by name, keep their z.
+    ValueError if its networks have other sizes."""
+    nets = training.nets
+    manifest = version.manifest
+    latents = {
+        clip: torch.tensor(manifest.latent.clips[name])
+        for clip, name in enumerate(data.library.names)
+        if name in manifest.latent.clips
+    }
+    policy = read_weights(store.read(version, manifest.graphs["policy"].file))
+    encoder = read_weights(store.read(version, manifest.graphs["encoder"].file))
+    load_policy(nets, policy)
+    load_encoder(nets.encoder, encoder, data.demos, latents)
+
+
 def warm_up(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) -> None:
-    """Encoder and policy learn from the clips alone, before the first simulated step."""
+    """Before the first simulated step, encoder and policy learn from the clips alone, or are a
+    published library's."""
+    if cfg.warm.library:
+        store = open_store(cfg.store)
+        start_from_library(store, store.resolve(cfg.warm.library), data, training)
+    else:
+        clone_clips(cfg, data, training)
+    training.env.reset(torch.arange(training.env.num_envs))
+
+
+def clone_clips(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) -> None:
+    """Encoder and policy learn from the clips alone."""
     nets = training.nets
     warm = cfg.warm
     warm_encoder(nets.encoder, data.demos, warm.encoder_steps, warm.lr, training.rng)
@@ -166,4 +201,3 @@ def warm_up(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) ->
     )
     config = CloneConfig(steps=warm.clone_steps, lr=warm.lr, batch=warm.batch)
     clone(nets.policy, clips, config, training.rng)
-    training.env.reset(torch.arange(training.env.num_envs))

@@ -42,6 +42,7 @@ class LoopConfig:
     gamma: float
     lam: float
     env_reward_weight: float = 0.0
+    held_samples: int = 0  # samples at the start of a run in which the policy is not fitted
 
 
 class Nets(Protocol):
@@ -71,6 +72,8 @@ class LoopState(Protocol):
     def rng(self) -> Generator: ...
     @property
     def background(self) -> Background: ...
+    @property
+    def samples(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,8 @@ def iterate(state: LoopState) -> Scalars:
     batch = add_advantages(rollout, values, value, state.loop)
     seeds = torch.randint(2**62, (2 + len(objective.others),), generator=state.rng).tolist()
     state.background.begin((objective.value, *objective.others), batch, seeds[1:])
-    scalars |= objective.policy.fit(batch, Generator().manual_seed(seeds[0]))
+    if state.samples >= state.loop.held_samples:
+        scalars |= objective.policy.fit(batch, Generator().manual_seed(seeds[0]))
     return {
         **scalars,
         **metrics,

@@ -45,6 +45,17 @@ class MirrorLinear(nn.Module):
         even, odd = self.into.split(2 * torch.eye(self.in_features))
         return self.out.join(linear(even, self.even), linear(odd, self.odd)).T
 
+    @torch.no_grad()
+    def load_dense(self, weight: Tensor, bias: Tensor) -> None:
+        """The inverse of `to_dense`; of a dense layer (out, in), (out) without the symmetry, the
+        part that has it."""
+        even = torch.eye(self.into.num_even, self.in_features)
+        odd = torch.eye(self.in_features)[self.into.num_even :]
+        for parts, own, which in ((even, self.even, 0), (odd, self.odd, 1)):
+            inputs = self.into.join(*parts.tensor_split([self.into.num_even], -1))
+            own.copy_(self.out.split(inputs @ weight.T)[which].T / 2)
+        self.bias.copy_(self.out.split(bias)[0])
+
     def to_dense(self) -> nn.Linear:
         """The dense layer that computes the same."""
         layer = nn.Linear(self.in_features, self.out_features, device="meta")

@@ -15,15 +15,15 @@ import pytest
 import torch
 
 from benchmarks import learning
-from pretrain.assembly import build_training
+from pretrain.assembly import build_training, start_from_library
 from pretrain.characters.state import unflatten
 from pretrain.evaluation.card import Card
 from pretrain.evaluation.conditions import Conditions
 from pretrain.motion.fetch import fetched
 from pretrain.rl import checkpoint
 from pretrain.rl.training import CHECKPOINT
-from pretrain.sim.features import proprioception
-from pretrain.train import main
+from pretrain.sim.features import proprioception, style_frame
+from pretrain.train import main, pin_library
 from pretrain.training_data import TrainingData, load_training_data
 from serving.client import Client
 from skills_store import places
@@ -97,6 +97,45 @@ def controller(skills, place) -> Store:
     run = python("-m", "hlc.train", *how)
     assert run.returncode == 0, run.stderr
     return skills
+
+
+def test_training_goes_on_from_a_published_library(skills, place, capsys):
+    where = (f"runs={place}/runs", f"store={place}/store")
+    start = ("preset=toy", "name=next", "warm.library=toy@1", *where)
+    cfg = pin_library(toy(*start))
+    data = load_training_data(cfg.character, "locomotion", cfg.num_disc_obs_steps)
+    training = build_training(cfg, data)
+    start_from_library(skills, skills.resolve("toy@1"), data, training)
+    library = SkillLibrary.open(skills, "toy@1")
+    states = data.library.frames[::9]
+    latents = training.nets.encoder.clip_latents
+    z = latents[torch.arange(len(states)) % len(latents)]
+    with torch.no_grad():
+        obs = {"obs": proprioception(unflatten(states)), "z": z}
+        targets = training.nets.action_scale.target(training.nets.policy(obs))
+    np.testing.assert_allclose(targets, library.act(states, z), atol=1e-4)
+    published = library.version.manifest.latent.clips
+    for name, latent in zip(data.library.names, latents, strict=True):
+        np.testing.assert_allclose(latent, published[name], atol=1e-5)
+    windows = states[: 3 * (len(states) // 3)].view(-1, 3, states.shape[-1])
+    frames = style_frame(data.character.skeleton, unflatten(windows)).flatten(1)
+    with torch.no_grad():
+        np.testing.assert_allclose(
+            training.nets.encoder(frames), library.encode(windows), atol=1e-4
+        )
+
+
+def test_a_library_of_other_sizes_or_of_none_is_refused(skills, place, capsys):
+    where = (f"runs={place}/runs", f"store={place}/store", "name=next")
+    for change, said in {
+        "warm.library=toy@1 ppo.hidden=[32]": "the configured one of [77, 32, 28]",
+        "warm.library=toy@7": "toy@7",
+        "warm.library=nothing": "nothing",
+    }.items():
+        assert main(["preset=toy", *where, *change.split()]) == 2
+        error = capsys.readouterr().err
+        assert said in error
+        assert "Traceback" not in error
 
 
 def test_the_published_library_says_what_it_is(skills):

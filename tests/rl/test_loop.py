@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
@@ -120,6 +121,20 @@ def test_it_learns_to_stay_near_zero():
     rewards = [training.iterate()["reward/env"] for _ in range(30)]
     assert rewards[0] < 0.6
     assert rewards[-1] > 0.8
+
+
+def test_a_held_policy_stays_while_the_value_net_learns():
+    training = make_training(cfg=LoopConfig(8, 0.9, 0.9, held_samples=2 * 8 * 64))
+    before = [deepcopy(net.state_dict()) for net in (training.nets.policy, training.nets.value)]
+    for _ in range(2):
+        training.iterate()
+    training.background.finish()
+    policy, value = training.nets.policy.state_dict(), training.nets.value.state_dict()
+    assert all(torch.equal(before[0][name], policy[name]) for name in policy)
+    assert any(not torch.equal(before[1][name], value[name]) for name in value)
+    training.iterate()
+    after = training.nets.policy.state_dict()
+    assert any(not torch.equal(before[0][name], after[name]) for name in after)
 
 
 def test_the_next_observation_is_the_true_one_also_where_an_episode_ends():

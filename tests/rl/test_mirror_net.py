@@ -77,6 +77,15 @@ def test_a_step_of_adam_moves_the_plain_layers_weights_by_root_two_of_its_rate(r
         )
 
 
+def test_a_net_is_loaded_from_its_plain_layers(rng):
+    net = mirror_net([6, 32, 16, 3], BOTH, SWAP, rng)
+    other = mirror_net([6, 32, 16, 3], BOTH, SWAP, rng)
+    for layer, plain in zip(other, linears(net.to_dense()), strict=True):
+        layer.load_dense(plain.weight, plain.bias)
+    x = torch.randn(64, 6, generator=rng)
+    torch.testing.assert_close(other(x), net(x))
+
+
 @pytest.mark.parametrize("out", [SWAP, make_half_swap(4), make_identity_mirror(1)])
 def test_plain_nets_inside_it_compute_the_same(out, rng):
     net = mirror_net([6, 16, 8, len(out)], BOTH, out, rng)
