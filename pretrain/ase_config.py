@@ -171,7 +171,7 @@ class WarmConfig(Frozen):
         default="",
         description=(
             "Reference of a published library from whose policy and encoder training goes on, as "
-            "in humanoid@2; the steps below are left out. Empty: none"
+            "in humanoid@2: its clips begin unassisted, others are cloned. Empty: none"
         ),
     )
     value_samples: Annotated[int, Field(ge=0)] = Field(

@@ -4,7 +4,7 @@ their warm start, and what follows the progress of the curriculum."""
 from __future__ import annotations
 
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from pretrain.ase.clone import CloneConfig, CloneData, clone
 from pretrain.ase.discriminator import make_replay
@@ -160,44 +160,60 @@ def schedule_action_std(ppo: PPOConfig, progress: float) -> float:
 
 
 def start_from_library(
-    store: Store, version: Version, data: TrainingData, training: SkillTraining
+    cfg: PretrainConfig,
+    store: Store,
+    version: Version,
+    data: TrainingData,
+    training: SkillTraining,
 ) -> None:
-    """Policy and encoder are those of the published `version`, whose clips, by name, keep their z.
-    ValueError if its networks have other sizes."""
+    """Policy and encoder are those of the published `version`. Its clips keep their z and begin
+    unassisted; the policy clones only the clips that are new to it. ValueError if its networks have
+    other sizes."""
     nets = training.nets
     manifest = version.manifest
+    digests = {clip.digest: clip.name for clip in manifest.lineage.clips}
+    names = [digests.get(clip.digest, "") for clip in data.dataset.clips]
     latents = {
         clip: torch.tensor(manifest.latent.clips[name])
-        for clip, name in enumerate(data.library.names)
+        for clip, name in enumerate(names)
         if name in manifest.latent.clips
     }
     policy = read_weights(store.read(version, manifest.graphs["policy"].file))
     encoder = read_weights(store.read(version, manifest.graphs["encoder"].file))
     load_policy(nets, policy)
     load_encoder(nets.encoder, encoder, data.demos, latents)
+    known = torch.tensor([clip in latents for clip in range(len(names))])
+    if isinstance(training.env, AssistedEnv):
+        training.env.curriculum.assist_strength[known] = 0.0
+    if not known.all():
+        clone_clips(cfg, data, training, known)
 
 
 def warm_up(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) -> None:
     """Before the first simulated step, encoder and policy learn from the clips alone, or are a
     published library's."""
-    if cfg.warm.library:
+    warm = cfg.warm
+    if warm.library:
         store = open_store(cfg.store)
-        start_from_library(store, store.resolve(cfg.warm.library), data, training)
+        start_from_library(cfg, store, store.resolve(warm.library), data, training)
     else:
+        warm_encoder(training.nets.encoder, data.demos, warm.encoder_steps, warm.lr, training.rng)
         clone_clips(cfg, data, training)
     training.env.reset(torch.arange(training.env.num_envs))
 
 
-def clone_clips(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) -> None:
-    """Encoder and policy learn from the clips alone."""
+def clone_clips(
+    cfg: PretrainConfig, data: TrainingData, training: SkillTraining, known: Tensor | None = None
+) -> None:
+    """The policy learns the clips from their poses alone, except `known` (C,) bool ones."""
     nets = training.nets
     warm = cfg.warm
-    warm_encoder(nets.encoder, data.demos, warm.encoder_steps, warm.lr, training.rng)
     clips = CloneData(
         data.library,
         nets.action_scale,
         nets.encoder.clip_latents,
         read_ground(data.library, data.character.skeleton),
+        known,
     )
     config = CloneConfig(steps=warm.clone_steps, lr=warm.lr, batch=warm.batch)
     clone(nets.policy, clips, config, training.rng)

@@ -96,7 +96,9 @@ def make_assist_rewards(cfg: PretrainConfig, ground: Ground) -> WeightedRewards:
         rewards["getup"] = (cfg.recovery.getup_reward_weight, getup_reward(ground))
     imitation = cfg.imitation
     if imitation.reward_weight:
-        term = imitation_reward(imitation.reward_scale, imitation.velocity_weight)
+        term = imitation_reward(
+            imitation.reward_scale, imitation.velocity_weight, imitation.foot_weight
+        )
         rewards["imitation"] = (imitation.reward_weight, term)
     return rewards
 

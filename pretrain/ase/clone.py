@@ -3,6 +3,7 @@ the clip's next state."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 
 import torch
@@ -26,6 +27,7 @@ class CloneData:
     scale: ActionScale
     clip_latents: Tensor  # (C, D)
     ground: Ground
+    known: Tensor | None = None  # (C,) bool, clips under which the policy is to stay as it is
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,11 @@ def clone(policy: GaussianPolicy, data: CloneData, config: CloneConfig, rng: Gen
     """Fit `policy`'s mean to (clip state + noise, the clip's latent + noise) -> target. Returns the
     last loss.
 
-    In lying states of a clip that rises the target is the same under any latent. Raises Diverged if
-    the last loss is not finite.
+    In lying states of a clip that rises the target is the same under any latent. Under `known`
+    clips the target is what the policy did before. Raises Diverged if the last loss is not finite.
     """
     library = data.library
+    before = deepcopy(policy)
     optimizer = torch.optim.Adam(policy.parameters(), config.lr)
     loss = torch.zeros(())
     for _ in range(config.steps):
@@ -51,6 +54,9 @@ def clone(policy: GaussianPolicy, data: CloneData, config: CloneConfig, rng: Gen
         action = data.scale.action(pd_target(library.at(ids, times + 1 / CONTROL_RATE)))
         z = _draw_latents(data, ids, state, rng)
         obs = {"obs": proprioception(_add_noise(state, rng)), "z": z}
+        if data.known is not None:
+            with torch.no_grad():
+                action = torch.where(data.known[ids, None], before(obs), action)
         loss = (policy(obs) - action).square().mean()
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

@@ -34,13 +34,18 @@ LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are neede
 CLONING_OFF_BELOW = 0.3
 
 
-def imitation_reward(scale: float, velocity_weight: float = 0.0) -> Reward:
-    """exp(-tracking error / scale - velocity_weight * velocity excess), see
-    `ReferenceTracker.tracking_error` and `VelocityTracker.excess`."""
+def imitation_reward(
+    scale: float, velocity_weight: float = 0.0, foot_weight: float = 0.0
+) -> Reward:
+    """exp(-tracking error / scale - velocity_weight * velocity excess - foot_weight * foot error),
+    see `ReferenceTracker.tracking_error`, `VelocityTracker.excess` and `FootTracker.error`."""
 
     def reward(rollout: Rollout) -> Tensor:
         off = rollout.extras["tracking_error"] / scale
-        return (-off - velocity_weight * rollout.extras["velocity_excess"]).exp()
+        off = off + velocity_weight * rollout.extras["velocity_excess"]
+        if foot_weight:
+            off = off + foot_weight * rollout.extras["foot_error"]
+        return (-off).exp()
 
     return reward
 

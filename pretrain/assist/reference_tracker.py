@@ -174,6 +174,10 @@ class ReferenceTracker(TensorState):
         rows = self._row(self.phase[ids], ids)
         return window_error(windows, self._scale, self._windows, rows)
 
+    def rows(self) -> Tensor:
+        """The row of the start states that each world's reference is at, (N,)."""
+        return self._row(self.phase)
+
     def _row(self, phases: Tensor, ids: Rows = ALL) -> Tensor:
         """The stored row of the clips of worlds `ids` (n,) at `phases` (n,) s, (n,)."""
         return find_rows(self._first, self._starts.counts, self.clip[ids], phases, self._rate)

@@ -17,7 +17,9 @@ from pretrain.assist.imitation import (
 from pretrain.rl.rollout import Rollout
 
 
-def rollout_of(error: list[float], excess: list[float]) -> Rollout:
+def rollout_of(
+    error: list[float], excess: list[float], feet: tuple[float, ...] = (0.0, 0.0, 0.0)
+) -> Rollout:
     nothing = torch.zeros(1, 3)
     flag = torch.zeros(1, 3, dtype=torch.bool)
     return Rollout(
@@ -32,6 +34,7 @@ def rollout_of(error: list[float], excess: list[float]) -> Rollout:
         {
             "tracking_error": torch.tensor([error]),
             "velocity_excess": torch.tensor([excess]),
+            "foot_error": torch.tensor([feet]),
         },
     )
 
@@ -45,6 +48,13 @@ def test_the_pose_of_a_clip_at_another_velocity_is_paid_less():
     rollout = rollout_of([0.0, 0.0, 0.5], [0.0, 1.0, 1.0])
     paid = imitation_reward(0.5, velocity_weight=2.0)(rollout)[0].tolist()
     assert paid == pytest.approx([1.0, math.exp(-2), math.exp(-3)])
+    assert imitation_reward(0.5)(rollout)[0].tolist() == pytest.approx([1.0, 1.0, math.exp(-1)])
+
+
+def test_feet_that_stay_on_the_ground_are_paid_less():
+    rollout = rollout_of([0.0, 0.0, 0.5], [0.0, 0.0, 1.0], feet=(0.0, 0.5, 1.0))
+    paid = imitation_reward(0.5, velocity_weight=1.0, foot_weight=2.0)(rollout)[0].tolist()
+    assert paid == pytest.approx([1.0, math.exp(-1), math.exp(-4)])
     assert imitation_reward(0.5)(rollout)[0].tolist() == pytest.approx([1.0, 1.0, math.exp(-1)])
 
 

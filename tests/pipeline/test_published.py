@@ -105,7 +105,8 @@ def test_training_goes_on_from_a_published_library(skills, place, capsys):
     cfg = pin_library(toy(*start))
     data = load_training_data(cfg.character, "locomotion", cfg.num_disc_obs_steps)
     training = build_training(cfg, data)
-    start_from_library(skills, skills.resolve("toy@1"), data, training)
+    start_from_library(cfg, skills, skills.resolve("toy@1"), data, training)
+    assert training.env.curriculum.assist_strength.max() == 0
     library = SkillLibrary.open(skills, "toy@1")
     states = data.library.frames[::9]
     latents = training.nets.encoder.clip_latents
