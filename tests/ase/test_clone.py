@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 import torch
 
@@ -11,7 +13,7 @@ from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.symmetry import make_symmetry
 from pretrain.rl.learner import Diverged
-from pretrain.sim.env import pd_target
+from pretrain.sim.env import ActionScale, pd_target
 from pretrain.sim.features import proprioception
 from pretrain.sim.ground import read_ground
 
@@ -72,3 +74,28 @@ def test_lying_states_aim_along_a_clip_that_rises_and_standing_ones_along_their_
     after = [error(*case) for case in cases]
     assert max(a / b for a, b in zip(after, before, strict=True)) < 0.5
     assert max(after) < 0.25
+
+
+def test_under_known_clips_the_policy_stays_as_it_is(every_clip, skeleton, rng):
+    library = every_clip.library
+    both = make_symmetry(skeleton, library.images, 8, 3)
+    nets = make_nets(SIZES, library, every_clip.demos, skeleton.num_hinges, symmetry=both, rng=rng)
+    latents = nets.encoder.clip_latents
+    ground = read_ground(library, skeleton)
+    config = CloneConfig(steps=300, lr=1e-3, batch=512)
+    first = CloneData(library, nets.action_scale, latents, ground)
+    clone(nets.policy, first, config, rng)
+    before = deepcopy(nets.policy)
+    known = torch.tensor([name.startswith("walk") for name in library.names])
+    shifted = ActionScale(nets.action_scale.offset + 0.5, nets.action_scale.scale)
+    clone(nets.policy, CloneData(library, shifted, latents, ground, known), config, rng)
+
+    def change(clip: int) -> float:
+        clips = torch.full((32,), clip)
+        states = library.at(clips, torch.linspace(0, 1, 32))
+        obs = {"obs": proprioception(states), "z": latents[clip].expand(32, -1)}
+        with torch.no_grad():
+            return float((nets.policy(obs) - before(obs)).square().mean().sqrt())
+
+    walk, run = (library.names.index(name) for name in ("walk", "run"))
+    assert change(walk) < 0.5 * change(run)
