@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from hlc.box_goals import BoxGoals
 from hlc.goals import Goals
 from hlc.nets import observation
-from hlc.tasks.task import Task, check_bodies
+from hlc.tasks.task import Task, check_bodies, checked_reward
+from pretrain.characters.state import CharacterState
 from pretrain.rl.rollout import Batch
 from pretrain.sim.env import CharacterEnv
 
 
+@dataclass(frozen=True)
+class GoalOutcome:
+    """The result of one control step in N worlds."""
+
+    state: CharacterState
+    reward: Tensor  # (N,) the task's, of failed worlds too
+    failed: Tensor  # (N,) bool: a fall, a broken state or an illegal contact
+    timed_out: Tensor  # (N,) bool
+
+
 class GoalEnv:
-    """Episodes that begin with a goal, and observations with it. A subclass takes the steps."""
+    """Episodes that begin with a goal, their control steps, and observations with the goal. What an
+    action is and how long it is held is a subclass's."""
 
     def __init__(self, env: CharacterEnv, task: Task, goals: Goals):
         check_bodies(task, env.skeleton)
@@ -29,6 +43,25 @@ class GoalEnv:
         self.env.reset(ids)
         self.goals.draw(ids, self.env.state())
         self.boxes.place(ids, self.goals.goal)
+
+    def advance(self, targets: Tensor) -> GoalOutcome:
+        """One control step towards joint `targets` (N, J) rad; goals with a box follow it."""
+        outcome = self.env.step(targets)
+        state = self.env.state()
+        self.goals.goal = self.boxes.update(self.goals.goal, outcome.broken)
+        illegal_contact = self.boxes.illegal_contact(state, self.goals.goal)
+        return GoalOutcome(
+            state,
+            checked_reward(self.task, self.env.skeleton, state, self.goals.goal),
+            outcome.fell | outcome.broken | illegal_contact,
+            outcome.timed_out,
+        )
+
+    def advance_goals(self) -> Tensor:
+        """One decision: goals whose time is over are drawn anew. Returns which were, (N,) bool."""
+        expired = self.goals.advance(self.env.state())
+        self.boxes.place(expired.nonzero()[:, 0], self.goals.goal)
+        return expired
 
     def observe(self, ids: Tensor | None = None) -> Batch:
         rows = slice(None) if ids is None else ids

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from hlc.box_goals import BoxGoals
+from hlc.goal_env import GoalEnv
 from hlc.goals import Goals
 from hlc.task_env import on_sphere
-from hlc.tasks.task import Task, check_bodies, checked_reward
+from hlc.tasks.task import Task
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
@@ -56,32 +56,25 @@ def episodes(
     """`env.episode_length` steps of every world from its start. A fallen character stays down and
     earns nothing more."""
     n = env.num_envs
-    check_bodies(task, env.skeleton)
-    env.reset(torch.arange(n))
-    goals = Goals(task, n, llc_steps, rng)
-    goals.draw(torch.arange(n), env.state())
-    boxes = BoxGoals(task, env.skeleton, env.backend)
-    boxes.place(torch.arange(n), goals.goal)
+    world = GoalEnv(env, task, Goals(task, n, llc_steps, rng))
     standing = torch.ones(n, dtype=torch.bool)
     since = torch.zeros(n, dtype=torch.long)
     z = np.zeros((n, skills.latent_dim), np.float32)
     rows = []
     for step in range(env.episode_length):
         if step % llc_steps == 0:
-            z = decide(env.state().flatten().numpy(), goals.goal.numpy())
-        outcome = env.step(torch.from_numpy(skills.act(env.state().flatten().numpy(), z)))
+            z = decide(env.state().flatten().numpy(), world.goals.goal.numpy())
+        targets = skills.act(env.state().flatten().numpy(), z)
+        outcome = world.advance(torch.from_numpy(targets))
         since = since + 1
-        state = env.state()
-        goals.goal = boxes.update(goals.goal, outcome.broken)
-        illegal_contact = boxes.illegal_contact(state, goals.goal)
-        standing = standing & ~(outcome.fell | outcome.broken | illegal_contact)
-        reward = standing * checked_reward(task, env.skeleton, state, goals.goal)
-        distance = measure_distance(task, env.skeleton, state, goals.goal)
-        success = standing & task.success(env.skeleton, state, goals.goal)
+        standing = standing & ~outcome.failed
+        reward = standing * outcome.reward
+        goal = world.goals.goal
+        distance = measure_distance(task, env.skeleton, outcome.state, goal)
+        success = standing & task.success(env.skeleton, outcome.state, goal)
         last = torch.zeros(n, dtype=torch.bool)
         if step % llc_steps == llc_steps - 1:
-            last = goals.advance(state)
-            boxes.place(last.nonzero()[:, 0], goals.goal)
+            last = world.advance_goals()
         rows.append((reward, distance, success, since, last, standing))
         since = since * ~last
     return Episodes(*(torch.stack(column) for column in zip(*rows, strict=True)))

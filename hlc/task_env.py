@@ -14,7 +14,7 @@ from torch.nn.functional import normalize
 
 from hlc.goal_env import GoalEnv
 from hlc.goals import Goals
-from hlc.tasks.task import Task, checked_reward
+from hlc.tasks.task import Task
 from pretrain.rl.rollout import Step
 from pretrain.sim.env import CharacterEnv
 from skills_store.runtime.library import SkillLibrary
@@ -68,13 +68,10 @@ class TaskEnv(GoalEnv):
         before = self._potential()
         for _ in range(self.llc_steps):
             targets = self.skills.act(self.env.state().flatten().numpy(), z)
-            outcome = self.env.step(torch.from_numpy(targets))
-            state = self.env.state()
-            self.goals.goal = self.boxes.update(self.goals.goal, outcome.broken)
-            illegal_contact = self.boxes.illegal_contact(state, self.goals.goal)
-            failed = running & (outcome.fell | outcome.broken | illegal_contact)
+            outcome = self.advance(torch.from_numpy(targets))
+            failed = running & outcome.failed
             running = running & ~failed  # a step that ends in a fall earns nothing
-            task += running * checked_reward(self.task, self.env.skeleton, state, self.goals.goal)
+            task += running * outcome.reward
             stopped = running & outcome.timed_out
             terminated = terminated | failed
             truncated = truncated | stopped
@@ -83,8 +80,7 @@ class TaskEnv(GoalEnv):
         progress = ~terminated * (self._potential() - before)
         goal_met = self.task.success(self.env.skeleton, self.env.state(), self.goals.goal)
         self.success = goal_met & ~terminated
-        expired = self.goals.advance(self.env.state())
-        self.boxes.place(expired.nonzero()[:, 0], self.goals.goal)
+        self.advance_goals()
         if self._discount is not None:
             progress = ~terminated * self._discount * self._potential() - before
         return Step(

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from hlc.goal_env import GoalEnv
 from hlc.goals import Goals
-from hlc.tasks.task import Task, checked_reward
+from hlc.tasks.task import Task
 from pretrain.rl.rollout import Step
 from pretrain.sim.env import ActionScale, CharacterEnv
 
@@ -22,19 +22,13 @@ class AmpEnv(GoalEnv):
 
     def step(self, action: Tensor) -> Step:
         """One control step under actions (N, J), in units of the action scale."""
-        outcome = self.env.step(self.action_scale.target(action))
-        state = self.env.state()
-        self.goals.goal = self.boxes.update(self.goals.goal, outcome.broken)
-        illegal_contact = self.boxes.illegal_contact(state, self.goals.goal)
-        failed = outcome.fell | outcome.broken | illegal_contact
-        reward = ~failed * checked_reward(self.task, self.env.skeleton, state, self.goals.goal)
-        expired = self.goals.advance(state)
-        self.boxes.place(expired.nonzero()[:, 0], self.goals.goal)
+        outcome = self.advance(self.action_scale.target(action))
+        self.advance_goals()
         return Step(
             next_obs=self.observe(),
-            reward=reward,
-            terminated=failed,
-            truncated=outcome.timed_out & ~failed,
+            reward=~outcome.failed * outcome.reward,
+            terminated=outcome.failed,
+            truncated=outcome.timed_out & ~outcome.failed,
             extras={
                 "window": self.env.windows().clone(),  # a reset writes into the env's
                 "z_clip": torch.zeros(self.num_envs, dtype=torch.long),  # no condition
