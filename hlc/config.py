@@ -9,7 +9,7 @@ from pydantic import Field, create_model, field_validator
 
 from hlc.tasks import TASKS
 from hlc.tasks.task import Task
-from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Rate, Seconds, Seed, Share
+from pretrain.rl.field_types import Count, Frozen, NotNegative, Positive, Rate, Seconds, Seed, Share
 from skills_store import places
 
 Layers = Annotated[tuple[Count, ...], Field(min_length=1)]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Rate, Seconds, Share
+from pretrain.rl.field_types import Count, Frozen, NotNegative, Positive, Rate, Seconds, Share
 
 Even = Annotated[int, Field(gt=0, multiple_of=2)]  # hidden units, whose halves a reflection swaps
 Layers = Annotated[tuple[Even, ...], Field(min_length=1)]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pretrain.rl.setting import Count, Frozen, NotNegative, Positive, Share
+from pretrain.rl.field_types import Count, Frozen, NotNegative, Positive, Share
 
 
 class CurriculumConfig(Frozen):

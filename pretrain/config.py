@@ -18,7 +18,7 @@ from pretrain.assist_config import (
     RefineConfig,
     TrackingTerminationConfig,
 )
-from pretrain.rl.setting import Count, Frozen, Positive, Seconds, Seed, Share
+from pretrain.rl.field_types import Count, Frozen, Positive, Seconds, Seed, Share
 from skills_store import places
 from skills_store.manifest import Name
 

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from hlc.config import HlcConfig, PPOConfig, TaskConfig, with_tasks
 from pretrain.ase_config import DiscConfig
-from pretrain.rl.setting import Count, Frozen, NotNegative, Seed
+from pretrain.rl.field_types import Count, Frozen, NotNegative, Seed
 
 
 class AmpEvalConfig(Frozen):

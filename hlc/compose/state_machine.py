@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from hlc.config import PlanConfig
 from hlc.tasks import TASKS
 from pretrain.overrides import ConfigError, describe_error
-from pretrain.rl.setting import Frozen, Seconds
+from pretrain.rl.field_types import Frozen, Seconds
 
 END = "end"  # the state that ends the machine
 MOST_BYTES = 2**20  # of a file

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from pretrain.ase.latents import LatentSchedule, draw_nearest_to, sample_on_sphere
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import ALL, ActionScale, CharacterEnv, Outcome
-from pretrain.sim.stateful import TensorState
+from pretrain.sim.tensor_state import TensorState
 
 
 class AseEnv(TensorState):

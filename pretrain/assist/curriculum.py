@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pretrain.sim.stateful import TensorState
+from pretrain.sim.tensor_state import TensorState
 
 RECORD_DECAY = 0.9  # share of a clip's record that one iteration leaves
 MASTERED_STEPS = 150.0  # control steps between falls at which a clip counts as mastered

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pretrain.assist.curriculum import OFF_BELOW, RECORD_DECAY
-from pretrain.sim.stateful import TensorState
+from pretrain.sim.tensor_state import TensorState
 
 LOWER_ABOVE = 0.6  # recovery rate above which an assistance weakens
 RAISE_BELOW = 0.5  # recovery rate below which it grows

@@ -20,8 +20,8 @@ from pretrain.sim.env import ALL, Rows, pd_target
 from pretrain.sim.features import LEAST_SPREAD
 from pretrain.sim.nearest import NearestRows
 from pretrain.sim.start_states import StartStates
-from pretrain.sim.stateful import TensorState
 from pretrain.sim.stored_windows import find_rows, window_error
+from pretrain.sim.tensor_state import TensorState
 
 PULL_STIFFNESS = 2000.0  # N / m
 PULL_DAMPING = 400.0  # N s / m

@@ -20,8 +20,8 @@ from torch import Tensor
 from pretrain.ase.reference_windows import ReferenceWindows
 from pretrain.rl.rollout import Rollout
 from pretrain.sim.nearest import NearestRows
-from pretrain.sim.stateful import TensorState
 from pretrain.sim.stored_windows import window_error
+from pretrain.sim.tensor_state import TensorState
 
 # In units of the spread over all clips: a clip that varies less (a walk: 0.36) is taken to vary
 # this much, for the noise of exploration alone puts a walk 0.5 away from its clip.

@@ -13,7 +13,7 @@ from torch import Tensor
 from pretrain.characters.state import CharacterState
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.env import ALL, Rows
-from pretrain.sim.stateful import TensorState
+from pretrain.sim.tensor_state import TensorState
 from pretrain.sim.velocity_range import average, level_velocity, read_velocity_ranges
 
 

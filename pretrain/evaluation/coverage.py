@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from pretrain.evaluation.clip_windows import ClipWindows
-from pretrain.sim.blocks import row_blocks
+from pretrain.sim.row_blocks import row_blocks
 
 
 class Coverage:

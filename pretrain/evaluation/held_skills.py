@@ -14,8 +14,8 @@ from pretrain.evaluation.on_clip import on_clip
 from pretrain.evaluation.recording import Recording, record
 from pretrain.evaluation.rollout import start_anywhere
 from pretrain.evaluation.setup import Setup
-from pretrain.sim.blocks import row_blocks
 from pretrain.sim.features import style_frame
+from pretrain.sim.row_blocks import row_blocks
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from torch.nn.functional import normalize
 from pretrain.characters.rotations import multiply
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
-from pretrain.sim.blocks import row_blocks
 from pretrain.sim.features import style_frame
+from pretrain.sim.row_blocks import row_blocks
 
 POSITION_ERROR = 0.02  # m, of the root's height
 ROTATION_ERROR = 0.05  # rad, of every joint and of the root

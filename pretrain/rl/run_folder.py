@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from pretrain.rl.board import Board
+from pretrain.rl.event_file import EventFile
 
 METRICS = "metrics.jsonl"
 
@@ -118,18 +118,18 @@ class Log:
         write_atomically(path, "".join(f"{row}\n" for row in kept_rows))
         self._path = path
         self._file = path.open("a", buffering=1, encoding="utf-8")
-        self._board = Board(folder / "tensorboard", resume_at + 1)
+        self._events = EventFile(folder / "tensorboard", resume_at + 1)
 
     def write(self, iteration: int, scalars: dict[str, float]) -> None:
         rounded = {k: x if isinstance(x, int) else float(f"{x:.6g}") for k, x in scalars.items()}
         with _name_log_errors(self._path):
             self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
-        with _name_log_errors(self._board.path):
-            self._board.write(iteration, rounded)
+        with _name_log_errors(self._events.path):
+            self._events.write(iteration, rounded)
 
     def close(self) -> None:
         """Errors are ignored: `write` has raised them already, with a better message."""
-        for writer in (self._file, self._board):
+        for writer in (self._file, self._events):
             with suppress(OSError):
                 writer.close()
 

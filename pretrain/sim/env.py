@@ -29,7 +29,7 @@ from pretrain.sim.start_states import (
     read_start_states,
     repeat_start_states,
 )
-from pretrain.sim.stateful import TensorState
+from pretrain.sim.tensor_state import TensorState
 
 REACH = 2.0  # range of an action, in standard deviations of the clips' joint angles
 LEAST_REACH = 0.25  # rad, added to it for hinges that hardly move

@@ -17,7 +17,7 @@ from pretrain.characters.state import CharacterState
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
 from pretrain.sim.ground import LYING, Ground
-from pretrain.sim.stateful import TensorState
+from pretrain.sim.tensor_state import TensorState
 
 SETTLE_STEPS = 60  # control steps of random targets after which a character lies
 SETTLE_TARGET_STD = 0.5  # rad, standard deviation of those targets

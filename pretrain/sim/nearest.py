@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.sim.blocks import row_blocks
+from pretrain.sim.row_blocks import row_blocks
 
 
 class NearestRows:

@@ -327,7 +327,7 @@ def test_tensorboard_reads_what_a_resumed_log_says_whatever_the_clock_says(
     now = time.time_ns()
     for resume_at, written in ((0, {1: 1.0, 2: 2.0, 3: 3.0}), (1, {2: 20.0, 3: 30.0})):
         started = now + resume_at * later * 10**9
-        monkeypatch.setattr("pretrain.rl.board.time.time_ns", lambda started=started: started)
+        monkeypatch.setattr("pretrain.rl.event_file.time.time_ns", lambda started=started: started)
         with closing(Log(tmp_path, resume_at)) as log:
             for i, x in written.items():
                 log.write(i, {"x": x})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.sim.blocks import row_blocks
+from pretrain.sim.row_blocks import row_blocks
 
 
 @pytest.mark.parametrize("most", [1, 7, 30, 1000])

@@ -15,7 +15,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 PREFIX = "events.out.tfevents."
 
 
-class Board:
+class EventFile:
     """A new event file in `folder`. From `purge_step` on it replaces the earlier files there."""
 
     def __init__(self, folder: Path, purge_step: int):
