@@ -54,8 +54,11 @@ class TrackingTerminationConfig(Frozen):
             "spread, instead of to the nearest window; unassisted: those whose assistance is gone"
         ),
     )
+    min_clip_spread: Positive = Field(
+        default=0.7, description="Lower bound of a clip's own spread in that measure"
+    )
     max_clip_spread: Positive | None = Field(
-        default=None, description="Upper bound of a clip's own spread in that measure. null: none"
+        default=None, description="Upper bound of it. null: none"
     )
     grace_period: NotNegative = Field(
         default=2.0, description="s after a change of latent in which the error may be larger"
@@ -94,6 +97,13 @@ class ImitationConfig(Frozen):
     reward_weight: NotNegative = Field(default=0.0, description="Weight of the tracking reward")
     reward_scale: Positive = Field(
         default=0.5, description="Scale of the tracking error in that reward, in the clips' spread"
+    )
+    clip_units: bool = Field(
+        default=False,
+        description=(
+            "The tracking error of that reward and of the pose gradient is in units of the clip's "
+            "own spread, bounded as in tracking_termination, instead of that over all clips"
+        ),
     )
     velocity_weight: NotNegative = Field(
         default=0.0,

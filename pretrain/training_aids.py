@@ -46,6 +46,7 @@ def make_assisted_env(
         termination.max_error,
         control_steps(termination.grace_period),
         control_steps(termination.recovery_window),
+        termination.min_clip_spread,
         termination.max_clip_spread,
         termination.max_velocity_excess,
         termination.phase_locking,
@@ -56,6 +57,7 @@ def make_assisted_env(
         make_getup_assist(cfg, ground),
         TrackingTermination(windows, nets.discriminator.spread, limits, cfg.num_envs),
         tracks=tracks_reference(cfg, ground),
+        clip_units=cfg.imitation.clip_units,
     )
 
 

@@ -41,7 +41,7 @@ class AssistedEnv:
     """`skills` under a curriculum of assistance, with a reference motion for every world.
 
     Without `tracks` the reference motions do not advance and are in neither observations nor
-    extras.
+    extras. With `clip_units` the error that is imitated by is in units of the clip's own spread.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class AssistedEnv:
         termination: TrackingTermination,
         *,
         tracks: bool = True,
+        clip_units: bool = False,
     ):
         env = skills.env
         self.skills = skills
@@ -60,6 +61,8 @@ class AssistedEnv:
         self.getup = getup
         self.termination = termination
         self.tracks = tracks
+        spread = termination.clip_spread
+        self._error_unit = spread if clip_units else torch.ones_like(spread)  # (C,)
         self.tracker = ReferenceTracker(
             env.library, env.starts, env.falls.ground.rising, env.num_envs
         )
@@ -106,7 +109,8 @@ class AssistedEnv:
         `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it
         with; `nearer` (N,), how much nearer it came to that clip's mean; where references are
         tracked also `reference_action` and `pose_error` (N, J), in units of actions,
-        `assist_strength`, `tracking_error`, `foot_error` and `velocity_excess` (N,).
+        `assist_strength`, `tracking_error`, `imitation_error`, `foot_error` and
+        `velocity_excess` (N,).
         """
         skills = self.skills
         clips = skills.z_clip.clone()
@@ -154,7 +158,7 @@ class AssistedEnv:
         )
         self.velocity.advance(self.env.state())
         excess = self.velocity.excess(clips)
-        extras = self._tracking(excess) if self.tracks else {}
+        extras = self._tracking(clips, excess) if self.tracks else {}
         exceeded = self._exceeded(clips, excess, extras)
         self._record(clips, outcome.fell, exceeded)
         return StepAids(outcome.fell | outcome.broken | exceeded, extras)
@@ -175,13 +179,16 @@ class AssistedEnv:
             exceeded |= termination.exceeded_nearest(self.env.windows(), clips, checked)
         return exceeded
 
-    def _tracking(self, excess: Tensor) -> Batch:
-        """How far the worlds and their feet are from their references, their velocity `excess`
-        (N,), and how far each joint is, in units of actions; 0 where a world is down."""
+    def _tracking(self, clips: Tensor, excess: Tensor) -> Batch:
+        """How far the worlds, under clips (N,), and their feet are from their references, their
+        velocity `excess` (N,), and how far each joint is, in units of actions; 0 where a world is
+        down."""
         up = self.env.falls.down == 0
+        error = self.tracker.tracking_error(self.env.windows())
         joint_error = self.tracker.pose() - self.env.state().joint_pos
         return {
-            "tracking_error": self.tracker.tracking_error(self.env.windows()),
+            "tracking_error": error,
+            "imitation_error": error / self._error_unit[clips],
             "foot_error": self.feet.error(self.env.frames[:, -1], self.tracker.rows()),
             "pose_error": joint_error / self.skills.action_scale.scale * up[:, None],
             "velocity_excess": excess * up,

@@ -26,7 +26,7 @@ from pretrain.rl.rollout import Batch, Rollout
 FOR_CLONING = ("reference_action", "assist_strength")  # read by `with_cloning_loss`
 FOR_POSE_GRADIENT = (
     "pose_error",
-    "tracking_error",
+    "imitation_error",
     "assist_strength",
 )  # read by `with_pose_gradient`
 LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are needed for balance
@@ -41,7 +41,7 @@ def imitation_reward(
     see `ReferenceTracker.tracking_error`, `VelocityTracker.excess` and `FootTracker.error`."""
 
     def reward(rollout: Rollout) -> Tensor:
-        off = rollout.extras["tracking_error"] / scale
+        off = rollout.extras["imitation_error"] / scale
         off = off + velocity_weight * rollout.extras["velocity_excess"]
         if foot_weight:
             off = off + foot_weight * rollout.extras["foot_error"]
@@ -76,7 +76,7 @@ def with_pose_gradient(
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
-        near = (-batch["tracking_error"] / scale).exp()
+        near = (-batch["imitation_error"] / scale).exp()
         if not assisted:
             near = near * (batch["assist_strength"] == 0)
         error = batch["pose_error"]

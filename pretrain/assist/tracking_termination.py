@@ -23,9 +23,6 @@ from pretrain.sim.nearest import NearestRows
 from pretrain.sim.stored_windows import window_error
 from pretrain.sim.tensor_state import TensorState
 
-# In units of the spread over all clips: a clip that varies less (a walk: 0.36) is taken to vary
-# this much, for the noise of exploration alone puts a walk 0.5 away from its clip.
-MIN_CLIP_SPREAD = 0.7
 # The distance to all windows costs as much as a tenth of a step, so each world is checked in every
 # CHECK_EVERY-th one.
 CHECK_EVERY = 3  # control steps
@@ -49,7 +46,9 @@ class TrackingLimits:
     grace_period: int  # control steps to come near after a change of skill
     # control steps that a phase-locked world may exceed the limit at any other time
     recovery_window: int
-    # phase-locked: upper bound on a clip's own spread; None: unbounded
+    # bounds of a clip's own spread, in units of the spread over all clips; None: unbounded. The
+    # noise of exploration alone puts a walk 0.5 away from its clip.
+    min_clip_spread: float = 0.7
     max_clip_spread: float | None = None
     # margins by which the average velocity may lie outside the clip's range; None: unbounded
     max_velocity_excess: float | None = None
@@ -60,7 +59,7 @@ class TrackingTermination(TensorState):
     """Which of N worlds have exceeded the error limit of their clip for too long.
 
     For clips that are `phase_locked`, (C,) bool, limits are in units of the clip's own spread, from
-    MIN_CLIP_SPREAD to `max_clip_spread`: holding the mean pose of a clip of large spread has an
+    `min_clip_spread` to `max_clip_spread`: holding the mean pose of a clip of large spread has an
     error of 1.
     """
 
@@ -76,8 +75,8 @@ class TrackingTermination(TensorState):
         parts = scaled.split(demos.counts.tolist())
         self._mean = torch.stack([part.mean(0) for part in parts])
         spread = torch.stack([(part - part.mean(0)).square().mean().sqrt() for part in parts])
-        own_spread = spread.clamp(MIN_CLIP_SPREAD, limits.max_clip_spread)
-        self._max_errors = limits.max_error * own_spread  # of clips that are phase-locked
+        self.clip_spread = spread.clamp(limits.min_clip_spread, limits.max_clip_spread)  # (C,)
+        self._max_errors = limits.max_error * self.clip_spread  # of clips that are phase-locked
         self.phase_locked = torch.zeros(len(spread), dtype=torch.bool)
         # control steps that it may still exceed the limit
         self.grace_steps = torch.zeros(num_envs, dtype=torch.long)

@@ -32,7 +32,7 @@ def rollout_of(
         flag,
         flag,
         {
-            "tracking_error": torch.tensor([error]),
+            "imitation_error": torch.tensor([error]),
             "velocity_excess": torch.tensor([excess]),
             "foot_error": torch.tensor([feet]),
         },
@@ -78,7 +78,7 @@ def test_aiming_elsewhere_costs_only_under_strong_assistance():
 def test_a_joint_short_of_its_pose_is_to_aim_further_the_more_so_the_nearer_the_body():
     mean = torch.zeros(2, 3, requires_grad=True)
     error = torch.tensor([[0.2, -0.1, 0.0], [0.2, -0.1, 0.0]])
-    batch = {"pose_error": error, "tracking_error": torch.tensor([0.0, 0.5])}
+    batch = {"pose_error": error, "imitation_error": torch.tensor([0.0, 0.5])}
     legs = torch.tensor([False, True, False])
     total, metrics = with_pose_gradient(
         lambda mean, batch: (torch.tensor(7.0), {}), legs, 2.0, 0.5

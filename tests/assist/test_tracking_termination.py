@@ -11,7 +11,6 @@ from pretrain.ase.reference_windows import (
     window_normalizer,
 )
 from pretrain.assist.tracking_termination import (
-    MIN_CLIP_SPREAD,
     TrackingLimits,
     TrackingTermination,
 )
@@ -60,7 +59,7 @@ def test_phase_locked_the_mean_pose_of_a_lively_clip_has_an_error_of_one(every_c
         windows = demos.windows[demos.clip == clip] / termination.scale
         spread = float((windows - windows.mean(0)).square().mean().sqrt())
         assert termination.max_errors[clip] == pytest.approx(
-            1.2 * max(spread, MIN_CLIP_SPREAD), rel=1e-4
+            1.2 * max(spread, termination.limits.min_clip_spread), rel=1e-4
         ), name
 
 
