@@ -9,6 +9,7 @@ from torch import Generator, Tensor
 
 from pretrain.ase.latents import sample_on_sphere
 from pretrain.characters.state import unflatten
+from pretrain.evaluation.foot_slide import foot_slide
 from pretrain.evaluation.intervals import Interval
 from pretrain.evaluation.on_clip import on_clip
 from pretrain.evaluation.recording import Recording, record
@@ -92,6 +93,19 @@ def time_on_clip(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
         near = on_clip(setup, i, windows, held.recording.velocity[:, worlds])
         shares[target.name] = near.float().mean(0)
     return shares
+
+
+def slide_speeds(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
+    """Of each clip's own z (`own_skills`): how fast standing feet move, m/s, mean over 10 s of each
+    world in which a foot stands, (at most R,)."""
+    speeds = {}
+    recording = held.recording
+    for i, target in enumerate(setup.targets):
+        worlds = held.worlds(i)
+        feet = recording.feet[:, worlds]
+        speed = foot_slide(feet, ~recording.down[:, worlds])
+        speeds[target.name] = speed[~speed.isnan()]
+    return speeds
 
 
 def pose_error(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:

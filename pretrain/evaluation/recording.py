@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pretrain.evaluation.falls import FallCounter
+from pretrain.evaluation.foot_slide import Feet, read_feet
 from pretrain.evaluation.rollout import Act, hold_skill
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.velocity_range import level_velocity
@@ -22,6 +23,7 @@ class Recording:
     )
     velocity: Tensor  # (T, N, 3) forward m/s, left m/s, turn rate rad/s
     down: Tensor  # (T, N) bool: on the ground as the skill's clip is not
+    feet: Feet  # (T, N)
     falls: FallCounter
 
     @property
@@ -36,10 +38,12 @@ class Recording:
 
     def split(self, counts: list[int]) -> list[Recording]:
         """Of the first worlds, the next, and so on."""
+        feet = zip(self.feet.pos.split(counts, 1), self.feet.stands.split(counts, 1), strict=True)
         parts = zip(
             self.frames.split(counts, 1),
             self.velocity.split(counts, 1),
             self.down.split(counts, 1),
+            [Feet(*part) for part in feet],
             self.falls.split(counts),
             strict=True,
         )
@@ -51,10 +55,18 @@ def record(act: Act, env: CharacterEnv, z: Tensor, clips: Tensor, steps: int) ->
     frames = list(env.frames[:, 1:].transpose(0, 1).clone())
     velocity = []
     down = []
+    feet = []
     falls = FallCounter(env.num_envs)
     for outcome in hold_skill(act, env, z, clips, steps):
         falls.update(env.falls.down, outcome.broken)
         frames.append(env.frames[:, -1].clone())
         velocity.append(level_velocity(env.state()))
         down.append((env.falls.down > 0) | outcome.broken)
-    return Recording(torch.stack(frames), torch.stack(velocity), torch.stack(down), falls)
+        feet.append(read_feet(env.skeleton, env.state()))
+    return Recording(
+        torch.stack(frames),
+        torch.stack(velocity),
+        torch.stack(down),
+        Feet(torch.stack([x.pos for x in feet]), torch.stack([x.stands for x in feet])),
+        falls,
+    )

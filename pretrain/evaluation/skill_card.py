@@ -23,6 +23,7 @@ from pretrain.evaluation.held_skills import (
     own_and_random_skills,
     own_skills,
     pose_error,
+    slide_speeds,
 )
 from pretrain.evaluation.information import information_bound
 from pretrain.evaluation.intervals import interval, mean, share_interval
@@ -165,14 +166,20 @@ def _of_episodes(setup: Setup, episodes: Episodes) -> tuple[Card, Card]:
 
 
 def _likeness(setup: Setup, clip_skills: HeldSkills, episodes: Episodes) -> tuple[Card, Card]:
-    """Fidelity, jerk and pose error: how much the motion is like the clips'."""
+    """Fidelity, jerk, pose error and foot slide: how much the motion is like the clips'."""
     errors = pose_error(setup, clip_skills)
+    slides = slide_speeds(setup, clip_skills)
     rough = interval(episodes.jerk)
     clips = setup.originals.tolist()
     numbers = {
         "fidelity": fidelity(episodes.windows, setup.data.demos, setup.scale),
         "jerk": rough["mean"] / clip_jerk(setup.library, clips),
         "pose_error_m": {name: mean(x) for name, x in errors.items()},
+        "foot_slide_m_s": {name: mean(x) for name, x in slides.items()},
     }
-    detail = {"jerk": rough, "pose_error_m": {name: interval(x) for name, x in errors.items()}}
+    detail = {
+        "jerk": rough,
+        "pose_error_m": {name: interval(x) for name, x in errors.items()},
+        "foot_slide_m_s": {name: interval(x) for name, x in slides.items()},
+    }
     return numbers, detail

@@ -74,6 +74,8 @@ def _rows(cards: Sequence[Card]) -> list[Row]:
         _number("jerk over the clips'", "jerk"),
         Row("pose error under own z, m", "pose_error_m", lambda card: ""),
         *_clip_rows(cards, "pose_error_m", digits=3),
+        Row("speed of standing feet, own z, m/s", "foot_slide_m_s", lambda card: ""),
+        *_clip_rows(cards, "foot_slide_m_s"),
         _number("likeness to the clips", "style"),
         _number("mean speed under random z, m/s", "speed"),
         Row("samples, time x cores", "cost", _cost),

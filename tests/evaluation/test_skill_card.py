@@ -46,6 +46,10 @@ def test_playing_the_clips_is_perfect_by_every_measure(played):
     assert value_at(played, "survival") == 1
     assert min(played["coverage_per_clip"].values()) == 1
     assert max(played["pose_error_m"].values()) < 1e-5
+    slide = played["foot_slide_m_s"]
+    assert slide["stand"] == 0
+    assert slide["walk"] > playback.SPEED / 2  # the legs of the made-up walk do not step
+    assert slide["turn"] is None  # its feet are above the ground
 
 
 def test_a_card_is_json_and_every_mean_has_n_and_an_interval(played):

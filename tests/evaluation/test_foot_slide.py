@@ -1,0 +1,63 @@
+"""How fast standing feet move: nothing where they stay, their speed where they slide."""
+
+from __future__ import annotations
+
+import torch
+
+from pretrain.characters.state import unflatten
+from pretrain.evaluation.foot_slide import SPAN, Feet, foot_slide, read_feet
+
+STEPS = 60
+UP = torch.ones(STEPS, 1, dtype=torch.bool)
+
+
+def feet_at(speed: float) -> Feet:
+    """Two feet of one world that move ahead at `speed` m/s."""
+    pos = torch.zeros(STEPS, 1, 2, 2)
+    pos[..., 0] = speed / 30 * torch.arange(STEPS)[:, None, None]
+    return Feet(pos, torch.ones(STEPS, 1, 2, dtype=torch.bool))
+
+
+def test_feet_that_slide_have_their_speed():
+    for speed in (0.0, 0.3):
+        torch.testing.assert_close(foot_slide(feet_at(speed), UP), torch.tensor([speed]))
+
+
+def test_feet_that_tremble_on_the_spot_hardly_slide():
+    feet = feet_at(0.0)
+    feet.pos[::2, ..., 1] += 0.003
+    assert foot_slide(feet, UP) == 0  # from one control step to the next they move at 0.09 m/s
+
+
+def test_feet_in_the_air_and_worlds_that_are_down_do_not_count():
+    feet = feet_at(0.3)
+    feet.pos[:, :, 1] = 0.0
+    feet.stands[:, :, 0] = False
+    assert foot_slide(feet, UP) == 0
+    feet = feet_at(0.3)
+    feet.pos[30:] = feet.pos[30]
+    up = UP.clone()
+    up[:30] = False
+    assert foot_slide(feet, up) == 0
+    assert foot_slide(feet, ~UP).isnan().all()
+
+
+def test_a_span_with_a_step_in_it_does_not_count():
+    feet = feet_at(0.0)
+    feet.pos[30:, ..., 0] += 0.4
+    feet.stands[29] = False
+    assert foot_slide(feet, UP) == 0
+    feet.stands[29] = True
+    assert foot_slide(feet, UP) > 0
+    assert STEPS > 2 * SPAN
+
+
+def test_feet_of_a_stand_stand_and_those_of_a_run_fly(library, skeleton):
+    run = library.names.index("run")
+    first = int(library.starts[run])
+    states = unflatten(library.frames[first : first + int(library.lengths[run])])
+    feet = read_feet(skeleton, states)
+    assert feet.pos.shape == (len(states.root_pos), 2, 2)
+    assert feet.stands.float().mean() < 0.5
+    raised = unflatten(library.frames[:10] + torch.eye(library.frames.shape[1])[2])
+    assert not read_feet(skeleton, raised).stands.any()
