@@ -171,8 +171,9 @@ def start_from_library(
     other sizes."""
     nets = training.nets
     manifest = version.manifest
-    digests = {clip.digest: clip.name for clip in manifest.lineage.clips}
-    names = [digests.get(clip.digest, "") for clip in data.dataset.clips]
+    # a clip and its mirror image have the same digest
+    learned = {(clip.digest, bool(clip.mirror_of)): clip.name for clip in manifest.lineage.clips}
+    names = [learned.get((clip.digest, bool(clip.mirror_of)), "") for clip in data.dataset.clips]
     latents = {
         clip: torch.tensor(manifest.latent.clips[name])
         for clip, name in enumerate(names)

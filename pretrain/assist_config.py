@@ -142,7 +142,7 @@ class RecoveryConfig(Frozen):
         default=0.05, description="Share of episodes that a fall does not end at once"
     )
     fall_init_prob: Share = Field(default=0.05, description="Share of episodes that begin lying")
-    getup_start: Share = Field(default=0.5, description="First strength of the get-up assist")
+    getup_start: Share = Field(default=0.6, description="First strength of the get-up assist")
     getup_rate: Share = Field(default=0.0125, description="Share by which it weakens per iteration")
     getup_reward_weight: NotNegative = Field(default=1.0, description="Weight of the get-up reward")
 

@@ -10,6 +10,7 @@ from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.forces import AssistForces
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
+from pretrain.assist_config import RecoveryConfig
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import Recovery
@@ -114,7 +115,7 @@ def recovered(env: CharacterEnv, forces: AssistForces, every_clip) -> tuple[floa
 
 
 def test_an_assisted_body_gets_up_and_is_not_flung(every_clip, humanoid):
-    env, forces = lying_env(every_clip, humanoid, 0.5)
+    env, forces = lying_env(every_clip, humanoid, RecoveryConfig().getup_start)
     share, fastest = recovered(env, forces, every_clip)
     assert share > 0.8
     assert fastest < 20  # the fastest clip, a backflip, turns at 9

@@ -132,11 +132,12 @@ def test_a_planner_foresees_the_box_fall(parent: Parent) -> None:
     backend = make_backend("mujoco", character, cfg.candidates, 1)
     planner = Planner(parent, task, backend, cfg, rng=torch.Generator().manual_seed(0))
     values = []
-    for spin in (0.0, 6.0):
+    for spin in (0.0, 10.0):
         put(env, (2.5, 0.0), spin)
         planner(env.env.state().flatten().numpy(), env.goals.goal.numpy())
         values.append(float(planner.value[0]))
-    assert values[1] > values[0] + 3
+    # a library of random weights stays up for half of the horizon, and earns nothing afterwards
+    assert values[1] > 1.5 * values[0]
 
 
 def test_worlds_without_the_box_that_a_task_needs_are_refused(parent: Parent) -> None:

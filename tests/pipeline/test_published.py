@@ -130,7 +130,7 @@ def test_a_library_of_other_sizes_or_of_none_is_refused(skills, place, capsys):
     where = (f"runs={place}/runs", f"store={place}/store", "name=next")
     for change, said in {
         "warm.library=toy@1 ppo.hidden=[32]": "the configured one of [77, 32, 28]",
-        "warm.library=toy@7": "toy@7",
+        "warm.library=toy@7": "no version '7' in toy; there are: 1",
         "warm.library=nothing": "nothing",
     }.items():
         assert main(["preset=toy", *where, *change.split()]) == 2
