@@ -23,7 +23,7 @@ def test_what_comes_with_the_project_is_served_beside_what_is_published(
     assert {"humanoid", "mobility", "reach"} < set(bundled)
     assert _skills(Settings()) == ", ".join(bundled)
     service = make_service(Settings())
-    assert asyncio.run(service.default()).version.ref == "humanoid@2"
+    assert asyncio.run(service.default()).version.ref == "humanoid@3"
     published = Store(tmp_path / "data").publish(
         tiny.skills_manifest("dancer"), tiny.skills_files(0)
     )

@@ -167,6 +167,7 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     assert "SOURCE" in header.split()
     assert [row.split()[:2] for row in rows if "bundled" in row] == [
         ["heading", "1"],
+        ["humanoid", "3"],
         ["humanoid", "2"],
         ["humanoid", "1"],
         ["location", "3"],
