@@ -67,6 +67,7 @@ def measure(cfg: HlcConfig, preset: str, rounds: int) -> dict[str, Any]:
         "pretraining_samples_per_s": round(of_pretraining),
         "ratio": round(steps / of_pretraining, 2),
         "num_envs": cfg.num_envs,
+        "pretraining_num_envs": pretraining.env.num_envs,
         "rounds": rounds,
     }
 

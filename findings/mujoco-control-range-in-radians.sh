@@ -2,8 +2,8 @@
 # mujoco 4.0.0: in a model whose angles are degrees, the range of a joint is converted and that of its actuator is not.
 #
 # MJCF's angles are degrees unless compiler/@angle says radian, and joint/@range is converted. ctrlrange of a position
-# actuator on the same joint, which limits its target angle, is not: the same two numbers in both clamp the target at 57
-# times the joint's range, so never. Neither is key/@qpos; inheritrange="1" takes the joint's range as it was converted.
+# actuator on the same joint, which limits its target angle, is not: the same two numbers in both give the target 57
+# times the joint's range. Neither is key/@qpos; inheritrange="1" takes the joint's range as it was converted.
 #
 # Seen (Python 3.11, Linux), of a hinge with range="-45 45", in radians:
 #   joint/@range                     -0.785   0.785

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# onnx 1.23.2: extract_model drops the metadata of a model, and with it joint names, gains and control rate.
+# onnx 1.23.2: extract_model drops the metadata of a model, and with it joint names and control rate.
 #
-# Policies for robots carry what a controller needs as metadata_props (Isaac Lab and mjlab write joint names, default
-# pose, stiffness, damping and action scale there). onnx.utils.Extractor and extract_model, which cut a graph down to
-# some of its inputs and outputs, keep graph, opsets and functions and leave all metadata_props behind, without a
-# warning; the version converter, shape inference and compose.merge_models keep them.
+# Policies for robots carry what a controller needs, as joint names, in metadata_props of the model.
+# onnx.utils.extract_model, which cuts a graph down to some of its inputs and outputs, leaves them behind; the version
+# converter, shape inference and compose.merge_models keep them.
 #
 # Seen (Python 3.11, Linux), entries of metadata_props of a policy with two of them:
 #   extract_model      0

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # onnxruntime 1.31.1: two inputs whose first size has the same name may have different numbers of rows.
 #
-# A policy exported with a symbolic batch size declares state (B, 3) and z (B, 2), and one would take B for one number.
-# onnxruntime compares each size of an input with a declared number, and not two sizes of one name with each other: what
-# a call with 4 states and 1 z does is left to the operators. Concat refuses it, in the middle of the graph and by the
-# name of a node; Add broadcasts it, so that all rows are answered by the first z.
+# A policy exported with a symbolic batch size declares state (B, S) and z (B, D), and one would take B for one number.
+# onnxruntime does not compare two sizes of one name: what a call with 4 states and 1 z does is left to the operators.
+# Concat refuses it, in the middle of the graph and by the name of the operator; Add broadcasts it, so that all states
+# are answered with the one z.
 #
 # Seen (Python 3.11, Linux), rows of the result with 4 rows and 1 row:
 #   Add      4

@@ -10,7 +10,7 @@ from pydantic import Field, create_model, field_validator
 from hlc.tasks import TASKS
 from hlc.tasks.task import Task
 from pretrain.rl.field_types import Count, Frozen, NotNegative, Positive, Rate, Seconds, Seed, Share
-from skills_store import places
+from pretrain.rl.run_fields import RUNS, STORE
 
 Layers = Annotated[tuple[Count, ...], Field(min_length=1)]
 
@@ -102,16 +102,8 @@ class TaskConfig(Frozen):
     seed: Seed = Field(default=0, description="Seed of all random draws")
     episode_length: Seconds = Field(default=10.0, description="s")
     checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
-    runs: str = Field(
-        default_factory=lambda: str(places.runs()),
-        description=(
-            "Folder of training runs; default $REPERTOIRE_RUNS, else as in skills_store/places.py"
-        ),
-    )
-    store: str = Field(
-        default="",
-        description="Skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py",
-    )
+    runs: str = RUNS
+    store: str = STORE
 
     @field_validator("task")
     @classmethod

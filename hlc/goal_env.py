@@ -27,8 +27,8 @@ class GoalOutcome:
 
 
 class GoalEnv:
-    """Episodes that begin with a goal, their control steps, and observations with the goal. What an
-    action is and how long it is held is a subclass's."""
+    """Episodes that begin with a goal, their control steps, and observations with the goal. A
+    subclass that is an `Env` says what an action is and for how long it is held."""
 
     def __init__(self, env: CharacterEnv, task: Task, goals: Goals):
         check_bodies(task, env.skeleton)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from pretrain.rl.field_types import Count, Frozen, NotNegative, Positive, Rate, Seconds, Share
+from skills_store.reference import parse
 
 Even = Annotated[int, Field(gt=0, multiple_of=2)]  # hidden units, whose halves a reflection swaps
 Layers = Annotated[tuple[Even, ...], Field(min_length=1)]
@@ -170,8 +171,9 @@ class WarmConfig(Frozen):
     library: str = Field(
         default="",
         description=(
-            "Reference of a published library from whose policy and encoder training goes on, as "
-            "in humanoid@2: its clips begin unassisted, others are cloned. Empty: none"
+            "Published library, as NAME@N, from whose policy and encoder training goes on: its "
+            "clips, known by files and edits, keep their z and begin unassisted, others are cloned "
+            "and assisted. Empty: none"
         ),
     )
     value_samples: Annotated[int, Field(ge=0)] = Field(
@@ -190,3 +192,10 @@ class WarmConfig(Frozen):
     )
     batch: Count = Field(default=1024, description="Rows of a batch")
     lr: Positive = Field(default=1e-3, description="Learning rate of both")
+
+    @field_validator("library")
+    @classmethod
+    def _check_pinned(cls, library: str) -> str:
+        if library and not parse(library).is_pinned:
+            raise ValueError(f"{library!r} may name another version tomorrow; expected NAME@N")
+        return library

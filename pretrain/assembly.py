@@ -20,6 +20,7 @@ from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.privileged_observation import privileged_mirror
 from pretrain.config import PretrainConfig
 from pretrain.objective import make_objective
+from pretrain.parent import check_parent, find_parent
 from pretrain.rl.loop import LoopConfig
 from pretrain.rl.rollout import Noise
 from pretrain.rl.training import Training
@@ -34,9 +35,8 @@ from pretrain.training_aids import (
     tracks_reference,
 )
 from pretrain.training_data import TrainingData, control_steps
+from skills_store.manifest import Manifest
 from skills_store.open import open_store
-from skills_store.store import Store
-from skills_store.version import Version
 
 SkillTraining = Training[SkillNets, AseEnv | AssistedEnv]
 
@@ -159,45 +159,49 @@ def schedule_action_std(ppo: PPOConfig, progress: float) -> float:
     return ppo.action_std * (ppo.action_std_final / ppo.action_std) ** progress
 
 
-def start_from_library(
-    cfg: PretrainConfig,
-    store: Store,
-    version: Version,
-    data: TrainingData,
-    training: SkillTraining,
-) -> None:
-    """Policy and encoder are those of the published `version`. Its clips keep their z and begin
-    unassisted; the policy clones only the clips that are new to it. ValueError if its networks have
-    other sizes."""
+def start_from_parent(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) -> bool:
+    """Policy and encoder are those of the library that `warm.library` names. Its clips keep their z
+    and begin unassisted; the policy clones the others. Returns False where none is named.
+
+    Raises ValueError if its networks are for other states or of other sizes.
+    """
+    parent = find_parent(cfg)
+    if parent is None:
+        return False
+    check_parent(cfg, parent.manifest, data.character)
+    store = open_store(cfg.store)
     nets = training.nets
-    manifest = version.manifest
-    # a clip and its mirror image have the same digest
-    learned = {(clip.digest, bool(clip.mirror_of)): clip.name for clip in manifest.lineage.clips}
-    names = [learned.get((clip.digest, bool(clip.mirror_of)), "") for clip in data.dataset.clips]
-    latents = {
-        clip: torch.tensor(manifest.latent.clips[name])
-        for clip, name in enumerate(names)
-        if name in manifest.latent.clips
-    }
-    policy = read_weights(store.read(version, manifest.graphs["policy"].file))
-    encoder = read_weights(store.read(version, manifest.graphs["encoder"].file))
-    load_policy(nets, policy)
+    latents = match_latents(parent.manifest, data)
+    graphs = parent.manifest.graphs
+    load_policy(nets, read_weights(store.read(parent, graphs["policy"].file)))
+    encoder = read_weights(store.read(parent, graphs["encoder"].file))
     load_encoder(nets.encoder, encoder, data.demos, latents)
-    known = torch.tensor([clip in latents for clip in range(len(names))])
+    known = torch.tensor([clip in latents for clip in range(len(data.library.names))])
     if isinstance(training.env, AssistedEnv):
-        training.env.curriculum.assist_strength[known] = 0.0
+        training.env.begin_unassisted(known)
     if not known.all():
         clone_clips(cfg, data, training, known)
+    return True
+
+
+def match_latents(manifest: Manifest, data: TrainingData) -> dict[int, Tensor]:
+    """The published z (D,) of those clips of `data`, by number, that the library has learned."""
+    # a clip and its mirror image have the same digest
+    names = {(clip.digest, bool(clip.mirror_of)): clip.name for clip in manifest.lineage.clips}
+    published = manifest.latent.clips
+    latents = {}
+    for number, clip in enumerate(data.dataset.clips):
+        name = names.get((clip.digest, bool(clip.mirror_of)))
+        if name in published:
+            latents[number] = torch.tensor(published[name])
+    return latents
 
 
 def warm_up(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) -> None:
     """Before the first simulated step, encoder and policy learn from the clips alone, or are a
     published library's."""
-    warm = cfg.warm
-    if warm.library:
-        store = open_store(cfg.store)
-        start_from_library(cfg, store, store.resolve(warm.library), data, training)
-    else:
+    if not start_from_parent(cfg, data, training):
+        warm = cfg.warm
         warm_encoder(training.nets.encoder, data.demos, warm.encoder_steps, warm.lr, training.rng)
         clone_clips(cfg, data, training)
     training.env.reset(torch.arange(training.env.num_envs))

@@ -55,10 +55,14 @@ class TrackingTerminationConfig(Frozen):
         ),
     )
     min_clip_spread: Positive = Field(
-        default=0.7, description="Lower bound of a clip's own spread in that measure"
+        default=0.7,
+        description=(
+            "Least that a clip's own spread counts, in units of the spread over the clips, in "
+            "phase-locked limits and imitation.clip_units; a stand has 0.08, a walk 0.9"
+        ),
     )
     max_clip_spread: Positive | None = Field(
-        default=None, description="Upper bound of it. null: none"
+        default=None, description="Most that it counts, in the same units. null: unbounded"
     )
     grace_period: NotNegative = Field(
         default=2.0, description="s after a change of latent in which the error may be larger"
@@ -90,19 +94,29 @@ class TrackingTerminationConfig(Frozen):
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_spreads(self) -> TrackingTerminationConfig:
+        most = self.max_clip_spread
+        if most is not None and self.min_clip_spread > most:
+            raise ValueError(
+                f"min_clip_spread {self.min_clip_spread:g} is above max_clip_spread {most:g}"
+            )
+        return self
+
 
 class ImitationConfig(Frozen):
     """Tracking reward, cloning loss and pose gradient (pretrain/assist/imitation.py)."""
 
     reward_weight: NotNegative = Field(default=0.0, description="Weight of the tracking reward")
     reward_scale: Positive = Field(
-        default=0.5, description="Scale of the tracking error in that reward, in the clips' spread"
+        default=0.5,
+        description="Scale of the tracking error in that reward, in its units (clip_units)",
     )
     clip_units: bool = Field(
         default=False,
         description=(
             "The tracking error of that reward and of the pose gradient is in units of the clip's "
-            "own spread, bounded as in tracking_termination, instead of that over all clips"
+            "own spread, from min_clip_spread to max_clip_spread, instead of that over all clips"
         ),
     )
     velocity_weight: NotNegative = Field(

@@ -19,7 +19,7 @@ from pretrain.assist_config import (
     TrackingTerminationConfig,
 )
 from pretrain.rl.field_types import Count, Frozen, Positive, Seconds, Seed, Share
-from skills_store import places
+from pretrain.rl.run_fields import RUNS, STORE
 from skills_store.manifest import Name
 
 
@@ -66,16 +66,8 @@ class PretrainConfig(Frozen):
         default=2_000_000,
         description="Samples between the milestones that are kept for benchmarks.learning",
     )
-    runs: str = Field(
-        default_factory=lambda: str(places.runs()),
-        description=(
-            "Folder of training runs; default $REPERTOIRE_RUNS, else as in skills_store/places.py"
-        ),
-    )
-    store: str = Field(
-        default="",
-        description="Skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py",
-    )
+    runs: str = RUNS
+    store: str = STORE
     publish: bool = Field(default=True, description="Publish to the store at the end")
     start_frames: Annotated[int, Field(ge=0)] = Field(
         default=3000,

@@ -4,6 +4,7 @@ network."""
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from pretrain.ase.disc_learner import make_disc_learner
 from pretrain.ase.discriminator import style_reward
@@ -18,7 +19,7 @@ from pretrain.assist.imitation import (
     with_cloning_loss,
     with_pose_gradient,
 )
-from pretrain.assist.tracking_termination import nearer_reward
+from pretrain.assist.tracking_termination import nearer_reward, read_clip_spreads
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PretrainConfig
 from pretrain.rl.learner import Learner, make_adam
@@ -37,6 +38,7 @@ def make_objective(
     """Peng et al. 2022: rewards for style and for identifiable skills, and a loss for diversity."""
     disc = cfg.disc
     enc = cfg.enc
+    error_scale = make_error_scale(cfg, nets, data)
     return Objective(
         rewards={
             "style": (
@@ -44,9 +46,9 @@ def make_objective(
                 style_reward(nets.discriminator, disc.disc_reward_scale),
             ),
             "skill": (enc.enc_reward_weight, skill_reward(nets.encoder, enc.enc_reward_min)),
-            **(make_assist_rewards(cfg, ground) if cfg.assisted else {}),
+            **(make_assist_rewards(cfg, ground, error_scale) if cfg.assisted else {}),
         },
-        policy=make_policy_learner(cfg, nets, data.character.skeleton),
+        policy=make_policy_learner(cfg, nets, data.character.skeleton, error_scale),
         value=make_value_learner(cfg.ppo, nets),
         others=(
             make_disc_learner(cfg.disc, nets.discriminator, data.demos, replay),
@@ -55,12 +57,25 @@ def make_objective(
     )
 
 
-def make_policy_learner(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Learner:
+def make_error_scale(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -> Tensor:
+    """The scale of the tracking error in imitation of each clip, (C,), in units of the spread over
+    all clips."""
+    imitation = cfg.imitation
+    if not imitation.clip_units:
+        return torch.full((len(data.demos.counts),), imitation.reward_scale)
+    bounds = cfg.tracking_termination
+    spread = read_clip_spreads(data.demos, nets.discriminator.spread)
+    return imitation.reward_scale * spread.clamp(bounds.min_clip_spread, bounds.max_clip_spread)
+
+
+def make_policy_learner(
+    cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, error_scale: Tensor
+) -> Learner:
     ppo = cfg.ppo
     return Learner(
         "policy",
         (*nets.policy.inputs.names, *FOR_POLICY, *imitation_keys(cfg)),
-        make_policy_loss(cfg, nets, skeleton),
+        make_policy_loss(cfg, nets, skeleton, error_scale),
         make_adam(nets.policy, ppo.lr),
         ppo.epochs,
         ppo.minibatch,
@@ -88,17 +103,18 @@ def make_enc_learner(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -
     return Learner("enc", ("window", "z"), loss, optimizer, 1, enc.minibatch, enc.rows)
 
 
-def make_assist_rewards(cfg: PretrainConfig, ground: Ground) -> WeightedRewards:
-    """Reward terms of the training aids, name -> (weight, term)."""
+def make_assist_rewards(
+    cfg: PretrainConfig, ground: Ground, error_scale: Tensor
+) -> WeightedRewards:
+    """Reward terms of the training aids, name -> (weight, term). `error_scale` (C,) is that of the
+    tracking error."""
     nearer_weight = cfg.tracking_termination.nearer_reward_weight
     rewards: WeightedRewards = {"nearer": (nearer_weight, nearer_reward)}
     if ground.rising.any():
         rewards["getup"] = (cfg.recovery.getup_reward_weight, getup_reward(ground))
     imitation = cfg.imitation
     if imitation.reward_weight:
-        term = imitation_reward(
-            imitation.reward_scale, imitation.velocity_weight, imitation.foot_weight
-        )
+        term = imitation_reward(error_scale, imitation.velocity_weight, imitation.foot_weight)
         rewards["imitation"] = (imitation.reward_weight, term)
     return rewards
 
@@ -112,7 +128,9 @@ def imitation_keys(cfg: PretrainConfig) -> tuple[str, ...]:
     return cloning + poses
 
 
-def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Loss:
+def make_policy_loss(
+    cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, error_scale: Tensor
+) -> Loss:
     """PPO's surrogate, the cloning loss while assisted, the pose gradient, and diversity."""
     ppo = cfg.ppo
     imitation = cfg.imitation
@@ -124,7 +142,7 @@ def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -
             loss,
             torch.from_numpy(skeleton.legs),
             imitation.pose_gradient_weight,
-            imitation.reward_scale,
+            error_scale,
             assisted=imitation.pose_gradient_assisted,
         )
     enc = cfg.enc

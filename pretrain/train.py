@@ -19,6 +19,7 @@ from pretrain.assist.refinement import PhaseCorrectedPolicy, Refinement
 from pretrain.cli import command, program
 from pretrain.config import PretrainConfig
 from pretrain.help_text import describe_config
+from pretrain.parent import find_parent
 from pretrain.publishing.publish import publish
 from pretrain.rl import checkpoint
 from pretrain.rl.background import use_one_thread
@@ -140,25 +141,10 @@ def find_run_folder(cfg: PretrainConfig, data: TrainingData) -> Path:
     return Path(cfg.runs) / f"{cfg.name}-{hash_config(cfg, NOT_LEARNING, data.dataset.digest)}"
 
 
-def pin_library(cfg: PretrainConfig) -> PretrainConfig:
-    """`cfg` with the digest of the library to start from, if one is named: a run goes on from the
-    same one, whatever is published meanwhile."""
-    if not cfg.warm.library:
-        return cfg
-    version = open_store(cfg.store).resolve(cfg.warm.library)
-    if version.manifest.kind != "skills":
-        raise ValueError(
-            f"warm.library={cfg.warm.library}: {version.ref} is a {version.manifest.kind}; "
-            "expected a skill library"
-        )
-    warm = cfg.warm.model_copy(update={"library": f"{version.name}@{version.digest}"})
-    return cfg.model_copy(update={"warm": warm})
-
-
 def run(cfg: PretrainConfig) -> int:
     start = time.monotonic()
     store = open_store(cfg.store) if cfg.publish else None  # a wrong address fails before training
-    cfg = pin_library(cfg)
+    find_parent(cfg)  # one that is not there does, too
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     for warning in data.dataset.doubts:
         print(f"warning: {warning}", file=sys.stderr)

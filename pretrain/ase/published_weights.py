@@ -34,17 +34,18 @@ def load_policy(nets: SkillNets, weights: Weights) -> None:
     """Set the policy to the published one: the same joint targets for the same states.
 
     The action scale stays that of the present clips; the last layer makes up for the difference.
-    ValueError if the layers have other sizes.
+    ValueError if the layers have other sizes, or the present ones a symmetry that those have not.
     """
-    obs = nets.policy.inputs.parts["obs"]
-    assert isinstance(obs, Normalizer)
-    _load_normalizer(obs, weights, "policy.inputs.parts.obs")
-    layers = _read_layers(weights, "policy.body", len(_layers(nets.policy.body)))
+    layers = _read_layers(weights, "policy.body")
+    _check_sizes(nets.policy.body, layers, "ppo.hidden")
     ratio = _read(weights, "scale") / nets.action_scale.scale
     shift = (_read(weights, "offset") - nets.action_scale.offset) / nets.action_scale.scale
     weight, bias = layers[-1]
     layers[-1] = (ratio[:, None] * weight, ratio * bias + shift)
-    _load_layers(nets.policy.body, layers, "policy")
+    obs = nets.policy.inputs.parts["obs"]
+    assert isinstance(obs, Normalizer)
+    _load_normalizer(obs, weights, "policy.inputs.parts.obs")
+    _load_layers(nets.policy.body, layers)
 
 
 @torch.no_grad()
@@ -52,10 +53,11 @@ def load_encoder(
     net: Encoder, weights: Weights, demos: ReferenceWindows, latents: Mapping[int, Tensor]
 ) -> None:
     """Set the encoder to the published one. Clips keep their published `latents`, clip -> (D,);
-    all others are embedded. ValueError if the layers have other sizes."""
+    all others are embedded. ValueError as of `load_policy`."""
+    layers = _read_layers(weights, "head.body")
+    _check_sizes(net.body, layers, "enc.hidden")
     _load_normalizer(net.norm, weights, "head.norm")
-    layers = _read_layers(weights, "head.body", len(_layers(net.body)))
-    _load_layers(net.body, layers, "encoder")
+    _load_layers(net.body, layers)
     net.clip_latents.copy_(embed_clips(net, demos))
     for clip, latent in latents.items():
         net.clip_latents[clip] = normalize(latent, dim=-1)
@@ -70,28 +72,27 @@ def _read(weights: Weights, name: str) -> Tensor:
     return weights[name]
 
 
-def _read_layers(weights: Weights, body: str, count: int) -> list[tuple[Tensor, Tensor]]:
-    """(weight, bias) of the first `count` linear layers; ReLUs have the odd numbers."""
-    numbers = range(0, 2 * count, 2)
-    return [
-        (_read(weights, f"{body}.{i}.weight"), _read(weights, f"{body}.{i}.bias")) for i in numbers
-    ]
+def _read_layers(weights: Weights, body: str) -> list[tuple[Tensor, Tensor]]:
+    """(weight, bias) of all linear layers; ReLUs have the odd numbers."""
+    layers = [(_read(weights, f"{body}.0.weight"), _read(weights, f"{body}.0.bias"))]
+    while (name := f"{body}.{2 * len(layers)}.weight") in weights:
+        layers.append((weights[name], _read(weights, f"{body}.{2 * len(layers)}.bias")))
+    return layers
 
 
 def _layers(body: nn.Sequential) -> list[nn.Linear | MirrorLinear]:
     return [layer for layer in body if isinstance(layer, nn.Linear | MirrorLinear)]
 
 
-def _load_layers(body: nn.Sequential, layers: list[tuple[Tensor, Tensor]], net: str) -> None:
-    own = _layers(body)
-    sizes = [own[0].in_features, *(layer.out_features for layer in own)]
-    published = [layers[0][0].shape[1], *(len(bias) for _, bias in layers)]
-    if sizes != published:
-        raise ValueError(
-            f"the published {net} has layers of {published}, the configured one of {sizes}; "
-            "expected the same body, latent.latent_dim, num_disc_obs_steps, ppo.hidden, enc.hidden"
-        )
-    for layer, (weight, bias) in zip(own, layers, strict=True):
+def _check_sizes(body: nn.Sequential, layers: list[tuple[Tensor, Tensor]], key: str) -> None:
+    own = [layer.out_features for layer in _layers(body)[:-1]]
+    published = [len(bias) for _, bias in layers[:-1]]
+    if own != published:
+        raise ValueError(f"{key} is {own}, and the published network has {published}")
+
+
+def _load_layers(body: nn.Sequential, layers: list[tuple[Tensor, Tensor]]) -> None:
+    for layer, (weight, bias) in zip(_layers(body), layers, strict=True):
         if isinstance(layer, MirrorLinear):
             layer.load_dense(weight, bias)
         else:

@@ -41,7 +41,7 @@ class AssistedEnv:
     """`skills` under a curriculum of assistance, with a reference motion for every world.
 
     Without `tracks` the reference motions do not advance and are in neither observations nor
-    extras. With `clip_units` the error that is imitated by is in units of the clip's own spread.
+    extras. `feet` compares foot heights with the reference's.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class AssistedEnv:
         termination: TrackingTermination,
         *,
         tracks: bool = True,
-        clip_units: bool = False,
+        feet: FootTracker | None = None,
     ):
         env = skills.env
         self.skills = skills
@@ -61,12 +61,10 @@ class AssistedEnv:
         self.getup = getup
         self.termination = termination
         self.tracks = tracks
-        spread = termination.clip_spread
-        self._error_unit = spread if clip_units else torch.ones_like(spread)  # (C,)
         self.tracker = ReferenceTracker(
             env.library, env.starts, env.falls.ground.rising, env.num_envs
         )
-        self.feet = FootTracker(env.skeleton, env.starts)
+        self.feet = feet
         self.forces = AssistForces(env, curriculum, getup, self.tracker)
         self.velocity = VelocityTracker(env.library, self.num_envs)
         self._lock_phases()
@@ -109,8 +107,7 @@ class AssistedEnv:
         `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it
         with; `nearer` (N,), how much nearer it came to that clip's mean; where references are
         tracked also `reference_action` and `pose_error` (N, J), in units of actions,
-        `assist_strength`, `tracking_error`, `imitation_error`, `foot_error` and
-        `velocity_excess` (N,).
+        `assist_strength`, `tracking_error`, `velocity_excess` and, with `feet`, `foot_error` (N,).
         """
         skills = self.skills
         clips = skills.z_clip.clone()
@@ -158,7 +155,7 @@ class AssistedEnv:
         )
         self.velocity.advance(self.env.state())
         excess = self.velocity.excess(clips)
-        extras = self._tracking(clips, excess) if self.tracks else {}
+        extras = self._tracking(excess) if self.tracks else {}
         exceeded = self._exceeded(clips, excess, extras)
         self._record(clips, outcome.fell, exceeded)
         return StepAids(outcome.fell | outcome.broken | exceeded, extras)
@@ -179,20 +176,22 @@ class AssistedEnv:
             exceeded |= termination.exceeded_nearest(self.env.windows(), clips, checked)
         return exceeded
 
-    def _tracking(self, clips: Tensor, excess: Tensor) -> Batch:
-        """How far the worlds, under clips (N,), and their feet are from their references, their
-        velocity `excess` (N,), and how far each joint is, in units of actions; 0 where a world is
-        down."""
+    def _tracking(self, excess: Tensor) -> Batch:
+        """How far the worlds and their feet are from their references; their velocity `excess`
+        (N,), and how far each joint is, in units of actions, 0 where a world is down."""
         up = self.env.falls.down == 0
-        error = self.tracker.tracking_error(self.env.windows())
         joint_error = self.tracker.pose() - self.env.state().joint_pos
         return {
-            "tracking_error": error,
-            "imitation_error": error / self._error_unit[clips],
-            "foot_error": self.feet.error(self.env.frames[:, -1], self.tracker.rows()),
+            "tracking_error": self.tracker.tracking_error(self.env.windows()),
+            **self._foot_error(),
             "pose_error": joint_error / self.skills.action_scale.scale * up[:, None],
             "velocity_excess": excess * up,
         }
+
+    def _foot_error(self) -> Batch:
+        if self.feet is None:
+            return {}
+        return {"foot_error": self.feet.error(self.env.frames[:, -1], self.tracker.rows())}
 
     def _record(self, clips: Tensor, fell: Tensor, exceeded: Tensor) -> None:
         """To the curriculum: the worlds that were lost in this step, under clips (N,)."""
@@ -221,6 +220,14 @@ class AssistedEnv:
         falls = self.env.falls
         rises = (falls.down > 0) & (reference != NONE) & falls.ground.rising[reference]
         return torch.where(rises, reference, clips)
+
+    def begin_unassisted(self, clips: Tensor) -> None:
+        """The training begins with `clips` (C,) bool learned: without assistance, and with the
+        progress that this makes."""
+        self.curriculum.assist_strength[clips] = 0.0
+        self.curriculum.progress = self.curriculum.measure_progress()
+        self.getup.strength[clips] = 0.0
+        self._lock_phases()
 
     def step_schedule(self) -> None:
         """Once per iteration of the learning loop."""

@@ -124,11 +124,11 @@ class Curriculum(TensorState):
     def step_schedule(self) -> None:
         """Once per iteration of the learning loop."""
         self.assist_strength = self.schedule.next(self.assist_strength, self.lengths)
-        self.progress = torch.lerp(self.progress, self._measure_progress(), PROGRESS_RATE)
+        self.progress = torch.lerp(self.progress, self.measure_progress(), PROGRESS_RATE)
         self.steps = RECORD_DECAY * self.steps
         self.falls = RECORD_DECAY * self.falls
 
-    def _measure_progress(self) -> Tensor:
+    def measure_progress(self) -> Tensor:
         """Mean over the clips of how far each is from fully assisted and falling at once, 0, to
         mastered without assistance, 1."""
         unassisted = 1 - self.assist_strength.clamp_max(1.0)

@@ -13,7 +13,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.sim.features import foot_heights
 from pretrain.sim.start_states import StartStates
 
-UNIT = 0.05  # m, of the error: about the mean lift of a step
+FOOT_ERROR_UNIT = 0.05  # m, of the error: about the mean lift of a step
 
 
 class FootTracker:
@@ -25,6 +25,6 @@ class FootTracker:
 
     def error(self, frames: Tensor, rows: Tensor) -> Tensor:
         """Mean over the feet of how far those of style frames (N, F) are above or below the
-        reference's, which is at `rows` (N,) of the start states, in units of UNIT, (N,)."""
+        reference's, which is at `rows` (N,) of the start states, (N,) in FOOT_ERROR_UNIT."""
         heights = foot_heights(self._skeleton, frames)
-        return (heights - self._heights.index_select(0, rows)).abs().mean(-1) / UNIT
+        return (heights - self._heights.index_select(0, rows)).abs().mean(-1) / FOOT_ERROR_UNIT

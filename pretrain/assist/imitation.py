@@ -26,7 +26,8 @@ from pretrain.rl.rollout import Batch, Rollout
 FOR_CLONING = ("reference_action", "assist_strength")  # read by `with_cloning_loss`
 FOR_POSE_GRADIENT = (
     "pose_error",
-    "imitation_error",
+    "tracking_error",
+    "z_clip",
     "assist_strength",
 )  # read by `with_pose_gradient`
 LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are needed for balance
@@ -35,16 +36,18 @@ CLONING_OFF_BELOW = 0.3
 
 
 def imitation_reward(
-    scale: float, velocity_weight: float = 0.0, foot_weight: float = 0.0
+    scale: Tensor, velocity_weight: float = 0.0, foot_weight: float = 0.0
 ) -> Reward:
     """exp(-tracking error / scale - velocity_weight * velocity excess - foot_weight * foot error),
-    see `ReferenceTracker.tracking_error`, `VelocityTracker.excess` and `FootTracker.error`."""
+    with the `scale` (C,) of the clip that is imitated; see `ReferenceTracker.tracking_error`,
+    `VelocityTracker.excess` and `FootTracker.error`."""
 
     def reward(rollout: Rollout) -> Tensor:
-        off = rollout.extras["imitation_error"] / scale
-        off = off + velocity_weight * rollout.extras["velocity_excess"]
+        extras = rollout.extras
+        off = extras["tracking_error"] / scale[extras["z_clip"]]
+        off = off + velocity_weight * extras["velocity_excess"]
         if foot_weight:
-            off = off + foot_weight * rollout.extras["foot_error"]
+            off = off + foot_weight * extras["foot_error"]
         return (-off).exp()
 
     return reward
@@ -66,17 +69,17 @@ def with_cloning_loss(surrogate: Surrogate, weight: float) -> Surrogate:
 
 
 def with_pose_gradient(
-    surrogate: Surrogate, legs: Tensor, weight: float, scale: float, *, assisted: bool = True
+    surrogate: Surrogate, legs: Tensor, weight: float, scale: Tensor, *, assisted: bool = True
 ) -> Surrogate:
     """`surrogate`, and a gradient towards actions that aim further where joints are short of the
-    reference pose, and less far where they are beyond it; the smaller the tracking error, the
-    steeper. `legs` (J,) bool count LEG_SHARE. Without `assisted`, worlds that an assistance force
-    pushes do not count."""
+    reference pose, and less far where they are beyond it; the smaller the tracking error over the
+    `scale` (C,) of its clip, the steeper. `legs` (J,) bool count LEG_SHARE. Without `assisted`,
+    worlds that an assistance force pushes do not count."""
     share = torch.where(legs, LEG_SHARE, 1.0)
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
-        near = (-batch["imitation_error"] / scale).exp()
+        near = (-batch["tracking_error"] / scale[batch["z_clip"]]).exp()
         if not assisted:
             near = near * (batch["assist_strength"] == 0)
         error = batch["pose_error"]

@@ -55,6 +55,13 @@ class TrackingLimits:
     phase_locking: str = "never"  # name in PHASE_LOCKING
 
 
+def read_clip_spreads(demos: ReferenceWindows, scale: Tensor) -> Tensor:
+    """The spread of each clip's windows about their mean, root mean square over the features, in
+    units of `scale` (W * F), (C,)."""
+    parts = (demos.windows / scale).split(demos.counts.tolist())
+    return torch.stack([(part - part.mean(0)).square().mean().sqrt() for part in parts])
+
+
 class TrackingTermination(TensorState):
     """Which of N worlds have exceeded the error limit of their clip for too long.
 
@@ -72,11 +79,10 @@ class TrackingTermination(TensorState):
         self.scale = scale  # (W * F,) spread of the features over all clips
         scaled = demos.windows / scale
         self._nearest = NearestRows(scaled, demos.counts)
-        parts = scaled.split(demos.counts.tolist())
-        self._mean = torch.stack([part.mean(0) for part in parts])
-        spread = torch.stack([(part - part.mean(0)).square().mean().sqrt() for part in parts])
-        self.clip_spread = spread.clamp(limits.min_clip_spread, limits.max_clip_spread)  # (C,)
-        self._max_errors = limits.max_error * self.clip_spread  # of clips that are phase-locked
+        self._mean = torch.stack([part.mean(0) for part in scaled.split(demos.counts.tolist())])
+        spread = read_clip_spreads(demos, scale)
+        own_spread = spread.clamp(limits.min_clip_spread, limits.max_clip_spread)
+        self._max_errors = limits.max_error * own_spread  # of clips that are phase-locked
         self.phase_locked = torch.zeros(len(spread), dtype=torch.bool)
         # control steps that it may still exceed the limit
         self.grace_steps = torch.zeros(num_envs, dtype=torch.long)

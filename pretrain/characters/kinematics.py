@@ -3,6 +3,8 @@ or torch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pretrain.characters.rotations import Array, from_axis_angle, multiply, namespace, rotate
@@ -76,14 +78,24 @@ def lowest_point(skeleton: Skeleton, state: CharacterState) -> Array:
 
 def lowest_points(skeleton: Skeleton, state: CharacterState) -> Array:
     """Height of the lowest point of each body's surface, (..., B) m."""
-    xp = namespace(state.root_pos)
-    positions, rotations = forward(skeleton, state.root_pos, state.root_rot, state.joint_pos)
-    heights: list[list[Array]] = [[] for _ in skeleton.bodies]
+    poses = forward(skeleton, state.root_pos, state.root_rot, state.joint_pos)
+    return lowest_points_of(skeleton, poses, range(len(skeleton.bodies)))
+
+
+def lowest_points_of(
+    skeleton: Skeleton, poses: tuple[Array, Array], bodies: Sequence[int]
+) -> Array:
+    """Height of the lowest point of the surface of each of `bodies`, (..., len(bodies)) m, given
+    the `poses` of all (`forward`)."""
+    positions, rotations = poses
+    xp = namespace(positions)
+    heights: dict[int, list[Array]] = {body: [] for body in bodies}
     for body, x, y, z, radius in skeleton.surface:
-        offset = _convert(np.array([x, y, z]), state.root_pos)
-        point = positions[..., body, :] + rotate(rotations[..., body, :], offset)
-        heights[body].append(point[..., 2] - radius)
-    return xp.stack([xp.amin(xp.stack(each, -1), -1) for each in heights], -1)
+        if body in heights:
+            offset = _convert(np.array([x, y, z]), positions)
+            point = positions[..., body, :] + rotate(rotations[..., body, :], offset)
+            heights[body].append(point[..., 2] - radius)
+    return xp.stack([xp.amin(xp.stack(each, -1), -1) for each in heights.values()], -1)
 
 
 def _convert(constant: np.ndarray, like: Array) -> Array:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pretrain.characters.kinematics import forward, lowest_points
+from pretrain.characters.kinematics import forward, lowest_points_of
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 
 STANDING = 0.01  # m: a foot whose lowest point is lower stands
-# Control steps over which a foot's way is measured. From one to the next the contacts of a standing
-# body chatter: its feet move at 0.1 m/s to and fro, and under constant targets, too.
+# Control steps over which a foot's displacement is measured. From one to the next the contacts of
+# a standing body chatter: its feet move at 0.1 m/s to and fro, under constant targets, too.
 SPAN = 6
 
 
@@ -23,7 +23,7 @@ SPAN = 6
 class Feet:
     """Where feet are, and which of them stand."""
 
-    pos: Tensor  # (..., feet, 2) m, level, in the world
+    pos: Tensor  # (..., feet, 2) m, of the bodies' origins (the ankles), level, in the world
     stands: Tensor  # (..., feet) bool
 
     def __getitem__(self, index: tuple[slice, slice]) -> Feet:
@@ -33,14 +33,15 @@ class Feet:
 def read_feet(skeleton: Skeleton, state: CharacterState) -> Feet:
     """The feet of characters in `state` (...)."""
     feet = [skeleton.bodies.index(foot) for foot in skeleton.feet]
-    positions, _ = forward(skeleton, state.root_pos, state.root_rot, state.joint_pos)
-    lowest = lowest_points(skeleton, state)
-    return Feet(positions[..., feet, :2], lowest[..., feet] < STANDING)
+    poses = forward(skeleton, state.root_pos, state.root_rot, state.joint_pos)
+    return Feet(poses[0][..., feet, :2], lowest_points_of(skeleton, poses, feet) < STANDING)
 
 
 def foot_slide(feet: Feet, up: Tensor) -> Tensor:
     """Mean speed of the feet (T, n, feet) of n worlds over all spans of SPAN control steps in which
-    they stand and their world is `up` (T, n) bool, (n,) m/s; NaN where there are none."""
+    they stand and their world is `up` (T, n) bool, (n,) m/s; NaN where there are none.
+
+    The ankle of a foot that rolls over its toes moves, too: compare with the clip's own slide."""
     speed = (feet.pos[SPAN:] - feet.pos[:-SPAN]).norm(dim=-1) * CONTROL_RATE / SPAN
     stood = feet.stands & up[..., None]
     counted = stood.unfold(0, SPAN + 1, 1).all(-1)

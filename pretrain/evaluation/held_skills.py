@@ -9,8 +9,8 @@ from torch import Generator, Tensor
 
 from pretrain.ase.latents import sample_on_sphere
 from pretrain.characters.state import unflatten
-from pretrain.evaluation.foot_slide import foot_slide
-from pretrain.evaluation.intervals import Interval
+from pretrain.evaluation.foot_slide import foot_slide, read_feet
+from pretrain.evaluation.intervals import Interval, mean
 from pretrain.evaluation.on_clip import on_clip
 from pretrain.evaluation.recording import Recording, record
 from pretrain.evaluation.rollout import start_anywhere
@@ -105,6 +105,19 @@ def slide_speeds(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
         feet = recording.feet[:, worlds]
         speed = foot_slide(feet, ~recording.down[:, worlds])
         speeds[target.name] = speed[~speed.isnan()]
+    return speeds
+
+
+def clip_slide_speeds(setup: Setup) -> dict[str, float | None]:
+    """How fast standing feet move in each clip itself, m/s; None where none stands for long
+    enough."""
+    parts = setup.library.frames.split(setup.library.lengths.tolist())
+    speeds = {}
+    for clip, target in zip(setup.originals.tolist(), setup.targets, strict=True):
+        states = unflatten(parts[clip][:, None])
+        feet = read_feet(setup.data.character.skeleton, states)
+        speed = foot_slide(feet, torch.ones(len(parts[clip]), 1, dtype=torch.bool))
+        speeds[target.name] = mean(speed[~speed.isnan()])
     return speeds
 
 

@@ -20,6 +20,7 @@ from pretrain.evaluation.fidelity import fidelity
 from pretrain.evaluation.headline import headline
 from pretrain.evaluation.held_skills import (
     HeldSkills,
+    clip_slide_speeds,
     own_and_random_skills,
     own_skills,
     pose_error,
@@ -176,6 +177,7 @@ def _likeness(setup: Setup, clip_skills: HeldSkills, episodes: Episodes) -> tupl
         "jerk": rough["mean"] / clip_jerk(setup.library, clips),
         "pose_error_m": {name: mean(x) for name, x in errors.items()},
         "foot_slide_m_s": {name: mean(x) for name, x in slides.items()},
+        "clip_foot_slide_m_s": clip_slide_speeds(setup),
     }
     detail = {
         "jerk": rough,

@@ -76,6 +76,7 @@ def _rows(cards: Sequence[Card]) -> list[Row]:
         *_clip_rows(cards, "pose_error_m", digits=3),
         Row("speed of standing feet, own z, m/s", "foot_slide_m_s", lambda card: ""),
         *_clip_rows(cards, "foot_slide_m_s"),
+        *_clip_rows(cards, "clip_foot_slide_m_s", "in the clip "),
         _number("likeness to the clips", "style"),
         _number("mean speed under random z, m/s", "speed"),
         Row("samples, time x cores", "cost", _cost),

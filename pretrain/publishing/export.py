@@ -3,6 +3,7 @@ graphs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,6 +153,7 @@ class Trained:
     nets: SkillNets
     exported: ExportedGraphs
     action_std: float  # of the policy's noise at the end of training, before the action scale
+    parent_licence: str = ""  # of the library that training went on from; empty: none
 
 
 def build_version(
@@ -176,7 +178,7 @@ def build_manifest(
     clips = {name: _to_floats(z) for name, z in zip(data.library.names, latents, strict=True)}
     scale = trained.nets.action_scale
     config = cfg.model_dump(mode="json", exclude=PLACES)
-    licences = {_parenthesize(clip.licence) for clip in data.dataset.clips}
+    licences = [clip.licence for clip in data.dataset.clips]
     return m.Manifest(
         kind="skills",
         name=cfg.name,
@@ -190,8 +192,15 @@ def build_manifest(
         ),
         card=card,
         lineage=make_lineage(config, cfg.seed, describe_clips(data.dataset)),
-        licence=" AND ".join(sorted(licences)),
+        licence=join_licences(licences, trained.parent_licence),
     )
+
+
+def join_licences(clips: Sequence[str], parent: str) -> str:
+    """The SPDX expression of a library that has learned from clips of these licences and, if
+    `parent` is not empty, from a library of that one."""
+    own = " AND ".join(sorted({_parenthesize(licence) for licence in clips}))
+    return own if parent in ("", own) else f"{own} AND {parent}"
 
 
 def _parenthesize(licence: str) -> str:

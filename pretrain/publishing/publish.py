@@ -16,6 +16,7 @@ from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.learning_curves import learning
 from pretrain.evaluation.skill_card import skill_card
 from pretrain.evaluation.table import table
+from pretrain.parent import find_parent
 from pretrain.publishing.export import Trained, build_version, export_nets
 from pretrain.rl.run_folder import read_log
 from pretrain.training_data import TrainingData
@@ -50,7 +51,9 @@ def make_candidate(
         "accelerator": None,
     }
     action_std = training.nets.policy.std
-    trained = Trained(training.nets, exported, action_std)
+    parent = find_parent(cfg)
+    licence = parent.manifest.licence if parent else ""
+    trained = Trained(training.nets, exported, action_std, licence)
     manifest, files = build_version(cfg, data, trained, {"cost": cost})
     version = scratch.publish(manifest, files)
     threads = torch.get_num_threads()

@@ -47,14 +47,17 @@ class MirrorLinear(nn.Module):
 
     @torch.no_grad()
     def load_dense(self, weight: Tensor, bias: Tensor) -> None:
-        """The inverse of `to_dense`; of a dense layer (out, in), (out) without the symmetry, the
-        part that has it."""
-        even = torch.eye(self.into.num_even, self.in_features)
-        odd = torch.eye(self.in_features)[self.into.num_even :]
-        for parts, own, which in ((even, self.even, 0), (odd, self.odd, 1)):
-            inputs = self.into.join(*parts.tensor_split([self.into.num_even], -1))
-            own.copy_(self.out.split(inputs @ weight.T)[which].T / 2)
+        """The inverse of `to_dense`, of a dense layer (out, in), (out). ValueError where that does
+        not commute with the reflection."""
+        units = torch.eye(self.in_features).tensor_split([self.into.num_even])
+        for unit, own, part in zip(units, (self.even, self.odd), (0, 1), strict=True):
+            inputs = self.into.join(*unit.tensor_split([self.into.num_even], -1))
+            own.copy_(self.out.split(inputs @ weight.T)[part].T / 2)
         self.bias.copy_(self.out.split(bias)[0])
+        dense = self.to_dense()
+        size = float(weight.abs().max()) + 1e-6
+        if not torch.allclose(dense.weight, weight, rtol=0, atol=1e-4 * size):
+            raise ValueError("the layer does not commute with the reflection; see symmetry=false")
 
     def to_dense(self) -> nn.Linear:
         """The dense layer that computes the same."""

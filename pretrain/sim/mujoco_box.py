@@ -16,9 +16,6 @@ from pretrain.characters.rotations import conjugate, rotate
 
 NAME = "box"
 COLOR = (0.55, 0.42, 0.30, 1.0)
-# On contacts as soft as those of the character's feet, a box does not topple over its edge.
-CONTACT_SOLREF = (0.015, 1.0)
-CONTACT_SOLIMP = (0.9, 0.99, 0.003)
 
 
 def add_box(spec: mujoco.MjSpec, box: Box, bodies: Sequence[str]) -> None:
@@ -27,11 +24,7 @@ def add_box(spec: mujoco.MjSpec, box: Box, bodies: Sequence[str]) -> None:
     body = spec.worldbody.add_body(name=NAME, pos=(0.0, 2.0, box.size[2] / 2))
     body.add_freejoint(name=NAME)
     half = [length / 2 for length in box.size]
-    geom = body.add_geom(name=NAME, type=mujoco.mjtGeom.mjGEOM_BOX, size=half, mass=box.mass)
-    geom.rgba = COLOR
-    geom.priority = 1  # in all contacts of the box its own parameters count
-    geom.solref[:2] = CONTACT_SOLREF
-    geom.solimp[:3] = CONTACT_SOLIMP
+    body.add_geom(name=NAME, type=mujoco.mjtGeom.mjGEOM_BOX, size=half, mass=box.mass, rgba=COLOR)
     for name in bodies:
         sensor = spec.add_sensor(name=f"{name}_on_box", type=mujoco.mjtSensor.mjSENS_CONTACT)
         sensor.objtype = mujoco.mjtObj.mjOBJ_GEOM

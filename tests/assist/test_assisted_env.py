@@ -19,6 +19,7 @@ from pretrain.ase.reference_windows import (
 from pretrain.ase.symmetry import make_symmetry
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum, NearLatents
+from pretrain.assist.foot_tracker import FootTracker
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.privileged_observation import PRIVILEGED_SCALARS, privileged_mirror
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
@@ -272,6 +273,32 @@ def test_phase_locked_a_pose_of_the_clip_without_its_velocity_ends_an_episode_wh
         ended |= assisted.step(torch.zeros(256, 28)).terminated
         begin(assisted, clips, times)
     assert ended.float().mean() == pytest.approx(float(bounded and locked), abs=0.05)
+
+
+def test_foot_errors_are_recorded_where_feet_are_tracked(training_data, humanoid, demos):
+    assisted = make(training_data, humanoid, demos)
+    assert "foot_error" not in assisted.step(torch.zeros(256, 28)).extras
+    assisted.feet = FootTracker(humanoid.skeleton, assisted.env.starts)
+    first = torch.zeros(256)
+    begin(assisted, assisted.env.clip.clone(), first)
+    row = assisted.feet.error(assisted.env.frames[:, -1], assisted.tracker.rows())
+    assert row.max() < 0.05  # where the reference is
+    assert assisted.step(torch.zeros(256, 28)).extras["foot_error"].shape == (256,)
+
+
+def test_learned_clips_begin_without_assistance_and_with_their_progress(
+    training_data, humanoid, demos
+):
+    assisted = make(training_data, humanoid, demos)
+    names = training_data.library.names
+    learned = torch.arange(len(names)) < len(names) // 2
+    assisted.curriculum.assist_strength[:] = 1.0
+    assisted.getup.strength[:] = 0.5
+    assisted.begin_unassisted(learned)
+    for strength in (assisted.curriculum.assist_strength, assisted.getup.strength):
+        assert (strength[learned] == 0).all()
+        assert (strength[~learned] > 0).all()
+    assert assisted.curriculum.progress == pytest.approx(float(learned.float().mean()))
 
 
 def test_without_tracking_there_is_no_tracking_error(training_data, humanoid, demos):

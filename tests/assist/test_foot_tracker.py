@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pretrain.assist.foot_tracker import UNIT, FootTracker
+from pretrain.assist.foot_tracker import FOOT_ERROR_UNIT, FootTracker
 from pretrain.characters.kinematics import forward
 from pretrain.characters.state import unflatten
 from pretrain.sim.features import foot_heights, style_frame
@@ -32,9 +32,8 @@ def test_playback_has_no_error_and_a_raised_body_has_its_height(starts, skeleton
     assert feet.error(frames, rows).max() == 0
     raised = frames.clone()
     raised[:, 0] += 0.02
-    torch.testing.assert_close(
-        feet.error(raised, rows), torch.full((len(rows),), 0.02 / UNIT), atol=1e-5, rtol=0
-    )
+    expected = torch.full((len(rows),), 0.02 / FOOT_ERROR_UNIT)
+    torch.testing.assert_close(feet.error(raised, rows), expected, atol=1e-5, rtol=0)
 
 
 def test_a_body_that_does_not_lift_its_feet_is_off_by_their_lift(starts, skeleton):
@@ -42,5 +41,5 @@ def test_a_body_that_does_not_lift_its_feet_is_off_by_their_lift(starts, skeleto
     rows = torch.arange(len(starts.frames))
     still = starts.frames[:1, -1].expand(len(rows), -1)
     lift = foot_heights(skeleton, starts.frames[:, -1]) - foot_heights(skeleton, still)
-    torch.testing.assert_close(feet.error(still, rows), lift.abs().mean(-1) / UNIT)
+    torch.testing.assert_close(feet.error(still, rows), lift.abs().mean(-1) / FOOT_ERROR_UNIT)
     assert feet.error(still, rows).max() > 1

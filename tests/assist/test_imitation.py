@@ -16,6 +16,8 @@ from pretrain.assist.imitation import (
 )
 from pretrain.rl.rollout import Rollout
 
+SCALE = torch.tensor([0.1, 0.5])  # of two clips, of which the second is imitated
+
 
 def rollout_of(
     error: list[float], excess: list[float], feet: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -32,30 +34,31 @@ def rollout_of(
         flag,
         flag,
         {
-            "imitation_error": torch.tensor([error]),
+            "tracking_error": torch.tensor([error]),
             "velocity_excess": torch.tensor([excess]),
             "foot_error": torch.tensor([feet]),
+            "z_clip": torch.ones(1, 3, dtype=torch.long),
         },
     )
 
 
 def test_all_is_paid_where_the_clip_is_and_less_with_distance():
     rollout = rollout_of([0.0, 0.5, 50.0], [0.0, 0.0, 0.0])
-    assert imitation_reward(0.5)(rollout)[0].tolist() == pytest.approx([1.0, math.exp(-1), 0.0])
+    assert imitation_reward(SCALE)(rollout)[0].tolist() == pytest.approx([1.0, math.exp(-1), 0.0])
 
 
 def test_the_pose_of_a_clip_at_another_velocity_is_paid_less():
     rollout = rollout_of([0.0, 0.0, 0.5], [0.0, 1.0, 1.0])
-    paid = imitation_reward(0.5, velocity_weight=2.0)(rollout)[0].tolist()
+    paid = imitation_reward(SCALE, velocity_weight=2.0)(rollout)[0].tolist()
     assert paid == pytest.approx([1.0, math.exp(-2), math.exp(-3)])
-    assert imitation_reward(0.5)(rollout)[0].tolist() == pytest.approx([1.0, 1.0, math.exp(-1)])
+    assert imitation_reward(SCALE)(rollout)[0].tolist() == pytest.approx([1.0, 1.0, math.exp(-1)])
 
 
 def test_feet_that_stay_on_the_ground_are_paid_less():
     rollout = rollout_of([0.0, 0.0, 0.5], [0.0, 0.0, 1.0], feet=(0.0, 0.5, 1.0))
-    paid = imitation_reward(0.5, velocity_weight=1.0, foot_weight=2.0)(rollout)[0].tolist()
+    paid = imitation_reward(SCALE, velocity_weight=1.0, foot_weight=2.0)(rollout)[0].tolist()
     assert paid == pytest.approx([1.0, math.exp(-1), math.exp(-4)])
-    assert imitation_reward(0.5)(rollout)[0].tolist() == pytest.approx([1.0, 1.0, math.exp(-1)])
+    assert imitation_reward(SCALE)(rollout)[0].tolist() == pytest.approx([1.0, 1.0, math.exp(-1)])
 
 
 def test_aiming_elsewhere_costs_only_under_strong_assistance():
@@ -78,10 +81,14 @@ def test_aiming_elsewhere_costs_only_under_strong_assistance():
 def test_a_joint_short_of_its_pose_is_to_aim_further_the_more_so_the_nearer_the_body():
     mean = torch.zeros(2, 3, requires_grad=True)
     error = torch.tensor([[0.2, -0.1, 0.0], [0.2, -0.1, 0.0]])
-    batch = {"pose_error": error, "imitation_error": torch.tensor([0.0, 0.5])}
+    batch = {
+        "pose_error": error,
+        "tracking_error": torch.tensor([0.0, 0.5]),
+        "z_clip": torch.tensor([0, 1]),
+    }
     legs = torch.tensor([False, True, False])
     total, metrics = with_pose_gradient(
-        lambda mean, batch: (torch.tensor(7.0), {}), legs, 2.0, 0.5
+        lambda mean, batch: (torch.tensor(7.0), {}), legs, 2.0, SCALE
     )(mean, batch)
     (slope,) = torch.autograd.grad(total, mean)
     steep = torch.tensor([1.0, math.exp(-1)])[:, None] * torch.tensor([1.0, LEG_SHARE, 1.0])

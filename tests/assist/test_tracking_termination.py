@@ -30,10 +30,17 @@ def demos(training_data, skeleton):
 
 
 def make(
-    demos: ReferenceWindows, error: float = 1.0, max_clip_spread: float | None = None
+    demos: ReferenceWindows,
+    error: float = 1.0,
+    max_clip_spread: float | None = None,
+    min_clip_spread: float = 0.7,
 ) -> TrackingTermination:
     limits = TrackingLimits(
-        error, grace_period=GRACE, recovery_window=GRACE, max_clip_spread=max_clip_spread
+        error,
+        grace_period=GRACE,
+        recovery_window=GRACE,
+        min_clip_spread=min_clip_spread,
+        max_clip_spread=max_clip_spread,
     )
     return TrackingTermination(demos, window_normalizer(demos).std, limits, WORLDS)
 
@@ -50,17 +57,17 @@ def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(training_data, de
     assert termination.distance(demos.windows, other)[walking].min() > 1.3  # a walk is no run
 
 
-def test_phase_locked_the_mean_pose_of_a_lively_clip_has_an_error_of_one(every_clip):
+@pytest.mark.parametrize("least", [0.7, 0.4])
+def test_phase_locked_the_mean_pose_of_a_lively_clip_has_an_error_of_one(every_clip, least):
     demos = every_clip.demos
-    termination = make(demos, 1.2)
+    termination = make(demos, 1.2, min_clip_spread=least)
     assert (termination.max_errors == 1.2).all()
     termination.phase_locked[:] = True
     for clip, name in enumerate(every_clip.library.names):
         windows = demos.windows[demos.clip == clip] / termination.scale
         spread = float((windows - windows.mean(0)).square().mean().sqrt())
-        assert termination.max_errors[clip] == pytest.approx(
-            1.2 * max(spread, termination.limits.min_clip_spread), rel=1e-4
-        ), name
+        limit = pytest.approx(1.2 * max(spread, least), rel=1e-4)
+        assert termination.max_errors[clip] == limit, name
 
 
 def test_the_limit_of_a_run_among_walks_can_be_bounded(training_data, demos):

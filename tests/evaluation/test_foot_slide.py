@@ -52,12 +52,18 @@ def test_a_span_with_a_step_in_it_does_not_count():
     assert STEPS > 2 * SPAN
 
 
-def test_feet_of_a_stand_stand_and_those_of_a_run_fly(library, skeleton):
-    run = library.names.index("run")
-    first = int(library.starts[run])
-    states = unflatten(library.frames[first : first + int(library.lengths[run])])
-    feet = read_feet(skeleton, states)
-    assert feet.pos.shape == (len(states.root_pos), 2, 2)
-    assert feet.stands.float().mean() < 0.5
+def test_feet_of_a_walk_stand_by_turns_and_those_of_a_run_fly(library, skeleton):
+    def feet_of(name: str) -> Feet:
+        clip = library.names.index(name)
+        first = int(library.starts[clip])
+        return read_feet(
+            skeleton, unflatten(library.frames[first : first + int(library.lengths[clip])])
+        )
+
+    walk = feet_of("walk")
+    assert walk.pos.shape == (len(walk.stands), 2, 2)
+    assert 0.5 < walk.stands.float().mean() < 0.75
+    assert walk.stands.any(-1).float().mean() > 0.9
+    assert feet_of("run").stands.float().mean() < 0.25
     raised = unflatten(library.frames[:10] + torch.eye(library.frames.shape[1])[2])
     assert not read_feet(skeleton, raised).stands.any()

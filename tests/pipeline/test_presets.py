@@ -18,6 +18,7 @@ from pretrain.assembly import (
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
 from pretrain.config import PretrainConfig
+from pretrain.objective import make_error_scale
 from pretrain.overrides import load_config
 from pretrain.rl.background import use_one_thread
 from pretrain.train import train
@@ -144,3 +145,15 @@ def test_only_clips_that_rise_have_a_getup_assistance(rising):
     assert sorted(set(env.getup.strength.tolist())) == pytest.approx(
         [0.0, cfg.recovery.getup_start]
     )
+
+
+def test_in_clip_units_the_error_of_a_lively_clip_weighs_less():
+    data = load_training_data("humanoid", "locomotion", 3)
+    run, walk = (data.library.names.index(name) for name in ("run", "walk"))
+    scales = {}
+    for clip_units in ("false", "true"):
+        cfg = toy(f"imitation.clip_units={clip_units}", "tracking_termination.min_clip_spread=0.1")
+        nets = build_training(cfg, data).nets
+        scales[clip_units] = make_error_scale(cfg, nets, data)
+    assert set(scales["false"].tolist()) == {cfg.imitation.reward_scale}
+    assert scales["true"][run] > 1.5 * scales["true"][walk]

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from benchmarks import learning
-from pretrain.assembly import build_training, start_from_library
+from pretrain.assembly import adapt, build_training, warm_up
 from pretrain.characters.state import unflatten
 from pretrain.evaluation.card import Card
 from pretrain.evaluation.conditions import Conditions
@@ -23,7 +23,7 @@ from pretrain.motion.fetch import fetched
 from pretrain.rl import checkpoint
 from pretrain.rl.training import CHECKPOINT
 from pretrain.sim.features import proprioception, style_frame
-from pretrain.train import main, pin_library
+from pretrain.train import main
 from pretrain.training_data import TrainingData, load_training_data
 from serving.client import Client
 from skills_store import places
@@ -99,14 +99,11 @@ def controller(skills, place) -> Store:
     return skills
 
 
-def test_training_goes_on_from_a_published_library(skills, place, capsys):
-    where = (f"runs={place}/runs", f"store={place}/store")
-    start = ("preset=toy", "name=next", "warm.library=toy@1", *where)
-    cfg = pin_library(toy(*start))
-    data = load_training_data(cfg.character, "locomotion", cfg.num_disc_obs_steps)
+def test_training_goes_on_from_a_published_library(skills, place):
+    cfg = toy("name=next", "warm.library=toy@1").model_copy(update={"store": f"{place}/store"})
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     training = build_training(cfg, data)
-    start_from_library(cfg, skills, skills.resolve("toy@1"), data, training)
-    assert training.env.curriculum.assist_strength.max() == 0
+    warm_up(cfg, data, training)
     library = SkillLibrary.open(skills, "toy@1")
     states = data.library.frames[::9]
     latents = training.nets.encoder.clip_latents
@@ -124,19 +121,49 @@ def test_training_goes_on_from_a_published_library(skills, place, capsys):
         np.testing.assert_allclose(
             training.nets.encoder(frames), library.encode(windows), atol=1e-4
         )
+    assert training.env.curriculum.assist_strength.max() == 0
+    adapt(cfg, training)
+    assert training.nets.policy.std == pytest.approx(cfg.ppo.action_std_final)
 
 
-def test_a_library_of_other_sizes_or_of_none_is_refused(skills, place, capsys):
+def test_a_clip_that_the_library_has_not_learned_is_cloned_and_assisted(skills, place):
+    more = place / "more.yaml"
+    clip = '{name: slow, file: "pybullet:humanoid3d_walk.txt", edits: [speed: {factor: 0.8}]}'
+    more.write_text(f"name: more\nbase: locomotion\nmotions:\n  - {clip}\n", encoding="utf-8")
+    where = {"motions": str(more), "store": f"{place}/store"}
+    cfg = toy("name=next", "warm.library=toy@1").model_copy(update=where)
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, data)
+    warm_up(cfg, data, training)
+    strength = training.env.curriculum.assist_strength
+    slow = torch.tensor([name.startswith("slow") for name in data.library.names])
+    assert slow.sum() == 2
+    assert strength[slow].tolist() == pytest.approx([cfg.curriculum.assist_start] * 2)
+    assert (strength[~slow] == 0).all()
+    assert 0 < training.env.curriculum.progress < 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("warm.library=toy@1 ppo.hidden=[32]", "ppo.hidden is [32], and the published network"),
+        ("warm.library=toy@1 ppo.hidden=[64,64]", "ppo.hidden is [64, 64], and the published"),
+        ("warm.library=toy@1 enc.hidden=[64,64]", "enc.hidden is [64, 64], and the published"),
+        ("warm.library=toy@1 latent.latent_dim=6", "expected latent.latent_dim=8"),
+        ("warm.library=toy@1 num_disc_obs_steps=4", "expected num_disc_obs_steps=3"),
+        ("warm.library=toy", "expected NAME@N"),
+        ("warm.library=toy@7", "no version '7' in toy; there are: 1"),
+        ("warm.library=reach@1", "is a controller; expected a skill library"),
+    ],
+)
+def test_a_library_from_which_training_cannot_go_on_is_refused(
+    controller, place, capsys, change, said
+):
     where = (f"runs={place}/runs", f"store={place}/store", "name=next")
-    for change, said in {
-        "warm.library=toy@1 ppo.hidden=[32]": "the configured one of [77, 32, 28]",
-        "warm.library=toy@7": "no version '7' in toy; there are: 1",
-        "warm.library=nothing": "nothing",
-    }.items():
-        assert main(["preset=toy", *where, *change.split()]) == 2
-        error = capsys.readouterr().err
-        assert said in error
-        assert "Traceback" not in error
+    assert main(["preset=toy", *where, *change.split()]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Traceback" not in error
 
 
 def test_the_published_library_says_what_it_is(skills):

@@ -84,6 +84,9 @@ def test_a_net_is_loaded_from_its_plain_layers(rng):
         layer.load_dense(plain.weight, plain.bias)
     x = torch.randn(64, 6, generator=rng)
     torch.testing.assert_close(other(x), net(x))
+    plain = linears(mlp([6, 32, 16, 3], rng=rng))[0]
+    with pytest.raises(ValueError, match="does not commute"):
+        next(iter(other)).load_dense(plain.weight, plain.bias)
 
 
 @pytest.mark.parametrize("out", [SWAP, make_half_swap(4), make_identity_mirror(1)])
