@@ -156,7 +156,7 @@ def _read(data: bytes, name: str, skeleton: Skeleton, outcome: Outcome) -> str:
     except Exception:
         return traceback.format_exc(limit=-3)
     outcome.read[name] += 1
-    return "" if np.isfinite(clip.states().flatten()).all() else "read, and not finite"
+    return "" if np.isfinite(clip.states.flatten()).all() else "read, and not finite"
 
 
 def _short_clip(skeleton: Skeleton) -> MotionClip:

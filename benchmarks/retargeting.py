@@ -35,7 +35,6 @@ from pretrain.motion.dataset import EVERYDAY
 from pretrain.motion.files import load_file
 from pretrain.motion.importers import RawFormat, recognise
 from pretrain.motion.importers.amc import read_bytes
-from pretrain.motion.poses import world_poses
 from pretrain.motion.raw import RawMotion
 from pretrain.motion.retargeting.retarget import retarget
 from pretrain.motion.stance import plant
@@ -87,14 +86,14 @@ def solve_by_mink(mink: Any, clip: MotionClip) -> Loop:
     """The poses of `clip` by differential inverse kinematics, frame after frame."""
     model = mujoco.MjModel.from_xml_string(load_character(clip.skeleton.name).mjcf)
     configuration = mink.Configuration(model)
-    start = np.concatenate([clip.root_pos[0], clip.root_rot[0], clip.joint_pos()[0]])
+    start = np.concatenate([clip.root_pos[0], clip.root_rot[0], clip.joint_pos[0]])
     configuration.update(start)
     tasks = [
         mink.FrameTask(body, "body", position_cost=1.0, orientation_cost=0.5, lm_damping=1.0)
         for body in clip.skeleton.bodies
     ]
     limits = [mink.ConfigurationLimit(model)]
-    positions, rotations = world_poses(clip)
+    positions, rotations = clip.world_poses
     iterations = 0
     errors = []
     started = time.process_time()

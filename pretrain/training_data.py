@@ -78,7 +78,7 @@ def _load(body: Character, motions: str, window: int) -> TrainingData:
         if length < max(window, JERK_FRAMES):
             needs = f"a style window needs {window}, and its jerk {JERK_FRAMES}"
             raise ValueError(f"recipe {dataset.name!r}: {name} has {length} frames; {needs}")
-    if all(np.ptp(clip.joint_pos(), 0).max() < STILL for clip in dataset.clips):
+    if all(np.ptp(clip.joint_pos, 0).max() < STILL for clip in dataset.clips):
         raise ValueError(
             f"recipe {dataset.name!r}: no joint moves in any clip, so there is nothing to learn"
         )

@@ -48,7 +48,7 @@ def drive(client: Client, z: np.ndarray, start: np.ndarray, body: dict) -> np.nd
 def walked(skeleton) -> tuple[np.ndarray, np.ndarray]:
     """What the humanoid did, and what the clip does."""
     path = fetched(places.clips()) / f"{WALK}.txt"
-    clip = read_clip(path.read_bytes(), path.name, skeleton).states().flatten().astype(np.float32)
+    clip = read_clip(path.read_bytes(), path.name, skeleton).states.flatten().astype(np.float32)
     with running_service(BUNDLED) as url, Client(url) as client:
         z = client.encode_file(path).pooled
         body = client.skill("humanoid@latest")

@@ -12,7 +12,6 @@ import numpy as np
 
 from pretrain.characters.rotations import conjugate, from_axis_angle, log, multiply
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.poses import world_poses
 
 ORDER = (  # of MimicKit's columns
     "torso",
@@ -56,7 +55,7 @@ def hanging(clip: MotionClip) -> tuple[np.ndarray, np.ndarray]:
     """World positions (T, B, 3) and rotations (T, B, 4) of our bodies on a rig whose zero pose has
     hanging arms.
     """
-    positions, rotations = world_poses(clip)
+    positions, rotations = clip.world_poses
     rotations = rotations.copy()
     for i, body in enumerate(clip.skeleton.bodies):
         if body.endswith(("arm", "hand")):

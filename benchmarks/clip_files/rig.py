@@ -6,7 +6,6 @@ import numpy as np
 
 from pretrain.characters.rotations import conjugate, multiply, rotate
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.poses import world_poses
 from pretrain.motion.raw import RawMotion
 
 NAMES = {
@@ -66,7 +65,7 @@ def as_rig(
     """
     skeleton = clip.skeleton
     twists = twists or {}
-    positions, rotations = world_poses(clip)
+    positions, rotations = clip.world_poses
     basis = _basis()
     none = np.array([1.0, 0, 0, 0])
     own = np.stack(

@@ -8,9 +8,11 @@ tests/compiled holds both together. `REPERTOIRE_KERNELS=torch` switches all comp
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -27,15 +29,34 @@ def compile_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` as machine code, compiled at its first call; other threads run beside it.
 
     The code is kept beside the source or, where that folder is read-only, in the user's cache
-    folder; numba compiles again for another processor, another version or a changed source. Where
-    neither can be written, nothing is kept.
+    folder; numba compiles again for another processor, another version or a changed source, and
+    for a file that a crash cut short. Where neither can be written, nothing is kept.
     """
     import numba
 
     try:
-        return numba.njit(nogil=True, fastmath=FAST_MATH, cache=True)(function)
+        kernel = numba.njit(nogil=True, fastmath=FAST_MATH, cache=True)(function)
     except RuntimeError:  # no folder for the cache
         return numba.njit(nogil=True, fastmath=FAST_MATH)(function)
+    remove_unreadable_files(Path(str(kernel.stats.cache_path)), function.__name__)
+    return kernel
+
+
+def remove_unreadable_files(folder: Path, name: str) -> None:
+    """Removes what numba kept in `folder` of the function `name` and cannot read, with a line on
+    stderr for each file. numba 0.68 writes them without a sync, and its
+    first call raises the unpickler's error where one is cut short.
+    """
+    for path in sorted(folder.glob(f"*.{name}-*.nb[ic]")):
+        pickles = 2 if path.suffix == ".nbi" else 1
+        try:
+            with path.open("rb") as file:
+                for _ in range(pickles):
+                    pickle.load(file)
+        except Exception as error:  # a cut pickle may raise anything
+            path.unlink(missing_ok=True)
+            reason = str(error) or type(error).__name__
+            print(f"{path}: cannot be read ({reason}), compiled again", file=sys.stderr)
 
 
 @cache

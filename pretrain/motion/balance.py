@@ -11,7 +11,6 @@ import numpy as np
 from pretrain.characters.character import load_character, mujoco
 from pretrain.characters.rotations import rotate
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.poses import world_poses
 
 GRAVITY = 9.81  # m/s^2
 
@@ -27,5 +26,5 @@ def masses(character: str) -> tuple[np.ndarray, np.ndarray]:
 def centre_of_mass(clip: MotionClip) -> np.ndarray:
     """(T, 3) m, world."""
     share, centres = masses(clip.skeleton.name)
-    positions, rotations = world_poses(clip)
+    positions, rotations = clip.world_poses
     return ((positions + rotate(rotations, centres)) * share[:, None]).sum(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -80,10 +81,7 @@ class MotionClip:
         """Height of the lowest point in each frame, (T,) m; from rotations, as no hinge angle is
         needed.
         """
-        fixed = np.zeros((len(self), 4))
-        fixed[:, 0] = 1
-        local = [self.joint_rot.get(body, fixed) for body in self.skeleton.bodies]
-        positions, turns = chain_rotations(self.skeleton, self.root_pos, self.root_rot, local)
+        positions, turns = self.world_poses
         surface = np.array(self.skeleton.surface)  # (P, 5): body, x, y, z, radius
         bodies = surface[:, 0].astype(int)
         points = positions[:, bodies] + rotations.rotate(turns[:, bodies], surface[:, 1:4])
@@ -138,8 +136,9 @@ class MotionClip:
             joint_rot={body: self.joint_rot[opposite[body]] * flip for body in self.joint_rot},
         )
 
+    @cached_property
     def joint_pos(self) -> np.ndarray:
-        """Hinge angles, continuous in time, (T, J) rad. Not clamped to the limits."""
+        """Hinge angles, continuous in time, (T, J) rad, read-only. Not clamped to the limits."""
         angles = np.zeros((len(self), self.skeleton.num_hinges))
         for joint in self.skeleton.joints:
             q = self.joint_rot[joint.body]
@@ -147,12 +146,14 @@ class MotionClip:
                 angles[:, joint.start : joint.stop] = rotations.to_hinges(joint.axes, q)
             else:
                 angles[:, joint.start] = _hinge_angle(q, joint.axes)
+        angles.flags.writeable = False
         return angles
 
+    @cached_property
     def states(self) -> CharacterState:
         """Every frame with velocities by central differences (one-sided at the ends), from
         rotations and not from angles."""
-        joint_pos = self.joint_pos()
+        joint_pos = self.joint_pos
         joint_vel = np.zeros_like(joint_pos)
         for joint in self.skeleton.joints:
             turning = _angular_velocity(self.joint_rot[joint.body], self.fps)
@@ -167,9 +168,21 @@ class MotionClip:
             joint_vel=joint_vel,
         )
 
+    @cached_property
+    def world_poses(self) -> tuple[np.ndarray, np.ndarray]:
+        """Body origins (T, B, 3) m and rotations (T, B, 4) wxyz in the world, read-only. Exact: no
+        hinge angle is taken on the way."""
+        fixed = np.zeros((len(self), 4))
+        fixed[:, 0] = 1
+        local = [self.joint_rot.get(body, fixed) for body in self.skeleton.bodies]
+        poses = chain_rotations(self.skeleton, self.root_pos, self.root_rot, local)
+        for array in poses:
+            array.flags.writeable = False
+        return poses
+
     def body_positions(self) -> np.ndarray:
         """Body origins in the world, (T, B, 3) m, from the hinge angles."""
-        return forward(self.skeleton, self.root_pos, self.root_rot, self.joint_pos())[0]
+        return forward(self.skeleton, self.root_pos, self.root_rot, self.joint_pos)[0]
 
 
 def at_rate(clip: MotionClip, stamps: np.ndarray, fps: float) -> MotionClip:

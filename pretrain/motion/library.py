@@ -87,7 +87,7 @@ def blend_states(earlier: Tensor, later: Tensor, shares: Tensor) -> Tensor:
 
 def pack(clips: tuple[MotionClip, ...], weights: tuple[float, ...]) -> MotionLibrary:
     """Clips at the control rate -> library. Weights need not sum to 1."""
-    flat = [clip.states().flatten().astype(np.float32) for clip in clips]
+    flat = [clip.states.flatten().astype(np.float32) for clip in clips]
     lengths = [len(f) for f in flat]
     names = tuple(clip.name for clip in clips)
     return MotionLibrary(

@@ -53,7 +53,7 @@ class Measures:
 
 def measure(clip: MotionClip) -> Measures:
     """`clip` in numbers."""
-    state = clip.states()
+    state = clip.states
     facing = rotations.heading_direction(clip.root_rot)
     steps = (
         rotations.to_heading_frame(facing[:-1], np.diff(clip.root_pos, axis=0)).mean(0) * clip.fps

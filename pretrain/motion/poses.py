@@ -8,21 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from pretrain.characters.kinematics import chain_rotations
 from pretrain.characters.rotations import conjugate, from_axis_angle, multiply, rotate
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.retargeting.frames import from_matrix
 
 STRAIGHT = 0.985  # of a limb's length, from which on it is eased
-
-
-def world_poses(clip: MotionClip) -> tuple[np.ndarray, np.ndarray]:
-    """Body origins (T, B, 3) m and rotations (T, B, 4) wxyz in the world."""
-    fixed = np.zeros((len(clip), 4))
-    fixed[:, 0] = 1
-    local = [clip.joint_rot.get(body, fixed) for body in clip.skeleton.bodies]
-    return chain_rotations(clip.skeleton, clip.root_pos, clip.root_rot, local)
 
 
 def bend_limb(
@@ -58,7 +49,7 @@ def _eased(reach: np.ndarray) -> np.ndarray:
 
 def foot_poses(clip: MotionClip) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Where the ankles are (T, 3) m, and how the feet are turned (T, 4), in the world, by foot."""
-    positions, rotations = world_poses(clip)
+    positions, rotations = clip.world_poses
     ids = {foot: clip.skeleton.bodies.index(foot) for foot in clip.skeleton.feet}
     return {foot: positions[:, i] for foot, i in ids.items()}, {
         foot: rotations[:, i] for foot, i in ids.items()
@@ -72,7 +63,7 @@ def with_feet(
     their planes.
     """
     skeleton = clip.skeleton
-    positions, rotations = world_poses(clip)
+    positions, rotations = clip.world_poses
     joint_rot = dict(clip.joint_rot)
     for foot, target in ankles.items():
         thigh, shin = limb_of(skeleton, foot)
@@ -95,7 +86,7 @@ def with_hand(
     or takes `plane`.
     """
     skeleton = clip.skeleton
-    positions, rotations = world_poses(clip)
+    positions, rotations = clip.world_poses
     upper, lower = limb_of(skeleton, hand)
     lengths = (bone_length(skeleton, lower), bone_length(skeleton, hand))
     shoulder = skeleton.bodies.index(upper)

@@ -71,7 +71,7 @@ def _row(
     camera.distance = DISTANCE
     camera.elevation = ELEVATION
     camera.azimuth = AZIMUTH
-    angles = clip.joint_pos()
+    angles = clip.joint_pos
     pictures = []
     for frame in np.linspace(0, len(clip) - 1, tiles).round().astype(int):
         # the floor's pattern repeats, and the light's shadow reaches only so far from the origin

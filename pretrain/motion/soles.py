@@ -9,7 +9,6 @@ import numpy as np
 from pretrain.characters.rotations import rotate
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.poses import world_poses
 
 NEAR_GROUND = 0.05  # m, of a sole's lowest point while it stands
 SLOW = 0.55  # m/s, of that point while it stands; a foot in swing passes the ground at twice that
@@ -59,7 +58,7 @@ def sole_corners(skeleton: Skeleton, foot: str) -> np.ndarray:
 
 def soles_of(clip: MotionClip) -> Soles:
     """Where the soles of `clip` are."""
-    positions, rotations = world_poses(clip)
+    positions, rotations = clip.world_poses
     feet = clip.skeleton.feet
     ids = [clip.skeleton.bodies.index(foot) for foot in feet]
     corners = [

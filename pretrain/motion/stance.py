@@ -9,7 +9,7 @@ import numpy as np
 from pretrain.characters.rotations import from_axis_angle, multiply, rotate
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip, continuous
-from pretrain.motion.poses import bone_length, limb_of, with_feet, world_poses
+from pretrain.motion.poses import bone_length, limb_of, with_feet
 from pretrain.motion.soles import (
     NEAR_GROUND,
     SIDEWAYS,
@@ -128,7 +128,7 @@ def lowered(
 ) -> MotionClip:
     """The root as low as the legs need to reach the targets (T, F, 3) of standing feet."""
     skeleton = clip.skeleton
-    positions, _ = world_poses(clip)
+    positions, _ = clip.world_poses
     drops = []
     for i, foot in enumerate(feet):
         thigh, shin = limb_of(skeleton, foot)

@@ -68,7 +68,7 @@ def _past(skeleton: Skeleton, hinges: slice, angles: np.ndarray) -> np.ndarray:
 
 def _past_range(clip: MotionClip) -> tuple[str, ...]:
     """The hinge that is furthest past its range."""
-    past = past_range(clip.skeleton, clip.joint_pos())
+    past = past_range(clip.skeleton, clip.joint_pos)
     if past.max() <= MOST_PAST_RANGE:
         return ()
     frame, hinge = np.unravel_index(int(past.argmax()), past.shape)
@@ -83,14 +83,14 @@ def _past_range(clip: MotionClip) -> tuple[str, ...]:
 
 
 def _motionless(clip: MotionClip) -> tuple[str, ...]:
-    still = np.ptp(clip.joint_pos(), 0).max() < STILL and np.ptp(clip.root_pos, 0).max() < STILL
+    still = np.ptp(clip.joint_pos, 0).max() < STILL and np.ptp(clip.root_pos, 0).max() < STILL
     return (f"{clip.name}: nothing moves in its {len(clip)} frames",) if still else ()
 
 
 def impossible(clip: MotionClip) -> tuple[str, ...]:
     """What no body can follow, with the frame in which it is worst; empty for a clip that can be
     performed."""
-    speed = np.linalg.norm(clip.states().root_vel, axis=-1)
+    speed = np.linalg.norm(clip.states.root_vel, axis=-1)
     fast = (
         f"{clip.name}: the root moves at {speed.max():.1f} m/s in frame {speed.argmax()}; "
         f"expected at most {FASTEST:g}"

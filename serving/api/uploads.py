@@ -97,7 +97,7 @@ def _at_control_rate(clip: MotionClip, control_dt: float, max_frames: int) -> np
     if len(clip) > 1 and abs(clip.fps * control_dt - 1) > 1e-6:
         clip = clip.resampled(1 / control_dt)
     with np.errstate(all="ignore"):  # what overflows is found by the next line
-        states = np.asarray(clip.states().flatten(), dtype=np.float32)
+        states = np.asarray(clip.states.flatten(), dtype=np.float32)
     if not np.isfinite(states).all():
         frame = int(np.argwhere(~np.isfinite(states))[0][0])
         raise invalid("not_finite", f"the clip's frame {frame} is not finite", "file", EXPECTED)

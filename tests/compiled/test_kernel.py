@@ -4,6 +4,7 @@ numbers are the same."""
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,11 +43,35 @@ def reference() -> str:
     return number
 
 
-def test_kept_code_computes_the_same(reference, tmp_path: Path):
-    for _ in range(2):  # the second run reads what the first one has kept
-        ran = run(NUMBA_CACHE_DIR=str(tmp_path))
-        assert ran.stdout.split() == ["True", reference]
-        assert list(tmp_path.rglob("*.nbi"))
+@pytest.fixture(scope="module")
+def kept(reference, tmp_path_factory) -> Path:
+    """A folder with the code that a first run keeps."""
+    folder = tmp_path_factory.mktemp("kept")
+    assert run(NUMBA_CACHE_DIR=str(folder)).stdout.split() == ["True", reference]
+    return folder
+
+
+def test_kept_code_computes_the_same(reference, kept: Path):
+    before = {path: path.stat().st_mtime_ns for path in kept.rglob("*.nb?")}
+    assert before
+    ran = run(NUMBA_CACHE_DIR=str(kept))
+    assert ran.stdout.split() == ["True", reference]
+    assert {path: path.stat().st_mtime_ns for path in kept.rglob("*.nb?")} == before
+
+
+@pytest.mark.parametrize(("ending", "left"), [("nbc", 0), ("nbc", 40), ("nbi", 0), ("nbi", 40)])
+def test_kept_code_that_is_cut_short_is_compiled_again(
+    reference, kept: Path, tmp_path: Path, ending: str, left: int
+):
+    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
+    (damaged,) = tmp_path.rglob(f"features._write_observations-*.{ending}")
+    damaged.write_bytes(damaged.read_bytes()[:left])
+    ran = run(NUMBA_CACHE_DIR=str(tmp_path))
+    assert ran.stdout.split() == ["True", reference]
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith(f"{damaged}: cannot be read (")
+    assert line.endswith("compiled again")
+    assert damaged.stat().st_size > 40  # kept anew
 
 
 def test_where_no_code_can_be_kept_it_is_compiled_again(reference):

@@ -68,7 +68,7 @@ def test_walk_moves_forward_upright_and_on_the_ground(skeleton):
 
 def test_velocities_are_the_derivatives_of_positions(skeleton):
     clip = read_clip(raw("humanoid3d_walk"), "humanoid3d_walk.txt", skeleton)
-    state = clip.states()
+    state = clip.states
     difference = (state.joint_pos[2:] - state.joint_pos[:-2]) * 15
     # the rates come from rotations over two frames, the differences from angles: second-order terms
     # apart
@@ -100,7 +100,7 @@ def test_mirror_twice_is_the_clip_and_once_swaps_sides(skeleton):
     clip = read_clip(raw("walker/turn_left0"), "turn_left0.txt", skeleton)
     mirror = clip.mirrored()
     twice = clip.mirrored().mirrored()
-    np.testing.assert_allclose(twice.joint_pos(), clip.joint_pos(), atol=1e-9)
+    np.testing.assert_allclose(twice.joint_pos, clip.joint_pos, atol=1e-9)
     right, left = (skeleton.bodies.index(f"{side}_hand") for side in ("right", "left"))
     flipped = clip.body_positions()[:, right] * [1, -1, 1]
     np.testing.assert_allclose(mirror.body_positions()[:, left], flipped, atol=1e-9)

@@ -112,7 +112,7 @@ def test_it_is_the_same_every_time(everyday, skeleton):
     again = load_dataset("everyday", skeleton)
     assert again.digest == everyday.digest
     for a, b in zip(everyday.clips, again.clips, strict=True):
-        np.testing.assert_array_equal(a.states().flatten(), b.states().flatten())
+        np.testing.assert_array_equal(a.states.flatten(), b.states.flatten())
 
 
 @pytest.mark.parametrize(

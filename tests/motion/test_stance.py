@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pretrain.motion.fetch import fetched
 from pretrain.motion.importers import read_clip
 from pretrain.motion.measures import measure
-from pretrain.motion.poses import STRAIGHT, bend_limb, foot_poses, with_feet, with_hand, world_poses
+from pretrain.motion.poses import STRAIGHT, bend_limb, foot_poses, with_feet, with_hand
 from pretrain.motion.soles import contacts, runs, soles_of
 from pretrain.motion.stance import plant, replant
 from skills_store import places
@@ -49,18 +49,18 @@ def test_a_limb_that_is_too_short_points_at_its_target():
 def test_feet_put_where_they_are_change_nothing(stroll):
     ankles, soles = foot_poses(stroll)
     again = with_feet(stroll, ankles, soles)
-    gap = np.linalg.norm(world_poses(again)[0] - world_poses(stroll)[0], axis=-1)
+    gap = np.linalg.norm(again.world_poses[0] - stroll.world_poses[0], axis=-1)
     assert gap.max() < 0.02
     assert np.median(gap.max(-1)) < 1e-6
 
 
 def test_a_hand_goes_to_its_target(still):
-    positions, _ = world_poses(still)
+    positions, _ = still.world_poses
     shoulder = positions[:, still.skeleton.bodies.index("left_upper_arm")]
     target = shoulder + np.array([0.3, 0.1, -0.1])
     moved = with_hand(still, "left_hand", target)
     np.testing.assert_allclose(
-        world_poses(moved)[0][:, still.skeleton.bodies.index("left_hand")], target, atol=1e-9
+        moved.world_poses[0][:, still.skeleton.bodies.index("left_hand")], target, atol=1e-9
     )
 
 
@@ -78,7 +78,7 @@ def test_planted_feet_stand_still_on_the_ground_at_the_same_pace(skeleton, name)
 
 def test_a_clip_that_was_planted_is_hardly_changed_by_it_again(stroll):
     again = replant(stroll)
-    gap = np.linalg.norm(world_poses(again)[0] - world_poses(stroll)[0], axis=-1)
+    gap = np.linalg.norm(again.world_poses[0] - stroll.world_poses[0], axis=-1)
     assert np.quantile(gap, 0.9) < 0.02
     assert gap.max() < 0.05
 

@@ -96,7 +96,7 @@ def upload(service, data: bytes, name: str = "stand.txt", **fields):
 
 def test_an_uploaded_clip_is_its_own_states_encoded(uploading, skeleton):
     data = json.dumps(standing_clip()).encode()
-    states = read_clip(data, "stand.txt", skeleton).states().flatten().astype(np.float32)
+    states = read_clip(data, "stand.txt", skeleton).states.flatten().astype(np.float32)
     answer = upload(uploading, data, skill="humanoid@latest")
     assert answer.status_code == 200, answer.text
     assert len(answer.json()["z"]) == len(states) - WINDOW + 1
@@ -110,7 +110,7 @@ def test_a_clip_of_every_format_is_encoded_as_it_is_imported(uploading, skeleton
     imported = read_clip(data, "clip", skeleton)
     if abs(imported.fps / 30 - 1) > 1e-6:
         imported = imported.resampled(30.0)
-    states = imported.states().flatten().astype(np.float32)
+    states = imported.states.flatten().astype(np.float32)
     answer = upload(uploading, data, "clip", skill="humanoid@latest")
     assert answer.status_code == 200, answer.text
     again = uploading.post("/encode", json={"frames": states.tolist()})

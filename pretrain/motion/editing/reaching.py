@@ -12,7 +12,7 @@ from pretrain.characters import rotations
 from pretrain.motion.balance import centre_of_mass
 from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.editing.time import smoothstep
-from pretrain.motion.poses import foot_poses, with_feet, with_hand, world_poses
+from pretrain.motion.poses import foot_poses, with_feet, with_hand
 
 LEAN_SHARE = 0.5  # of a reach's lowering that comes from the trunk; the rest comes from the knees
 MOST_SUNK = 0.45  # m that the hips sink at most
@@ -80,7 +80,7 @@ def _lower_by(clip: MotionClip, target: Target) -> tuple[float, float]:
     """Lean (rad) of the trunk and sinking (m) of the hips that bring a shoulder within reach of the
     height.
     """
-    positions, _ = world_poses(clip)
+    positions, _ = clip.world_poses
     shoulder = positions[0, clip.skeleton.bodies.index("right_upper_arm"), 2]
     below = max(0.0, float(shoulder) - HANGING - target.height)
     lean = np.arccos(np.clip(1 - LEAN_SHARE * below / TRUNK, 0.0, 1.0))
@@ -100,8 +100,8 @@ def _move_hand(
     left = np.array([-facing[1], facing[0], 0.0])
     sign = 1.0 if side == "left" else -1.0
     upper = skeleton.bodies.index(f"{side}_upper_arm")
-    hanging, turns = world_poses(bent)
-    shoulder = float(world_poses(clip)[0][0, upper] @ left)
+    hanging, turns = bent.world_poses
+    shoulder = float(clip.world_poses[0][0, upper] @ left)
     hips = float(clip.root_pos[0] @ ahead)
     goal = (hips + target.ahead) * ahead + (shoulder + sign * target.aside) * left
     goal = goal + np.array([0.0, 0.0, target.height])

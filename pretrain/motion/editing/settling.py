@@ -8,7 +8,7 @@ import numpy as np
 
 from pretrain.characters.rotations import rotate
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.poses import with_hand, world_poses
+from pretrain.motion.poses import with_hand
 from pretrain.motion.stance import replant, smooth
 
 BODY_WINDOW = 0.25  # s around a frame whose lowest height moves the root
@@ -43,13 +43,13 @@ def _with_hands_on_ground(clip: MotionClip) -> MotionClip:
         body = clip.skeleton.bodies.index(hand)
         sunk = np.maximum(-lowest_of_bodies(clip)[:, body], 0)
         way = np.maximum(_largest(sunk, round(HAND_WINDOW * clip.fps)), sunk)
-        clip = with_hand(clip, hand, world_poses(clip)[0][:, body] + way[:, None] * UP)
+        clip = with_hand(clip, hand, clip.world_poses[0][:, body] + way[:, None] * UP)
     return clip
 
 
 def lowest_of_bodies(clip: MotionClip) -> np.ndarray:
     """Height of the lowest point of each body, (T, B) m."""
-    positions, rotations = world_poses(clip)
+    positions, rotations = clip.world_poses
     surface = np.array(clip.skeleton.surface)  # (P, 5): body, x, y, z, radius
     bodies = surface[:, 0].astype(int)
     points = positions[:, bodies] + rotate(rotations[:, bodies], surface[:, 1:4])

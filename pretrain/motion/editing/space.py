@@ -69,7 +69,7 @@ def limited(clip: MotionClip) -> MotionClip:
     no pose to keep.
     """
     skeleton = clip.skeleton
-    angles = clip.joint_pos()
+    angles = clip.joint_pos
     within = np.clip(angles, skeleton.lower, skeleton.upper)
     past = np.abs(angles - within)
     if past.max() > MOST_CLAMPED:

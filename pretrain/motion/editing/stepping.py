@@ -17,7 +17,7 @@ from pretrain.motion.balance import GRAVITY, centre_of_mass
 from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.editing.footsteps import Footsteps, Gait, plan_footsteps
 from pretrain.motion.editing.time import frames, homed
-from pretrain.motion.poses import with_feet, world_poses
+from pretrain.motion.poses import with_feet
 from pretrain.motion.soles import sole_corners
 from pretrain.motion.stance import lowered, smooth
 
@@ -107,7 +107,7 @@ def _pendulum(zmp: np.ndarray, height: float, fps: float) -> np.ndarray:
 def _stepped(clip: MotionClip, stand: MotionClip, feet: Footsteps) -> MotionClip:
     """`clip` with its feet where the plan has them, turned out as in `stand`."""
     skeleton = clip.skeleton
-    _, turns = world_poses(stand)
+    _, turns = stand.world_poses
     ankles = {}
     soles = {}
     for i, foot in enumerate(skeleton.feet):

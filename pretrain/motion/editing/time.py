@@ -9,7 +9,6 @@ import numpy as np
 
 from pretrain.characters import rotations
 from pretrain.motion.clip import ClipError, MotionClip, continuous
-from pretrain.motion.poses import world_poses
 from pretrain.motion.stance import turned
 
 
@@ -166,7 +165,7 @@ def shape_of(clip: MotionClip) -> np.ndarray:
     """What a pose looks like and how it changes, (T, 2 B 3): bodies about the root in m, and a
     tenth of their m/s.
     """
-    positions, _ = world_poses(clip)
+    positions, _ = clip.world_poses
     facing = rotations.heading_direction(clip.root_rot)[:, None]
     bodies = rotations.to_heading_frame(facing, positions - clip.root_pos[:, None])
     velocities = np.gradient(bodies, 1 / clip.fps, axis=0)

@@ -73,7 +73,7 @@ def write(clip: MotionClip) -> bytes:
         "fps": np.array(clip.fps),
         "root_pos": clip.root_pos.astype(np.float32),
         "root_rot": clip.root_rot.astype(np.float32),
-        "joint_pos": clip.joint_pos().astype(np.float32),
+        "joint_pos": clip.joint_pos.astype(np.float32),
         "hinges": np.array(clip.skeleton.hinges),
         "character": np.array(clip.skeleton.name),
         "source": np.array(clip.source),

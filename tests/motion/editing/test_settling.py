@@ -11,7 +11,7 @@ from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.motion.clip import MotionClip
 from pretrain.motion.editing.settling import lowest_of_bodies, settle
 from pretrain.motion.editing.time import hold
-from pretrain.motion.poses import with_hand, world_poses
+from pretrain.motion.poses import with_hand
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_body_that_floats_comes_to_the_ground_in_every_frame(prone):
 
 def test_a_hand_that_sinks_is_raised_and_the_rest_stays(prone):
     hand = prone.skeleton.bodies.index("left_hand")
-    down = world_poses(prone)[0][:, hand] - np.array([0.0, 0.0, 0.15])
+    down = prone.world_poses[0][:, hand] - np.array([0.0, 0.0, 0.15])
     pressed = with_hand(prone, "left_hand", down)
     assert lowest_of_bodies(pressed)[:, hand].min() < lowest_of_bodies(prone).min() - 0.03
     laid = settle(pressed)

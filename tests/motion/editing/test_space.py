@@ -15,7 +15,7 @@ from pretrain.motion.editing.reaching import Target, reach
 from pretrain.motion.editing.stepping import step
 from pretrain.motion.editing.time import hold
 from pretrain.motion.measures import measure
-from pretrain.motion.poses import foot_poses, world_poses
+from pretrain.motion.poses import foot_poses
 from pretrain.motion.soles import soles_of
 from pretrain.motion.stance import replant
 
@@ -55,8 +55,8 @@ def test_hinges_are_clamped_and_a_pose_that_is_too_far_off_is_refused(still):
     lower = np.array(still.skeleton.lower)
     upper = np.array(still.skeleton.upper)
     limited = space.limited(still)
-    assert (limited.joint_pos() >= lower - 1e-6).all()
-    assert (limited.joint_pos() <= upper + 1e-6).all()
+    assert (limited.joint_pos >= lower - 1e-6).all()
+    assert (limited.joint_pos <= upper + 1e-6).all()
     overbent = np.tile([np.cos(0.5), 0, -np.sin(0.5), 0], (len(still), 1))  # 1 rad to the front
     bent = replace(still, joint_rot=still.joint_rot | {"right_shin": overbent})
     with pytest.raises(ClipError, match=r"right_knee is 1\.00 rad past its range"):
@@ -112,7 +112,7 @@ def test_the_weight_of_authored_steps_is_where_the_feet_are(still, gait):
 
 def test_authored_steps_begin_and_end_in_a_stand(still):
     clip = step(still, GAITS[3])
-    moved = np.linalg.norm(np.diff(world_poses(clip)[0], axis=0), axis=-1) * clip.fps
+    moved = np.linalg.norm(np.diff(clip.world_poses[0], axis=0), axis=-1) * clip.fps
     assert max(moved[0].max(), moved[-3:].max()) < 0.1
 
 
@@ -121,8 +121,8 @@ def test_authored_steps_begin_and_end_in_a_stand(still):
 def test_a_hand_reaches_its_height_while_feet_and_weight_stay(still, height, hand):
     stand = hold(still, 1.0, 4.0)
     clip = reach(stand, Target(hand, height, 0.35, 0.0, 1.0, 1.0))
-    at = world_poses(clip)[0][:, clip.skeleton.bodies.index(f"{hand}_hand")]
+    at = clip.world_poses[0][:, clip.skeleton.bodies.index(f"{hand}_hand")]
     assert at[60, 2] == pytest.approx(height, abs=0.03)
     assert np.abs(centre_of_mass(clip)[:, :2] - centre_of_mass(stand)[:, :2]).max() < 0.06
     assert np.abs(soles_of(clip).lowest).max() < 0.02
-    np.testing.assert_allclose(world_poses(clip)[0][-1], world_poses(stand)[0][-1], atol=0.01)
+    np.testing.assert_allclose(clip.world_poses[0][-1], stand.world_poses[0][-1], atol=0.01)

@@ -10,12 +10,11 @@ import pytest
 from pretrain.characters.rotations import heading_direction
 from pretrain.motion.clip import ClipError
 from pretrain.motion.editing import time
-from pretrain.motion.poses import world_poses
 
 
 def steps(clip) -> np.ndarray:
     """The fastest body from each frame to the next, m/s."""
-    return np.linalg.norm(np.diff(world_poses(clip)[0], axis=0), axis=-1).max(-1) * clip.fps
+    return np.linalg.norm(np.diff(clip.world_poses[0], axis=0), axis=-1).max(-1) * clip.fps
 
 
 def test_a_part_lasts_as_long_as_asked(stroll):

@@ -21,7 +21,7 @@ def test_a_clip_comes_back_at_half_the_stated_rate(stroll, skeleton):
 
 def test_velocities_are_computed_anew(stroll, skeleton):
     clip = without_copies(isaac_lab.read(formats.isaac_lab(stroll), "a.npz", skeleton))
-    np.testing.assert_allclose(clip.states().root_vel, stroll.states().root_vel, atol=1e-3)
+    np.testing.assert_allclose(clip.states.root_vel, stroll.states.root_vel, atol=1e-3)
     assert (np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=-1) > 0).all()
 
 

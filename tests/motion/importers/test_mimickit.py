@@ -29,7 +29,7 @@ def test_lists_are_read_as_arrays_are(stroll, skeleton, protocol):
     document = {"loop_mode": 1, "fps": 30, "frames": frames.tolist()}
     listed = mimickit.read(pickle.dumps(document, protocol), "a.pkl", skeleton)
     arrays = mimickit.read(formats.mimickit(stroll, frames=frames), "a.pkl", skeleton)
-    np.testing.assert_array_equal(listed.states().flatten(), arrays.states().flatten())
+    np.testing.assert_array_equal(listed.states.flatten(), arrays.states.flatten())
 
 
 def test_the_hand_of_sword_and_shield_is_left_out_and_said(stroll, skeleton):

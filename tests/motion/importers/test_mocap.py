@@ -54,7 +54,7 @@ def test_every_file_imports_or_is_named_with_its_defect(skeleton):
         except ClipError as error:
             refused[f"{file.parent.name}/{file.name}"] = str(error)
             continue
-        assert np.isfinite(clip.states().flatten()).all(), file
+        assert np.isfinite(clip.states.flatten()).all(), file
         assert suggested_speed(read_gait(clip)) == 1, file
         if any("is stored" in line for line in clip.warnings):
             copied.add(file.name)

@@ -15,7 +15,7 @@ from pretrain.motion.importers import npz, read_clip
 def test_a_clip_comes_back(stroll, skeleton):
     again = read_clip(npz.write(stroll), "again.npz", skeleton)
     np.testing.assert_allclose(again.root_pos, stroll.root_pos, atol=1e-6)
-    np.testing.assert_allclose(again.joint_pos(), stroll.joint_pos(), atol=1e-5)
+    np.testing.assert_allclose(again.joint_pos, stroll.joint_pos, atol=1e-5)
     assert (again.source, again.licence, again.fps) == (stroll.source, stroll.licence, stroll.fps)
 
 

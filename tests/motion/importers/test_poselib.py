@@ -90,8 +90,8 @@ def test_signs_of_quaternions_do_not_matter(stroll, skeleton):
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(stroll), 15, 1))
     document["rotation"]["arr"] = document["rotation"]["arr"] * signs
     document["fps"] = 60  # half of the frames of the clip lie between two of the file
-    doubled = read_clip(formats.npy(document), "a.npy", skeleton).states().flatten()
-    np.testing.assert_allclose(doubled[:, :3], plain.states().flatten()[::2, :3], atol=0.02)
+    doubled = read_clip(formats.npy(document), "a.npy", skeleton).states.flatten()
+    np.testing.assert_allclose(doubled[:, :3], plain.states.flatten()[::2, :3], atol=0.02)
     step = np.abs(np.diff(doubled[:, 13:41], axis=0))
     assert step.max() < 1.0
 
@@ -101,7 +101,7 @@ def test_velocities_of_the_file_are_not_read(stroll, skeleton):
     plain = poselib.read(formats.npy(document), "a.npy", skeleton)
     document["global_velocity"] = {"arr": np.full((3, 3), np.nan)}
     other = poselib.read(formats.npy(document), "a.npy", skeleton)
-    np.testing.assert_array_equal(other.states().flatten(), plain.states().flatten())
+    np.testing.assert_array_equal(other.states.flatten(), plain.states.flatten())
 
 
 def test_another_body_and_exchanged_sides_are_refused(stroll, skeleton):

@@ -16,7 +16,6 @@ from pretrain.motion.editing.time import homed
 from pretrain.motion.fetch import fetched
 from pretrain.motion.importers import bvh, read_clip
 from pretrain.motion.measures import measure
-from pretrain.motion.poses import world_poses
 from pretrain.motion.retargeting.joint_names import find_joints
 from pretrain.motion.retargeting.retarget import retarget
 from skills_store import places
@@ -39,8 +38,8 @@ def walk(skeleton):
 
 def apart(a, b) -> float:
     """How far bodies of two clips are apart about their roots, in the median over frames, m."""
-    first = world_poses(a)[0] - a.root_pos[:, None]
-    second = world_poses(b)[0] - b.root_pos[:, None]
+    first = a.world_poses[0] - a.root_pos[:, None]
+    second = b.world_poses[0] - b.root_pos[:, None]
     return float(np.median(np.linalg.norm(first - second, axis=-1).max(-1)))
 
 
@@ -50,7 +49,7 @@ def test_our_own_body_as_another_rig_comes_back(walk, skeleton):
     moved = np.linalg.norm(back.root_pos[-1] - back.root_pos[0])
     assert moved == pytest.approx(np.linalg.norm(walk.root_pos[-1] - walk.root_pos[0]), rel=1e-6)
     knee = skeleton.hinges.index("right_knee")
-    np.testing.assert_allclose(back.joint_pos()[:, knee], walk.joint_pos()[:, knee], atol=1e-6)
+    np.testing.assert_allclose(back.joint_pos[:, knee], walk.joint_pos[:, knee], atol=1e-6)
 
 
 def test_the_unit_of_a_file_does_not_matter(walk, skeleton):
@@ -106,9 +105,7 @@ def test_a_joint_may_be_named_for_a_part(walk, skeleton):
     rig = as_rig(walk)
     joints = tuple("Bone_7" if joint == "RightUpLeg" else joint for joint in rig.joints)
     named = retarget(replace(rig, joints=joints), skeleton, {"right_thigh": "Bone_7"})
-    np.testing.assert_array_equal(
-        named.states().flatten(), retarget(rig, skeleton).states().flatten()
-    )
+    np.testing.assert_array_equal(named.states.flatten(), retarget(rig, skeleton).states.flatten())
     with pytest.raises(ClipError, match="no joint 'Bone_8' for right_thigh; Bone_7"):
         retarget(replace(rig, joints=joints), skeleton, {"right_thigh": "Bone_8"})
     with pytest.raises(ClipError, match="'tail' is no part of a body; there are: head"):
@@ -177,4 +174,4 @@ def test_every_bvh_file_of_the_collection_imports(skeleton):
     assert len(files) >= 61
     for file in files:
         raw = bvh.read(file.read_bytes(), file.name)
-        assert np.isfinite(retarget(raw, skeleton).states().flatten()).all(), file.name
+        assert np.isfinite(retarget(raw, skeleton).states.flatten()).all(), file.name
