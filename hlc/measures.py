@@ -49,7 +49,7 @@ def play(
     simulated = SimulationConfig(length, cfg.engine, cfg.threads)
     env = parent.simulation(num_episodes, task.scene(), simulated, starts)
     played = episodes(decide, parent.skills, env, task, llc_steps=cfg.llc_steps, rng=goals)
-    return played, env.broken
+    return played, env.num_broken
 
 
 def measure(decide: Decide, parent: Parent, cfg: HlcConfig, num_episodes: int) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def train(cfg: HlcConfig, training: ControllerTraining, folder: Path) -> bool:
     progress = {"decisions": "episode/length", "task": "reward/env", "style": "reward/style"}
 
     def count_broken(scalars: Scalars) -> Scalars:
-        return {"broken": training.env.env.broken}
+        return {"broken": training.env.env.num_broken}
 
     monitor = Monitor(cfg.task, progress, cfg.checkpoint_interval, count_broken)
     return train_until(training, cfg.samples, folder, monitor)

@@ -59,7 +59,7 @@ def finish_iteration(cfg: PretrainConfig, training: SkillTraining, folder: Path)
     if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
         save_milestone(folder, cfg, training)
     down = float((env.env.falls.down > 0).float().mean())
-    scalars = {"broken": env.env.broken, "down": down, "action_std": policy.std}
+    scalars = {"broken": env.env.num_broken, "down": down, "action_std": policy.std}
     return env.scalars() | scalars if isinstance(env, AssistedEnv) else scalars
 
 

@@ -39,7 +39,7 @@ def train(cfg: AmpConfig, training: AmpTraining, folder: Path) -> bool:
     progress = {"steps": "episode/length", "task": "reward/env", "style": "reward/style"}
 
     def count_broken(scalars: Scalars) -> Scalars:
-        return {"broken": training.env.env.broken}
+        return {"broken": training.env.env.num_broken}
 
     monitor = Monitor(f"amp {cfg.task}", progress, cfg.checkpoint_interval, count_broken)
     return train_until(training, cfg.samples, folder, monitor)

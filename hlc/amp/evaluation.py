@@ -49,4 +49,4 @@ def evaluate(cfg: AmpConfig, parent: Parent, policy: Module) -> dict[str, Any]:
     scale = ActionScale.from_library(parent.clips)
     actor = GoalPolicy(policy, scale, task, task.goal_layout()[-1].stop)
     played = episodes(lambda state, goal: goal, actor, env, task, llc_steps=1, rng=goals)
-    return {**summary(played, DECISION), "broken_worlds": env.broken}
+    return {**summary(played, DECISION), "broken_worlds": env.num_broken}

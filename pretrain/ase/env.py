@@ -92,7 +92,7 @@ class AseEnv(TensorState):
         clips = self.z_clip.clone()
         outcome = self.advance(action)
         ended = outcome.fell | outcome.broken
-        failed = ended | self.find_new_falls()
+        failed = ended | self.env.falls.find_new()
         own_obs = self.observe() if self.schedule.own_return else None
         expired = self.resample_expired(clips)
         return Step(
@@ -115,11 +115,6 @@ class AseEnv(TensorState):
     def advance(self, action: Tensor) -> Outcome:
         """One control step of the characters under actions (N, J); latents stay as they are."""
         return self.env.step(self.action_scale.target(action), self.z_clip)
-
-    def find_new_falls(self) -> Tensor:
-        """Worlds that have just gone down, (N,) bool: a failure also where there is time to get
-        up."""
-        return self.env.falls.down == 1
 
     def resample_expired(self, clips: Tensor) -> Tensor:
         """Count one control step of every latent, and draw another where its time is over, in

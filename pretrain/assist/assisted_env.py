@@ -115,7 +115,7 @@ class AssistedEnv:
         before = self.before_step(clips)
         outcome = skills.advance(action)
         after = self.after_step(clips, outcome)
-        terminated = after.failed | skills.find_new_falls()
+        terminated = after.failed | self.env.falls.find_new()
         own_obs = self.observe() if skills.schedule.own_return else None
         expired = skills.resample_expired(clips)
         self.termination.change_skill(skills.z_clip != clips)
@@ -147,11 +147,13 @@ class AssistedEnv:
     def after_step(self, clips: Tensor, outcome: Outcome) -> StepAids:
         """The tracking error and what it ends, of worlds that followed clips (N,); the
         curriculum records both."""
-        falls = self.env.falls
         # these have begun another episode within the step
         self._start_tracker(outcome.broken.nonzero()[:, 0])
+        tracked = self.tracker.has_reference
         self.getup.record(
-            self.tracker.clip.clamp_min(0), falls.recovered, falls.timed_out_on_ground
+            self.tracker.clip[tracked],
+            outcome.recovered[tracked],
+            outcome.timed_out_on_ground[tracked],
         )
         self.velocity.advance(self.env.state())
         excess = self.velocity.excess(clips)
@@ -198,7 +200,7 @@ class AssistedEnv:
         env = self.env
         down = env.falls.down
         own_clip = clips == env.clip
-        lost = (down == 1) | fell | (exceeded & own_clip)
+        lost = env.falls.find_new() | fell | (exceeded & own_clip)
         # time on the ground is no success; and from a clip that lies, a world is down at first
         # under any other skill
         counts = ((down <= 1) | fell) & (own_clip | env.falls.ground.upright[env.clip])
@@ -218,8 +220,8 @@ class AssistedEnv:
         and that clip rises."""
         reference = self.tracker.clip
         falls = self.env.falls
-        rises = (falls.down > 0) & (reference != NONE) & falls.ground.rising[reference]
-        return torch.where(rises, reference, clips)
+        rises = self.tracker.has_reference & falls.ground.rising[reference]
+        return torch.where((falls.down > 0) & rises, reference, clips)
 
     def begin_unassisted(self, clips: Tensor) -> None:
         """The training begins with `clips` (C,) bool learned: without assistance, and with the

@@ -35,11 +35,18 @@ class AssistSchedule:
 
     def next(self, strength: Tensor, episode_length: Tensor) -> Tensor:
         """Strengths and mean episode lengths (C,) -> strengths (C,)."""
-        weaker = strength * (1 - self.rate)
-        stronger = (strength * (1 + self.rate)).clamp_max(1.0)
-        following = torch.where(episode_length > self.steps, weaker, strength)
-        following = torch.where(episode_length < RAISE_BELOW * self.steps, stronger, following)
+        lower = episode_length > self.steps
+        higher = episode_length < RAISE_BELOW * self.steps
+        following = change_strength(strength, self.rate, lower, higher)
         return torch.where(strength < OFF_BELOW, 0.0, following)
+
+
+def change_strength(strength: Tensor, rate: float, lower: Tensor, higher: Tensor) -> Tensor:
+    """Strengths (C,) of an assistance, changed by the share `rate` where `lower` or `higher` (C,)
+    bool; at most 1."""
+    weaker = strength * (1 - rate)
+    stronger = (strength * (1 + rate)).clamp_max(1.0)
+    return torch.where(higher, stronger, torch.where(lower, weaker, strength))
 
 
 NO_ASSIST = AssistSchedule(start=0.0, steps=1.0, rate=0.0)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.getup import GetUpAssist
-from pretrain.assist.reference_tracker import ReferenceTracker
+from pretrain.assist.reference_tracker import ReferenceTracker, clamp_norm
 from pretrain.characters.rotations import (
     from_heading_frame,
     heading_direction,
@@ -47,9 +47,7 @@ def forward_force(state: CharacterState, velocity: Tensor) -> Tensor:
     heading = heading_direction(state.root_rot)
     level = torch.tensor([1.0, 1.0, 0.0])
     force = FORWARD_GAIN * level * (from_heading_frame(heading, velocity) - state.root_vel)
-    return force * (
-        MAX_FORWARD_FORCE / force.norm(dim=-1, keepdim=True).clamp_min(MAX_FORWARD_FORCE)
-    )
+    return clamp_norm(force, MAX_FORWARD_FORCE)
 
 
 def mean_velocities(library: MotionLibrary) -> Tensor:
@@ -81,12 +79,11 @@ class AssistForces:
 
     def strength(self, clips: Tensor) -> Tensor:
         """Of the assistance in clips (N,), or of the get-up assistance where a world is down or is
-        to rise, (N,)."""
+        to rise, (N,); none of the latter without a reference."""
         falls = self.env.falls
         rises = (falls.down > 0) | falls.ground.rising[clips]
-        return torch.where(
-            rises, self.getup.strength[self.tracker.clip], self.curriculum.assist_strength[clips]
-        )
+        getup = self.tracker.has_reference * self.getup.strength[self.tracker.clip]
+        return torch.where(rises, getup, self.curriculum.assist_strength[clips])
 
     def apply(self, clips: Tensor) -> None:
         """Push every root for the next control step, in which worlds follow clips (N,).

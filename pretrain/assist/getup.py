@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.assist.curriculum import OFF_BELOW, RECORD_DECAY
+from pretrain.assist.curriculum import OFF_BELOW, RECORD_DECAY, change_strength
 from pretrain.sim.tensor_state import TensorState
 
 LOWER_ABOVE = 0.6  # recovery rate above which an assistance weakens
@@ -44,12 +44,9 @@ class GetUpAssist(TensorState):
 
     def step_schedule(self) -> None:
         """Once per iteration of the learning loop."""
-        weaker = self.strength * (1 - self.rate)
-        stronger = (self.strength * (1 + self.rate)).clamp_max(1.0)
-        strength = torch.where(self.recovery_rate > LOWER_ABOVE, weaker, self.strength)
-        strength = torch.where(
-            (self.recovery_rate < RAISE_BELOW) & (self.timed_out >= 1), stronger, strength
-        )
+        lower = self.recovery_rate > LOWER_ABOVE
+        higher = (self.recovery_rate < RAISE_BELOW) & (self.timed_out >= 1)
+        strength = change_strength(self.strength, self.rate, lower, higher)
         self.strength = torch.where(strength < OFF_BELOW, 0.0, strength)  # for good
         self.recovered = RECORD_DECAY * self.recovered
         self.timed_out = RECORD_DECAY * self.timed_out

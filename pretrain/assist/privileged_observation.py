@@ -8,7 +8,7 @@ from torch import Tensor
 
 from pretrain.ase.env import AseEnv
 from pretrain.ase.symmetry import style_mirror
-from pretrain.assist.reference_tracker import NONE, ReferenceTracker
+from pretrain.assist.reference_tracker import ReferenceTracker
 from pretrain.assist.tracking_termination import TrackingTermination
 from pretrain.assist.velocity_tracker import VelocityTracker
 from pretrain.characters.skeleton import Skeleton
@@ -46,5 +46,5 @@ def observe_privileged(
     scalars = torch.stack(
         [error, excess, termination.grace_share[ids], (down > 0).float(), patience], -1
     )
-    is_set = (clip == skills.z_clip[ids]) | (down > 0) & (clip != NONE)
+    is_set = (clip == skills.z_clip[ids]) | (down > 0) & tracker.has_reference[ids]
     return is_set[:, None] * torch.cat([tracker.reference_frame(ids), scalars], -1)

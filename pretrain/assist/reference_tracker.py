@@ -81,6 +81,11 @@ class ReferenceTracker(TensorState):
         self.anchor_rot = torch.zeros(num_envs, 4)
         self.anchor_pos = torch.zeros(num_envs, 3)  # m
 
+    @property
+    def has_reference(self) -> Tensor:
+        """Worlds whose `clip` is one, (N,) bool; the others have begun lying in this step."""
+        return self.clip != NONE
+
     def start(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
         """Worlds `ids` (n,) are where clips (n,) are at `times` (n,) s."""
         self.clip[ids] = clips
@@ -98,7 +103,7 @@ class ReferenceTracker(TensorState):
         self._synchronize(windows)
         self.phase += torch.where(down, RISING_SPEED, 1.0) / CONTROL_RATE
         over = self.phase > self.library.durations[self.clip]
-        changed = (self.clip == NONE) | torch.where(
+        changed = ~self.has_reference | torch.where(
             down, ~self._rising[self.clip] | over, self.clip != clips
         )
         stays = over & self._rising[self.clip]
@@ -193,8 +198,9 @@ class ReferenceTracker(TensorState):
         off = log(multiply(multiply(anchor_rot, reference.root_rot), conjugate(state.root_rot)))
         spin_error = rotate(anchor_rot, reference.root_ang_vel) - state.root_ang_vel
         torque = TURN_STIFFNESS * off + TURN_DAMPING * spin_error
-        return torch.cat([_limit_length(force, MAX_PULL), _limit_length(torque, MAX_TORQUE)], -1)
+        return torch.cat([clamp_norm(force, MAX_PULL), clamp_norm(torque, MAX_TORQUE)], -1)
 
 
-def _limit_length(vector: Tensor, length: float) -> Tensor:
-    return vector * (length / vector.norm(dim=-1, keepdim=True).clamp_min(length))
+def clamp_norm(vectors: Tensor, longest: float) -> Tensor:
+    """Vectors (..., 3), those that are longer than `longest` shortened to it."""
+    return vectors * (longest / vectors.norm(dim=-1, keepdim=True).clamp_min(longest))

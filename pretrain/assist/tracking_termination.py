@@ -82,7 +82,7 @@ class TrackingTermination(TensorState):
         self._mean = torch.stack([part.mean(0) for part in scaled.split(demos.counts.tolist())])
         spread = read_clip_spreads(demos, scale)
         own_spread = spread.clamp(limits.min_clip_spread, limits.max_clip_spread)
-        self._max_errors = limits.max_error * own_spread  # of clips that are phase-locked
+        self._locked_max_errors = limits.max_error * own_spread  # (C,)
         self.phase_locked = torch.zeros(len(spread), dtype=torch.bool)
         # control steps that it may still exceed the limit
         self.grace_steps = torch.zeros(num_envs, dtype=torch.long)
@@ -90,11 +90,11 @@ class TrackingTermination(TensorState):
     @property
     def max_errors(self) -> Tensor:
         """The error limit of each clip, (C,)."""
-        return torch.where(self.phase_locked, self._max_errors, self.limits.max_error)
+        return torch.where(self.phase_locked, self._locked_max_errors, self.limits.max_error)
 
     @property
     def grace_share(self) -> Tensor:
-        """The left in units of the most that is given, (N,)."""
+        """The grace steps left over the longest grace period, (N,), 0 to 1."""
         return self.grace_steps / max(self.limits.grace_period, self.limits.recovery_window, 1)
 
     def start(self, ids: Tensor, away: Tensor) -> None:
@@ -107,7 +107,7 @@ class TrackingTermination(TensorState):
         self.grace_steps = torch.where(changed, self.limits.grace_period, self.grace_steps)
 
     def exceeds_velocity_bound(self, velocity_excess: Tensor) -> Tensor:
-        """Which of N worlds move at no velocity of their clip, (N,) bool."""
+        """Worlds whose velocity excess (N,) is over its limit, (N,) bool."""
         most = self.limits.max_velocity_excess
         return velocity_excess > (torch.inf if most is None else most)
 

@@ -91,8 +91,9 @@ class _Observer:
         up = step.standing
         began = self._falls.update(env.falls.down, step.outcome.broken, step.clip_changed)
         self._fallen = self._fallen | began
-        ended = self._stood & self._fallen & (env.falls.recovered | env.falls.timed_out_on_ground)
-        self._recovered.append(env.falls.recovered[ended].float())
+        recovered = step.outcome.recovered
+        ended = self._stood & self._fallen & (recovered | step.outcome.timed_out_on_ground)
+        self._recovered.append(recovered[ended].float())
         self._fallen = self._fallen & (env.falls.down > 0)
         self._stood = up
         self._counted += up
@@ -127,7 +128,7 @@ class _Observer:
             jerk=self._jerk / (self._counted - 3).clamp_min(1),
             coverage=self._coverage.per_clip(),
             windows=torch.cat([*self._windows, self._env.windows()[:0]]),
-            broken=self._env.broken,
+            broken=self._env.num_broken,
         )
 
 

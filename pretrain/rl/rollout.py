@@ -31,8 +31,9 @@ class Step:
 
 
 class Env(Protocol):
-    """N worlds. `step` never resets: the caller gets the true next observation and then resets the
-    worlds that are done. The next observation of all others is the `next_obs` of the step."""
+    """N worlds. `step` resets only worlds whose state is not finite: the caller gets the true next
+    observation and then resets the worlds that are done. The next observation of all others is the
+    `next_obs` of the step."""
 
     num_envs: int
 

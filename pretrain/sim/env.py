@@ -75,6 +75,8 @@ class Outcome:
     fell: Tensor
     timed_out: Tensor
     broken: Tensor  # the state was no longer finite, and the world was reset
+    recovered: Tensor  # was lying and came up
+    timed_out_on_ground: Tensor  # was lying, and for longer than there is time to get up
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class CharacterEnv(TensorState):
         self.states = torch.zeros(self.num_envs, self.window, state.flatten().shape[-1])
         frame = style_frame(skeleton, state)
         self.frames = torch.zeros(self.num_envs, self.window, frame.shape[-1])
-        self.broken = 0  # worlds reset because their state was not finite
+        self.num_broken = 0  # worlds reset because their state was not finite
 
     def _settle(self) -> StartStates:
         lying = settle_on_ground(self.backend, self.skeleton, self.library, self._rng)
@@ -147,7 +149,9 @@ class CharacterEnv(TensorState):
             rows = self.starts.draw(clips, self._rng)
             self._begin(ids, clips, self.starts, rows)
             self._begin_default(ids)
-            self._begin_lying(self.falls.draw_lying(ids, self._rng))
+            lying, protected = self.falls.draw_fall_init(ids, self._rng)
+            self._begin_lying(lying)
+            self.falls.protect(protected)
 
     def begin(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
         """Start worlds `ids` (n,) in clips (n,) at times (n,) s, with the frames before."""
@@ -193,16 +197,23 @@ class CharacterEnv(TensorState):
         """
         broken = self.backend.advance(targets)
         if broken.any():  # reset at once, so that no NaN gets into the features
-            self.broken += int(broken.sum())
+            self.num_broken += int(broken.sum())
             self.reset(broken.nonzero()[:, 0])
         self.age += 1
         state = self.backend.state()
         self.states = torch.cat([self.states[:, 1:], state.flatten()[:, None]], 1)
         self.frames = torch.cat([self.frames[:, 1:], style_frame(self.skeleton, state)[:, None]], 1)
+        # a body that sinks into the ground in its clip's frame is pushed out in the first step
         touching = self.backend.touching() & (self.age > 1)[:, None]
-        fell = self.falls.update(touching, state.root_pos[:, 2], clips)
+        falls = self.falls.update(touching, state.root_pos[:, 2], clips)
         timed_out = self.age >= self.episode_length
-        return Outcome(fell=fell & ~broken, timed_out=timed_out & ~fell & ~broken, broken=broken)
+        return Outcome(
+            fell=falls.fallen & ~broken,
+            timed_out=timed_out & ~falls.fallen & ~broken,
+            broken=broken,
+            recovered=falls.recovered,
+            timed_out_on_ground=falls.timed_out,
+        )
 
     def state(self) -> CharacterState:
         return self.backend.state()
@@ -222,7 +233,7 @@ class CharacterEnv(TensorState):
     def snapshot(self) -> dict[str, Any]:
         return {
             **super().snapshot(),
-            "broken": torch.tensor(self.broken),
+            "broken": torch.tensor(self.num_broken),
             "rng": self._rng.get_state(),
             "engine": self.backend.snapshot(),
             "falls": self.falls.snapshot(),
@@ -230,7 +241,7 @@ class CharacterEnv(TensorState):
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         super().restore(snapshot)
-        self.broken = int(snapshot["broken"])
+        self.num_broken = int(snapshot["broken"])
         self._rng.set_state(snapshot["rng"])
         self.backend.restore(snapshot["engine"])
         self.falls.restore(snapshot["falls"])

@@ -37,12 +37,17 @@ class Recovery:
 NO_RECOVERY = Recovery()
 
 
-class Falls(TensorState):
-    """The control steps that each of N worlds has been down, and how many it may be.
+@dataclass(frozen=True)
+class FallUpdate:
+    """The result of one control step, (N,) bool each."""
 
-    `recovered` and `timed_out_on_ground` (N,) bool are of the last update: the worlds that were
-    lying and came up, and those that have been down for too long.
-    """
+    fallen: Tensor  # down for longer than it may be
+    recovered: Tensor  # was lying and came up
+    timed_out: Tensor  # was lying, and has fallen
+
+
+class Falls(TensorState):
+    """The control steps that each of N worlds has been down, and how many it may be."""
 
     state_fields = ("down", "patience", "was_lying")
 
@@ -52,8 +57,6 @@ class Falls(TensorState):
         self.down = torch.zeros(num_envs, dtype=torch.long)
         self.patience = torch.zeros(num_envs, dtype=torch.long)
         self.was_lying = torch.zeros(num_envs, dtype=torch.bool)  # low since it has been down
-        self.recovered = torch.zeros(num_envs, dtype=torch.bool)
-        self.timed_out_on_ground = torch.zeros(num_envs, dtype=torch.bool)
 
     def begin(self, ids: Tensor, clips: Tensor) -> None:
         """Worlds `ids` (n,) begin in clips (n,); in those that rise they have time to get up."""
@@ -63,16 +66,21 @@ class Falls(TensorState):
         self.was_lying[ids] = False
         self.patience[ids] = torch.where(protected, self.recovery.steps, 0)
 
-    def draw_lying(self, ids: Tensor, rng: Generator) -> Tensor:
-        """Which of `ids` (n,) begin lying, (m,). Some of the others are protected."""
+    def draw_fall_init(self, ids: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
+        """Which of `ids` (n,) begin lying, (m,), and which are protected, (p,); a protected world
+        begins upright."""
         recovery = self.recovery
         # nothing is random then
         if recovery.episode_prob in (0.0, 1.0) and not recovery.fall_init_prob:
-            return ids[:0]
+            return ids[:0], ids[:0]
         chance = torch.rand(len(ids), generator=rng)
-        recovering = chance < recovery.fall_init_prob + recovery.episode_prob
-        self.patience[ids[recovering]] = recovery.steps
-        return ids[chance < recovery.fall_init_prob]
+        lying = chance < recovery.fall_init_prob
+        protected = ~lying & (chance < recovery.fall_init_prob + recovery.episode_prob)
+        return ids[lying], ids[protected]
+
+    def protect(self, ids: Tensor) -> None:
+        """A fall does not end the episodes of worlds `ids` (n,) at once."""
+        self.patience[ids] = self.recovery.steps
 
     def allow_recovery(self, ids: Tensor, before: Tensor, after: Tensor) -> None:
         """Worlds `ids` (n,) change from clips `before` (n,) to clips `after` (n,). Where a body may
@@ -83,9 +91,13 @@ class Falls(TensorState):
         self.patience[rises] = self.recovery.steps
         self.down[rises] = self.down[rises].clamp_min(1)
 
-    def update(self, touching: Tensor, height: Tensor, clips: Tensor | None) -> Tensor:
+    def find_new(self) -> Tensor:
+        """Worlds that have been down for one control step, (N,) bool."""
+        return self.down == 1
+
+    def update(self, touching: Tensor, height: Tensor, clips: Tensor | None) -> FallUpdate:
         """One step with bodies on the ground (N, B), root heights (N,) m and the clips (N,) that
-        the worlds follow. Returns which have fallen for good, (N,) bool.
+        the worlds follow.
 
         Without clips only the bodies may touch the ground that do so in all clips: the feet.
         """
@@ -100,10 +112,10 @@ class Falls(TensorState):
         low = (self.down > 0) & (height < enough)
         self.down = torch.where(forbidden | low, self.down + 1, 0)
         fallen = self.down > self.patience
-        self.recovered = self.was_lying & (self.down == 0) & to_stand
-        self.timed_out_on_ground = self.was_lying & fallen
+        recovered = self.was_lying & (self.down == 0) & to_stand
+        timed_out = self.was_lying & fallen
         self.was_lying = (self.was_lying | (height < LYING * ground.standing)) & (self.down > 0)
-        return fallen
+        return FallUpdate(fallen, recovered, timed_out)
 
 
 def settle_on_ground(

@@ -3,12 +3,21 @@ answer."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import cast
 
 import pytest
 import torch
 
-from pretrain.ase.discriminator import DiscLossWeights, disc_loss, make_replay, style_reward
+from pretrain.ase.discriminator import (
+    MAX_REWARD,
+    DiscLossWeights,
+    Discriminator,
+    disc_loss,
+    make_replay,
+    style_reward,
+)
 from pretrain.ase.encoder import (
     embed_clips,
     encoder_loss,
@@ -147,11 +156,17 @@ def test_the_gradient_penalty_counts_as_often_as_it_weighs(training_data, nets):
     torch.testing.assert_close(with_it - without, 2.0 * metrics["disc_grad_penalty"])
 
 
-def test_the_style_reward_is_bounded(nets):
-    far = 1e6 * torch.ones(4, len(nets.discriminator.spread))
-    assert torch.isfinite(
-        style_reward(nets.discriminator, 2.0)(rollout(window=far, z_clip=torch.arange(4)))
-    ).all()
+@pytest.mark.parametrize(
+    ("logit", "expected"), [(-1e3, 0.0), (0.0, math.log(2)), (1e3, MAX_REWARD)]
+)
+def test_the_style_reward_is_bounded(logit, expected):
+    def discriminator(window: torch.Tensor, clip: torch.Tensor) -> torch.Tensor:
+        return torch.full(clip.shape, logit)
+
+    reward = style_reward(cast(Discriminator, discriminator), 2.0)(
+        rollout(window=torch.zeros(4, 3), z_clip=torch.arange(4))
+    )
+    torch.testing.assert_close(reward, torch.full((1, 4), 2.0 * expected))
 
 
 def test_the_encoder_learns_to_read_z_back(training_data, nets, rng):

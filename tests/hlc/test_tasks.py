@@ -65,7 +65,7 @@ def test_reward_is_within_0_and_1_from_anywhere(task: Task, parent: Parent) -> N
 
 def test_a_goal_that_is_met_earns_more_than_one_that_is_not(task: Task, parent: Parent) -> None:
     skeleton = parent.character.skeleton
-    state, goal = met(task, parent)
+    state, goal = meet_goal(task, parent)
     success = task.success(skeleton, state, goal)
     assert success.all()
     reward = task.reward(skeleton, state, goal)
@@ -81,35 +81,68 @@ def test_a_goal_that_is_met_earns_more_than_one_that_is_not(task: Task, parent: 
         assert (worse <= progress + 1e-5)[missed].all()
 
 
-def met(task: Task, parent: Parent) -> tuple[CharacterState, torch.Tensor]:
-    """States (16, ...) with goals that they meet: in the reach task by the goal, else by the
-    velocity and the place of the root."""
+def meet_goal(task: Task, parent: Parent) -> tuple[CharacterState, torch.Tensor]:
+    """States (16, ...) with goals that they meet."""
     state = clip_states(parent, 16).map(torch.clone)
     goal = task.draw(state, torch.Generator().manual_seed(0))
-    skeleton = parent.character.skeleton
-    parts = {part.name: goal[:, part.start : part.stop] for part in task.goal_layout()}
-    if "target" in parts:
-        parts["target"][:] = body_position(skeleton, state, task.required_bodies()[0])
-    if "height" in parts:
-        state.root_rot[:] = torch.tensor([1.0, 0.0, 0.0, 0.0])
-        state.root_vel[:] = 0.0
-        parts["height"][:] = body_position(skeleton, state, "head")[:, 2:]
-    if "box_rot" in parts:
-        parts["box_rot"][:] = from_axis_angle("x", torch.full((16,), math.pi / 2))
-    if "place" in parts:
-        state.root_pos[:, :2] = parts["place"]
-        state.root_vel[:] = 0.0
-    if "speed" in parts:
-        turned = parts.get("facing", torch.tensor([[1.0, 0.0]]).expand(16, 2))
-        yaw = torch.atan2(turned[:, 1], turned[:, 0])
-        state.root_rot[:] = torch.stack(
-            [(yaw / 2).cos(), torch.zeros(16), torch.zeros(16), (yaw / 2).sin()], -1
-        )
-        state.root_vel[:, :2] = parts["speed"] * turned
-    if "p3" in parts:
-        goal[:] = task.draw(state, torch.Generator().manual_seed(0))
-        state.root_vel[:, :2] = goal[:, 8:] * torch.tensor([1.0, 0.0])
+    name = next(name for name, kind in TASKS.items() if isinstance(task, kind))
+    if name not in GOAL_MET:
+        pytest.fail(f"add to GOAL_MET how a state meets a goal of {name}")
+    GOAL_MET[name](task, parent, state, goal)
     return state, goal
+
+
+def _hand_at_target(task: Task, parent: Parent, state: CharacterState, goal: torch.Tensor) -> None:
+    goal[:] = body_position(parent.character.skeleton, state, task.required_bodies()[0])
+
+
+def _upright_at_rest(task: Task, parent: Parent, state: CharacterState, goal: torch.Tensor) -> None:
+    state.root_rot[:] = torch.tensor([1.0, 0.0, 0.0, 0.0])
+    state.root_vel[:] = 0.0
+    goal[:] = body_position(parent.character.skeleton, state, "head")[:, 2:]
+
+
+def _box_on_its_side(task: Task, parent: Parent, state: CharacterState, goal: torch.Tensor) -> None:
+    part = next(part for part in task.goal_layout() if part.name == "box_rot")
+    goal[:, part.start : part.stop] = from_axis_angle("x", torch.full((16,), math.pi / 2))
+
+
+def _at_rest_there(task: Task, parent: Parent, state: CharacterState, goal: torch.Tensor) -> None:
+    state.root_pos[:, :2] = goal
+    state.root_vel[:] = 0.0
+
+
+def _fast_enough(task: Task, parent: Parent, state: CharacterState, goal: torch.Tensor) -> None:
+    state.root_rot[:] = torch.tensor([1.0, 0.0, 0.0, 0.0])
+    state.root_vel[:, :2] = goal * torch.tensor([1.0, 0.0])
+
+
+def _facing_and_moving(
+    task: Task, parent: Parent, state: CharacterState, goal: torch.Tensor
+) -> None:
+    """Faces and moves along `facing`, which by default is the direction of the goal."""
+    facing = goal[:, 3:]
+    state.root_rot[:] = from_axis_angle("z", torch.atan2(facing[:, 1], facing[:, 0]))
+    state.root_vel[:, :2] = goal[:, 2:3] * facing
+
+
+def _along_the_path(task: Task, parent: Parent, state: CharacterState, goal: torch.Tensor) -> None:
+    """A path begins along the character's heading, here the x axis."""
+    state.root_rot[:] = torch.tensor([1.0, 0.0, 0.0, 0.0])
+    goal[:] = task.draw(state, torch.Generator().manual_seed(0))
+    state.root_vel[:, :2] = goal[:, 8:] * torch.tensor([1.0, 0.0])
+
+
+GOAL_MET = {  # name of a task -> a change of states (16, ...) or goals (16, G), in place
+    "reach": _hand_at_target,
+    "speed": _fast_enough,
+    "heading": _facing_and_moving,
+    "location": _at_rest_there,
+    "path": _along_the_path,
+    "stand": _at_rest_there,
+    "getup": _upright_at_rest,
+    "strike": _box_on_its_side,
+}
 
 
 def test_goals_are_drawn_from_the_declared_ranges(task: Task) -> None:

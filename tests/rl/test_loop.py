@@ -16,7 +16,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from pretrain.rl import checkpoint
 from pretrain.rl.learner import Diverged, Learner
-from pretrain.rl.loop import LoopConfig, Objective, bootstrap_values
+from pretrain.rl.loop import LoopConfig, Objective, add_rewards, bootstrap_values
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, make_unit_normalizer, mlp
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Batch, Noise, Rollout, Step, collect
@@ -177,15 +177,27 @@ def test_a_world_that_failed_and_continues_is_not_reset():
     assert torch.equal(rollout.obs["obs"][1:], rollout.next_obs["obs"][:-1])
 
 
-def test_reward_terms_are_weighted_added_and_logged_by_name():
+def test_reward_terms_are_weighted_added_and_logged_unweighted():
+    policy, _, _, rng = parts()
+    rollout = collect(Track(), policy, Noise(0.0, torch.zeros(64, 1)), 4, rng)
+
+    def unused(rollout: Rollout) -> torch.Tensor:
+        raise AssertionError("terms are computed before")
+
+    objective = replace(
+        make_training().objective, rewards={"two": (0.5, unused), "ten": (0.1, unused)}
+    )
     terms = {
-        "two": (0.5, lambda r: torch.full_like(r.reward, 2.0)),
-        "ten": (0.1, lambda r: torch.full_like(r.reward, 10)),
+        "two": torch.full_like(rollout.reward, 2.0),
+        "ten": torch.full_like(rollout.reward, 10.0),
     }
-    training = make_training(lambda objective: replace(objective, rewards=terms))
-    scalars = training.iterate()
+    total, scalars = add_rewards(
+        rollout, terms, objective, LoopConfig(4, 0.9, 0.9, env_reward_weight=3.0)
+    )
+    torch.testing.assert_close(total.reward, 3.0 * rollout.reward + 0.5 * 2.0 + 0.1 * 10.0)
     assert scalars["reward/two"] == 2.0
     assert scalars["reward/ten"] == 10.0
+    assert scalars["reward/env"] == pytest.approx(float(rollout.reward.mean()))
 
 
 def test_a_run_that_diverges_gives_its_samples_and_leaves_the_last_checkpoint(tmp_path):

@@ -11,7 +11,7 @@ import torch
 from pretrain.motion.library import pack
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
-from pretrain.sim.falls import Falls, Recovery, settle_on_ground
+from pretrain.sim.falls import Falls, FallUpdate, Recovery, settle_on_ground
 from pretrain.sim.ground import Ground
 
 FOOT = 0
@@ -39,44 +39,51 @@ def walking(patience: int, share: float = 1.0) -> Falls:
     return falls
 
 
-def see(
+def step(
+    falls: Falls, touching: torch.Tensor, height: torch.Tensor, clip: int | None = WALK
+) -> FallUpdate:
+    return falls.update(touching, height, None if clip is None else torch.tensor([clip]))
+
+
+def falls_in(
     falls: Falls, touching: torch.Tensor, height: torch.Tensor, clip: int | None = WALK
 ) -> bool:
-    return bool(falls.update(touching, height, None if clip is None else torch.tensor([clip])))
+    return bool(step(falls, touching, height, clip).fallen)
 
 
 def test_by_default_no_world_has_time_to_get_up():
-    assert see(walking(patience=90, share=0.0), ON_HANDS, LOW)
-    assert see(Falls(GROUND, 1, Recovery()), ON_HANDS, LOW, clip=None)
+    assert falls_in(walking(patience=90, share=0.0), ON_HANDS, LOW)
+    assert falls_in(Falls(GROUND, 1, Recovery()), ON_HANDS, LOW, clip=None)
 
 
 def test_what_a_clip_puts_on_the_ground_is_no_fall():
     falls = walking(patience=0)
-    assert not see(falls, ON_HANDS, LOW, CRAWL)
-    assert not see(falls, STANDING, TALL)
-    assert see(falls, ON_HANDS, LOW, WALK)
+    assert not falls_in(falls, ON_HANDS, LOW, CRAWL)
+    assert not falls_in(falls, STANDING, TALL)
+    assert falls_in(falls, ON_HANDS, LOW, WALK)
 
 
 def test_a_world_that_lies_longer_than_its_patience_has_fallen():
     falls = walking(patience=3)
-    assert [see(falls, ON_HANDS, LOW) for _ in range(5)] == [False, False, False, True, True]
+    assert [falls_in(falls, ON_HANDS, LOW) for _ in range(5)] == [False, False, False, True, True]
 
 
 def test_a_world_that_leaves_the_ground_is_down_until_it_is_up():
     falls = walking(patience=3)
-    said = [see(falls, touching, LOW) for touching in (ON_HANDS, STANDING, STANDING, STANDING)]
-    assert said == [False, False, False, True]
+    fallen = [
+        falls_in(falls, touching, LOW) for touching in (ON_HANDS, STANDING, STANDING, STANDING)
+    ]
+    assert fallen == [False, False, False, True]
 
 
 def test_coming_up_from_lying_is_distinguished_from_stumbling():
     for height, lay in ((TALL, False), (LOW, True)):
         falls = walking(patience=9)
-        see(falls, ON_HANDS, height)
+        falls_in(falls, ON_HANDS, height)
         assert falls.was_lying.item() == lay
-        see(falls, STANDING, TALL)
-        assert (falls.recovered.item(), falls.was_lying.item()) == (lay, False)
-        see(falls, STANDING, TALL)
-        assert not falls.recovered
+        assert step(falls, STANDING, TALL).recovered.item() == lay
+        assert not falls.was_lying
+        assert not step(falls, STANDING, TALL).recovered
 
 
 def test_after_lying_a_world_is_up_when_it_stands_whatever_the_clip_passes_through():
@@ -84,35 +91,34 @@ def test_after_lying_a_world_is_up_when_it_stands_whatever_the_clip_passes_throu
     for first, up in ((LOW, False), (TALL, True)):  # lay, or stumbled
         falls = Falls(cartwheel, 1, Recovery(9, 1.0))
         falls.begin(torch.tensor([0]), torch.tensor([WALK]))
-        see(falls, ON_HANDS, first)
-        see(falls, STANDING, torch.tensor([0.5]))
+        falls_in(falls, ON_HANDS, first)
+        falls_in(falls, STANDING, torch.tensor([0.5]))
         assert (falls.down == 0).item() == up
-        see(falls, STANDING, TALL)
+        recovered = step(falls, STANDING, TALL).recovered
         assert not falls.down
-        assert falls.recovered.item() != up  # after a stumble a world has not recovered
+        assert recovered.item() != up  # after a stumble a world has not recovered
 
 
 def test_a_lying_world_under_a_crawling_clip_has_not_recovered():
     falls = walking(patience=9)
-    see(falls, ON_HANDS, LOW)
-    see(falls, ON_HANDS, LOW, CRAWL)
-    assert (falls.recovered.item(), falls.was_lying.item(), falls.down.item()) == (False, False, 0)
+    falls_in(falls, ON_HANDS, LOW)
+    assert not step(falls, ON_HANDS, LOW, CRAWL).recovered
+    assert not falls.was_lying
+    assert not falls.down
 
 
 def test_a_world_that_lies_for_too_long_has_timed_out_on_the_ground():
     falls = walking(patience=2)
     for _ in range(2):
-        see(falls, ON_HANDS, LOW)
-        assert not falls.timed_out_on_ground
-    see(falls, ON_HANDS, LOW)
-    assert falls.timed_out_on_ground
+        assert not step(falls, ON_HANDS, LOW).timed_out
+    assert step(falls, ON_HANDS, LOW).timed_out
 
 
 def test_a_world_that_has_stood_has_all_its_time_again():
     falls = walking(patience=3)
     for _ in range(3):
-        assert not any(see(falls, ON_HANDS, LOW) for _ in range(3))
-        assert not see(falls, STANDING, TALL)
+        assert not any(falls_in(falls, ON_HANDS, LOW) for _ in range(3))
+        assert not falls_in(falls, STANDING, TALL)
         assert falls.down.tolist() == [0]
 
 
@@ -124,7 +130,7 @@ def test_going_from_the_ground_to_the_feet_takes_time_and_the_other_way_none():
     falls.allow_recovery(one, torch.tensor([CRAWL]), torch.tensor([WALK]))
     assert falls.patience.tolist() == [3]
     assert falls.down.tolist() == [1]  # it lies as it was asked to: that is no fall
-    assert not see(falls, ON_HANDS, LOW, WALK)
+    assert not falls_in(falls, ON_HANDS, LOW, WALK)
     assert falls.down.tolist() == [2]
 
 
@@ -132,10 +138,10 @@ def test_a_world_that_begins_in_a_clip_that_rises_is_down_and_has_time_to_get_up
     falls = Falls(GROUND, 1, Recovery(3))
     falls.begin(torch.tensor([0]), torch.tensor([GETUP]))
     assert falls.down.tolist() == [1]
-    assert not see(falls, ON_HANDS, LOW, GETUP)
-    assert not see(falls, STANDING, TALL, GETUP)
+    assert not falls_in(falls, ON_HANDS, LOW, GETUP)
+    assert not falls_in(falls, STANDING, TALL, GETUP)
     assert falls.down.tolist() == [0]
-    assert [see(falls, ON_HANDS, LOW, GETUP) for _ in range(4)] == [False, False, False, True]
+    assert [falls_in(falls, ON_HANDS, LOW, GETUP) for _ in range(4)] == [False, False, False, True]
 
 
 def make(every_clip, humanoid, recovery: Recovery) -> CharacterEnv:
@@ -166,8 +172,8 @@ def test_an_episode_may_begin_lying_and_has_patience(every_clip, humanoid):
 def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, rng):
     env = make(every_clip, humanoid, Recovery(90, episode_prob=0.25, fall_init_prob=0.25))
     every = torch.arange(64).repeat(50)
-    lying = env.falls.draw_lying(every, rng)
-    assert len(lying) / len(every) == pytest.approx(0.25, abs=0.03)
+    for ids in env.falls.draw_fall_init(every, rng):
+        assert len(ids) / len(every) == pytest.approx(0.25, abs=0.03)
     began_lying = []
     protected = []
     for _ in range(50):
