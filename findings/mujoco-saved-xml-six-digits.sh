@@ -38,7 +38,7 @@ MJCF = f"""<mujoco>
     </body>
   </worldbody>
   <keyframe>
-    <key qpos="1.5 0.5"/>
+    <key qpos="2.5 1"/>
   </keyframe>
 </mujoco>"""
 

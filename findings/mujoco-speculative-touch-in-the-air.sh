@@ -7,11 +7,10 @@
 # the surfaces, is a number made for the solver: here larger than the true one, which mj_geomDistance gives. Without the
 # flag there is nothing to report in this state.
 #
-# Seen (Python 3.11, Linux), of a foot of 4 cm that moves down at 6 m/s in steps of 5 ms, in the first step with contacts
-# (without the flag: in the same step):
-#                    true distance   contact.dist   found   touch
-#   speculative      2.0 cm          7.2 cm         4       a force
-#   not              2.0 cm          -              0       0
+# Seen (Python 3.11, Linux), of a foot 4 cm thick and 2 cm above the floor, which moves down at 6 m/s in steps of 5 ms:
+#                  mj_geomDistance   contact.dist   contact sensor (found)   touch sensor
+#   speculative    2.0 cm            7.4 cm         4                        432 N
+#   without        2.0 cm            -              0                        0 N
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -60,6 +59,6 @@ show("disable")
 PY
 env/bin/python touch.py | tee seen
 diff seen - <<'EXPECTED'
-enable: 2.0 cm, 7.2 cm, 4, ? N
+enable: 2.0 cm, 7.4 cm, 4, 432 N
 disable: 2.0 cm, -, 0, 0 N
 EXPECTED

@@ -76,7 +76,7 @@ def collected(policy):
         frames_per_batch=STEPS,
         total_frames=2 * STEPS,
         max_frames_per_traj=STEPS,
-        auto_register_policy_transforms=True,
+        auto_register_policy_transforms=False,
     )
     episodes = [batch.clone() for batch in collector]
     collector.shutdown()

@@ -18,6 +18,7 @@ from hlc.tasks.task import Task, goal_width
 from pretrain.characters.state import unflatten
 from pretrain.publishing.lineage import make_lineage
 from pretrain.publishing.onnx_graph import check_parity, describe_graph, export
+from pretrain.publishing.slices import to_slices
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.run_folder import PLACES
 from skills_store import graph as g
@@ -62,10 +63,7 @@ def export_policy(
 
 def declare_graph(task: Task, parent: Parent, parity: g.Parity) -> g.Graph:
     """What the manifest of a controller says of its graph."""
-    slices = tuple(
-        g.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame)
-        for p in task.goal_layout()
-    )
+    slices = to_slices(task.goal_layout())
     inputs = (
         parent.version.manifest.graphs["policy"].input("state"),  # the policy's own state
         g.Tensor(name="goal", shape=("B", goal_width(task)), slices=slices),

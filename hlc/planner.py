@@ -133,9 +133,9 @@ class Planner:
             up = up & ~broken & ~self._fallen(goals)
             reward = checked_reward(self._task, self._skeleton, backend.state(), goals)
             total += up * reward
-        ahead = self._task.progress(self._skeleton, backend.state(), goals)
-        if ahead is not None:
-            total += up * cfg.progress_weight * ahead
+        potential = self._task.potential(self._skeleton, backend.state(), goals)
+        if potential is not None:
+            total += up * cfg.progress_weight * potential
         return (total - cfg.fall_cost * ~up).view(self.num_envs, cfg.candidates)
 
     def _fallen(self, goals: Tensor) -> Tensor:

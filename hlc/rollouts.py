@@ -3,8 +3,8 @@ drawn at random."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
@@ -60,7 +60,7 @@ def episodes(
     standing = torch.ones(n, dtype=torch.bool)
     since = torch.zeros(n, dtype=torch.long)
     z = np.zeros((n, skills.latent_dim), np.float32)
-    rows = []
+    rows: list[Episodes] = []
     for step in range(env.episode_length):
         if step % llc_steps == 0:
             z = decide(env.state().flatten().numpy(), world.goals.goal.numpy())
@@ -75,9 +75,17 @@ def episodes(
         last = torch.zeros(n, dtype=torch.bool)
         if step % llc_steps == llc_steps - 1:
             last = world.advance_goals()
-        rows.append((reward, distance, success, since, last, standing))
+        rows.append(Episodes(reward, distance, success, since, last, standing))
         since = since * ~last
-    return Episodes(*(torch.stack(column) for column in zip(*rows, strict=True)))
+    return stack_steps(rows)
+
+
+def stack_steps(steps: Sequence[Episodes]) -> Episodes:
+    """Episodes of T steps from those of one step, (E,) each."""
+    stacked: dict[str, Tensor] = {}
+    for field in fields(Episodes):
+        stacked[field.name] = torch.stack([getattr(step, field.name) for step in steps])
+    return Episodes(**stacked)
 
 
 def measure_distance(task: Task, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:

@@ -64,28 +64,30 @@ class TaskEnv(GoalEnv):
         running = torch.ones(self.num_envs, dtype=torch.bool)
         terminated = ~running
         truncated = ~running
-        task = torch.zeros(self.num_envs)
-        before = self._potential()
+        task_reward = torch.zeros(self.num_envs)
+        potential = self._potential()
         for _ in range(self.llc_steps):
             targets = self.skills.act(self.env.state().flatten().numpy(), z)
             outcome = self.advance(torch.from_numpy(targets))
             failed = running & outcome.failed
             running = running & ~failed  # a step that ends in a fall earns nothing
-            task += running * outcome.reward
+            task_reward += running * outcome.reward
             stopped = running & outcome.timed_out
             terminated = terminated | failed
             truncated = truncated | stopped
             running = running & ~stopped
         style = ~terminated * self._style()
-        progress = ~terminated * (self._potential() - before)
+        change = self._potential() - potential
         goal_met = self.task.success(self.env.skeleton, self.env.state(), self.goals.goal)
         self.success = goal_met & ~terminated
         self.advance_goals()
-        if self._discount is not None:
-            progress = ~terminated * self._discount * self._potential() - before
+        if self._discount is None:
+            progress = ~terminated * change
+        else:
+            progress = ~terminated * self._discount * self._potential() - potential
         return Step(
             next_obs=self.observe(),
-            reward=task / self.llc_steps,
+            reward=task_reward / self.llc_steps,
             terminated=terminated,
             truncated=truncated,
             extras={"style": style, "progress": progress},
@@ -93,15 +95,14 @@ class TaskEnv(GoalEnv):
 
     def _potential(self) -> Tensor:
         """The task's potential, (N,); 0 where it has none."""
-        potential = self.task.progress(self.env.skeleton, self.env.state(), self.goals.goal)
+        potential = self.task.potential(self.env.skeleton, self.env.state(), self.goals.goal)
         return torch.zeros(self.num_envs) if potential is None else potential
 
     def _style(self) -> Tensor:
         if self._style_scale is None:
             return torch.zeros(self.num_envs)
-        return style_reward(
-            torch.from_numpy(self.skills.style(self.env.states.numpy())), self._style_scale
-        )
+        probability = torch.from_numpy(self.skills.style(self.env.states.numpy()))
+        return published_style_reward(probability, self._style_scale)
 
 
 def on_sphere(action: Tensor) -> Tensor:
@@ -110,7 +111,7 @@ def on_sphere(action: Tensor) -> Tensor:
     return normalize(action, dim=-1)
 
 
-def style_reward(likeness: Tensor, scale: float) -> Tensor:
-    """-log(max(1 - p, 1e-4)) * scale, at most 9.2 * scale, of the discriminator's p (N,).
-    (nv-tlabs/ASE.)"""
-    return -scale * (1 - likeness).clamp_min(1e-4).log()
+def published_style_reward(probability: Tensor, scale: float) -> Tensor:
+    """-log(max(1 - p, 1e-4)) * scale, at most 9.2 * scale: `style_reward` of pretraining, of the
+    probability (N,) in place of the logit, as the published graph has it. (nv-tlabs/ASE.)"""
+    return -scale * (1 - probability).clamp_min(1e-4).log()

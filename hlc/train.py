@@ -26,6 +26,7 @@ from hlc.worlds import make_worlds
 from pretrain.cli import command, program
 from pretrain.help_text import describe_config
 from pretrain.publishing.graph_metadata import with_metadata
+from pretrain.rl.generators import spawn_generators
 from pretrain.rl.learner import Scalars
 from pretrain.rl.loop import LoopConfig, Objective
 from pretrain.rl.rollout import Noise, Rollout
@@ -42,11 +43,7 @@ ControllerTraining = Training[ControllerNets, TaskEnv]
 
 def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
     """Fresh networks, an environment over the frozen skills, and two learners."""
-    seeds = torch.Generator().manual_seed(cfg.seed)
-    streams = [
-        torch.Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)
-    ]
-    rng, start_rng, goal_rng = streams
+    rng, start_rng, goal_rng = spawn_generators(cfg.seed, 3)
     task = cfg.chosen_task()
     env = make_worlds(cfg, parent, cfg.num_envs, starts=start_rng, goals=goal_rng)
     nets = make_nets(cfg.ppo, task, parent.clips, parent.skills.latent_dim, rng)

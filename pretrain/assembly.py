@@ -21,6 +21,7 @@ from pretrain.assist.privileged_observation import privileged_mirror
 from pretrain.config import PretrainConfig
 from pretrain.objective import make_objective
 from pretrain.parent import check_parent, find_parent
+from pretrain.rl.generators import spawn_generators
 from pretrain.rl.loop import LoopConfig
 from pretrain.rl.rollout import Noise
 from pretrain.rl.training import Training
@@ -44,9 +45,7 @@ SkillTraining = Training[SkillNets, AseEnv | AssistedEnv]
 def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
     """Fresh networks, an environment and the ASE objective: style and skill rewards, four learners.
     The warm start is not part of it."""
-    seeds = Generator().manual_seed(cfg.seed)
-    streams = [Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)]
-    rng, env_rng, skill_rng = streams
+    rng, env_rng, skill_rng = spawn_generators(cfg.seed, 3)
     skeleton = data.character.skeleton
     ground = read_ground(data.library, skeleton, cfg.curriculum.steady_above)
     nets = build_nets(cfg, data, ground, rng)

@@ -17,6 +17,7 @@ from pretrain.ase.disc_learner import make_disc_learner
 from pretrain.ase.discriminator import Discriminator, make_replay, style_reward
 from pretrain.ase.reference_windows import ReferenceWindows, make_reference_windows
 from pretrain.motion.clip import CONTROL_RATE
+from pretrain.rl.generators import spawn_generators
 from pretrain.rl.loop import LoopConfig, Objective
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.replay import Replay
@@ -42,9 +43,7 @@ AmpTraining = Training[AmpNets, AmpEnv]
 
 def build(cfg: AmpConfig, parent: Parent) -> AmpTraining:
     """Fresh networks, the characters, and the objective: task and style rewards. (AMP eq. 4.)"""
-    seeds = Generator().manual_seed(cfg.seed)
-    streams = [Generator().manual_seed(int(s)) for s in torch.randint(2**62, (3,), generator=seeds)]
-    rng, start_rng, goal_rng = streams
+    rng, start_rng, goal_rng = spawn_generators(cfg.seed, 3)
     hinges = parent.character.skeleton.num_hinges
     demos = make_reference_windows(
         parent.clips, parent.character.skeleton, parent.skills.window_length

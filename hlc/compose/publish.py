@@ -38,6 +38,7 @@ from pretrain.motion.clip import CONTROL_RATE
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.publishing.lineage import make_lineage
 from pretrain.publishing.onnx_graph import check_parity, describe_graph, export
+from pretrain.publishing.slices import to_slices
 from pretrain.sim.env import CharacterEnv
 from skills_store import graph as g
 from skills_store import manifest as m
@@ -149,10 +150,7 @@ def join(bound: BoundMachine, stages: tuple[Stage, ...], store: Store, rng: Gene
 def _describe(name: str, bound: BoundMachine) -> g.Tensor:
     """The tensor of a memory."""
     layout = memory_layout(bound.has_box)
-    slices = tuple(
-        g.Slice(name=x.name, start=x.start, stop=x.stop, unit=x.unit, frame=x.frame) for x in layout
-    )
-    return g.Tensor(name=name, shape=("B", layout[-1].stop), slices=slices)
+    return g.Tensor(name=name, shape=("B", layout[-1].stop), slices=to_slices(layout))
 
 
 def _draw_rows(memory: NextMemory, bound: BoundMachine, rng: Generator) -> dict[str, Tensor]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
@@ -12,10 +11,9 @@ from hlc.tasks.scene import UPRIGHT, Scene
 from hlc.tasks.task import Range
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from pretrain.rl.field_types import Positive
 from skills_store.manifest import Beyond, GoalLimit, Quantity
 
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
 UNIT_LENGTH = (0.99, 1.01)  # a direction that was rounded to two decimals is meant as it is
 
 
@@ -80,6 +78,6 @@ class GoalTask(BaseModel):
     def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor | None:
         return None
 
-    def progress(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor | None:
+    def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor | None:
         distance = self.distance(skeleton, state, goal)
         return None if distance is None else -distance

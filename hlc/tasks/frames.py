@@ -14,6 +14,8 @@ from pretrain.characters.rotations import (
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 
+SPEED_SHARPNESS = 4.0  # s^2/m^2
+
 
 def place_in_heading(state: CharacterState, place: Tensor) -> Tensor:
     """Place (..., 3) m, world -> seen from the root, in the root's heading frame, (..., 3) m."""
@@ -51,6 +53,14 @@ def body_position(skeleton: Skeleton, state: CharacterState, body: str) -> Tenso
     """Origin of `body` by forward kinematics, (...) -> (..., 3) m, world."""
     positions, _ = forward(skeleton, state.root_pos, state.root_rot, state.joint_pos)
     return positions[..., skeleton.bodies.index(body), :]
+
+
+def reward_approach(state: CharacterState, direction: Tensor, speed: float) -> Tensor:
+    """1 for a root that moves along level unit vectors `direction` (..., 2) at `speed` (m/s) or
+    faster, less below, 0 from standing on, (...)."""
+    along = (state.root_vel[..., :2] * direction).sum(-1)
+    missing = (speed - along).clamp_min(0)[..., None]
+    return (along > 0) * bell(missing, SPEED_SHARPNESS)
 
 
 def bell(error: Tensor, sharpness: float) -> Tensor:

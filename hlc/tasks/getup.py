@@ -6,13 +6,14 @@ from __future__ import annotations
 from pydantic import Field
 from torch import Generator, Tensor
 
-from hlc.tasks.base import GoalTask, Positive
+from hlc.tasks.base import GoalTask
 from hlc.tasks.frames import bell, body_position
 from hlc.tasks.scene import Scene
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.rotations import up_axis
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from pretrain.rl.field_types import Positive
 
 HEIGHT = 0.6  # share of the reward for the height, the rest is for standing still at it
 SHARPNESS = 1.0  # s^2/m^2

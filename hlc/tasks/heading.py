@@ -8,12 +8,13 @@ import torch
 from pydantic import Field
 from torch import Generator, Tensor
 
-from hlc.tasks.base import GoalTask, NotNegative, Positive
+from hlc.tasks.base import GoalTask
 from hlc.tasks.frames import bell, direction_from_heading, direction_in_heading
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.rotations import heading_direction
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from pretrain.rl.field_types import NotNegative, Positive
 
 # s^2/m^2, of MimicKit for a narrow range of speeds. nv-tlabs/ASE has 0.25, which pays 0.8 of the
 # reward for standing still where the goal is a slow walk.
@@ -72,7 +73,7 @@ class Heading(GoalTask):
         moves = velocity_error(state, goal).norm(dim=-1) < self.success_error
         return moves & (faces(state, goal) > ALONG)
 
-    def progress(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+    def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """How far the velocity, m/s, and the facing, 0 to 2, are from the goal's, negative."""
         return faces(state, goal).clamp_max(1) - 1 - velocity_error(state, goal).norm(dim=-1)
 

@@ -10,12 +10,19 @@ from pydantic import Field
 from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
-from hlc.tasks.base import GoalTask, NotNegative, Positive, limit_goal
-from hlc.tasks.frames import bell, level_place_in_heading, place_from_heading
+from hlc.tasks.base import GoalTask, limit_goal
+from hlc.tasks.frames import (
+    SPEED_SHARPNESS,
+    bell,
+    level_place_in_heading,
+    place_from_heading,
+    reward_approach,
+)
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.rotations import heading_direction
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from pretrain.rl.field_types import NotNegative, Positive
 from skills_store.manifest import GoalLimit
 
 # Of nv-tlabs/ASE: shares of the reward for place, velocity and facing, and their constants.
@@ -23,7 +30,6 @@ PLACE_SHARE = 0.5
 MOVING = 0.4
 FACING = 0.1
 SHARPNESS = 0.5  # 1/m^2
-SPEED_SHARPNESS = 4.0  # s^2/m^2
 WALK = 1.0  # m/s towards the place that earns all
 PLACE = Part("place", 0, 2, "m", "world")
 
@@ -69,11 +75,9 @@ class Location(GoalTask):
         still."""
         offset = goal - state.root_pos[..., :2]
         velocity = state.root_vel[..., :2]
-        to = normalize(offset, dim=-1)
-        toward = (velocity * to).sum(-1)
-        slow = (WALK - toward).clamp_min(0)[..., None]
-        moving = (toward > 0) * bell(slow, SPEED_SHARPNESS)
-        facing = (heading_direction(state.root_rot) * to).sum(-1).clamp(0, 1)
+        direction = normalize(offset, dim=-1)
+        moving = reward_approach(state, direction, WALK)
+        facing = (heading_direction(state.root_rot) * direction).sum(-1).clamp(0, 1)
         going = MOVING * moving + FACING * facing
         resting = (MOVING + FACING) * bell(velocity, SPEED_SHARPNESS)
         arrived = offset.norm(dim=-1) < self.success_distance

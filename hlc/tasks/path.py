@@ -8,14 +8,14 @@ from pydantic import Field
 from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
-from hlc.tasks.base import GoalTask, NotNegative, Positive
-from hlc.tasks.frames import bell, level_place_in_heading, place_from_heading
+from hlc.tasks.base import GoalTask
+from hlc.tasks.frames import SPEED_SHARPNESS, bell, level_place_in_heading, place_from_heading
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from pretrain.rl.field_types import NotNegative, Positive
 
 SHARPNESS = 2.0  # 1/m^2, of ProtoMotions
-SPEED_SHARPNESS = 4.0  # s^2/m^2
 PLACE = 0.5  # share of the reward for being on the curve whatever the speed
 POINTS = 33  # of the curve, among which the nearest is looked for: 0.25 m apart on 8 m
 

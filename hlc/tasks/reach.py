@@ -9,11 +9,12 @@ import torch
 from pydantic import Field
 from torch import Generator, Tensor
 
-from hlc.tasks.base import GoalTask, Positive, limit_goal
+from hlc.tasks.base import GoalTask, limit_goal
 from hlc.tasks.frames import bell, body_position, place_from_heading, place_in_heading
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from pretrain.rl.field_types import Positive
 from skills_store.manifest import GoalLimit
 
 SHARPNESS = 4.0  # 1/m^2, as in nv-tlabs/ASE

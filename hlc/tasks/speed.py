@@ -5,12 +5,13 @@ from __future__ import annotations
 from pydantic import Field
 from torch import Generator, Tensor
 
-from hlc.tasks.base import GoalTask, NotNegative, Positive
+from hlc.tasks.base import GoalTask
 from hlc.tasks.frames import bell
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.rotations import heading_direction
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from pretrain.rl.field_types import NotNegative, Positive
 
 SHARPNESS = 4.0  # s^2/m^2: half a metre per second beside the goal is worth 0.37
 
@@ -45,7 +46,7 @@ class Speed(GoalTask):
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         return speed_error(state, goal)[..., 0].abs() < self.success_error
 
-    def progress(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+    def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         return -speed_error(state, goal)[..., 0].abs()
 
 

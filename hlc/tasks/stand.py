@@ -5,11 +5,12 @@ from __future__ import annotations
 from pydantic import Field
 from torch import Generator, Tensor
 
-from hlc.tasks.base import GoalTask, NotNegative, Positive
+from hlc.tasks.base import GoalTask
 from hlc.tasks.frames import bell, level_place_in_heading, place_from_heading
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from pretrain.rl.field_types import NotNegative, Positive
 
 PLACE = 0.5  # share of the reward for the place, the rest is for not moving
 SHARPNESS = 4.0  # 1/m^2 and s^2/m^2

@@ -10,8 +10,8 @@ from pydantic import Field
 from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
-from hlc.tasks.base import GoalTask, NotNegative, Positive
-from hlc.tasks.frames import bell, place_from_heading, place_in_heading
+from hlc.tasks.base import GoalTask
+from hlc.tasks.frames import place_from_heading, place_in_heading, reward_approach
 from hlc.tasks.scene import Scene
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.box import BOX_LAYOUT, Box
@@ -23,12 +23,12 @@ from pretrain.characters.rotations import (
 )
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
+from pretrain.rl.field_types import NotNegative, Positive
 
 # Of nv-tlabs/ASE: the box (30 kg/m^3), and the shares of the reward.
 BOX = Box(size=(0.4, 0.4, 1.8), mass=8.64)
 TOPPLING = 0.6
 MOVING = 0.4
-SPEED_SHARPNESS = 4.0  # s^2/m^2
 WALK = 1.0  # m/s towards the box that earns all
 DOWN = 0.2  # cosine between the box's long axis and the vertical below which it is down
 
@@ -78,7 +78,7 @@ class Strike(GoalTask):
 
     def features(self, state: CharacterState, goal: Tensor) -> Tensor:
         """Place, long axis, velocity and rotation rate in the heading frame of the root,
-        (..., 12). The box is square: its yaw is not shown."""
+        (..., 12). The box is square, so that its yaw tells nothing."""
         heading = heading_direction(state.root_rot)
         vectors = (up_axis(normalize(goal[..., 3:7], dim=-1)), goal[..., 7:10], goal[..., 10:])
         local_vectors = [to_heading_frame(heading, vector) for vector in vectors]
@@ -86,10 +86,8 @@ class Strike(GoalTask):
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """1 once the box is down; before, 0.6 for its tilt and 0.4 for walking to it."""
-        to = normalize(goal[..., :2] - state.root_pos[..., :2], dim=-1)
-        toward = (state.root_vel[..., :2] * to).sum(-1)
-        slow = (WALK - toward).clamp_min(0)[..., None]
-        moving = (toward > 0) * bell(slow, SPEED_SHARPNESS)
+        direction = normalize(goal[..., :2] - state.root_pos[..., :2], dim=-1)
+        moving = reward_approach(state, direction, WALK)
         tilt = (1 - long_axis(goal)).clamp(0, 1)
         down = self.success(skeleton, state, goal)
         return torch.where(down, 1.0, TOPPLING * tilt + MOVING * moving)
@@ -102,7 +100,7 @@ class Strike(GoalTask):
         apart = (goal[..., :2] - state.root_pos[..., :2]).norm(dim=-1)
         return torch.where(self.success(skeleton, state, goal), 0.0, apart)
 
-    def progress(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+    def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """Negative: metres to the box, and how upright it is, 0 to 1."""
         down = self.success(skeleton, state, goal)
         upright = torch.where(down, 0.0, long_axis(goal).clamp(0, 1))

@@ -80,7 +80,7 @@ class Task(Protocol):
         """How far the goal is from being met, (N,) m; None for a task without a place."""
         ...
 
-    def progress(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor | None:
+    def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor | None:
         """A potential (N,), at most 0 and larger nearer to the goal, for shaping and planning where
         the reward is flat; None for a task that has none."""
         ...

@@ -23,6 +23,7 @@ from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.publishing.lineage import describe_clips, make_lineage
 from pretrain.publishing.manifest_character import to_manifest
 from pretrain.publishing.onnx_graph import check_parity, describe_graph, export
+from pretrain.publishing.slices import to_slices
 from pretrain.publishing.start_states import write_starts
 from pretrain.rl.run_folder import PLACES
 from pretrain.sim.features import proprioception, style_frame
@@ -110,10 +111,7 @@ def plan_graphs(
     steps, width = windows.shape[1:]
     states = windows[:, -1].contiguous()
     z = sample_on_sphere(len(states), latent_dim, rng)
-    slices = tuple(
-        g.Slice(name=p.name, start=p.start, stop=p.stop, unit=p.unit, frame=p.frame)
-        for p in layout(skeleton.num_hinges)
-    )
+    slices = to_slices(layout(skeleton.num_hinges))
     state = g.Tensor(name="state", shape=("B", width), slices=slices)
     latent = g.make_latent_tensor(latent_dim)
     window = g.Tensor(name="window", shape=("B", steps, width), slices=slices)

@@ -62,7 +62,7 @@ class Leftward:
     def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> None:
         return None
 
-    def progress(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> None:
+    def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> None:
         return None
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from hlc.config import HlcConfig
 from hlc.goals import Goals
 from hlc.parent import Parent, SimulationConfig
-from hlc.task_env import DecisionConfig, TaskEnv, on_sphere, style_reward
+from hlc.task_env import DecisionConfig, TaskEnv, on_sphere, published_style_reward
 from hlc.tasks.reach import Reach
 from hlc.tasks.scene import UPRIGHT
 from hlc.train import build
@@ -139,12 +139,12 @@ def test_style_pays_the_window_that_a_decision_ends_in_and_nothing_after_a_fall(
     ).extras
     likeness = torch.from_numpy(parent.skills.style(env.env.states.numpy()))
     torch.testing.assert_close(
-        paid["style"], style_reward(likeness, 2.0) * torch.tensor([1, 0, 1, 1])
+        paid["style"], published_style_reward(likeness, 2.0) * torch.tensor([1, 0, 1, 1])
     )
 
 
-def test_style_reward_by_hand() -> None:
-    paid = style_reward(torch.tensor([0.0, 0.5, 1.0]), 2.0)
+def test_published_style_reward_by_hand() -> None:
+    paid = published_style_reward(torch.tensor([0.0, 0.5, 1.0]), 2.0)
     torch.testing.assert_close(paid, torch.tensor([0.0, 1.386294, 18.420681]))
 
 

@@ -151,4 +151,4 @@ def test_a_box_pays_for_walking_to_it_for_its_tilt_and_all_once_it_is_down(
     assert (float(tilted), float(down)) == (pytest.approx(0.4 + 0.6 * 0.5), 1.0)
     assert task.success(skeleton, rest, goal).tolist() == [False, True]
     torch.testing.assert_close(task.distance(skeleton, rest, goal), torch.tensor([2.0, 0.0]))
-    torch.testing.assert_close(task.progress(skeleton, rest, goal), torch.tensor([-2.5, 0.0]))
+    torch.testing.assert_close(task.potential(skeleton, rest, goal), torch.tensor([-2.5, 0.0]))

@@ -73,12 +73,12 @@ def test_a_goal_that_is_met_earns_more_than_one_that_is_not(task: Task, parent: 
     other = task.draw(state, torch.Generator().manual_seed(1))
     missed = ~task.success(skeleton, state, other)
     assert (task.reward(skeleton, state, other) <= reward + 1e-6)[missed].all()
-    progress = task.progress(skeleton, state, goal)
-    if progress is not None:
-        assert (progress <= 1e-6).all()
-        worse = task.progress(skeleton, state, other)
-        assert worse is not None
-        assert (worse <= progress + 1e-5)[missed].all()
+    potential = task.potential(skeleton, state, goal)
+    if potential is not None:
+        assert (potential <= 1e-6).all()
+        lower = task.potential(skeleton, state, other)
+        assert lower is not None
+        assert (lower <= potential + 1e-5)[missed].all()
 
 
 def meet_goal(task: Task, parent: Parent) -> tuple[CharacterState, torch.Tensor]:
@@ -185,7 +185,7 @@ def test_nothing_depends_on_where_the_scene_stands_and_which_way_it_faces(
     goal = task.draw(state, torch.Generator().manual_seed(0))
     for yaw, shift in ((1.3, (5.0, -7.0, 0.0)), (-2.9, (-3.0, 0.5, 0.0))):
         there, goal_there = moved(state, goal, task.goal_layout(), yaw, torch.tensor(shift))
-        for judge in (task.reward, task.distance, task.progress):
+        for judge in (task.reward, task.distance, task.potential):
             expected = judge(skeleton, state, goal)
             found = judge(skeleton, there, goal_there)
             if expected is None:
