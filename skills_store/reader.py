@@ -61,16 +61,16 @@ class StoreReader:
         """The version that `name`, `name@latest`, `name@7`, `name@prod` or `name@sha256:...` means
         now.
         """
-        wanted = reference.parse(ref)
-        skill = self._find_skill(wanted.name)
+        parsed = reference.parse(ref)
+        skill = self._find_skill(parsed.name)
         try:
-            return skill.select(wanted.selector)
+            return skill.select(parsed.selector)
         except UnknownVersion:
             # A digest means the same bytes everywhere, also where the store's own numbers hide the
             # bundled ones.
-            if wanted.is_digest and self._bundled is not None:
+            if parsed.is_digest and self._bundled is not None:
                 with suppress(UnknownVersion):
-                    return self._bundled.skill(wanted.name).select(wanted.selector)
+                    return self._bundled.skill(parsed.name).select(parsed.selector)
             raise
 
     def read(self, version: Version, file: str) -> bytes:
@@ -199,8 +199,6 @@ class StoreReader:
                 key=lambda lease: lease.until,
             )
         )
-
-    # Deleting.
 
     def _find_skill(self, name: str) -> SkillVersions:
         """Its own and bundled versions; UnknownSkill where it never had any."""

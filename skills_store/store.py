@@ -114,18 +114,18 @@ class Store(StorePublisher):
         `ref` names it by number or digest: what an alias or `latest` means may change while one
         types.
         """
-        wanted = reference.parse(ref)
-        if not wanted.is_pinned:
+        parsed = reference.parse(ref)
+        if not parsed.is_pinned:
             raise InvalidReference(ref, "a deletion names its version by number or digest")
         if not why.strip():
             raise StoreError(f"{ref} is not deleted: say why, for the log")
         self._storage.check_deletable(f"{ref} is not deleted")
-        skill = self._find_skill(wanted.name)
-        number = skill.find_number(wanted.selector)
+        skill = self._find_skill(parsed.name)
+        number = skill.find_number(parsed.selector)
         if skill.is_in_base(number):
             self._check_own(skill.load(number), f"{ref} is not deleted")
         with self._storage.locks.hold_exclusive(f"{ref} is not deleted"):
-            number = skill.find_number(wanted.selector)
+            number = skill.find_number(parsed.selector)
             now = self._clock()
             skills = self._storage.list_skills()
             leases = self._storage.leases.read_all()

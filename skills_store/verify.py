@@ -39,10 +39,10 @@ def _check_all(at: Storage, fresh: Storage) -> Iterator[Fault]:
 
 
 def _check_version(at: Storage, ref: str) -> Iterator[Fault]:
-    wanted = reference.parse(ref)
-    skill = at.find_skill(wanted.name)
+    parsed = reference.parse(ref)
+    skill = at.find_skill(parsed.name)
     try:
-        version = skill.select(wanted.selector)
+        version = skill.select(parsed.selector)
     except CorruptStore as error:
         yield make_fault(ref, error)
     else:

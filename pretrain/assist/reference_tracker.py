@@ -143,14 +143,14 @@ class ReferenceTracker(TensorState):
         are in `state` (n,)."""
         self.clip[ids] = clips
         self.phase[ids] = times
-        there = self.library.at(clips, times)
-        off = multiply(state.root_rot, conjugate(there.root_rot))
-        # what of it is a turn about z: the least is left
-        about_z = off * torch.tensor([1.0, 0.0, 0.0, 1.0])
+        reference = self.library.at(clips, times)
+        turn = multiply(state.root_rot, conjugate(reference.root_rot))
+        # only its yaw, so that the reference stays upright
+        about_z = turn * torch.tensor([1.0, 0.0, 0.0, 1.0])
         self.anchor_rot[ids] = normalize(about_z + torch.tensor([1e-6, 0.0, 0.0, 0.0]))
         level = torch.tensor([1.0, 1.0, 0.0])
         self.anchor_pos[ids] = level * (
-            state.root_pos - rotate(self.anchor_rot[ids], there.root_pos)
+            state.root_pos - rotate(self.anchor_rot[ids], reference.root_pos)
         )
 
     def target(self) -> Tensor:

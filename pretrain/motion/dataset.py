@@ -10,11 +10,11 @@ from pathlib import Path
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion import fetch
 from pretrain.motion.clip import ClipError, MotionClip
+from pretrain.motion.feasibility import find_doubts, find_infeasible
 from pretrain.motion.importers import SUFFIXES, read_clip
 from pretrain.motion.importers.amc import read_bytes
 from pretrain.motion.licences import is_non_commercial
 from pretrain.motion.recipe import Motion, load_recipe
-from pretrain.motion.warnings import doubts, impossible
 from skills_store import places
 
 PYBULLET = "pybullet:"  # prefix of a file inside the fetched default clips
@@ -43,13 +43,15 @@ class Dataset:
     @property
     def doubts(self) -> tuple[str, ...]:
         """What speaks against its clips, a line each, and which of them are left out."""
-        used = [line for clip in self.originals for line in (*doubts(clip), *_licence_doubts(clip))]
-        noted = [line for clip in self.left_out for line in clip.warnings]
-        return (
-            *used,
-            *noted,
-            *(f"{line}: left out" for clip in self.left_out for line in impossible(clip)),
-        )
+        lines: list[str] = []
+        for clip in self.originals:
+            lines += find_doubts(clip)
+            lines += _licence_doubts(clip)
+        for clip in self.left_out:
+            lines += clip.warnings
+        for clip in self.left_out:
+            lines += (f"{line}: left out" for line in find_infeasible(clip))
+        return tuple(lines)
 
     @property
     def digest(self) -> str:
@@ -77,14 +79,14 @@ def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
     left_out = []
     for motion in recipe.motions:
         clip = _read(motion, folder, skeleton)
-        if impossible(clip):
+        if find_infeasible(clip):
             left_out.append(clip)
             continue
         variants = [clip, clip.mirrored()] if recipe.mirror else [clip]
         clips += variants
         weights += [motion.weight / len(variants)] * len(variants)
     if not clips:
-        why = "; ".join(line for clip in left_out for line in impossible(clip))
+        why = "; ".join(line for clip in left_out for line in find_infeasible(clip))
         raise ClipError(f"recipe {recipe.name!r}: none of its clips can be performed: {why}")
     names = [clip.name for clip in clips]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -106,11 +108,9 @@ def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
 def _read_file(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
     path = _locate(motion.file, folder)
     if not path.is_file():
-        there = (
-            ", ".join(sorted(p.name for p in path.parent.glob("*") if p.suffix in SUFFIXES))
-            or "no clips"
-        )
-        raise ClipError(f"{path}: no such clip; in that folder: {there}")
+        existing = sorted(p.name for p in path.parent.glob("*") if p.suffix in SUFFIXES)
+        names = ", ".join(existing) or "no clips"
+        raise ClipError(f"{path}: no such clip; in that folder: {names}")
     data = read_bytes(path, folder / motion.asf if motion.asf else None)
     clip = read_clip(data, path.name, skeleton, motion.low_pass, motion.skeleton)
     source = motion.source or clip.source

@@ -12,9 +12,9 @@ from pretrain.characters import rotations
 from pretrain.characters.kinematics import lowest_points
 from pretrain.motion.balance import centre_of_mass
 from pretrain.motion.clip import MotionClip
+from pretrain.motion.feasibility import past_range
 from pretrain.motion.gait import read_gait, suggested_speed
 from pretrain.motion.soles import SIDEWAYS, Soles, contacts, runs, soles_of
-from pretrain.motion.warnings import past_range
 
 SLACK = np.radians(1.0)  # past a hinge's range, which is no violation
 AIRBORNE = 0.005  # m of the lowest point above the ground

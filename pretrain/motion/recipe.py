@@ -44,8 +44,8 @@ class Motion(BaseModel):
 
 class Recipe(BaseModel):
     """`motions:` of {file, weight}, as in MimicKit's dataset files, and what is done to them;
-    `mirror` adds each clip's reflection. Of `base`, a recipe of ours by name, all stays that is not
-    said anew."""
+    `mirror` adds each clip's reflection. Fields that are not set here are those of `base`, a recipe
+    of the project by name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -67,8 +67,8 @@ class Recipe(BaseModel):
         return motions
 
     def over(self, base: Recipe) -> Recipe:
-        """`base` with what is said here: of a file that it has, those fields; any other file comes
-        after its own."""
+        """`base` with the fields that are set here: a motion of the same key is changed, any other
+        is added after those of `base`."""
         motions = {motion.key: motion for motion in base.motions}
         for motion in self.motions:
             motions[motion.key] = motions.get(motion.key, motion).model_copy(

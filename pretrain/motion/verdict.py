@@ -8,9 +8,9 @@ import numpy as np
 
 from pretrain.motion.balance import GRAVITY
 from pretrain.motion.clip import MotionClip
+from pretrain.motion.feasibility import find_implausible, find_infeasible
 from pretrain.motion.licences import is_non_commercial
 from pretrain.motion.measures import Measures, measure
-from pretrain.motion.warnings import implausible, impossible
 
 GOOD = "good"
 USABLE = "usable"
@@ -37,7 +37,7 @@ class Verdict:
 def judge(clip: MotionClip) -> Verdict:
     """`bad` is what no run can learn from; `usable` is what a look or an edit would make better."""
     measures = measure(clip)
-    wrong = (*impossible(clip), *implausible(clip))
+    wrong = (*find_infeasible(clip), *find_implausible(clip))
     if wrong:
         return Verdict(clip.name, BAD, (*wrong, *advise(measures), *clip.warnings), measures)
     notes = advise(measures)

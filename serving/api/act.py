@@ -16,7 +16,7 @@ from serving.wire.schemas import ActRequest, DecideRequest, validate
 
 
 async def act(service: Service, fields: object) -> dict[str, Any]:
-    """Joint targets for a state and a skill z; a batch for a batch."""
+    """Joint targets for states and skills z: (J,) for one state, (B, J) for a batch."""
     request = validate(ActRequest, fields)
     skill = await service.skill(request.skill)
     state = rows.read(request.state, skill.specs["state"])
@@ -65,5 +65,5 @@ def add_noise(skill: ServedSkill, targets: np.ndarray, seed: int) -> np.ndarray:
 
 
 def match_rank(array: np.ndarray, single: bool) -> np.ndarray:
-    """A row for a row, a batch for a batch."""
+    """The first row of a `single` request's array (1, ...), or the whole (B, ...)."""
     return np.ascontiguousarray(array[0] if single else array)

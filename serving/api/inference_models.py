@@ -64,7 +64,7 @@ def _skill(service: Service, model: str, graph: str, served: ServedSkill) -> Mod
     async def run_windows(inputs: dict[str, np.ndarray]) -> np.ndarray:
         windows = _windows(inputs["window"], graphs[graph], service.settings.max_rows)
         return require_finite(
-            await service.engine.long(
+            await service.engine.run_on_thread(
                 library.encode if graph == "encoder" else library.style, windows
             )
         )
@@ -106,12 +106,10 @@ def _rows(array: np.ndarray, spec: InputSpec) -> rows.Rows:
 
 
 def _windows(array: np.ndarray, graph: Graph, limit: int) -> np.ndarray:
-    wanted = list_axes(graph.input("window").shape)[1:]
-    if array.ndim != 3 or list(array.shape[1:]) != wanted or not 0 < len(array) <= limit:
+    steps, width = list_axes(graph.input("window").shape)[1:]
+    if array.ndim != 3 or array.shape[1:] != (steps, width) or not 0 < len(array) <= limit:
         message = f"window has shape {list(array.shape)}"
-        raise invalid(
-            "wrong_shape", message, "window", f"[B, {wanted[0]}, {wanted[1]}], B up to {limit}"
-        )
+        raise invalid("wrong_shape", message, "window", f"[B, {steps}, {width}], B up to {limit}")
     if not np.isfinite(array).all():
         raise invalid(
             "not_finite",

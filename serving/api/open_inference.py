@@ -126,12 +126,11 @@ async def infer(request: Request, model: str, version: str = "") -> Response:
     """Rows in, rows out."""
     inference_model = await find_model(_service(request), model, version)
     call = oip.decode(await request.body(), dict(request.headers.raw))
-    wanted = {tensor.name for tensor in inference_model.graph.inputs}
-    if call.tensors.keys() != wanted:
-        given = ", ".join(map(quoted, call.tensors)) or "none"
-        raise invalid(
-            "missing_field", f"inputs are {given}", "inputs", f"inputs {', '.join(sorted(wanted))}"
-        )
+    names = {tensor.name for tensor in inference_model.graph.inputs}
+    if call.tensors.keys() != names:
+        received = ", ".join(map(quoted, call.tensors)) or "none"
+        expected = f"inputs {', '.join(sorted(names))}"
+        raise invalid("missing_field", f"inputs are {received}", "inputs", expected)
     name = inference_model.graph.outputs[0].name
     if set(call.outputs) - {name}:
         raise invalid(

@@ -91,7 +91,7 @@ async def encode(request: Request) -> Response:
         data, filename, ref = await parse_upload(request, service.settings.max_body)
         skill = await service.skill(ref)
         field = "file"
-        frames = await service.engine.long(
+        frames = await service.engine.run_on_thread(
             read_states, data, filename, skill.manifest.character, limit
         )
     else:
@@ -100,7 +100,7 @@ async def encode(request: Request) -> Response:
         skill = await service.skill(fields.skill)
         frames = rows.read_frames(fields.frames, skill.specs["frames"])
     reply_body, content_headers = encoding.encode(
-        await service.engine.long(_embedded, skill, frames, field)
+        await service.engine.run_on_thread(_embedded, skill, frames, field)
     )
     return Reply(200, reply_body, content_headers).response()
 
@@ -112,7 +112,7 @@ def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, A
             f"{skill.window}"
         )
         raise invalid("clip_too_short", message, field, f"at least {skill.window} frames")
-    with np.errstate(all="ignore"):  # what overflows is refused by `checked`
+    with np.errstate(all="ignore"):  # what overflows is refused by `require_finite`
         embedding = skill.library.embed(frames)
     z = require_finite(embedding.windows)
     pooled = require_finite(embedding.pooled)

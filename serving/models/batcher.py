@@ -77,7 +77,7 @@ class Batcher:
             )
         self.rows += request.rows
         if request.rows > MAX_ROWS:
-            self._on_a_thread([request])
+            self._run_on_thread([request])
         else:
             self._waiting.append(request)
             if not self._busy:
@@ -86,7 +86,7 @@ class Batcher:
         return request.outcome
 
     def _flush(self) -> None:
-        if self._should_wait():
+        if self._update_wait():
             asyncio.get_running_loop().call_soon(self._flush)
             return
         batch = self._next()
@@ -95,19 +95,19 @@ class Batcher:
             return
         self._last_batch_requests = len(batch)
         if self._inline:
-            self._resolve(batch, *self._run_each(batch))
+            self._resolve(batch, *self._run_batch(batch))
             asyncio.get_running_loop().call_soon(self._flush)
         else:
-            self._on_a_thread(batch, self._flush)
+            self._run_on_thread(batch, self._flush)
 
-    def _should_wait(self) -> bool:
-        here = len(self._waiting)
-        before = self._last_queue_length
-        self._last_queue_length = len(self._waiting)
-        if max(here, self._last_batch_requests) > 1 and before < here < MAX_ROWS:
-            return True
-        self._last_queue_length = 0
-        return False
+    def _update_wait(self) -> bool:
+        """Whether to wait for more requests: while the queue still grows, and is not full. Keeps
+        its length for the next turn of the event loop."""
+        queue_length = len(self._waiting)
+        grows = self._last_queue_length < queue_length < MAX_ROWS
+        waits = grows and max(queue_length, self._last_batch_requests) > 1
+        self._last_queue_length = queue_length if waits else 0
+        return waits
 
     def _next(self) -> list[PendingRequest]:
         """As many as fit one run, oldest first."""
@@ -118,31 +118,34 @@ class Batcher:
             rows += batch[-1].rows
         return batch
 
-    def _on_a_thread(
-        self, batch: list[PendingRequest], then: Callable[[], None] | None = None
+    def _run_on_thread(
+        self, batch: list[PendingRequest], on_done: Callable[[], None] | None = None
     ) -> None:
         def done(record: asyncio.Future[tuple[list[Array | Exception], float]]) -> None:
             self._resolve(batch, *record.result())
-            if then:
-                then()
+            if on_done:
+                on_done()
 
         asyncio.get_running_loop().run_in_executor(
-            self._threads, self._run_each, batch
+            self._threads, self._run_batch, batch
         ).add_done_callback(done)
 
-    def _run_each(self, batch: list[PendingRequest]) -> tuple[list[Array | Exception], float]:
-        """One outcome each. Where the common run fails, each is run alone, and answers for
-        itself."""
+    def _run_batch(self, batch: list[PendingRequest]) -> tuple[list[Array | Exception], float]:
+        """One outcome each, and the seconds of all. Where the common run fails, each is run alone,
+        so that one request's error is not another's."""
         started = perf_counter()
+        outcomes: list[Array | Exception] = []
         try:
-            outcomes: list[Array | Exception] = list(run_together(self._run, batch))
-        except Exception as error:
-            outcomes = (
-                [error]
-                if len(batch) == 1
-                else [self._run_each([request])[0][0] for request in batch]
-            )
+            outcomes += run_together(self._run, batch)
+        except Exception:
+            outcomes += [self._run_alone(request) for request in batch]
         return outcomes, perf_counter() - started
+
+    def _run_alone(self, request: PendingRequest) -> Array | Exception:
+        try:
+            return run_together(self._run, [request])[0]
+        except Exception as error:
+            return error
 
     def _resolve(
         self, batch: list[PendingRequest], outcomes: list[Array | Exception], seconds: float
@@ -157,9 +160,8 @@ class Batcher:
                 request.outcome.set_exception(outcome)
             else:
                 request.outcome.set_result(outcome)
-        asyncio.get_running_loop().call_soon(
-            self._observe, record
-        )  # counted once these replies are on their way
+        # counted once these replies are on their way
+        asyncio.get_running_loop().call_soon(self._observe, record)
 
 
 def run_together(run: Run, batch: list[PendingRequest]) -> list[Array]:

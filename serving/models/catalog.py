@@ -139,5 +139,5 @@ def _key(ref: str) -> str:
 
 def _is_movable(ref: str) -> bool:
     """Numbers and digests mean the same for ever; `latest` and other aliases do not."""
-    wanted = reference.parse(ref)
-    return isinstance(wanted.selector, str) and not wanted.is_digest
+    parsed = reference.parse(ref)
+    return isinstance(parsed.selector, str) and not parsed.is_digest

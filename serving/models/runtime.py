@@ -28,13 +28,13 @@ class Engine:
     device: Device
     observe: Callable[[str, RunRecord], None]  # (the version's reference, what was run)
 
-    async def long(self, work: Callable[..., T], *arguments: Any) -> T:
-        """`work(*given)` on a thread: a clip takes as long as thousands of actions."""
+    async def run_on_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        """`work(*arguments)` on a thread: a clip takes as long as thousands of actions."""
         return await asyncio.get_running_loop().run_in_executor(
             self.threads, partial(work, *arguments)
         )
 
-    def batcher(self, ref: str, run: Run, *row: np.ndarray) -> Batcher:
+    def make_batcher(self, ref: str, run: Run, *row: np.ndarray) -> Batcher:
         """For a graph that is warm by then: `row` is one good row of each input, (1, width)."""
         full = [np.repeat(array, MAX_ROWS, axis=0) for array in row]
         for inputs in (row, full):
@@ -42,9 +42,8 @@ class Engine:
                 raise UnusableGraph(
                     f"{ref} answers a character at rest with numbers that are not finite"
                 )
-        started = (
-            thread_time()
-        )  # not the clock on the wall: a busy machine would make every graph look slow
+        # not the clock on the wall: a busy machine would make every graph look slow
+        started = thread_time()
         run(*full)
         inline = self.device == "cpu" and thread_time() - started < INLINE
         observe = partial(self.observe, ref)

@@ -42,7 +42,7 @@ class ServedSkill:
         z = example_latent(version.manifest)
         library.encode(np.repeat(state[:, None], library.window_length, axis=1))
         return ServedSkill(
-            library, stamp(version), specs, engine.batcher(version.ref, library.act, state, z)
+            library, stamp(version), specs, engine.make_batcher(version.ref, library.act, state, z)
         )
 
     @property
@@ -89,10 +89,10 @@ class ServedController:
         specs = {name: InputSpec(name, inputs[name], max_rows) for name in ("state", "goal")}
         row = state_at_rest(skill.manifest)
         goal = make_resting_row(inputs["goal"])
-        net = engine.batcher(version.ref, controller.decide, row, goal)
+        net = engine.make_batcher(version.ref, controller.decide, row, goal)
         memory = None
         if controller.memory is not None:
-            memory = engine.batcher(version.ref, controller.next_goal, row, goal)
+            memory = engine.make_batcher(version.ref, controller.next_goal, row, goal)
         return ServedController(controller, stamp(version), specs, net, memory, skill)
 
     async def decide(self, state: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -154,9 +154,9 @@ def _options(parameters: Parameters, path: str) -> dict[str, Any]:
     options = {name: value for name, value in (parameters or {}).items() if value is not None}
     for name, value in options.items():
         if value and (name in UNSUPPORTED or name.startswith(RESERVED)):
-            shown = quoted(name)[1:-1]
-            message = f"the parameter {shown} is not implemented by this service"
-            raise invalid("unsupported_option", message, f"{path}.{shown}", "no such parameter")
+            parameter = quoted(name)[1:-1]
+            message = f"the parameter {parameter} is not implemented by this service"
+            raise invalid("unsupported_option", message, f"{path}.{parameter}", "no such parameter")
     return options
 
 

@@ -219,5 +219,5 @@ def _without_path(error: StoreError) -> str:
 
 def quoted(text: object, limit: int = 80) -> str:
     """A client's text, safe to repeat in a message: ASCII, one line, short."""
-    shown = ascii(text.decode("latin-1") if isinstance(text, bytes) else text)
-    return shown if len(shown) <= limit else shown[:limit] + "..."
+    escaped = ascii(text.decode("latin-1") if isinstance(text, bytes) else text)
+    return escaped if len(escaped) <= limit else escaped[:limit] + "..."

@@ -89,8 +89,8 @@ def broadcast(rows: Rows, to: Rows, names: tuple[str, str]) -> Rows:
     if rows.single:
         return Rows(np.repeat(rows.array, len(to), axis=0), to.single)
     expected = "one row" if to.single else f"one row, or a batch of {len(to)}"
-    shown = "one row" if to.single else f"a batch of {len(to)}"
-    message = f"{names[0]} is a batch of {len(rows)}, {names[1]} is {shown}"
+    received = "one row" if to.single else f"a batch of {len(to)}"
+    message = f"{names[0]} is a batch of {len(rows)}, {names[1]} is {received}"
     raise invalid("batch_mismatch", message, names[0], expected)
 
 

@@ -213,8 +213,8 @@ def _check_interface(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
         actual = {v.name: v for v in values}
         declared = {t.name: t for t in tensors}
         if set(actual) != set(declared):
-            wanted = ", ".join(sorted(declared))
-            yield f"{side}s {', '.join(sorted(actual))}, but the manifest says {wanted}"
+            names = ", ".join(sorted(declared))
+            yield f"{side}s {', '.join(sorted(actual))}, but the manifest says {names}"
             continue
         for name, tensor in declared.items():
             yield from _check_tensor(f"{side} {name!r}", actual[name], tensor)
@@ -230,16 +230,16 @@ def _check_parity(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
         yield f"{error}, over {TOLERANCE:.0e}, and it is not quantized"
 
 
-def _check_tensor(what: str, value: onnx.ValueInfoProto, tensor: Tensor) -> Iterator[str]:
+def _check_tensor(label: str, value: onnx.ValueInfoProto, tensor: Tensor) -> Iterator[str]:
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type") or kind.elem_type != onnx.TensorProto.FLOAT:
-        yield f"{what} is not a float32 tensor"
+        yield f"{label} is not a float32 tensor"
         return
     # A free axis has a name of the exporter's choosing; only that it is free counts.
     shape = [d.dim_value if d.HasField("dim_value") else "free" for d in kind.shape.dim]
-    wanted = ["free" if isinstance(axis, str) else axis for axis in tensor.shape]
-    if shape != wanted:
-        yield f"{what} has shape {shape}, but the manifest says {wanted}"
+    declared = ["free" if isinstance(axis, str) else axis for axis in tensor.shape]
+    if shape != declared:
+        yield f"{label} has shape {shape}, but the manifest says {declared}"
 
 
 def _shorten(error: Exception) -> str:

@@ -44,34 +44,34 @@ def describe_version(
     return describe_summary(summarize(version), aliases, protected) | rest
 
 
-def format_page(shown: dict[str, Any]) -> str:
+def format_page(page: dict[str, Any]) -> str:
     """Facts, graphs, files, card and lineage, from what `describe_version` returns."""
-    graphs = [f"  {name}: {_format_signature(graph)}" for name, graph in shown["graphs"].items()]
-    files = [_format_file(file, blob) for file, blob in shown["files"].items()]
-    card = _format_tree(shown["card"]) or ["  -"]
+    graphs = [f"  {name}: {_format_signature(graph)}" for name, graph in page["graphs"].items()]
+    files = [_format_file(file, blob) for file, blob in page["files"].items()]
+    card = _format_tree(page["card"]) or ["  -"]
     sections = {
         "graphs": graphs,
         "files": files,
         "card": card,
-        "lineage": _format_lineage(shown["lineage"]),
+        "lineage": _format_lineage(page["lineage"]),
     }
-    lines = _format_facts(shown)
+    lines = _format_facts(page)
     for title, body in sections.items():
         lines += ["", title, *body]
     return "\n".join(lines)
 
 
-def _format_facts(shown: dict[str, Any]) -> list[str]:
-    latent = shown["latent"]
+def _format_facts(page: dict[str, Any]) -> list[str]:
+    latent = page["latent"]
     lines = [
-        f"{shown['ref']}  {shown['kind']}  {shown['digest']}",
-        f"  aliases    {_format_aliases(shown) or '-'}",
-        f"  created    {shown['created']}",
-        f"  licence    {shown['licence']}",
-        f"  character  {_format_character(shown['character'])}",
+        f"{page['ref']}  {page['kind']}  {page['digest']}",
+        f"  aliases    {_format_aliases(page) or '-'}",
+        f"  created    {page['created']}",
+        f"  licence    {page['licence']}",
+        f"  character  {_format_character(page['character'])}",
         f"  latent     {latent['dim']} on the unit sphere, {len(latent['clips'])} clips embedded",
     ]
-    if task := shown["task"]:
+    if task := page["task"]:
         parent = task["parent"]
         lines += [
             f"  task       {task['name']}, a decision every {task['llc_steps']} control steps",
@@ -96,10 +96,10 @@ def _format_file(file: str, blob: dict[str, Any]) -> str:
     return f"  {file}  {format_size(blob['size'])}  {shorten_digest(blob['digest'])}"
 
 
-def _format_aliases(shown: dict[str, Any]) -> str:
-    protected = shown["protected"]
+def _format_aliases(page: dict[str, Any]) -> str:
+    protected = page["protected"]
     return ", ".join(
-        f"{each} (protected)" if each in protected else each for each in shown["aliases"]
+        f"{each} (protected)" if each in protected else each for each in page["aliases"]
     )
 
 
@@ -127,6 +127,6 @@ def _format_tree(values: dict[str, Any], depth: int = 1) -> list[str]:
         if isinstance(value, dict):
             lines += [indent + escape(key), *_format_tree(value, depth + 1)]
         else:
-            shown = format_value(value) if isinstance(value, float | list) else value
-            lines.append(indent + escape(f"{key}: {shown}"))
+            text = format_value(value) if isinstance(value, float | list) else value
+            lines.append(indent + escape(f"{key}: {text}"))
     return lines

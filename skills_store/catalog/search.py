@@ -107,9 +107,9 @@ def _list_summaries(store: Store) -> tuple[list[Summary], list[Fault]]:
 
 
 def _has_properties(summary: Summary, query: Query) -> bool:
-    wanted = (query.kind, query.character, query.task)
+    filters = (query.kind, query.character, query.task)
     properties = (summary.kind, summary.character, summary.task)
-    return all(a is None or a == f for a, f in zip(wanted, properties, strict=True))
+    return all(a is None or a == f for a, f in zip(filters, properties, strict=True))
 
 
 def _read_manifests(
@@ -169,8 +169,8 @@ def _check_conditions(
 
 
 def _check_known(
-    wanted: str | None, exist: Iterable[str], error: type[Unknown], location: str
+    name: str | None, exist: Iterable[str], error: type[Unknown], location: str
 ) -> None:
     names = sorted(set(exist))
-    if wanted is not None and wanted not in names:
-        raise error(wanted, names, location)
+    if name is not None and name not in names:
+        raise error(name, names, location)

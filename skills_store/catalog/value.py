@@ -7,24 +7,24 @@ from typing import Any
 
 from skills_store.catalog.text import format_size, shorten_digest
 
-LONGEST_LIST = 4  # items shown
-LONGEST_TEXT = 40  # characters shown whole
+LONGEST_LIST = 4  # items text
+LONGEST_TEXT = 40  # characters text whole
 
 
 def format_value(value: Any) -> str:
     match value:
         case float():
-            shown = f"{value:.4g}"
+            text = f"{value:.4g}"
         case list() if len(value) > LONGEST_LIST:
-            shown = f"{len(value)} values"
+            text = f"{len(value)} values"
         case {"digest": str(digest), "size": int(size)}:
-            shown = f"{format_size(size)} {shorten_digest(digest)}"
+            text = f"{format_size(size)} {shorten_digest(digest)}"
         case {"digest": str(digest), "source": source}:
-            shown = f"{shorten_digest(digest)} {source}"
+            text = f"{shorten_digest(digest)} {source}"
         case str() if len(value) > LONGEST_TEXT:
-            shown = f"{value[:30]}... ({len(value)} characters)"
+            text = f"{value[:30]}... ({len(value)} characters)"
         case list() | dict():
-            shown = json.dumps(value, ensure_ascii=False)
+            text = json.dumps(value, ensure_ascii=False)
         case _:
-            shown = str(value)
-    return shown
+            text = str(value)
+    return text

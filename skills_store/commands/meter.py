@@ -11,9 +11,9 @@ class Meter:
         self.stream = stream or sys.stderr
         self.width = 0
 
-    def __call__(self, what: str, done: int, total: int) -> None:
+    def __call__(self, name: str, done: int, total: int) -> None:
         if self.stream.isatty():
-            line = f"{done / max(total, 1):4.0%}  {done / 1e6:.1f} of {total / 1e6:.1f} MB  {what}"
+            line = f"{done / max(total, 1):4.0%}  {done / 1e6:.1f} of {total / 1e6:.1f} MB  {name}"
             self._write(line)
 
     def close(self) -> None:

@@ -72,12 +72,12 @@ def create(staging: Path, path: Path, data: bytes, done: str) -> None:
 
 
 @contextlib.contextmanager
-def confirm(what: str) -> Iterator[None]:
+def confirm(effect: str) -> Iterator[None]:
     """Around what follows a commit point: its failure must not read as if nothing was done."""
     try:
         yield
     except OSError as error:
-        raise UnconfirmedWrite(what, error.strerror or str(error)) from error
+        raise UnconfirmedWrite(effect, error.strerror or str(error)) from error
 
 
 def write_all(fd: int, data: bytes) -> None:

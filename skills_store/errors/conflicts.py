@@ -119,12 +119,12 @@ class WrongKind(StoreError):
 
     code = "wrong_kind"
 
-    def __init__(self, ref: str, kind: str, wanted: str) -> None:
-        super().__init__(ref, kind, wanted)
+    def __init__(self, ref: str, kind: str, expected: str) -> None:
+        super().__init__(ref, kind, expected)
 
     def __str__(self) -> str:
-        ref, kind, wanted = self.args
-        return f"{ref} is of kind {kind!r}, not {wanted!r}"
+        ref, kind, expected = self.args
+        return f"{ref} is of kind {kind!r}, not {expected!r}"
 
 
 class UnusableGraph(StoreError):

@@ -18,8 +18,8 @@ class Unknown(StoreError):
     what = "thing"
     plural = "things"
 
-    def __init__(self, wanted: str, exists: Iterable[str] = (), location: str = "") -> None:
-        super().__init__(wanted, tuple(exists), location)
+    def __init__(self, name: str, exists: Iterable[str] = (), location: str = "") -> None:
+        super().__init__(name, tuple(exists), location)
 
     @property
     def exists(self) -> tuple[str, ...]:
@@ -38,11 +38,11 @@ class Unknown(StoreError):
         return f"there are: {', '.join(self.exists[:LISTED])}{more}"
 
     def __str__(self) -> str:
-        wanted, _, location = self.args
+        name, _, location = self.args
         place = f" in {location}" if location else ""
         near = " or ".join(map(repr, self.near))
         hint = f"did you mean {near}? " if near else ""
-        return f"no {self.what} {wanted!r}{place}; {hint}{self.choices_text}"
+        return f"no {self.what} {name!r}{place}; {hint}{self.choices_text}"
 
 
 class UnknownSkill(Unknown):
@@ -66,12 +66,12 @@ class DeletedVersion(UnknownVersion):
 
     code = "deleted_version"
 
-    def __init__(self, wanted: str, exists: Iterable[str], skill: str, details: str = "") -> None:
-        StoreError.__init__(self, wanted, tuple(exists), skill, details)
+    def __init__(self, name: str, exists: Iterable[str], skill: str, details: str = "") -> None:
+        StoreError.__init__(self, name, tuple(exists), skill, details)
 
     def __str__(self) -> str:
-        wanted, _, skill, details = self.args
-        return f"{skill}@{wanted} was deleted {details}; {self.choices_text}"
+        name, _, skill, details = self.args
+        return f"{skill}@{name} was deleted {details}; {self.choices_text}"
 
 
 class UnknownAlias(Unknown):

@@ -66,9 +66,9 @@ class Net:
             raise InvalidInput(f"{self.label} needs numbers for {tensor.name}: {error}") from error
         # The first axis alone is free.
         if array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:
-            wanted = ", ".join(map(str, tensor.shape))
+            declared = ", ".join(map(str, tensor.shape))
             raise InvalidInput(
-                f"{self.label} needs {tensor.name} of shape ({wanted}), got {array.shape}"
+                f"{self.label} needs {tensor.name} of shape ({declared}), got {array.shape}"
             )
         return array
 

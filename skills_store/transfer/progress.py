@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-Progress = Callable[[str, int, int], None]  # what was done, bytes so far, bytes in all
+Progress = Callable[[str, int, int], None]  # name of the part, bytes so far, bytes in all
 
 
 @dataclass
@@ -14,6 +14,6 @@ class Tally:
     total: int
     done: int = 0
 
-    def add(self, what: str, size: int) -> None:
+    def add(self, name: str, size: int) -> None:
         self.done += size
-        self.progress(what, self.done, self.total)
+        self.progress(name, self.done, self.total)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pretrain.characters.rotations import conjugate, log, multiply
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
-from pretrain.motion.warnings import FASTEST, FASTEST_TURN
+from pretrain.motion.feasibility import FASTEST, FASTEST_TURN
 
 
 def find_jumps(clip: MotionClip) -> tuple[str, ...]:

@@ -42,17 +42,17 @@ HEAD = ("head",)
 
 
 def find_joints(
-    joints: tuple[str, ...], name: str, given: Mapping[str, str] | None = None
+    joints: tuple[str, ...], name: str, overrides: Mapping[str, str] | None = None
 ) -> dict[str, int]:
     """Part ("left_thigh", "head", ...) -> index among `joints`; ClipError lists what is missing,
     and near it.
 
-    `given` names joints for parts, before any other name of theirs.
+    `overrides` names joints for parts, before any other name of theirs.
     """
-    indices = _find_given(joints, name, given or {})
+    indices = _find_overrides(joints, name, overrides or {})
     plain = {plain_name(joint): index for index, joint in reversed(list(enumerate(joints)))}
     missing: list[str] = []
-    for part, names in _wanted().items():
+    for part, names in _names_of_parts().items():
         if part in indices:
             continue
         match = next((plain[candidate] for candidate in names if candidate in plain), None)
@@ -68,18 +68,20 @@ def find_joints(
     return indices
 
 
-def _find_given(joints: tuple[str, ...], name: str, given: Mapping[str, str]) -> dict[str, int]:
-    for part, joint in given.items():
-        if part not in _wanted():
+def _find_overrides(
+    joints: tuple[str, ...], name: str, overrides: Mapping[str, str]
+) -> dict[str, int]:
+    for part, joint in overrides.items():
+        if part not in _names_of_parts():
             raise ClipError(
-                f"{name}: {part!r} is no part of a body; there are: {', '.join(_wanted())}"
+                f"{name}: {part!r} is no part of a body; there are: {', '.join(_names_of_parts())}"
             )
         if joint not in joints:
             near = get_close_matches(joint, joints, 3)
             raise ClipError(
                 f"{name}: no joint {joint!r} for {part}; {', '.join(near or joints)[:400]}"
             )
-    return {part: joints.index(joint) for part, joint in given.items()}
+    return {part: joints.index(joint) for part, joint in overrides.items()}
 
 
 def plain_name(joint: str) -> str:
@@ -91,10 +93,10 @@ def plain_name(joint: str) -> str:
     return plain[len(prefix) :]
 
 
-def _wanted() -> dict[str, tuple[str, ...]]:
-    wanted: dict[str, tuple[str, ...]] = {"head": HEAD}
+def _names_of_parts() -> dict[str, tuple[str, ...]]:
+    names_of_part: dict[str, tuple[str, ...]] = {"head": HEAD}
     for side, spellings in SIDES.items():
         for part, names in PARTS.items():
             spelled = (name.replace("SIDE", spelling) for name in names for spelling in spellings)
-            wanted[f"{side}_{part}"] = tuple(spelled)
-    return wanted
+            names_of_part[f"{side}_{part}"] = tuple(spelled)
+    return names_of_part

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from benchmarks.clip_files import human_rigs, rig
+from pretrain.motion.feasibility import find_implausible
 from pretrain.motion.importers import bvh, deepmimic, read_clip
 from pretrain.motion.retargeting.joint_names import find_joints
-from pretrain.motion.warnings import implausible
 
 
 def test_a_roots_rotation_may_stand_before_its_position():
@@ -75,7 +75,7 @@ def test_deepmimics_quaternions_in_xyzw_order_are_said(stroll, skeleton):
         for at in (4, 8, 12, 16, 21, 25, 30, 35, 39):
             frame[at : at + 4] = [*frame[at + 1 : at + 4], frame[at]]
     clip = read_clip(json.dumps(document).encode(), "a.txt", skeleton)
-    assert any("xyzw order" in line for line in implausible(clip))
+    assert any("xyzw order" in line for line in find_implausible(clip))
 
 
 def sided(names: str) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.clip_files import formats
 from pretrain.characters.rotations import from_axis_angle, multiply
+from pretrain.motion.feasibility import find_infeasible
 from pretrain.motion.importers import read_clip
 from pretrain.motion.importers.jumps import find_jumps
-from pretrain.motion.warnings import impossible
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_at_the_control_rate_they_are_left_to_the_clips_own_check(stroll):
     position[50:, 0] += 1.0
     jumping = replace(stroll, root_pos=position)
     assert not find_jumps(jumping)
-    assert impossible(jumping)
+    assert find_infeasible(jumping)
 
 
 def test_a_jump_is_named_though_resampling_would_spread_it(stroll, skeleton):

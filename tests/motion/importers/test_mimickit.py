@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.clip_files import formats
 from pretrain.motion.clip import ClipError
+from pretrain.motion.feasibility import find_implausible
 from pretrain.motion.importers import mimickit, read_clip
-from pretrain.motion.warnings import implausible
 
 
 @pytest.mark.parametrize("fps", [30, 30.0, np.float64(30), np.array(30)], ids=repr)
@@ -129,4 +129,4 @@ def test_angles_in_degrees_are_told_by_the_hinges_ranges(stroll, skeleton):
     frames = formats.mimickit_frames(stroll)
     frames[:, 6:] = np.degrees(frames[:, 6:])
     clip = mimickit.read(formats.mimickit(stroll, frames=frames), "a.pkl", skeleton)
-    assert any("are its angles in degrees?" in line for line in implausible(clip))
+    assert any("are its angles in degrees?" in line for line in find_implausible(clip))

@@ -8,9 +8,9 @@ import pytest
 from benchmarks.clip_files import formats
 from pretrain.characters.rotations import conjugate, from_axis_angle, multiply
 from pretrain.motion.clip import ClipError
+from pretrain.motion.feasibility import find_implausible
 from pretrain.motion.importers import poselib, read_clip
 from pretrain.motion.importers.copies import without_copies
-from pretrain.motion.warnings import implausible
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_quaternions_in_wxyz_order_hang_upside_down_and_are_said(stroll, skeleto
     document = formats.poselib_document(stroll)
     document["rotation"]["arr"] = document["rotation"]["arr"][..., [3, 0, 1, 2]]
     clip = poselib.read(formats.npy(document), "a.npy", skeleton)
-    assert any("xyzw order" in line for line in implausible(clip))
+    assert any("xyzw order" in line for line in find_implausible(clip))
 
 
 def test_signs_of_quaternions_do_not_matter(stroll, skeleton):

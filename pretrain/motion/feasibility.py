@@ -22,12 +22,12 @@ UPSIDE_DOWN_SHARE = 0.5
 STILL = 1e-6  # rad
 
 
-def doubts(clip: MotionClip) -> tuple[str, ...]:
+def find_doubts(clip: MotionClip) -> tuple[str, ...]:
     """What its importer warned of, what the body cannot hold, and what makes it infeasible."""
-    return clip.warnings + implausible(clip) + impossible(clip)
+    return clip.warnings + find_implausible(clip) + find_infeasible(clip)
 
 
-def implausible(clip: MotionClip) -> tuple[str, ...]:
+def find_implausible(clip: MotionClip) -> tuple[str, ...]:
     """What a body cannot or hardly hold, and what a mistake in reading the file looks like, a line
     each."""
     return (*_upside_down(clip), *_past_range(clip), *_motionless(clip))
@@ -87,7 +87,7 @@ def _motionless(clip: MotionClip) -> tuple[str, ...]:
     return (f"{clip.name}: nothing moves in its {len(clip)} frames",) if still else ()
 
 
-def impossible(clip: MotionClip) -> tuple[str, ...]:
+def find_infeasible(clip: MotionClip) -> tuple[str, ...]:
     """What no body can follow, with the frame in which it is worst; empty for a clip that can be
     performed."""
     speed = np.linalg.norm(clip.states.root_vel, axis=-1)

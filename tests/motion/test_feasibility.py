@@ -9,7 +9,7 @@ import pytest
 
 from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.warnings import doubts, implausible, impossible
+from pretrain.motion.feasibility import find_doubts, find_implausible, find_infeasible
 
 
 def moved(clip: MotionClip, offset: np.ndarray) -> MotionClip:
@@ -17,13 +17,13 @@ def moved(clip: MotionClip, offset: np.ndarray) -> MotionClip:
 
 
 def test_what_people_did_is_not_doubted(training_data):
-    assert [line for clip in training_data.dataset.clips for line in doubts(clip)] == []
+    assert [line for clip in training_data.dataset.clips for line in find_doubts(clip)] == []
 
 
 def test_what_nobody_can_do_is_named_with_the_frame(training_data):
     walk = training_data.dataset.clips[0]
     along = np.arange(len(walk))[:, None] * np.array([20 / 30, 0, 0])
-    (fast,) = doubts(moved(walk, along))
+    (fast,) = find_doubts(moved(walk, along))
     assert fast.startswith("walk: the root moves at 2")
     assert "in frame" in fast
 
@@ -32,7 +32,7 @@ def test_a_joint_that_turns_as_no_joint_can_is_named_with_the_frame(training_dat
     walk = training_data.dataset.clips[0]
     turned = walk.joint_rot["head"].copy()
     turned[7] = [0, 1, 0, 0]  # half a turn, for a frame
-    (turns,) = impossible(replace(walk, joint_rot=walk.joint_rot | {"head": turned}))
+    (turns,) = find_infeasible(replace(walk, joint_rot=walk.joint_rot | {"head": turned}))
     assert turns.startswith("walk: head turns at 9")
     assert "in frame 6" in turns or "in frame 7" in turns
 
@@ -40,16 +40,16 @@ def test_a_joint_that_turns_as_no_joint_can_is_named_with_the_frame(training_dat
 def test_who_came_out_of_the_ground_is_named_with_the_frame(training_data):
     walk = training_data.dataset.clips[0]
     down = np.where(np.arange(len(walk)) == 7, -0.5, 0)[:, None] * np.array([0, 0, 1])
-    (deep,) = doubts(moved(walk, down).grounded())
+    (deep,) = find_doubts(moved(walk, down).grounded())
     assert deep.startswith("walk: 0.5")
     assert "below the ground in frame 7" in deep
-    assert doubts(moved(walk, np.array([0, 0, -0.1])).grounded()) == ()
+    assert find_doubts(moved(walk, np.array([0, 0, -0.1])).grounded()) == ()
 
 
 def test_a_body_upside_down_is_named_with_how_often(training_data):
     walk = training_data.dataset.clips[0]
     turned = multiply(walk.root_rot, np.array([0.0, 1.0, 0.0, 0.0]))
-    (down,) = implausible(replace(walk, root_rot=turned))
+    (down,) = find_implausible(replace(walk, root_rot=turned))
     assert f"points down in {len(walk)} of {len(walk)} frames" in down
 
 
@@ -58,7 +58,7 @@ def test_a_hinge_past_its_range_is_named_with_the_frame(training_data, turns):
     walk = training_data.dataset.clips[0]
     knee = walk.joint_rot["left_shin"].copy()
     knee[7] = from_axis_angle("y", np.array([-2.0 + 2 * np.pi * turns]))
-    (past,) = implausible(replace(walk, joint_rot=walk.joint_rot | {"left_shin": knee}))
+    (past,) = find_implausible(replace(walk, joint_rot=walk.joint_rot | {"left_shin": knee}))
     assert past.startswith("walk: hinge left_knee is ")
     assert "in frame 7" in past
 
@@ -66,12 +66,12 @@ def test_a_hinge_past_its_range_is_named_with_the_frame(training_data, turns):
 def test_a_whole_turn_of_a_hinge_is_the_same_pose(training_data):
     walk = training_data.dataset.clips[0]
     turned = {body: -q for body, q in walk.joint_rot.items()}  # the same rotations
-    assert implausible(replace(walk, joint_rot=turned)) == ()
+    assert find_implausible(replace(walk, joint_rot=turned)) == ()
 
 
 def test_a_clip_in_which_nothing_moves_is_named(training_data):
     walk = training_data.dataset.clips[0]
     still = {body: np.repeat(q[:1], len(q), 0) for body, q in walk.joint_rot.items()}
     place = np.repeat(walk.root_pos[:1], len(walk), 0)
-    (line,) = implausible(replace(walk, joint_rot=still, root_pos=place))
+    (line,) = find_implausible(replace(walk, joint_rot=still, root_pos=place))
     assert line == f"walk: nothing moves in its {len(walk)} frames"
