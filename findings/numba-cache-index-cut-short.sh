@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # numba 0.68.1: with a cache index that is cut short, each later process raises an error where it could compile.
 #
-# @njit(cache=True) treats its cache as something to be made again: where the index (.nbi) or the compiled code (.nbc) is
-# missing, or the source has changed, it compiles and writes anew. So one would guess the same of a file that is not
-# complete, as a file written without fsync can be after a loss of power. It is read without a check: the first call
-# raises an error of pickle that names no file, and so does the first call of every later process, because nothing writes
-# the file again. Even a change of the source does not help. Only deleting the file does.
+# @njit(cache=True) treats its cache as something to be made again: where the index (.nbi) or the compiled code (.nbc) of
+# a simulation's kernel is missing, or the source has changed, it compiles and writes anew. So one would guess the same
+# of a file that is not complete, as a loss of power can leave one that was written without fsync. It is read without a
+# check: the first call raises an error of pickle that names no file, and so does the first call of every later process,
+# because nothing writes the file again. With a cut index, even a change of the source does not help. Deleting it does.
 #
-# Seen (Python 3.11, Linux), what two processes, one after the other, do with a simulation's kernel:
+# Seen (Python 3.11, Linux), what two processes, one after the other, do then:
 #   index deleted                 compile, then load
 #   code deleted                  compile, then load
 #   source changed                compile, then load

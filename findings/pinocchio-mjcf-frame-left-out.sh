@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# pin 4.1.0 (Pinocchio): of an MJCF file, it leaves out what stands in a <frame> of a body, and reads some settings wrongly.
+# pin 4.1.0 (Pinocchio): it leaves out what an MJCF file has in a <frame> of a body, and misreads two settings.
 #
 # buildModelFromMJCF skips <frame> and <replicate> inside a body, so an arm may be missing with its joint and its mass.
 # Geoms that inertiagrouprange keeps out of the mass, as those for display, are counted. An eulerseq of capital letters

@@ -175,11 +175,11 @@ def start_from_parent(cfg: PretrainConfig, data: TrainingData, training: SkillTr
     load_policy(nets, read_weights(store.read(parent, graphs["policy"].file)))
     encoder = read_weights(store.read(parent, graphs["encoder"].file))
     load_encoder(nets.encoder, encoder, data.demos, latents)
-    known = torch.tensor([clip in latents for clip in range(len(data.library.names))])
+    is_learned = torch.tensor([clip in latents for clip in range(len(data.library.names))])
     if isinstance(training.env, AssistedEnv):
-        training.env.begin_unassisted(known)
-    if not known.all():
-        clone_clips(cfg, data, training, known)
+        training.env.begin_unassisted(is_learned)
+    if not is_learned.all():
+        clone_clips(cfg, data, training, is_learned)
     return True
 
 
@@ -207,17 +207,20 @@ def warm_up(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) ->
 
 
 def clone_clips(
-    cfg: PretrainConfig, data: TrainingData, training: SkillTraining, known: Tensor | None = None
+    cfg: PretrainConfig,
+    data: TrainingData,
+    training: SkillTraining,
+    is_learned: Tensor | None = None,
 ) -> None:
-    """The policy learns the clips from their poses alone, except `known` (C,) bool ones."""
+    """The policy learns the clips from their poses alone, except `is_learned` (C,) bool ones."""
     nets = training.nets
     warm = cfg.warm
     clips = CloneData(
         data.library,
         nets.action_scale,
         nets.encoder.clip_latents,
-        read_ground(data.library, data.character.skeleton),
-        known,
+        training.env.env.falls.ground,
+        is_learned,
     )
     config = CloneConfig(steps=warm.clone_steps, lr=warm.lr, batch=warm.batch)
     clone(nets.policy, clips, config, training.rng)

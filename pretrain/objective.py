@@ -99,8 +99,15 @@ def make_enc_learner(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -
     loss = encoder_loss(
         nets.encoder, data.demos, weight=enc.enc_loss_weight, anchor_weight=enc.anchor_weight
     )
-    optimizer = make_adam(nets.encoder, enc.lr)
-    return Learner("enc", ("window", "z"), loss, optimizer, 1, enc.minibatch, enc.rows)
+    return Learner(
+        "enc",
+        ("window", "z"),
+        loss,
+        make_adam(nets.encoder, enc.lr),
+        epochs=1,
+        minibatch=enc.minibatch,
+        max_rows=enc.rows,
+    )
 
 
 def make_assist_rewards(

@@ -11,7 +11,6 @@ here, and never written.
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
 from pathlib import Path
 
@@ -36,8 +35,6 @@ from skills_store.publisher import StorePublisher
 from skills_store.version import Fault, Survey, Version
 
 __all__ = ["BUNDLED", "Fault", "Store", "Survey", "Version", "default_root"]
-
-logger = logging.getLogger("skills_store")
 
 
 def default_root() -> Path:

@@ -27,7 +27,7 @@ class CloneData:
     scale: ActionScale
     clip_latents: Tensor  # (C, D)
     ground: Ground
-    known: Tensor | None = None  # (C,) bool, clips under which the policy is to stay as it is
+    is_learned: Tensor | None = None  # (C,) bool, clips under which the policy stays as it is
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def clone(policy: GaussianPolicy, data: CloneData, config: CloneConfig, rng: Gen
     """Fit `policy`'s mean to (clip state + noise, the clip's latent + noise) -> target. Returns the
     last loss.
 
-    In lying states of a clip that rises the target is the same under any latent. Under `known`
+    In lying states of a clip that rises the target is the same under any latent. Under `is_learned`
     clips the target is what the policy did before. Raises Diverged if the last loss is not finite.
     """
     library = data.library
@@ -54,9 +54,9 @@ def clone(policy: GaussianPolicy, data: CloneData, config: CloneConfig, rng: Gen
         action = data.scale.action(pd_target(library.at(ids, times + 1 / CONTROL_RATE)))
         z = _draw_latents(data, ids, state, rng)
         obs = {"obs": proprioception(_add_noise(state, rng)), "z": z}
-        if data.known is not None:
+        if data.is_learned is not None:
             with torch.no_grad():
-                action = torch.where(data.known[ids, None], before(obs), action)
+                action = torch.where(data.is_learned[ids, None], before(obs), action)
         loss = (policy(obs) - action).square().mean()
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

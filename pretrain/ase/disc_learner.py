@@ -20,5 +20,12 @@ def make_disc_learner(
     )
     replay_share = disc.disc_replay_samples / disc.rows
     loss = disc_loss(discriminator, demos, replay, weights, replay_share)
-    optimizer = make_adam(discriminator, disc.lr)
-    return Learner("disc", ("window", "z_clip"), loss, optimizer, 1, disc.minibatch, disc.rows)
+    return Learner(
+        "disc",
+        ("window", "z_clip"),
+        loss,
+        make_adam(discriminator, disc.lr),
+        epochs=1,
+        minibatch=disc.minibatch,
+        max_rows=disc.rows,
+    )

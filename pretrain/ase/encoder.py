@@ -34,7 +34,7 @@ class Encoder(nn.Module):
         norm: Normalizer,
         hidden: tuple[int, ...],
         latent_dim: int,
-        clips: int,
+        num_clips: int,
         *,
         rng: Generator,
         mirrored: Reflection | None = None,
@@ -44,7 +44,7 @@ class Encoder(nn.Module):
         self.latent_dim = latent_dim
         self.body = mlp([len(norm.mean), *hidden, latent_dim], rng=rng, mirrored=mirrored)
         # (C, D) the latent of each clip: random at first, set by the warm start, fixed from then on
-        self.register_buffer("clip_latents", sample_on_sphere(clips, latent_dim, rng))
+        self.register_buffer("clip_latents", sample_on_sphere(num_clips, latent_dim, rng))
 
     def forward(self, window: Tensor) -> Tensor:
         return normalize(self.body(self.norm(window)), dim=-1)
@@ -119,17 +119,18 @@ def warm_encoder(
     it is not finite.
     """
     optimizer = torch.optim.Adam(net.parameters(), lr)
-    clips = len(demos.counts)
-    members = [(demos.clip == c).nonzero()[:, 0] for c in range(clips)]
+    num_clips = len(demos.counts)
+    members = [(demos.clip == clip).nonzero()[:, 0] for clip in range(num_clips)]
     loss = torch.zeros(())
     for _ in range(steps):
         indices = [
-            m[torch.randint(len(m), (2 * WINDOWS_PER_SIDE,), generator=rng)] for m in members
+            rows[torch.randint(len(rows), (2 * WINDOWS_PER_SIDE,), generator=rng)]
+            for rows in members
         ]
         pairs = torch.stack(indices)  # (C, 2 WINDOWS_PER_SIDE)
         windows = demos.windows[pairs.flatten()]
         noise = JITTER * net.norm.std * torch.randn(windows.shape, generator=rng)
-        code = net(windows + noise).view(clips, 2, WINDOWS_PER_SIDE, -1)
+        code = net(windows + noise).view(num_clips, 2, WINDOWS_PER_SIDE, -1)
         first = code[:, 0].flatten(0, 1)
         second = code[:, 1].flatten(0, 1)
         of_clip = torch.arange(len(first)) // WINDOWS_PER_SIDE * WINDOWS_PER_SIDE

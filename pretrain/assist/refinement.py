@@ -39,7 +39,7 @@ LR = 5e-4
 LR_DECAY_SHARE = 1 / 3  # of the learning samples, the last, in which the learning rate falls to 0
 
 
-class PhaseObservation:
+class PhaseObservationEnv:
     """`env`, which also observes the `phase_index` of each world's reference (N,), and `trust`
     (N,), the share of the correction there that is applied."""
 
@@ -51,13 +51,14 @@ class PhaseObservation:
         return self.env.observe(ids) | self._phase(ALL if ids is None else ids)
 
     def _phase(self, ids: Rows) -> Batch:
-        character = self.env.env
+        character_env = self.env.env
         tracker = self.env.tracker
-        follows = (tracker.clip == self.env.skills.z_clip)[ids] & (character.falls.down == 0)[ids]
-        trust = ((FAR - tracker.tracking_error(character.windows(ids), ids)) / (FAR - NEAR)).clamp(
-            0, 1
-        )
-        return {"phase_index": tracker.phase_index(ids), "trust": trust * follows}
+        follows = (tracker.clip == self.env.skills.z_clip)[ids] & (character_env.falls.down == 0)[
+            ids
+        ]
+        error = tracker.tracking_error(character_env.windows(ids), ids)
+        trust = ((FAR - error) / (FAR - NEAR)).clamp(0, 1)
+        return {"phase_index": tracker.phase_index(ids), "trust": trust * follows[ids]}
 
     def step(self, action: Tensor) -> Step:
         step = self.env.step(action)
@@ -151,7 +152,7 @@ class Refinement:
         return scalars | self.learner.fit(self.memory.sample(REPLAY_BATCH, self.rng), self.rng)
 
     def _collect(self, policy: PhaseCorrectedPolicy | GaussianPolicy) -> tuple[Batch, Scalars]:
-        rollout = collect(PhaseObservation(self.env), policy, self.noise, self.horizon, self.rng)
+        rollout = collect(PhaseObservationEnv(self.env), policy, self.noise, self.horizon, self.rng)
         batch = {**rollout.flatten(), "failed": rollout.terminated.flatten()}
         error = batch["pose_error"][batch["trust"] > 0]
         return batch, {

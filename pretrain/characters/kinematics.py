@@ -71,11 +71,6 @@ def joint_rotations(skeleton: Skeleton, joint_pos: Array, balls: Array) -> list[
     return local
 
 
-def lowest_point(skeleton: Skeleton, state: CharacterState) -> Array:
-    """Height of the lowest point of the body's surface, (...) m."""
-    return namespace(state.root_pos).amin(lowest_points(skeleton, state), -1)
-
-
 def lowest_points(skeleton: Skeleton, state: CharacterState) -> Array:
     """Height of the lowest point of each body's surface, (..., B) m."""
     poses = forward(skeleton, state.root_pos, state.root_rot, state.joint_pos)

@@ -51,20 +51,27 @@ def judge(clip: MotionClip) -> Verdict:
 
 def advise(m: Measures) -> tuple[str, ...]:
     """What is off, a line each, with the edit that mends it."""
-    advice = {
-        f"{m.past_limits:.0%} of its frames past a hinge's range, by up to "
-        f"{m.past_limits_most:.2f} rad: "
-        "edit `limit`, or look whether a limb is mapped to the wrong joint": m.past_limits
-        > PAST_LIMITS,
-        f"{100 * m.penetration:.0f} cm in the ground: edit `plant`": m.penetration > PENETRATION,
-        f"standing soles {100 * m.floating:.0f} cm off the ground: edit `plant`": m.floating
-        > FLOATING,
-        f"a standing foot slides {100 * m.skate_most:.0f} cm: edit `plant`": m.skate_most > SKATE,
-        f"lasts {m.seconds:.2f} s: edit `repeat`, or `stand` at its end": m.seconds < SHORTEST,
-        _rate(m): m.suggested_speed != 1,
-        _fall(m.fall): not plausible_fall(m.fall) and m.floating <= FLOATING,
-    }
-    return tuple(line for line, applies in advice.items() if applies)
+    advice = [
+        (
+            m.past_limits > PAST_LIMITS,
+            f"{m.past_limits:.0%} of its frames past a hinge's range, by up to "
+            f"{m.past_limits_most:.2f} rad: "
+            "edit `limit`, or look whether a limb is mapped to the wrong joint",
+        ),
+        (m.penetration > PENETRATION, f"{100 * m.penetration:.0f} cm in the ground: edit `plant`"),
+        (
+            m.floating > FLOATING,
+            f"standing soles {100 * m.floating:.0f} cm off the ground: edit `plant`",
+        ),
+        (m.skate_most > SKATE, f"a standing foot slides {100 * m.skate_most:.0f} cm: edit `plant`"),
+        (
+            m.seconds < SHORTEST,
+            f"lasts {m.seconds:.2f} s: edit `repeat`, or `stand` at its end",
+        ),
+        (m.suggested_speed != 1, _rate(m)),
+        (not plausible_fall(m.fall) and m.floating <= FLOATING, _fall(m.fall)),
+    ]
+    return tuple(line for applies, line in advice if applies)
 
 
 def _rate(m: Measures) -> str:

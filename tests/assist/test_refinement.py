@@ -16,7 +16,7 @@ from pretrain.assist.refinement import (
     NEAR,
     RATE,
     PhaseCorrectedPolicy,
-    PhaseObservation,
+    PhaseObservationEnv,
     Refinement,
 )
 from pretrain.config import PretrainConfig
@@ -131,7 +131,7 @@ def test_an_elbow_that_always_aims_wrong_is_put_right_and_the_policy_learns_it(w
     found = refining.teacher.corrections
     assert found[:, elbow].mean() == pytest.approx(-0.6, abs=0.25)
     assert found[:, elbow].mean().abs() > 2 * found[:, others].mean(0).abs().max()
-    seen = PhaseObservation(refining.env).observe()
+    seen = PhaseObservationEnv(refining.env).observe()
     assert (seen["trust"] > 0).float().mean() > 0.5, (
         f"an assisted world is within {NEAR} of its reference"
     )
@@ -139,7 +139,7 @@ def test_an_elbow_that_always_aims_wrong_is_put_right_and_the_policy_learns_it(w
     while refining.samples < refining.correcting + refining.learning:
         losses.append(refining.iterate()["refine/loss"])
     assert losses[-1] < losses[0]
-    seen = PhaseObservation(refining.env).observe()
+    seen = PhaseObservationEnv(refining.env).observe()
     trusted = seen["trust"] == 1
     with torch.no_grad():
         learned = (refining.policy(seen) - refining.teacher.policy(seen))[trusted]

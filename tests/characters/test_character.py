@@ -14,7 +14,7 @@ import pytest
 
 from pretrain.characters import character
 from pretrain.characters.character import load_character
-from pretrain.characters.kinematics import forward, lowest_point
+from pretrain.characters.kinematics import forward, lowest_points
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import layout, unflatten
 from pretrain.sim.mujoco_cpu import compile_model
@@ -71,7 +71,7 @@ def test_lowest_point_is_where_the_engine_touches_the_floor(humanoid, skeleton):
     state = unflatten(
         np.concatenate([root_pos, root_rot, np.zeros((10, 6)), joint_pos, 0 * joint_pos], -1)
     )
-    low = lowest_point(skeleton, state)
+    low = lowest_points(skeleton, state).min(-1)
     floor = model.geom("floor").id
     for i in range(10):
         for gap, touches in ((-1e-3, True), (1e-3, False)):
