@@ -53,9 +53,8 @@ class PhaseObservationEnv:
     def _phase(self, ids: Rows) -> Batch:
         character_env = self.env.env
         tracker = self.env.tracker
-        follows = (tracker.clip == self.env.skills.z_clip)[ids] & (character_env.falls.down == 0)[
-            ids
-        ]
+        is_up = character_env.falls.down == 0
+        follows = is_up & (tracker.clip == self.env.skills.z_clip)
         error = tracker.tracking_error(character_env.windows(ids), ids)
         trust = ((FAR - error) / (FAR - NEAR)).clamp(0, 1)
         return {"phase_index": tracker.phase_index(ids), "trust": trust * follows[ids]}
