@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -35,9 +36,10 @@ from pretrain.publishing.publish import make_candidate
 from pretrain.rl import checkpoint
 from pretrain.rl.run_folder import write_atomically
 from pretrain.train import find_run_folder
-from pretrain.training_data import load_training_data
+from pretrain.training_data import TrainingData, load_training_data
 from skills_store import places
 from skills_store.errors import StoreError
+from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 
 MEASURES = {  # of a row: where the card has it
@@ -59,23 +61,26 @@ MEASURES = {  # of a row: where the card has it
 Row = dict[str, Any]  # numbers; None where there was nothing to measure
 
 
-def measures(card: dict[str, Any]) -> Row:
-    """A card's measures in one number each."""
-    return {name: value_at(card, path) for name, path in MEASURES.items()}
+@dataclass(frozen=True)
+class Measurement:
+    """What is measured of a milestone, and the file of a run's folder that keeps it."""
+
+    file: str
+    columns: Mapping[str, str]  # of a row: where the card has it
+    measure: Callable[[SkillLibrary, TrainingData, PretrainConfig], dict[str, Any]]  # a card
 
 
-def measured(folder: Path, episodes: int) -> list[Row]:
-    """One row a milestone; those that its file of cards has already are not measured again."""
+def whole_card(episodes: int) -> Measurement:
+    def measure(skills: SkillLibrary, data: TrainingData, cfg: PretrainConfig) -> dict[str, Any]:
+        conditions = Conditions(episodes, cfg.eval.seed, engine=cfg.engine)
+        return skill_card(skills, data, conditions)
+
+    return Measurement(f"cards-{episodes}.jsonl", MEASURES, measure)
+
+
+def measure_milestones(folder: Path, measurement: Measurement) -> list[Row]:
+    """One row a milestone; those that its file has already are not measured again."""
     cfg = PretrainConfig.model_validate_json((folder / "config.json").read_text(encoding="utf-8"))
-    kept = folder / f"cards-{episodes}.jsonl"
-    rows = (
-        [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
-        if kept.exists()
-        else []
-    )
-    rows = [
-        row for row in rows if row.keys() >= set(MEASURES)
-    ]  # a version that measured less may have written them
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     if folder.resolve().name != find_run_folder(cfg, data).name:
         raise ValueError(
@@ -83,24 +88,33 @@ def measured(folder: Path, episodes: int) -> list[Row]:
             "not what it learned under any"
             " more; measure it with those of then"
         )
+    kept = folder / measurement.file
+    rows = read_rows(kept, measurement.columns)
     training = build_training(cfg, data)
     for file in sorted((folder / "milestones").glob("*.pt")):
-        then = checkpoint.load(file)
-        if then["samples"] in {row["samples"] for row in rows}:
+        milestone = checkpoint.load(file)
+        if milestone["samples"] in {row["samples"] for row in rows}:
             continue
-        for name, weights in then["nets"].items():
+        for name, weights in milestone["nets"].items():
             training.nets.modules()[name].load_state_dict(weights)
         with TemporaryDirectory() as scratch:
             skills = make_candidate(cfg, data, training, Store(scratch)).skills
-            card = skill_card(skills, data, Conditions(episodes, cfg.eval.seed, engine=cfg.engine))
-        row = {"samples": then["samples"], "seconds": then["seconds"], **measures(card)}
+            card = measurement.measure(skills, data, cfg)
+        row = {"samples": milestone["samples"], "seconds": milestone["seconds"]}
+        row |= {name: value_at(card, path) for name, path in measurement.columns.items()}
         rows = sorted([*rows, row], key=lambda row: row["samples"])
         write_atomically(kept, "".join(json.dumps(row) + "\n" for row in rows))
-        print(
-            f"{folder.name}: " + "  ".join(f"{key} {value}" for key, value in row.items()),
-            flush=True,
-        )
+        line = "  ".join(f"{key} {value}" for key, value in row.items())
+        print(f"{folder.name}: {line}", flush=True)
     return rows
+
+
+def read_rows(file: Path, columns: Mapping[str, str]) -> list[Row]:
+    """The rows of `file`, if there is one, less those of a version that measured less."""
+    if not file.exists():
+        return []
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [row for row in rows if row.keys() >= columns.keys()]
 
 
 def table(runs: Sequence[Sequence[Row]]) -> str:
@@ -172,7 +186,7 @@ def main(arguments: list[str]) -> int:
         episodes = parse_int(options, "episodes", 2)
         out = Path(options["out"])
         out.mkdir(parents=True, exist_ok=True)
-        runs = [measured(folder, episodes) for folder in folders]
+        runs = [measure_milestones(folder, whole_card(episodes)) for folder in folders]
         if not in_common(runs):
             raise ValueError(
                 "there is no number of samples at which all of these runs have a milestone"

@@ -1,0 +1,232 @@
+"""What each mechanism beyond ASE gives: trainings with one of them off at a time, seed by seed, and
+the samples after which each run meets the bars.
+
+python -m benchmarks.ablation                       a night on two cores: 6 M samples, three seeds
+python -m benchmarks.ablation only=anchor,symmetry seeds=2 preset=mobility time_on_clip=0.4
+
+keys:
+  preset=locomotion    what is trained
+  samples=6000000      of each run
+  seeds=3              runs of each variant, with the seeds 0, 1, ...
+  only=                names of mechanisms, comma-separated; default: all of them
+  time_on_clip=0.5     bar: at least
+  falls_own=2          bar: falls a minute under upright clips' own z, at most
+  out=                 folder of runs and of the table; default: below the folder of cards
+  threads=0            of each training; 0: all that the process may use
+
+Runs that are finished are not made again, and an interrupted one goes on: the same command does.
+A mechanism that the preset does not have is left out.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from benchmarks.learning import Measurement, Row, known, measure_milestones
+from pretrain.cli import program
+from pretrain.config import PretrainConfig
+from pretrain.evaluation.skill_card import quick_card
+from pretrain.options import parse_int, parse_options
+from pretrain.overrides import ConfigError, load_config
+from pretrain.train import find_run_folder
+from pretrain.training_data import load_training_data
+from skills_store import places
+from skills_store.errors import StoreError
+
+FULL = "full"  # the variant with all mechanisms
+MILESTONES = 4  # of a run
+MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
+    "warm_start": ("warm.encoder_steps=0", "warm.clone_steps=0"),
+    "assist_force": ("curriculum.assist_start=0",),
+    "focus": ("curriculum.focus=1",),
+    "phase_locking": (
+        "tracking_termination.phase_locking=never",
+        "tracking_termination.max_velocity_excess=null",
+    ),
+    "nearer_reward": ("tracking_termination.nearer_reward_weight=0",),
+    "imitation_reward": ("imitation.reward_weight=0",),
+    "pose_gradient": ("imitation.pose_gradient_weight=0",),
+    "conditional_discriminator": ("disc.conditional=false",),
+    "anchor": ("enc.anchor_weight=0",),
+    "near_latents": ("latent.near_prob=0",),
+    "own_return": ("latent.own_return=false",),
+    "symmetry": ("symmetry=false",),
+    "averaged_weights": ("ppo.average_decay=0",),
+    "colored_noise": ("ppo.noise_color=0",),
+}
+HEADLINE = {
+    "time_on_clip": "time_on_clip.mean",
+    "falls_own": "falls_per_minute.own",
+    "falls_random": "falls_per_minute.random",
+    "switch_success": "switch_success.mean",
+}
+
+
+@dataclass(frozen=True)
+class Bars:
+    """What a library has to reach."""
+
+    time_on_clip: float  # at least
+    falls_own: float  # a minute, at most
+
+    def are_met(self, row: Row) -> bool:
+        falls = row["falls_own"]
+        return row["time_on_clip"] >= self.time_on_clip and (falls or 0.0) <= self.falls_own
+
+
+@dataclass(frozen=True)
+class Plan:
+    preset: str
+    samples: int
+    seeds: int
+    variants: tuple[str, ...]
+    bars: Bars
+    out: Path
+    threads: int
+
+    def overrides(self, variant: str, seed: int) -> list[str]:
+        """The configuration of one run."""
+        return [
+            f"preset={self.preset}",
+            f"name=ablation-{variant.replace('_', '-')}",
+            f"seed={seed}",
+            f"samples={self.samples}",
+            f"milestone_interval={max(1, self.samples // MILESTONES)}",
+            f"threads={self.threads}",
+            f"runs={self.out / 'runs'}",
+            "publish=false",
+            *MECHANISMS.get(variant, ()),
+        ]
+
+
+def has_mechanism(plan: Plan, mechanism: str) -> bool:
+    """Whether turning `mechanism` off changes the preset."""
+    full = load_config(PretrainConfig, "pretrain.conf", plan.overrides(FULL, 0))
+    without = load_config(PretrainConfig, "pretrain.conf", plan.overrides(mechanism, 0))
+    return without.model_copy(update={"name": full.name}) != full
+
+
+def measure_headline() -> Measurement:
+    """The first three measures of the card, with few worlds: all that the bars need."""
+    return Measurement(
+        "headline.jsonl",
+        HEADLINE,
+        lambda skills, data, cfg: quick_card(skills, data, cfg.eval.seed),
+    )
+
+
+def run_variant(plan: Plan, variant: str, seed: int) -> list[Row]:
+    """Trains one variant, unless it is trained already, and measures its milestones."""
+    overrides = plan.overrides(variant, seed)
+    cfg = load_config(PretrainConfig, "pretrain.conf", overrides)
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    folder = find_run_folder(cfg, data)
+    if not is_finished(folder, plan.samples):
+        print(f"{variant}, seed {seed}: {' '.join(MECHANISMS.get(variant, ()))}", flush=True)
+        subprocess.run([sys.executable, "-m", "pretrain.train", *overrides], check=True)
+    return measure_milestones(folder, measure_headline())
+
+
+def is_finished(folder: Path, samples: int) -> bool:
+    """Whether the run has a milestone at its end; their files are named by samples."""
+    milestones = [int(file.stem) for file in (folder / "milestones").glob("*.pt")]
+    return max(milestones, default=0) >= samples
+
+
+def samples_to(rows: Sequence[Row], bars: Bars) -> int | None:
+    """Samples of the first milestone that meets the bars; None where none does."""
+    return next((row["samples"] for row in rows if bars.are_met(row)), None)
+
+
+def write_table(runs: Mapping[str, Sequence[Sequence[Row]]], bars: Bars) -> str:
+    """A line a variant: how many runs met the bars and after how many samples, and the measures at
+    the end, median (least to most)."""
+    header = ["without", "bars met", "million samples to them", *HEADLINE]
+    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    for variant, seeds in runs.items():
+        reached = [samples for rows in seeds if (samples := samples_to(rows, bars)) is not None]
+        ends = [rows[-1] for rows in seeds]
+        cells = [
+            "-" if variant == FULL else variant,
+            f"{len(reached)} of {len(seeds)}",
+            format_range([samples / 1e6 for samples in reached]),
+            *(format_range(known(ends, name)) for name in HEADLINE),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def format_range(values: Sequence[float]) -> str:
+    if not values:
+        return "-"
+    return f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
+
+
+def parse_plan(arguments: Sequence[str]) -> Plan:
+    """Raises ConfigError, which names the key."""
+    defaults = {
+        "preset": "locomotion",
+        "samples": "6000000",
+        "seeds": "3",
+        "only": ",".join(MECHANISMS),
+        "time_on_clip": "0.5",
+        "falls_own": "2",
+        "out": str(places.cards() / "ablation"),
+        "threads": "0",
+    }
+    options = parse_options(arguments, defaults)
+    mechanisms = [name for name in options["only"].split(",") if name]
+    if unknown := [name for name in mechanisms if name not in MECHANISMS]:
+        raise ConfigError(
+            f"only={unknown[0]}: no such mechanism; there are {', '.join(MECHANISMS)}"
+        )
+    return Plan(
+        options["preset"],
+        parse_int(options, "samples", 1),
+        parse_int(options, "seeds", 1),
+        (FULL, *mechanisms),
+        Bars(parse_share(options, "time_on_clip"), parse_share(options, "falls_own", most=60.0)),
+        Path(options["out"]),
+        parse_int(options, "threads", 0),
+    )
+
+
+def parse_share(options: Mapping[str, str], key: str, most: float = 1.0) -> float:
+    """`options[key]` as a number from 0 to `most`."""
+    try:
+        value = float(options[key])
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= most:
+        raise ConfigError(f"{key}={options[key]} is not a number from 0 to {most:g}")
+    return value
+
+
+def main(arguments: list[str]) -> int:
+    plan = parse_plan(arguments)
+    variants = [name for name in plan.variants if name == FULL or has_mechanism(plan, name)]
+    runs: dict[str, list[list[Row]]] = {variant: [] for variant in variants}
+    file = plan.out / "ablation.md"
+    try:
+        for seed in range(plan.seeds):
+            for variant in variants:
+                runs[variant].append(run_variant(plan, variant, seed))
+                trained = {name: seeds for name, seeds in runs.items() if seeds}
+                file.write_text(write_table(trained, plan.bars) + "\n", encoding="utf-8")
+    except subprocess.CalledProcessError as error:
+        print(f"a training ended with status {error.returncode}", file=sys.stderr)
+        return 1
+    except (StoreError, ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(file.read_text(encoding="utf-8"), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(program(main, lambda: str(__doc__)))

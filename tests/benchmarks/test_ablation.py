@@ -1,0 +1,81 @@
+"""The ablation: mechanisms can be turned off, the bars decide, and the table says how often."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.ablation import (
+    FULL,
+    HEADLINE,
+    MECHANISMS,
+    Bars,
+    has_mechanism,
+    is_finished,
+    parse_plan,
+    samples_to,
+    write_table,
+)
+from benchmarks.learning import Row
+from pretrain.overrides import ConfigError
+
+BARS = Bars(time_on_clip=0.5, falls_own=1.0)
+
+
+def row(samples: float, time_on_clip: float, falls_own: float | None = 0.0) -> Row:
+    rest = dict.fromkeys(HEADLINE, 0.0)
+    return {"samples": samples, **rest, "time_on_clip": time_on_clip, "falls_own": falls_own}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_default_preset_has_every_mechanism(mechanism: str) -> None:
+    assert has_mechanism(parse_plan([]), mechanism)
+
+
+def test_plain_ase_has_no_mechanism_beyond_it() -> None:
+    plan = parse_plan(["preset=ase"])
+    acting = [name for name in MECHANISMS if has_mechanism(plan, name)]
+    # with assist=none the training aids have no effect, whatever their keys say
+    aids = ("assist_force", "focus", "nearer_reward")
+    assert set(acting) <= {*aids, "own_return"}
+
+
+def test_the_bars_are_met_at_the_first_milestone_that_holds_and_does_not_fall() -> None:
+    rows = [row(1e6, 0.2), row(2e6, 0.9, 3.0), row(3e6, 0.6, 1.0), row(4e6, 0.9)]
+    assert samples_to(rows, BARS) == 3e6
+    assert samples_to(rows[:2], BARS) is None
+    assert samples_to([row(1e6, 0.5, None)], BARS) == 1e6  # no clip of it is upright
+
+
+def test_a_line_counts_the_runs_that_met_the_bars() -> None:
+    runs = {
+        FULL: [[row(1e6, 0.6)], [row(1e6, 0.1), row(2e6, 0.7)]],
+        "anchor": [[row(1e6, 0.1)], [row(1e6, 0.3)]],
+    }
+    _, _, full, anchor = write_table(runs, BARS).splitlines()
+    assert full.startswith("| - | 2 of 2 | 1.5 (1 to 2) | 0.65 (0.6 to 0.7) |")
+    assert anchor.startswith("| anchor | 0 of 2 | - | 0.2 (0.1 to 0.3) |")
+
+
+def test_a_run_is_finished_where_its_last_milestone_is_at_its_end(tmp_path: Path) -> None:
+    assert not is_finished(tmp_path, 1000)
+    (tmp_path / "milestones").mkdir()
+    (tmp_path / "milestones" / "000000000999.pt").touch()
+    assert not is_finished(tmp_path, 1000)
+    (tmp_path / "milestones" / "000000001024.pt").touch()
+    assert is_finished(tmp_path, 1000)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("only=anchr", "only=anchr: no such mechanism; there are warm_start, "),
+        ("time_on_clip=2", "time_on_clip=2 is not a number from 0 to 1"),
+        ("falls_own=few", "falls_own=few is not a number from 0 to 60"),
+        ("seeds=0", "seeds=0 is not a whole number"),
+    ],
+)
+def test_what_cannot_be_planned_is_named(argument: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_plan([argument])
