@@ -159,6 +159,7 @@ def with_tasks(name: str, base: type[Config]) -> type[Config]:
     """The model `name`: `base` with a group of keys for each task of the registry,
     `reach.height_max=1.8`."""
     groups = {task: (kind, kind()) for task, kind in TASKS.items()}
+    # pydantic types fields as single keywords, not as a mapping
     return create_model(name, __base__=base, **groups)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 

@@ -27,6 +27,7 @@ from serving.server.drain import drain_on_sigterm
 from serving.server.gateway import Gateway, make_problem_reply
 from serving.server.tracing import TracingMiddleware, configure_tracer
 from serving.settings import Settings
+from serving.version import VERSION
 from serving.wire.problems import Code, Refusal, invalid
 
 log = logging.getLogger("repertoire.serving")
@@ -48,7 +49,7 @@ def make_gateway(settings: Settings) -> Gateway:
     service = make_service(settings)
     api = FastAPI(
         title="Repertoire",
-        version="0.1.0",
+        version=VERSION,
         docs_url=None,  # `docs_page` has one that needs no internet
         redoc_url=None,
         root_path_in_servers=False,  # the document's own server is relative

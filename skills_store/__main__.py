@@ -79,6 +79,7 @@ def program() -> int:
     """
     gc.disable()
     if sys.stderr is None:  # 2>&-: else what is meant for it would be printed among the results
+        # open until the process ends
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):  # a licence in letters that the terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")

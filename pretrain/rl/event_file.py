@@ -8,6 +8,7 @@ import socket
 import time
 from pathlib import Path
 
+# generated protobuf modules, whose classes are made at import
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # pyright: ignore[reportAttributeAccessIssue]
 from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
 from tensorboard.summary.writer.record_writer import RecordWriter

@@ -14,6 +14,7 @@ from fastapi.responses import Response
 
 from serving.api.inference_models import find_model, list_axes
 from serving.models.service import Service
+from serving.version import VERSION
 from serving.wire import oip
 from serving.wire.problems import INFERENCE_PROBLEMS, Refusal, invalid, quoted
 from serving.wire.reply import Reply
@@ -36,7 +37,7 @@ async def server() -> dict[str, Any]:
     """What this server is."""
     return {
         "name": "repertoire",
-        "version": "0.1.0",
+        "version": VERSION,
         "extensions": ["binary_tensor_data", "model_repository"],
     }
 

@@ -34,6 +34,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_size = 0  # bytes of the present request's head
         self._in_head = True
 
+    # uvicorn declares the narrower type, too
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._over_limit = len(self.connections) > self._max_connections

@@ -147,6 +147,7 @@ def _list_scalars() -> list[Any]:
     """ASE's trainer notes its best reward as a numpy number, beside the networks. Making one runs
     no code.
     """
+    # the function that pickles of numpy name, which numpy's stubs leave out
     scalar = np._core.multiarray.scalar  # type: ignore[attr-defined]
     kinds = [type(np.dtype(kind)) for kind in ("float32", "float64")]
     return [scalar, (scalar, "numpy.core.multiarray.scalar"), np.dtype, *kinds]

@@ -27,6 +27,7 @@ Arguments stay in `args`, so that an error survives a trip between processes.
 
 from __future__ import annotations
 
+# callers name every error from here, whichever module it stands in
 from skills_store.errors.base import *  # noqa: F403
 from skills_store.errors.conflicts import *  # noqa: F403
 from skills_store.errors.invalid import *  # noqa: F403

@@ -1,0 +1,7 @@
+"""The version of the installed package."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+VERSION = metadata.version("repertoire")
