@@ -21,4 +21,5 @@ def perturb(character: Character, friction: float = 1.0, mass: float = 1.0) -> C
         body.mass = body.mass * mass
         body.inertia = body.inertia * mass
     spec.compile()
+    # MuJoCo 4.0.0 writes six digits: a millionth of each number is lost
     return replace(character, mjcf=spec.to_xml())
