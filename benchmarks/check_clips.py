@@ -11,7 +11,6 @@ goes on beside it."""
 from __future__ import annotations
 
 import json
-import os
 import resource
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from pretrain.motion.editing.time import frames
 from pretrain.motion.files import load_file
 from pretrain.motion.importers import npz
 from pretrain.options import parse_int, parse_options
+from skills_store.processors import count_processors
 
 LENGTHS = (1.0, 3.0)  # s
 
@@ -67,7 +67,7 @@ def _cpu_seconds() -> float:
 def main(arguments: list[str]) -> int:
     """The exit status."""
     try:
-        defaults = {"clips": "1000", "workers": str(os.cpu_count() or 1), "seed": "0"}
+        defaults = {"clips": "1000", "workers": str(count_processors()), "seed": "0"}
         asked = parse_options(arguments, defaults)
         clips = parse_int(asked, "clips", 1)
         workers = parse_int(asked, "workers", 1)

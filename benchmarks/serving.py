@@ -19,7 +19,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,57 +96,64 @@ def session() -> tuple[bytes, tuple[bytes, ...]]:
     )
 
 
-def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) -> dict[str, Any]:
-    one = json_body(1)
-    sixty_four = json_body(64)
-    ours = {"json": json_body(1, False), "binary": binary_body(1, False)}
-    points: dict[str, Callable[[], load.Result]] = {}
-    for c in (1, 8, 64):
-        points[f"yardstick_c{c}"] = lambda c=c: load.closed(servers["yardstick"], [one], c, seconds)
-        for kind, body in ours.items():
-            points[f"{kind}_c{c}"] = lambda c=c, body=body: load.closed(
-                servers["service"], [body], c, seconds
-            )
-    points["batch64_json"] = lambda: load.closed(servers["service"], [sixty_four], 3, seconds)
-    points["batch64_binary"] = lambda: load.closed(
-        servers["service"], [binary_body(64)], 3, seconds
-    )
-    points["binary_c64_int8"] = lambda: load.closed(servers["int8"], [ours["binary"]], 64, seconds)
-    points["json_c1_int8"] = lambda: load.closed(servers["int8"], [ours["json"]], 1, seconds)
-    runs: dict[str, list[load.Result]] = {name: [] for name in points}
-    bare = []
-    shared = []
-    for _ in range(3):
-        for name, run in points.items():
-            time.sleep(SETTLE)
-            runs[name].append(run())
-        bare.append(bare_rows_per_second(policy, 64, seconds))
-        shared.append(
-            [
-                sharing_cores(servers[name], ours["json"], seconds, cores)
-                for name in ("service", "two")
-            ]
-        )
-    one_worker, two_workers = (statistics.median(each) for each in zip(*shared, strict=True))
-    rate = {name: statistics.median(r.rate for r in found) for name, found in runs.items()}
-    if silent := [name for name, found in rate.items() if not found]:
-        raise SystemExit(
-            f"{', '.join(silent)}: not one answer in {seconds:g} s. Is the machine free?"
-        )
-    p50, p99 = (
-        {name: statistics.median(r.percentile(q) for r in found) for name, found in runs.items()}
-        for q in (50, 99)
-    )
-    rows = statistics.median(bare)
+def plan_loads(servers: Servers, seconds: float) -> dict[str, Callable[[], load.Result]]:
+    """Name of a figure -> the closed load that it comes from."""
+    bodies = {"json": json_body(1, False), "binary": binary_body(1, False)}
+
+    def closed(server: str, body: bytes, connections: int) -> Callable[[], load.Result]:
+        return lambda: load.closed(servers[server], [body], connections, seconds)
+
+    loads: dict[str, Callable[[], load.Result]] = {}
+    for connections in (1, 8, 64):
+        loads[f"yardstick_c{connections}"] = closed("yardstick", json_body(1), connections)
+        for kind, body in bodies.items():
+            loads[f"{kind}_c{connections}"] = closed("service", body, connections)
+    loads["batch64_json"] = closed("service", json_body(64), 3)
+    loads["batch64_binary"] = closed("service", binary_body(64), 3)
+    loads["binary_c64_int8"] = closed("int8", bodies["binary"], 64)
+    loads["json_c1_int8"] = closed("int8", bodies["json"], 1)
+    return loads
+
+
+def count_characters_held(servers: Servers, seconds: float) -> dict[str, int]:
+    """Characters held at 30 Hz, by kind of request."""
+    body = json_body(1, False)
+    binary = binary_body(1, False)
     step, opening = session()
-    held = {
-        "yardstick": characters_held(servers["yardstick"], one, seconds),
-        "json": characters_held(servers["service"], ours["json"], seconds),
-        "binary": characters_held(servers["service"], ours["binary"], seconds),
-        "binary_two_workers": characters_held(servers["two"], ours["binary"], seconds),
+    return {
+        "yardstick": characters_held(servers["yardstick"], json_body(1), seconds),
+        "json": characters_held(servers["service"], body, seconds),
+        "binary": characters_held(servers["service"], binary, seconds),
+        "binary_two_workers": characters_held(servers["two"], binary, seconds),
         "session": characters_held(servers["service"], step, seconds, opening),
         "session_two_workers": characters_held(servers["two"], step, seconds, opening),
     }
+
+
+def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) -> dict[str, Any]:
+    """Ratios at the top, what they were computed from under `seen`; medians of three rounds."""
+    loads = plan_loads(servers, seconds)
+    results: dict[str, list[load.Result]] = {name: [] for name in loads}
+    bare: list[float] = []
+    shared: dict[str, list[float]] = {"service": [], "two": []}
+    for _ in range(3):
+        for name, run in loads.items():
+            time.sleep(SETTLE)
+            results[name].append(run())
+        bare.append(bare_rows_per_second(policy, 64, seconds))
+        for name, rates in shared.items():
+            rates.append(sharing_cores(servers[name], json_body(1, False), seconds, cores))
+    rate = {name: statistics.median(r.rate for r in rounds) for name, rounds in results.items()}
+    if silent := [name for name, median in rate.items() if not median]:
+        raise SystemExit(
+            f"{', '.join(silent)}: not one answer in {seconds:g} s. Is the machine free?"
+        )
+    p50 = percentiles(results, 50)
+    p99 = percentiles(results, 99)
+    one_worker = statistics.median(shared["service"])
+    two_workers = statistics.median(shared["two"])
+    rows = statistics.median(bare)
+    held = count_characters_held(servers, seconds)
     return {
         "json_c8": rate["json_c8"] / rate["yardstick_c8"],
         "json_c64": rate["json_c64"] / rate["yardstick_c64"],
@@ -166,8 +173,16 @@ def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) ->
             "p99_ms": p99,
             "bare_rows_per_s": rows,
             "characters_30hz": held,
-            "statuses": {name: dict(found[-1].statuses) for name, found in runs.items()},
+            "statuses": {name: dict(rounds[-1].statuses) for name, rounds in results.items()},
         },
+    }
+
+
+def percentiles(results: Mapping[str, Sequence[load.Result]], percent: int) -> dict[str, float]:
+    """The median over the rounds of each load's percentile, ms."""
+    return {
+        name: statistics.median(result.percentile(percent) for result in rounds)
+        for name, rounds in results.items()
     }
 
 

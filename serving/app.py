@@ -118,7 +118,9 @@ def log_end_of_watch(watching: asyncio.Task[None]) -> None:
 
 def make_document(app: FastAPI) -> dict[str, Any]:
     service: Service = app.state.service
-    return document(app, service.skills.now(service.settings.skill), service.controllers.recent())
+    return document(
+        app, service.skills.get_open(service.settings.skill), service.controllers.recent()
+    )
 
 
 async def reply_to_refusal(request: Request, error: Exception) -> Response:

@@ -17,6 +17,8 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from skills_store.processors import count_processors
+
 ROWS = 40  # of a contact sheet
 INTERRUPTED = 130  # the exit status after Ctrl-C
 
@@ -111,50 +113,60 @@ def recipe(args: argparse.Namespace) -> int:
     return 0
 
 
+def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("check", help="measures, verdict and advice, a line a clip")
+    command.add_argument("paths", nargs="+", metavar="PATH")
+    command.add_argument("--json", action="store_true", help="all measures, as a list of objects")
+    command.add_argument("--workers", type=int, default=count_processors(), help="processes")
+    command.add_argument(
+        "--no-keep",
+        dest="keep",
+        action="store_false",
+        help="verdicts on files are neither kept for the next check nor taken from the last",
+    )
+    command.set_defaults(run=check)
+
+
+def add_preview(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("preview", help="a contact sheet")
+    command.add_argument("paths", nargs="+", metavar="PATH")
+    command.add_argument("-o", "--out", default="preview.png", help="a .png")
+    command.add_argument("--frames", type=int, default=12, help="of a clip")
+    command.set_defaults(run=preview)
+
+
+def add_convert(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("convert", help="any format -> .npz on our humanoid")
+    command.add_argument("path", metavar="PATH")
+    command.add_argument("out", metavar="FOLDER")
+    command.add_argument("--source", default="", help="where the captures are from, kept in each")
+    command.add_argument("--licence", default="", help="an SPDX expression, kept in each file")
+    command.add_argument("--force", action="store_true", help="also files that are there already")
+    command.set_defaults(run=convert)
+
+
+def add_recipe(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("recipe", help="a dataset recipe of a folder, on stdout")
+    command.add_argument("path", metavar="FOLDER")
+    command.add_argument("--name", default="", help="of the recipe; the folder's where left out")
+    command.add_argument(
+        "--licence", default="", help="of every clip, where its file does not say it"
+    )
+    command.add_argument(
+        "--relative-to", default=".", metavar="FOLDER", help="where the recipe will stand"
+    )
+    command.set_defaults(run=recipe)
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = argparse.ArgumentParser(
         "pretrain.motion", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    checking = commands.add_parser("check", help="measures, verdict and advice, a line a clip")
-    checking.add_argument("paths", nargs="+", metavar="PATH")
-    checking.add_argument("--json", action="store_true", help="all measures, as a list of objects")
-    checking.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
-    checking.add_argument(
-        "--no-keep",
-        dest="keep",
-        action="store_false",
-        help="verdicts on files are neither kept for the next check nor taken from the last",
-    )
-    checking.set_defaults(run=check)
-    viewing = commands.add_parser("preview", help="a contact sheet")
-    viewing.add_argument("paths", nargs="+", metavar="PATH")
-    viewing.add_argument("-o", "--out", default="preview.png", help="a .png")
-    viewing.add_argument("--frames", type=int, default=12, help="of a clip")
-    viewing.set_defaults(run=preview)
-    converting = commands.add_parser("convert", help="any format -> .npz on our humanoid")
-    converting.add_argument("path", metavar="PATH")
-    converting.add_argument("out", metavar="FOLDER")
-    converting.add_argument(
-        "--source", default="", help="where the captures are from, kept in each file"
-    )
-    converting.add_argument("--licence", default="", help="an SPDX expression, kept in each file")
-    converting.add_argument(
-        "--force", action="store_true", help="also files that are there already"
-    )
-    converting.set_defaults(run=convert)
-    writing = commands.add_parser("recipe", help="a dataset recipe of a folder, on stdout")
-    writing.add_argument("path", metavar="FOLDER")
-    writing.add_argument("--name", default="", help="of the recipe; the folder's where left out")
-    writing.add_argument(
-        "--licence", default="", help="of every clip, where its file does not say it"
-    )
-    writing.add_argument(
-        "--relative-to", default=".", metavar="FOLDER", help="where the recipe will stand"
-    )
-    writing.set_defaults(run=recipe)
-    for command in (checking, viewing, converting, writing):
+    for add_command in (add_check, add_preview, add_convert, add_recipe):
+        add_command(commands)
+    for command in commands.choices.values():
         command.add_argument("--character", default="humanoid")
     return top
 

@@ -18,7 +18,7 @@ from serving.wire.schemas import ActRequest, DecideRequest, validate
 async def act(service: Service, fields: object) -> dict[str, Any]:
     """Joint targets for states and skills z: (J,) for one state, (B, J) for a batch."""
     request = validate(ActRequest, fields)
-    skill = await service.skill(request.skill)
+    skill = await service.get_skill(request.skill)
     state = rows.read(request.state, skill.specs["state"])
     named = isinstance(request.z, str)
     z = (
@@ -43,7 +43,7 @@ async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
     """The controller's z for a state and a goal, and the joint targets that its own skill library
     gives for it."""
     request = validate(DecideRequest, fields)
-    served = await service.controller(name)
+    served = await service.get_controller(name)
     state = rows.read(request.state, served.specs["state"])
     goal = rows.broadcast(rows.read(request.goal, served.specs["goal"]), state, ("goal", "state"))
     z, decided_goal = await served.decide(state.array, goal.array)

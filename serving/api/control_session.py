@@ -207,13 +207,13 @@ async def open_session(service: Service, fields: object) -> Session:
                 name,
                 f"controller without {name}",
             )
-        controller = await service.controller(opening.controller)
+        controller = await service.get_controller(opening.controller)
         hold = opening.hold or controller.controller.llc_steps
         session = Session(controller.skill, controller, hold, strict, opening.seed)
         if controller.memory is not None:  # a state machine begins with an empty one
             session.goal = make_resting_row(controller.specs["goal"].tensor)
         return session
-    skill = await service.skill(opening.skill)
+    skill = await service.get_skill(opening.skill)
     if opening.z is None:
         raise invalid("missing_field", "z is missing", "z", "[D] or a clip's name")
     if opening.hold is not None:

@@ -34,11 +34,11 @@ async def find_model(service: Service, model: str, version: str) -> Model:
         raise Refusal(404, "unknown_model", message, "model", "NAME or NAME.GRAPH")
     ref = f"{name}@{version}" if version else _default(service, name)
     try:
-        served = await service.skill(ref, "model")
+        served = await service.get_skill(ref, "model")
     except Refusal as refusal:
         if refusal.problem.code != "wrong_kind":
             raise
-        return _controller(model, graph or "controller", await service.controller(ref))
+        return _controller(model, graph or "controller", await service.get_controller(ref))
     return _skill(service, model, graph or "policy", served)
 
 

@@ -23,7 +23,7 @@ MOST_POINTS = 64
 async def interpolate_path(service: Service, fields: object) -> dict[str, Any]:
     """`steps` points on the sphere, through every z of `path`."""
     request = validate(InterpolateRequest, fields)
-    skill = await service.skill(request.skill)
+    skill = await service.get_skill(request.skill)
     points = (
         request.path
         if isinstance(request.path, Sequence | np.ndarray) and not isinstance(request.path, str)

@@ -63,7 +63,7 @@ async def ready(request: Request) -> dict[str, bool]:
 async def index(request: Request) -> list[dict[str, str]]:
     """Every version that can be served."""
     service = _service(request)
-    listed = [*await service.listed("skills"), *await service.listed("controller")]
+    listed = [*await service.list_summaries("skills"), *await service.list_summaries("controller")]
     return [
         {"name": listing.name, "version": str(number), "state": "READY", "reason": ""}
         for listing in listed

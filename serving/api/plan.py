@@ -38,7 +38,7 @@ async def plan(service: Service, fields: object) -> dict[str, Any]:
     targets and what it is predicted to earn. Raises Refusal."""
     require_extra()
     request = validate(PlanRequest, fields)
-    skill = await service.skill(request.skill)
+    skill = await service.get_skill(request.skill)
     checked = CheckedRequest(
         request, read_row(request.state, skill.specs["state"]), _read_z(request, skill)
     )

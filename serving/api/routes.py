@@ -89,7 +89,7 @@ async def encode(request: Request) -> Response:
     limit = service.settings.max_frames
     if headers.get(b"content-type", b"").lower().startswith(b"multipart/form-data"):
         data, filename, ref = await parse_upload(request, service.settings.max_body)
-        skill = await service.skill(ref)
+        skill = await service.get_skill(ref)
         field = "file"
         frames = await service.engine.run_on_thread(
             read_states, data, filename, skill.manifest.character, limit
@@ -97,7 +97,7 @@ async def encode(request: Request) -> Response:
     else:
         fields = validate(EncodeRequest, encoding.decode(await request.body(), headers))
         field = "frames"
-        skill = await service.skill(fields.skill)
+        skill = await service.get_skill(fields.skill)
         frames = rows.read_frames(fields.frames, skill.specs["frames"])
     reply_body, content_headers = encoding.encode(
         await service.engine.run_on_thread(_embedded, skill, frames, field)
@@ -124,20 +124,22 @@ def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, A
 async def list_skills(request: Request) -> SkillListing:
     """Every skill, its versions and aliases, and what is damaged."""
     service = _service(request)
-    return SkillListing(default=service.settings.skill, skills=await service.listed("skills"))
+    return SkillListing(
+        default=service.settings.skill, skills=await service.list_summaries("skills")
+    )
 
 
 @router.get("/skills/{ref}", tags=["skills"])
 async def show_skill(request: Request, ref: str) -> SkillDetail:
     """All that a client needs to drive the character: state layout, joints, gains, body, the clips'
     z, the card."""
-    return skill_detail(await _service(request).skill(ref, "ref"))
+    return skill_detail(await _service(request).get_skill(ref, "ref"))
 
 
 @router.get("/skills/{ref}/latents", tags=["skills"])
 async def list_latents(request: Request, ref: str) -> LatentListing:
     """The z of every training clip, by its name."""
-    skill = await _service(request).skill(ref, "ref")
+    skill = await _service(request).get_skill(ref, "ref")
     latents = {name: list(z) for name, z in skill.manifest.latent.clips.items()}
     return LatentListing(latents=latents, skill=ServedVersion.model_validate(skill.stamp))
 
@@ -180,13 +182,13 @@ async def plan_skill(request: Request) -> Response:
 @router.get("/controllers", tags=["controllers"])
 async def list_controllers(request: Request) -> ControllerListing:
     """Every controller, its versions and aliases."""
-    return ControllerListing(controllers=await _service(request).listed("controller"))
+    return ControllerListing(controllers=await _service(request).list_summaries("controller"))
 
 
 @router.get("/controllers/{name}", tags=["controllers"])
 async def show_controller(request: Request, name: str) -> ControllerDetail:
     """The task, the goal's layout, and the skill version that the controller is bound to."""
-    return controller_detail(await _service(request).controller(name))
+    return controller_detail(await _service(request).get_controller(name))
 
 
 @router.get("/healthz", tags=["operation"])

@@ -42,13 +42,13 @@ class Catalog(Generic[T]):
     def __init__(
         self,
         store: Store,
-        opened: Callable[[Version], Awaitable[T]],
+        open_version: Callable[[Version], Awaitable[T]],
         capacity: int,
         observe: Callable[[str], None],  # "moved" or "failed"
         pinned: str | None = None,
     ) -> None:
         self._store = store
-        self._opened = opened
+        self._open_version = open_version
         self._capacity = capacity
         self._observe = observe
         self._pinned = pinned
@@ -59,7 +59,7 @@ class Catalog(Generic[T]):
             str, StoreError | OSError
         ] = {}  # reference -> why its newest meaning is not the one served
 
-    def now(self, ref: str) -> T | None:
+    def get_open(self, ref: str) -> T | None:
         """What `ref` means, if that is open already."""
         version = self._resolved.get(_key(ref))
         if version is None:
@@ -70,7 +70,7 @@ class Catalog(Generic[T]):
     async def take(self, ref: str) -> T:
         """What `ref` means, opened if need be. Raises StoreError or OSError where that is
         impossible."""
-        item = self.now(ref)
+        item = self.get_open(ref)
         if item is not None:
             return item
         # One task per reference, however many requests wait: a slow file delays only those that
@@ -111,7 +111,7 @@ class Catalog(Generic[T]):
     async def _open_as(self, ref: str, version: Version) -> T:
         """Only here does a reference get a meaning: between two requests, and to a version that is
         open."""
-        item = self._items.get(version) or await self._opened(version)
+        item = self._items.get(version) or await self._open_version(version)
         self._items[version] = item
         self._items.move_to_end(version)
         self._resolved[ref] = version

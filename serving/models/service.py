@@ -41,25 +41,25 @@ class Service:
     controllers: Catalog[ServedController]
     planners: Planners
 
-    async def skill(self, ref: str | None, field: str | None = "skill") -> ServedSkill:
+    async def get_skill(self, ref: str | None, field: str | None = "skill") -> ServedSkill:
         return await _take(self.skills, ref or self.settings.skill, field)
 
     async def default(self) -> ServedSkill:
         """The skill that readiness is about: without it, whatever the reason, the service is not
         ready."""
         try:
-            return await self.skill(None, None)
+            return await self.get_skill(None, None)
         except Refusal as refusal:
             refusal.status = 503
             raise
 
-    async def listed(self, kind: str) -> list[Summary]:
+    async def list_summaries(self, kind: str) -> list[Summary]:
         try:
             return await run_sync(lambda: list(summaries(self.store, kind)))
         except (StoreError, OSError) as error:
             raise from_store(error, None) from error
 
-    async def controller(self, ref: str) -> ServedController:
+    async def get_controller(self, ref: str) -> ServedController:
         return await _take(self.controllers, ref, "name")
 
     async def refresh(self) -> None:
@@ -108,7 +108,7 @@ def make_service(settings: Settings) -> Service:
 
 
 async def _take(catalog: Catalog[T], ref: str, field: str | None) -> T:
-    if item := catalog.now(ref):
+    if item := catalog.get_open(ref):
         return item
     if len(ref) > LONGEST_REFERENCE:
         raise invalid(

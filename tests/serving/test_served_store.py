@@ -269,7 +269,7 @@ def test_the_default_stays_open_whatever_else_is_asked_for(store, serve):
 def test_a_controller_and_its_skill_share_one_session(service):
     service.post("/controllers/reach/act", json=DECIDE)
     served = service.service
-    assert served.controllers.now("reach").skill is served.skills.now("humanoid@latest")
+    assert served.controllers.get_open("reach").skill is served.skills.get_open("humanoid@latest")
 
 
 def test_requests_that_arrive_together_open_a_version_once(store, serve, monkeypatch):
