@@ -26,7 +26,7 @@ from pretrain.assist.reference_tracker import ReferenceTracker
 from pretrain.assist.tracking_termination import TrackingTermination
 from pretrain.cli import command
 from pretrain.config import PretrainConfig
-from pretrain.rl import loop
+from pretrain.rl import iteration
 from pretrain.rl.background import use_one_thread
 from pretrain.rl.learner import Learner
 from pretrain.rl.nets import GaussianPolicy
@@ -49,8 +49,8 @@ PARTS: dict[str, tuple[tuple[Any, str], ...]] = {
     "distance to mean": ((TrackingTermination, "distance_to_mean"),),
     "reset": ((env.CharacterEnv, "reset"),),
     "policy": ((GaussianPolicy, "act"),),
-    "value and rewards": ((loop, "score"),),
-    "advantages": ((loop, "add_advantages"),),
+    "value and rewards": ((iteration, "score"),),
+    "advantages": ((iteration, "add_advantages"),),
 }
 
 
@@ -113,8 +113,10 @@ def measure_parts(timer: PartTimer) -> Iterator[None]:
         for owner, name in functions:
             function = getattr(owner, name)
             replace(owner, name, timer.wrap(part, function))
-    # a generator runs between its steps, and under the name by which the loop knows it
-    replace(loop, "collect_steps", timer.wrap_iterator("rest of a step", loop.collect_steps))
+    # a generator runs between its steps, and under the name that run_iteration calls
+    replace(
+        iteration, "collect_steps", timer.wrap_iterator("rest of a step", iteration.collect_steps)
+    )
     fit = Learner.fit
 
     def measured_fit(learner: Learner, *args: Any) -> Any:

@@ -27,8 +27,8 @@ from pretrain.cli import command, program
 from pretrain.help_text import describe_config
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.rl.generators import spawn_generators
+from pretrain.rl.iteration import LoopConfig, Objective
 from pretrain.rl.learner import Scalars
-from pretrain.rl.loop import LoopConfig, Objective
 from pretrain.rl.rollout import Noise, Rollout
 from pretrain.rl.run_folder import NOT_LEARNING, hash_config, lock_run_folder
 from pretrain.rl.training import Monitor, Training, train_until

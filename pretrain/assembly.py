@@ -22,7 +22,7 @@ from pretrain.config import PretrainConfig
 from pretrain.objective import make_objective
 from pretrain.parent import check_parent, find_parent
 from pretrain.rl.generators import spawn_generators
-from pretrain.rl.loop import LoopConfig
+from pretrain.rl.iteration import LoopConfig
 from pretrain.rl.rollout import Noise
 from pretrain.rl.training import Training
 from pretrain.sim.backend import make_backend

@@ -22,8 +22,8 @@ from pretrain.assist.imitation import (
 from pretrain.assist.tracking_termination import nearer_reward, read_clip_spreads
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PretrainConfig
+from pretrain.rl.iteration import Objective, Reward
 from pretrain.rl.learner import Learner, make_adam
-from pretrain.rl.loop import Objective, Reward
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss
 from pretrain.rl.replay import Replay
 from pretrain.sim.ground import Ground

@@ -18,7 +18,7 @@ from pretrain.ase.discriminator import Discriminator, make_replay, style_reward
 from pretrain.ase.reference_windows import ReferenceWindows, make_reference_windows
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.rl.generators import spawn_generators
-from pretrain.rl.loop import LoopConfig, Objective
+from pretrain.rl.iteration import LoopConfig, Objective
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Noise

@@ -28,8 +28,10 @@ def _part_to_world(goal: Tensor, part: Part, frame: Tensor) -> Tensor:
         return values
     if "quaternion" in part.unit:
         raise ValueError(f"the goal's part {part.name} is a rotation, expected places, directions")
-    x, y = values[:, 0], values[:, 1]
-    c, s = frame[:, 2], frame[:, 3]
+    x = values[:, 0]
+    y = values[:, 1]
+    c = frame[:, 2]
+    s = frame[:, 3]
     turned = torch.stack([c * x - s * y, s * x + c * y], -1)
     level = turned + frame[:, :2] if part.unit == "m" else turned
     return torch.cat([level, values[:, 2:]], -1)

@@ -18,7 +18,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import embedding, one_hot, softplus
 
 from pretrain.ase.reference_windows import ReferenceWindows, window_normalizer
-from pretrain.rl.loop import Reward
+from pretrain.rl.iteration import Reward
 from pretrain.rl.mirror import Reflection
 from pretrain.rl.mirror_net import MirrorLinear
 from pretrain.rl.nets import mlp

@@ -11,8 +11,8 @@ from torch.nn.functional import normalize
 
 from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.reference_windows import ReferenceWindows
+from pretrain.rl.iteration import Reward
 from pretrain.rl.learner import check_finite
-from pretrain.rl.loop import Reward
 from pretrain.rl.mirror import Reflection
 from pretrain.rl.nets import GaussianPolicy, Normalizer, mlp
 from pretrain.rl.ppo import Loss, Metrics, Surrogate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.rl.loop import Reward
+from pretrain.rl.iteration import Reward
 from pretrain.rl.rollout import Rollout
 from pretrain.sim.ground import Ground
 

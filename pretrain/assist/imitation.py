@@ -19,7 +19,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.rl.loop import Reward
+from pretrain.rl.iteration import Reward
 from pretrain.rl.ppo import Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 

@@ -91,9 +91,10 @@ def table(verdicts: list[Verdict]) -> str:
     heading = "".join(f"{name:>{size}}" for name, (size, _) in COLUMNS.items())
     lines = [f"{'clip':<{width}} {heading}  verdict"]
     lines += [f"{v.name:<{width}} {_cells(v.measures)}  {v.verdict}" for v in verdicts]
-    lines += [
-        f"\n{v.name}:\n" + "\n".join(f"  {line}" for line in v.advice) for v in verdicts if v.advice
-    ]
+    for verdict in verdicts:
+        if verdict.advice:
+            lines.append(f"\n{verdict.name}:")
+            lines += (f"  {line}" for line in verdict.advice)
     return "\n".join(lines)
 
 

@@ -97,6 +97,8 @@ def _initialize(layer: nn.Linear | MirrorLinear, std: float, rng: Generator) -> 
     """Weights of standard deviation `std`, for a mirrored layer those of its dense equivalent; bias
     0."""
     dense = isinstance(layer, nn.Linear)
+    # a uniform number within +-b has the variance b^2 / 3; an entry of the dense equivalent is the
+    # sum of an even and an odd weight, each of half its variance
     bound = (3.0 if dense else 1.5) ** 0.5 * std
     for weight in (layer.weight,) if dense else (layer.even, layer.odd):
         weight.uniform_(-bound, bound, generator=rng)

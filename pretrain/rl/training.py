@@ -16,8 +16,8 @@ from torch import Generator
 
 from pretrain.rl import checkpoint
 from pretrain.rl.background import Background, use_one_thread
+from pretrain.rl.iteration import LoopConfig, Nets, Objective, run_iteration
 from pretrain.rl.learner import Diverged, Scalars
-from pretrain.rl.loop import LoopConfig, Nets, Objective, iterate
 from pretrain.rl.progress import Interrupt, Progress
 from pretrain.rl.rollout import Env, Noise
 from pretrain.rl.run_folder import Log
@@ -113,7 +113,7 @@ class Training(Generic[N, E]):
 
     def iterate(self) -> Scalars:
         """One iteration, counted."""
-        scalars = iterate(self)
+        scalars = run_iteration(self)
         self.iteration += 1
         self.samples += self.loop.horizon * self.env.num_envs
         return scalars

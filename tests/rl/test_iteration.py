@@ -15,8 +15,8 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from pretrain.rl import checkpoint
+from pretrain.rl.iteration import LoopConfig, Objective, add_rewards, bootstrap_values
 from pretrain.rl.learner import Diverged, Learner
-from pretrain.rl.loop import LoopConfig, Objective, add_rewards, bootstrap_values
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, make_unit_normalizer, mlp
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 from pretrain.rl.rollout import Batch, Noise, Rollout, Step, collect
@@ -116,7 +116,7 @@ def make_training(
 MONITOR = Monitor("x", {}, checkpoint_interval=1e9)
 
 
-def test_it_learns_to_stay_near_zero():
+def test_training_increases_the_reward():
     training = make_training(cfg=LoopConfig(16, 0.95, 0.95, env_reward_weight=1.0))
     rewards = [training.iterate()["reward/env"] for _ in range(30)]
     assert rewards[0] < 0.6
@@ -141,7 +141,7 @@ def test_a_held_policy_stays_while_the_value_net_learns():
     assert moved(policy, before[0])
 
 
-def test_the_next_observation_is_the_true_one_also_where_an_episode_ends():
+def test_next_obs_is_the_true_next_obs_at_episode_ends():
     policy, _, _, rng = parts()
     rollout = collect(Track(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
     ended = rollout.truncated | rollout.terminated
@@ -200,7 +200,7 @@ def test_reward_terms_are_weighted_added_and_logged_unweighted():
     assert scalars["reward/env"] == pytest.approx(float(rollout.reward.mean()))
 
 
-def test_a_run_that_diverges_gives_its_samples_and_leaves_the_last_checkpoint(tmp_path):
+def test_diverged_run_reports_samples_and_keeps_checkpoint(tmp_path):
     def nan(rollout: Rollout) -> torch.Tensor:
         return torch.full_like(rollout.reward, float("nan"))
 
@@ -213,7 +213,7 @@ def test_a_run_that_diverges_gives_its_samples_and_leaves_the_last_checkpoint(tm
     assert (tmp_path / "checkpoint.pt").read_bytes() == b"good"
 
 
-def test_a_learner_that_diverges_in_the_last_iteration_leaves_the_last_checkpoint(tmp_path):
+def test_divergence_in_last_iteration_keeps_checkpoint(tmp_path):
     def spoil(objective: Objective) -> Objective:
         def loss(batch: Batch, rng: torch.Generator):
             total, metrics = objective.value.loss(batch, rng)
@@ -248,7 +248,7 @@ def test_a_learner_that_skips_a_step_is_named_on_stderr(tmp_path, capsys):
     assert capsys.readouterr().err == "after 1,024 samples: value/skipped 1, gradient not finite\n"
 
 
-def test_colored_noise_keeps_its_spread_and_its_memory(rng):
+def test_colored_noise_has_unit_std_and_given_autocorrelation(rng):
     noise = Noise(0.8, torch.randn(20_000, 1, generator=rng))
     first = noise.draw(rng)
     second = noise.draw(rng)
@@ -256,7 +256,7 @@ def test_colored_noise_keeps_its_spread_and_its_memory(rng):
     assert (first * second).mean() == pytest.approx(0.8, abs=0.03)
 
 
-def test_running_normaliser_has_the_statistics_of_all_it_saw(rng):
+def test_running_normaliser_matches_statistics_of_all_data(rng):
     data = 3 + 2 * torch.randn(500, 4, generator=rng)
     norm = make_unit_normalizer(4)
     for chunk in data.split(70):
@@ -285,7 +285,7 @@ def test_a_failed_write_leaves_the_last_checkpoint(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_disk_that_fills_up_in_the_middle_leaves_nothing_behind(tmp_path, monkeypatch):
+def test_full_disk_during_save_leaves_no_partial_file(tmp_path, monkeypatch):
     def full(tree: object, file: IO[bytes]) -> None:
         file.write(b"half of it")
         raise RuntimeError(
@@ -320,9 +320,7 @@ def test_a_resumed_log_has_no_row_twice(tmp_path):
 
 
 @pytest.mark.parametrize(("most", "unwritten"), [(20, r"metrics\.jsonl"), (100, r"events\.out\S*")])
-def test_whichever_file_of_a_log_the_disk_has_no_room_for_is_named(
-    tmp_path, capfd, most, unwritten
-):
+def test_failed_log_write_names_the_file(tmp_path, capfd, most, unwritten):
     said = (
         rf"log not written to .*{unwritten}: File too large; "
         "the last checkpoint beside it is as it was"
@@ -337,9 +335,7 @@ def test_whichever_file_of_a_log_the_disk_has_no_room_for_is_named(
 
 
 @pytest.mark.parametrize("later", [60, -3600])
-def test_tensorboard_reads_what_a_resumed_log_says_whatever_the_clock_says(
-    tmp_path, monkeypatch, later
-):
+def test_tensorboard_log_of_a_resumed_run_ignores_clock_shifts(tmp_path, monkeypatch, later):
     now = time.time_ns()
     for resume_at, written in ((0, {1: 1.0, 2: 2.0, 3: 3.0}), (1, {2: 20.0, 3: 30.0})):
         started = now + resume_at * later * 10**9

@@ -143,7 +143,7 @@ def add_advantages(rollout: Rollout, values: Tensor, value: Value, cfg: LoopConf
     }
 
 
-def iterate(state: LoopState) -> Scalars:
+def run_iteration(state: LoopState) -> Scalars:
     """One iteration. Returns everything worth logging, timings in seconds included; for all
     learners but the policy's these are the metrics of the iteration before."""
     start = time.perf_counter()
@@ -154,9 +154,9 @@ def iterate(state: LoopState) -> Scalars:
     value = state.nets.value
     objective = state.objective
     values = torch.cat([step.value for step in scores])
-    terms = {
-        name: torch.cat([step.reward_terms[name] for step in scores]) for name in objective.rewards
-    }
+    terms: dict[str, Tensor] = {}
+    for name in objective.rewards:
+        terms[name] = torch.cat([step.reward_terms[name] for step in scores])
     rollout, scalars = add_rewards(rollout, terms, objective, state.loop)
     batch = add_advantages(rollout, values, value, state.loop)
     seeds = torch.randint(2**62, (2 + len(objective.others),), generator=state.rng).tolist()
