@@ -60,13 +60,13 @@ def test_a_key_of_text_takes_every_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["20240601", "nan", "true", "null", "1e5", "0x10", "inf", "3-4_5"])
-def test_a_name_that_looks_like_something_else_is_that_name(name: str) -> None:
+def test_name_override_is_kept_as_literal_text(name: str) -> None:
     assert pretrain(f"name={name}").name == name
     # over what the preset says
     assert pretrain("preset=toy", f"name={name}", "num_envs=3").name == name
 
 
-def test_the_last_of_two_values_holds() -> None:
+def test_last_of_repeated_overrides_wins() -> None:
     assert pretrain("runs=/a=1", "runs=/b=2").runs == "/b=2"
     assert pretrain("++runs=/a=1").runs == "/a=1"
 
@@ -143,7 +143,7 @@ def test_other_values_are_in_hydras_grammar() -> None:
         ("toy", "toy is not key=value"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line_that_one_can_read(override: str, said: str) -> None:
+def test_config_error_is_one_short_line(override: str, said: str) -> None:
     found = refused(override)
     assert found.startswith(said)
     assert len(found) < 400
@@ -160,7 +160,9 @@ def test_a_recipe_is_found_in_any_folder(tmp_path: Path) -> None:
     assert (recipe.motions[0].file, recipe.motions[0].source, found) == ("é.txt", "Zoë", folder)
 
 
-def test_runs_are_where_the_places_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_folder_defaults_to_the_environment_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine = tmp_path / "${mine}, [é]=1"
     monkeypatch.setenv("REPERTOIRE_RUNS", str(mine))
     assert places.runs() == mine
@@ -201,7 +203,7 @@ def test_a_path_with_an_equals_sign_is_no_option() -> None:
     )
 
 
-def test_near_is_alike_as_a_whole_or_behind_the_last_dot() -> None:
+def test_find_near_matches_whole_keys_or_last_components() -> None:
     assert find_near("lr", ["ppo.lr", "enc.lr", "name"]) == ["ppo.lr", "enc.lr"]
     assert find_near("quite.other", ["ppo.lr", "name"]) == []
 
@@ -223,7 +225,7 @@ PROGRAMS = (
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_every_program_describes_itself(program):
+def test_every_program_prints_help(program):
     command = [sys.executable, "-m", program, "--help"]
     run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr

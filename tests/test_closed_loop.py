@@ -55,12 +55,12 @@ def walked(skeleton) -> tuple[np.ndarray, np.ndarray]:
         return drive(client, z, clip[len(clip) // 2], body), clip
 
 
-def test_it_stays_up(walked):
+def test_pelvis_stays_above_65_cm(walked):
     states, _ = walked
     assert states[:, 2].min() > 0.65
 
 
-def test_it_moves_like_the_clip(walked):
+def test_motion_matches_clip_speed_pose_and_knee_range(walked):
     states, clip = walked
     second = slice(30, None)  # past the start, which is the clip's own
     speed = np.linalg.norm(states[second, 7:9], axis=-1).mean()

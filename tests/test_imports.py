@@ -22,7 +22,7 @@ HEAVY = {"torch", "mujoco", "onnx", "obstore", "cryptography"}
         "pretrain.motion.importers",
     ],
 )
-def test_it_loads_nothing_of_the_lab_and_no_extra(module):
+def test_module_import_loads_no_heavy_dependency(module):
     code = f"import {module}, sys; sys.exit(' '.join({HEAVY} & set(sys.modules)) or 0)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

@@ -34,7 +34,7 @@ def test_each_requirement_is_locked_to_one_version_in_its_range(extra):
 
 
 @pytest.mark.parametrize("extra", ["dependencies", *RUNTIME])
-def test_what_others_install_has_ranges_up_to_a_next_version(extra):
+def test_dependencies_have_lower_and_upper_bounds(extra):
     for text in EXTRAS.get(extra, PROJECT["dependencies"]):
         assert re.fullmatch(r"[\w\[\],-]+>=[\d.]+,<[\d.]+", text), text
 

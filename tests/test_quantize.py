@@ -36,7 +36,7 @@ def rounded() -> bytes:
     return quantize_to_int8(tiny.policy(), rows(512))
 
 
-def test_it_answers_nearly_as_the_float_graph_does_and_is_admitted_as_plain_arithmetic(rounded):
+def test_int8_graph_approximates_float_and_passes_the_gate(rounded):
     asked = rows(64)
     wanted = answers(tiny.policy(), asked)
     error = np.abs(answers(rounded, asked) - wanted)
@@ -44,7 +44,7 @@ def test_it_answers_nearly_as_the_float_graph_does_and_is_admitted_as_plain_arit
     gate.admit("policy", rounded, tiny.POLICY)
 
 
-def test_no_row_changes_the_answer_to_another_however_far_out_it_is(rounded):
+def test_rows_are_independent_of_outlier_rows(rounded):
     asked = rows(64)
     wild = {name: np.concatenate([x, 1e6 * x]) for name, x in asked.items()}
     np.testing.assert_array_equal(answers(rounded, wild)[:64], answers(rounded, asked))
@@ -58,7 +58,7 @@ def test_the_same_rows_give_the_same_bytes(rounded):
     assert quantize_to_int8(tiny.policy(), rows(512)) == rounded
 
 
-def test_a_graph_of_one_product_has_nothing_to_round():
+def test_quantizing_a_graph_with_one_matmul_is_refused():
     with pytest.raises(ValueError, match="1 matrix products"):
         quantize_to_int8(
             tiny.encoder(), {"window": np.zeros((4, tiny.WINDOW, tiny.STATE), np.float32)}
@@ -73,7 +73,7 @@ def made(training_data) -> Quantised:
     )
 
 
-def test_the_new_version_says_what_it_was_made_of_and_what_that_cost(made, training_data, tmp_path):
+def test_quantised_manifest_records_source_and_lost_measures(made, training_data, tmp_path):
     original = Store(BUNDLED).resolve("humanoid@1")
     bundled = Store(BUNDLED)
     store = Store(tmp_path)

@@ -97,7 +97,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     return Installation(packages, home, working)
 
 
-def test_the_seal_holds(installation: Installation) -> None:
+def test_package_and_working_folders_are_read_only(installation: Installation) -> None:
     for place in (installation.packages, installation.working):
         done = installation.run(
             "skills_store",
@@ -170,7 +170,7 @@ def test_the_bundled_libraries_are_found_without_a_store(installation: Installat
     assert installation.files() == before
 
 
-def test_training_starts_and_commands_run_in_a_folder_that_one_may_not_write(
+def test_training_and_commands_run_in_a_read_only_folder(
     installation: Installation,
 ) -> None:
     before = installation.files()

@@ -43,9 +43,7 @@ def test_a_warm_start_that_diverges_is_named(training_data, skeleton, rng):
         clone(nets.policy, data, CloneConfig(steps=5, lr=1e30, batch=64), rng)
 
 
-def test_lying_states_aim_along_a_clip_that_rises_and_standing_ones_along_their_own(
-    every_clip, skeleton, rng
-):
+def test_cloning_fits_getup_under_any_z_and_walk_under_its_own(every_clip, skeleton, rng):
     library = every_clip.library
     both = make_symmetry(skeleton, library.images, 8, 3)
     nets = make_nets(SIZES, library, every_clip.demos, skeleton.num_hinges, symmetry=both, rng=rng)
@@ -76,7 +74,7 @@ def test_lying_states_aim_along_a_clip_that_rises_and_standing_ones_along_their_
     assert max(after) < 0.25
 
 
-def test_under_known_clips_the_policy_stays_as_it_is(every_clip, skeleton, rng):
+def test_cloning_changes_the_policy_less_for_known_clips(every_clip, skeleton, rng):
     library = every_clip.library
     both = make_symmetry(skeleton, library.images, 8, 3)
     nets = make_nets(SIZES, library, every_clip.demos, skeleton.num_hinges, symmetry=both, rng=rng)

@@ -66,7 +66,7 @@ def fit(loss, net, batch, rng, steps: int = 60) -> None:
         optimizer.step()
 
 
-def test_demos_lie_wholly_inside_their_clips(training_data, skeleton):
+def test_demo_windows_never_cross_clip_boundaries(training_data, skeleton):
     demos = make_reference_windows(training_data.library, skeleton, 3, rate=30.0)
     counts = torch.bincount(demos.clip)
     torch.testing.assert_close(counts, training_data.library.lengths - 2)
@@ -132,7 +132,7 @@ def test_the_discriminator_learns_to_tell_a_clip_from_another(training_data, net
     assert best.shape == (512,)
 
 
-def test_the_discriminator_sees_a_window_as_it_departs_from_its_clip(training_data, nets):
+def test_discriminator_normalises_windows_per_clip(training_data, nets):
     demos = training_data.demos
     disc = nets.discriminator
     seen = disc.norm(demos.windows, demos.clip)
@@ -146,7 +146,7 @@ def test_the_discriminator_sees_a_window_as_it_departs_from_its_clip(training_da
     assert as_run.abs().max() <= disc.BOUND
 
 
-def test_the_gradient_penalty_counts_as_often_as_it_weighs(training_data, nets):
+def test_gradient_penalty_enters_the_loss_with_its_weight(training_data, nets):
     windows, clips = drawn(training_data, 64, torch.Generator().manual_seed(1))
     batch = {"window": windows, "z_clip": clips}
     (with_it, metrics), (without, _) = (
@@ -193,7 +193,7 @@ def test_a_warm_encoder_keeps_clips_together_and_apart(training_data, nets, rng)
     assert (nearest == training_data.demos.clip).float().mean() > 0.8
 
 
-def test_the_clips_stay_where_they_lie_whatever_the_character_does(training_data, nets, rng):
+def test_clip_latents_stay_fixed_while_the_encoder_trains(training_data, nets, rng):
     warm_encoder(nets.encoder, training_data.demos, 100, 1e-3, rng)
     placed = nets.encoder.clip_latents.clone()
     windows = drawn(training_data, 256, rng)[0]
@@ -264,7 +264,7 @@ def test_the_skill_reward_of_ase_is_never_negative(training_data, nets, rng):
     torch.testing.assert_close(clamped, free.clamp_min(0))
 
 
-def test_without_anchors_the_encoder_learns_from_the_character_alone(training_data, nets, rng):
+def test_encoder_loss_without_anchors_is_the_agreement_only(training_data, nets, rng):
     batch = {"window": drawn(training_data, 64, rng)[0], "z": sample_on_sphere(64, 8, rng)}
     loss, metrics = encoder_loss(nets.encoder, training_data.demos, weight=5.0, anchor_weight=0.0)(
         batch, rng

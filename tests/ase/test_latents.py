@@ -36,7 +36,7 @@ def test_latents_are_unit_and_lifetimes_in_range(rng):
     assert lifetimes.max() == 150
 
 
-def test_directions_drawn_near_a_clip_are_those_that_belong_to_it(rng):
+def test_near_draws_cover_the_clips_nearest_latent_region(rng):
     latents = sample_on_sphere(6, 8, rng)
     clips = torch.arange(6).repeat(200)
     z = draw_nearest_to(clips, latents, rng)
@@ -48,7 +48,7 @@ def test_directions_drawn_near_a_clip_are_those_that_belong_to_it(rng):
     torch.testing.assert_close(z[clips == 0].mean(0), belong.mean(0), atol=0.1, rtol=0)
 
 
-def test_where_hardly_any_direction_belongs_to_a_clip_its_own_latent_stands_in(rng):
+def test_draw_falls_back_to_clip_latent_if_its_region_is_tiny(rng):
     angles = torch.tensor([0.0, 0.001, -0.001])
     latents = torch.stack([angles.cos(), angles.sin()], -1)
     z = draw_nearest_to(torch.zeros(50, dtype=torch.long), latents, rng)
@@ -56,7 +56,7 @@ def test_where_hardly_any_direction_belongs_to_a_clip_its_own_latent_stands_in(r
     assert ((z @ latents.T).argmax(-1) == 0).all()
 
 
-def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(training_data, humanoid):
+def test_z_clip_is_nearest_clip_and_half_of_z_are_clip_latents(training_data, humanoid):
     skills = make(training_data, humanoid)
     env = skills.env
     latents = skills.clip_latents
@@ -76,7 +76,7 @@ def test_every_latent_belongs_to_a_clip_and_a_share_are_its_own(training_data, h
     torch.testing.assert_close(skills.z.norm(dim=-1), torch.ones(256))
 
 
-def test_where_an_episode_begins_all_latents_can_be_near_its_clip(training_data, humanoid):
+def test_near_prob_1_draws_initial_z_near_the_start_clip(training_data, humanoid):
     skills = make(training_data, humanoid)
     assert not torch.equal(skills.z_clip, skills.env.clip)
     skills.schedule = replace(skills.schedule, near_prob=1.0)
@@ -94,7 +94,7 @@ def test_where_an_episode_begins_all_latents_can_be_near_its_clip(training_data,
     assert 0.1 < (skills.z_clip != skills.env.clip).float().mean() < 0.35
 
 
-def test_a_reset_writes_into_nothing_that_a_step_has_said(training_data, humanoid):
+def test_reset_does_not_modify_tensors_returned_by_step(training_data, humanoid):
     skills = make(training_data, humanoid)
     step = skills.step(torch.zeros(256, 28))
     said = {**step.extras, **{f"next {name}": x for name, x in step.next_obs.items()}}
@@ -105,7 +105,7 @@ def test_a_reset_writes_into_nothing_that_a_step_has_said(training_data, humanoi
 
 
 @pytest.mark.parametrize("own_return", [False, True])
-def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoid, own_return):
+def test_next_obs_equals_observe_unless_the_episode_ended(every_clip, humanoid, own_return):
     skills = make(every_clip, humanoid, longest=8)
     skills.schedule = replace(skills.schedule, own_return=own_return)
     some = torch.tensor([3, 1, 200])
@@ -125,7 +125,7 @@ def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoi
 
 
 @pytest.mark.parametrize("own_return", [False, True])
-def test_with_own_return_a_skills_return_ends_with_it_and_the_episode_does_not(
+def test_own_return_truncates_at_z_change_and_episode_continues(
     training_data, humanoid, own_return
 ):
     skills = make(training_data, humanoid, longest=3)
@@ -144,7 +144,7 @@ def test_with_own_return_a_skills_return_ends_with_it_and_the_episode_does_not(
         skills.reset((step.terminated & ~step.continues).nonzero()[:, 0])
 
 
-def test_a_fall_counts_as_a_failure_also_where_it_is_not_the_end(every_clip, humanoid):
+def test_fall_sets_terminated_even_if_the_episode_continues(every_clip, humanoid):
     skills = make(every_clip, humanoid, longest=300, recovery=Recovery(90, episode_prob=1.0))
     failed = torch.zeros(256, dtype=torch.bool)
     for _ in range(60):
@@ -169,7 +169,7 @@ def test_a_change_to_a_standing_clip_while_lying_is_no_fall(every_clip, humanoid
     assert not any(step.terminated.any() for step in steps)
 
 
-def test_each_clip_can_have_a_share_of_near_latents_of_its_own(training_data, humanoid):
+def test_near_latent_probability_applies_per_clip(training_data, humanoid):
     near = torch.zeros(len(training_data.library.names))
     near[0] = 1.0
     plain = make(training_data, humanoid)
@@ -206,7 +206,7 @@ def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
     assert torch.equal(run(second), ahead)
 
 
-def test_plain_ase_observes_and_records_nothing_of_the_aids(training_data, humanoid):
+def test_plain_ase_has_no_aid_observations_or_extras(training_data, humanoid):
     skills = make(training_data, humanoid)
     step = skills.step(torch.zeros(256, 28))
     assert set(skills.observe()) == {"obs", "z"}

@@ -78,7 +78,7 @@ def test_every_network_treats_both_sides_alike(training_data, skeleton, rng):
     torch.testing.assert_close(z(places[0::2]), places[1::2], atol=1e-3, rtol=0)
 
 
-def test_clips_without_their_images_are_learned_plainly(skeleton):
+def test_symmetry_is_off_for_clips_without_mirror_images(skeleton):
     assert make_symmetry(skeleton, None, 8, 3) == Symmetry()
 
 

@@ -144,9 +144,7 @@ def test_a_world_far_from_its_clip_ends_after_its_grace_period(training_data, hu
     assert torch.stack(last).any(0).all()
 
 
-def test_the_curriculum_records_falls_and_terminations_in_the_clip_where_an_episode_began(
-    training_data, humanoid, demos
-):
+def test_curriculum_records_falls_under_the_starting_clip(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos, max_error=1e-3, longest=100)
     near = assisted.skills.z_clip == assisted.env.clip
     assisted.skills.steps_to_resample.fill_(CHECK_EVERY)  # all are checked in the next step
@@ -157,7 +155,7 @@ def test_the_curriculum_records_falls_and_terminations_in_the_clip_where_an_epis
     torch.testing.assert_close(assisted.curriculum.falls, strays)
 
 
-def test_coming_nearer_to_the_clip_pays_what_going_away_costs(training_data, humanoid, demos):
+def test_nearer_reward_sums_to_the_change_in_distance(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos, longest=300)
     before = assisted.termination.distance_to_mean(assisted.env.windows(), assisted.skills.z_clip)
     paid = sum(assisted.step(torch.zeros(256, 28)).extras["nearer"] for _ in range(10))
@@ -175,9 +173,7 @@ def test_a_new_skill_of_the_same_clip_gives_no_new_grace(training_data, humanoid
     assert (assisted.termination.grace_steps[same] < GRACE).all()
 
 
-def test_a_world_that_is_down_is_compared_with_a_clip_that_rises_and_not_terminated(
-    every_clip, humanoid
-):
+def test_fallen_env_tracks_a_getup_clip_and_is_not_terminated(every_clip, humanoid):
     patient = Recovery(90, episode_prob=0.0, fall_init_prob=0.5)
     assisted = make(
         every_clip, humanoid, every_clip.demos, max_error=1.3, longest=300, recovery=patient
@@ -200,7 +196,7 @@ def test_a_world_that_is_down_is_compared_with_a_clip_that_rises_and_not_termina
     assert down.sum() > 32
 
 
-def test_a_world_that_breaks_and_begins_anew_lying_is_compared_with_its_skill(every_clip, humanoid):
+def test_env_reset_after_nan_into_lying_keeps_its_skill_clip(every_clip, humanoid):
     assisted = make(
         every_clip,
         humanoid,
@@ -216,7 +212,7 @@ def test_a_world_that_breaks_and_begins_anew_lying_is_compared_with_its_skill(ev
     assert torch.equal(step.extras["z_clip"], held)
 
 
-def test_in_a_clip_that_lies_only_its_own_skill_is_recorded(every_clip, humanoid):
+def test_curriculum_counts_lying_starts_under_their_skill_only(every_clip, humanoid):
     assisted = make(
         every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, episode_prob=0.5)
     )
@@ -235,7 +231,7 @@ def test_in_a_clip_that_lies_only_its_own_skill_is_recorded(every_clip, humanoid
     assert not assisted.curriculum.falls.any()
 
 
-def test_phase_locked_standing_where_the_clip_turns_over_ends_an_episode(every_clip, humanoid):
+def test_phase_locked_standing_during_a_roll_terminates(every_clip, humanoid):
     assisted = make(every_clip, humanoid, every_clip.demos, max_error=1.0, longest=300)
     library = every_clip.library
     every = torch.arange(256)
@@ -259,7 +255,7 @@ def test_phase_locked_standing_where_the_clip_turns_over_ends_an_episode(every_c
 
 @pytest.mark.parametrize("locked", [False, True])
 @pytest.mark.parametrize("bounded", [False, True])
-def test_phase_locked_a_pose_of_the_clip_without_its_velocity_ends_an_episode_where_bounded(
+def test_phase_locked_velocity_bound_terminates_a_slow_body(
     training_data, humanoid, demos, locked, bounded
 ):
     most = 1.0 if bounded else None
@@ -286,9 +282,7 @@ def test_foot_errors_are_recorded_where_feet_are_tracked(training_data, humanoid
     assert assisted.step(torch.zeros(256, 28)).extras["foot_error"].shape == (256,)
 
 
-def test_learned_clips_begin_without_assistance_and_with_their_progress(
-    training_data, humanoid, demos
-):
+def test_learned_clips_start_unassisted_and_count_as_progress(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos)
     names = training_data.library.names
     learned = torch.arange(len(names)) < len(names) // 2
@@ -330,9 +324,7 @@ def test_extras_have_the_reference_action_and_the_assistance(every_clip, humanoi
     assert (aimed - ahead.roll(7, 0))[standing].abs().mean() > 0.2
 
 
-def test_pose_error_is_the_reference_pose_less_the_characters_unless_it_is_down(
-    every_clip, humanoid
-):
+def test_pose_error_is_reference_minus_pose_and_zero_when_down(every_clip, humanoid):
     assisted = make(
         every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, episode_prob=1.0)
     )
@@ -349,9 +341,7 @@ def test_pose_error_is_the_reference_pose_less_the_characters_unless_it_is_down(
     assert (missed * short)[~down].sum() > 0.9 * short[~down].square().sum()
 
 
-def test_the_privileged_observation_has_the_reference_and_the_time_that_is_left(
-    every_clip, humanoid
-):
+def test_privileged_obs_has_reference_errors_and_remaining_time(every_clip, humanoid):
     assisted = make(
         every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, episode_prob=1.0)
     )
@@ -381,7 +371,7 @@ def test_the_privileged_observation_has_the_reference_and_the_time_that_is_left(
     assert "privileged" not in assisted.observe()
 
 
-def test_a_reset_writes_into_nothing_that_a_step_has_said(training_data, humanoid, demos):
+def test_reset_does_not_modify_tensors_returned_by_step(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos)
     step = assisted.step(torch.zeros(256, 28))
     said = {**step.extras, **{f"next {name}": x for name, x in step.next_obs.items()}}
@@ -392,7 +382,7 @@ def test_a_reset_writes_into_nothing_that_a_step_has_said(training_data, humanoi
 
 
 @pytest.mark.parametrize("own_return", [False, True])
-def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoid, own_return):
+def test_next_obs_equals_observe_unless_the_episode_ended(every_clip, humanoid, own_return):
     assisted = make(every_clip, humanoid, every_clip.demos, longest=8)
     assisted.skills.schedule = replace(assisted.skills.schedule, own_return=own_return)
     some = torch.tensor([3, 1, 200])
@@ -412,7 +402,7 @@ def test_what_a_step_led_to_is_seen_next_where_nothing_ended(every_clip, humanoi
 
 
 @pytest.mark.parametrize("own_return", [False, True])
-def test_with_own_return_a_skills_return_ends_with_it_and_the_episode_does_not(
+def test_own_return_truncates_at_z_change_and_episode_continues(
     training_data, humanoid, demos, own_return
 ):
     assisted = make(training_data, humanoid, demos, longest=3)
@@ -459,7 +449,7 @@ def test_the_privileged_observation_is_mirrored_with_the_character(
     torch.testing.assert_close(nets.value.body(both.value[0](x)), nets.value.body(x))
 
 
-def test_an_episode_that_begins_lying_has_no_reference_until_the_next_step(every_clip, humanoid):
+def test_lying_start_has_no_reference_clip_until_the_first_step(every_clip, humanoid):
     assisted = make(
         every_clip,
         humanoid,
@@ -475,9 +465,7 @@ def test_an_episode_that_begins_lying_has_no_reference_until_the_next_step(every
     assert not (assisted.tracker.clip == NONE).any()
 
 
-def test_the_aids_change_nothing_of_plain_ase_while_they_have_no_strength(
-    training_data, humanoid, demos
-):
+def test_aids_at_zero_strength_leave_plain_ase_unchanged(training_data, humanoid, demos):
     """No assistance, no error limit, no falls recorded yet: the same characters under the same
     latents."""
     assisted, plain = (make(training_data, humanoid, demos) for _ in range(2))

@@ -7,7 +7,7 @@ import torch
 from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
 
 
-def test_it_weakens_while_episodes_are_long_and_comes_back_when_they_are_not():
+def test_strength_decays_on_long_episodes_and_grows_on_short():
     rule = AssistSchedule(start=0.5, steps=100, rate=0.1)
     strength = rule.next(
         torch.tensor([0.5, 0.5, 0.5, 1.0]), torch.tensor([150.0, 80.0, 30.0, 30.0])
@@ -15,7 +15,7 @@ def test_it_weakens_while_episodes_are_long_and_comes_back_when_they_are_not():
     torch.testing.assert_close(strength, torch.tensor([0.45, 0.5, 0.55, 1.0]))
 
 
-def test_once_gone_it_stays_gone():
+def test_strength_at_zero_stays_zero():
     rule = AssistSchedule(start=0.5, steps=100, rate=0.1)
     assert rule.next(torch.tensor([0.009, 0.0]), torch.tensor([10.0, 10.0])).tolist() == [0.0, 0.0]
 
@@ -33,11 +33,11 @@ def begun(falls: list[int], focus: float = 3.0) -> Curriculum:
     return made
 
 
-def test_each_clip_has_its_own_record():
+def test_episode_lengths_are_recorded_per_clip():
     assert begun([2, 10]).lengths.tolist() == [50.0, 10.0]
 
 
-def test_each_clip_is_assisted_by_its_own_record():
+def test_assist_strength_follows_each_clips_episode_length():
     curriculum = begun([2, 10])
     curriculum.step_schedule()
     torch.testing.assert_close(curriculum.assist_strength, torch.tensor([0.45, 0.55]))
@@ -52,7 +52,7 @@ def test_weights_follow_the_falls_within_bounds():
     assert begun([2, 100], focus=1.0).weights.tolist() == [0.5, 0.5]
 
 
-def test_only_focused_clips_are_begun_more_often():
+def test_only_focused_clips_get_a_higher_start_weight():
     curriculum = begun([2, 100])
     curriculum.focused = torch.tensor([True, False])
     torch.testing.assert_close(curriculum.weights, torch.tensor([0.5, 0.5]))
@@ -66,7 +66,7 @@ def test_old_falls_are_forgotten():
     assert curriculum.lengths.min() > 500
 
 
-def test_a_snapshot_brings_it_back():
+def test_snapshot_restores_the_state():
     first = begun([2, 10])
     second = begun([50, 0])
     first.step_schedule()

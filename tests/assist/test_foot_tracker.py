@@ -36,7 +36,7 @@ def test_playback_has_no_error_and_a_raised_body_has_its_height(starts, skeleton
     torch.testing.assert_close(feet.error(raised, rows), expected, atol=1e-5, rtol=0)
 
 
-def test_a_body_that_does_not_lift_its_feet_is_off_by_their_lift(starts, skeleton):
+def test_foot_error_of_a_still_body_is_the_reference_foot_lift(starts, skeleton):
     feet = FootTracker(skeleton, starts)
     rows = torch.arange(len(starts.frames))
     still = starts.frames[:1, -1].expand(len(rows), -1)

@@ -31,7 +31,7 @@ def leaning(axis: str, angle: float):
     return replace(unflatten(still), root_rot=from_axis_angle(axis, torch.tensor([angle])))
 
 
-def test_the_torque_turns_back_against_the_lean():
+def test_upright_torque_opposes_the_lean():
     for axis, index in (("x", 0), ("y", 1)):
         for angle in (0.1, -0.1):
             torque = upright_torque(leaning(axis, angle))[0]
@@ -41,7 +41,7 @@ def test_the_torque_turns_back_against_the_lean():
             )
 
 
-def test_standing_straight_is_left_alone_whatever_the_heading():
+def test_upright_torque_is_zero_when_upright_at_any_heading():
     upright = replace(
         unflatten(torch.zeros(3, 69)), root_rot=from_axis_angle("z", torch.tensor([0.0, 1.0, 3.0]))
     )
@@ -67,7 +67,7 @@ def test_the_torque_does_not_depend_on_where_the_scene_faces():
 FORWARD = torch.tensor([[3.5, 0.0, 0.0]])
 
 
-def test_the_force_leads_to_the_velocity_and_no_further():
+def test_forward_force_is_proportional_to_velocity_error():
     still = leaning("z", 0.0)
     assert forward_force(still, 0.1 * FORWARD)[0].tolist() == pytest.approx(
         [0.35 * FORWARD_GAIN, 0, 0], rel=1e-4
@@ -138,7 +138,7 @@ def test_an_assisted_body_stays_up_where_a_free_one_falls(humanoid, library):
     assert share[1.0] < 0.3
 
 
-def test_a_body_is_driven_at_the_velocity_of_the_clip_that_it_is_to_follow(humanoid, library):
+def test_forward_force_drives_body_to_the_skill_clips_velocity(humanoid, library):
     env, forces = make(humanoid, library, 1.0)
     walk = library.names.index("walk")
     run = library.names.index("run")
@@ -152,7 +152,7 @@ def test_a_body_is_driven_at_the_velocity_of_the_clip_that_it_is_to_follow(human
     assert speed[1::2].mean() > speed[::2].mean() + 0.5
 
 
-def test_an_assistance_that_ends_leaves_no_force_behind(humanoid, library):
+def test_forces_are_cleared_when_assistance_reaches_zero(humanoid, library):
     (free, none) = make(humanoid, library)
     (assisted, forces) = make(humanoid, library, 0.5)
     every = torch.arange(32)

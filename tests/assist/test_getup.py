@@ -21,7 +21,7 @@ YES = torch.tensor([True])
 NO = torch.tensor([False])
 
 
-def test_it_weakens_while_falls_end_standing_and_grows_while_they_do_not():
+def test_strength_decays_on_recoveries_and_grows_on_timeouts():
     getup = GetUpAssist(torch.full((1,), 0.5), rate=0.1)
     getup.record(FIRST.expand(8), YES.expand(8), NO.expand(8))
     getup.step_schedule()
@@ -32,7 +32,7 @@ def test_it_weakens_while_falls_end_standing_and_grows_while_they_do_not():
     assert weak < getup.strength.item() <= 1
 
 
-def test_each_clip_has_an_assistance_of_its_own():
+def test_strength_is_scheduled_per_clip():
     """Two in three lie face down and rise: one strength for all would decay though none that lie
     face up come up."""
     getup = GetUpAssist(torch.full((2,), 0.5), rate=0.1)
@@ -53,13 +53,13 @@ def test_a_recovery_rate_about_a_half_does_not_weaken_it(rise, strength):
     assert getup.strength.item() == pytest.approx(strength)
 
 
-def test_it_stays_as_it_is_while_no_world_lies():
+def test_strength_is_unchanged_without_recorded_falls():
     getup = GetUpAssist(torch.full((1,), 0.5), rate=0.1)
     getup.step_schedule()
     assert getup.strength == 0.5
 
 
-def test_once_gone_it_does_not_come_back():
+def test_strength_at_zero_stays_zero():
     getup = GetUpAssist(torch.full((1,), 0.011), rate=0.5)
     getup.record(FIRST, YES, NO)
     getup.step_schedule()
@@ -68,7 +68,7 @@ def test_once_gone_it_does_not_come_back():
     assert not getup.strength
 
 
-def test_a_snapshot_brings_it_back():
+def test_snapshot_restores_the_state():
     first = GetUpAssist(torch.full((2,), 0.5), rate=0.1)
     second = GetUpAssist(torch.zeros(2))
     first.record(SECOND.expand(2), torch.tensor([True, False]), torch.tensor([False, True]))
@@ -114,7 +114,7 @@ def recovered(env: CharacterEnv, forces: AssistForces, every_clip) -> tuple[floa
     return float(up.float().mean()), fastest
 
 
-def test_an_assisted_body_gets_up_and_is_not_flung(every_clip, humanoid):
+def test_assisted_body_gets_up_at_bounded_speed(every_clip, humanoid):
     env, forces = lying_env(every_clip, humanoid, RecoveryConfig().getup_start)
     share, fastest = recovered(env, forces, every_clip)
     assert share > 0.8
@@ -124,9 +124,7 @@ def test_an_assisted_body_gets_up_and_is_not_flung(every_clip, humanoid):
     assert alone < share - 0.4
 
 
-def test_the_reference_of_a_body_that_is_down_begins_where_a_clip_is_most_like_it(
-    every_clip, humanoid
-):
+def test_reference_of_a_fallen_body_starts_at_nearest_getup(every_clip, humanoid):
     env, forces = lying_env(every_clip, humanoid, 0.5)
     library = every_clip.library
     tracker = forces.tracker
@@ -144,7 +142,7 @@ def test_the_reference_of_a_body_that_is_down_begins_where_a_clip_is_most_like_i
     torch.testing.assert_close(tracker.anchor_pos, torch.zeros(16, 3), atol=0.05, rtol=0)
 
 
-def test_what_comes_of_lying_is_recorded_for_the_clip_of_the_reference(every_clip, humanoid):
+def test_recoveries_and_timeouts_count_for_getup_clips_only(every_clip, humanoid):
     env, forces = lying_env(every_clip, humanoid, 0.5)
     recovered(env, forces, every_clip)
     rising = env.falls.ground.rising

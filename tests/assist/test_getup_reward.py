@@ -9,7 +9,7 @@ from pretrain.rl.rollout import Rollout
 from pretrain.sim.ground import read_ground
 
 
-def test_height_pays_up_to_standing_upright_and_only_in_clips_that_rise(every_clip, skeleton):
+def test_getup_reward_grows_with_height_up_to_standing_upright(every_clip, skeleton):
     ground = read_ground(every_clip.library, skeleton)
     names = every_clip.library.names
     rising = names.index("getup_faceup")

@@ -42,7 +42,7 @@ def rollout_of(
     )
 
 
-def test_all_is_paid_where_the_clip_is_and_less_with_distance():
+def test_imitation_reward_is_1_on_the_clip_and_decays_with_error():
     rollout = rollout_of([0.0, 0.5, 50.0], [0.0, 0.0, 0.0])
     assert imitation_reward(SCALE)(rollout)[0].tolist() == pytest.approx([1.0, math.exp(-1), 0.0])
 
@@ -61,7 +61,7 @@ def test_feet_that_stay_on_the_ground_are_paid_less():
     assert imitation_reward(SCALE)(rollout)[0].tolist() == pytest.approx([1.0, 1.0, math.exp(-1)])
 
 
-def test_aiming_elsewhere_costs_only_under_strong_assistance():
+def test_cloning_loss_applies_only_under_strong_assistance():
     aim = torch.ones(2, 3)
     mean = torch.zeros(2, 3, requires_grad=True)
     batch = {
@@ -78,7 +78,7 @@ def test_aiming_elsewhere_costs_only_under_strong_assistance():
     assert not slope[1].any()
 
 
-def test_a_joint_short_of_its_pose_is_to_aim_further_the_more_so_the_nearer_the_body():
+def test_pose_gradient_is_scaled_by_tracking_error_and_leg_share():
     mean = torch.zeros(2, 3, requires_grad=True)
     error = torch.tensor([[0.2, -0.1, 0.0], [0.2, -0.1, 0.0]])
     batch = {

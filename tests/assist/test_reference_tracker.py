@@ -58,7 +58,7 @@ def off_course(env: CharacterEnv, aim: torch.Tensor) -> torch.Tensor:
     return log(multiply(aim, conjugate(env.state().root_rot))).norm(dim=-1)
 
 
-def test_a_body_that_aims_along_a_clip_gets_over_with_a_pull_and_not_without(every_clip, humanoid):
+def test_body_stays_on_course_with_assistance_and_not_without(every_clip, humanoid):
     furthest = {}
     for strength in (0.0, 1.0):
         env, forces, clips = make(every_clip, humanoid, strength)
@@ -98,7 +98,7 @@ ONE = torch.tensor([0])
 STANDS = torch.tensor([False])
 
 
-def test_a_clip_that_has_come_to_its_end_begins_again_where_the_character_is(every_clip, skeleton):
+def test_clip_restarts_at_its_end_anchored_at_the_character(every_clip, skeleton):
     library = every_clip.library
     tracker = one_world(every_clip, skeleton)
     kick = torch.tensor([library.names.index("kick")])
@@ -111,7 +111,7 @@ def test_a_clip_that_has_come_to_its_end_begins_again_where_the_character_is(eve
     torch.testing.assert_close(tracker.anchor_pos, moved, atol=1e-4, rtol=0)
 
 
-def test_a_world_that_has_risen_is_to_stand_and_not_to_lie_down_again(every_clip, skeleton):
+def test_getup_clip_holds_its_final_pose_after_rising(every_clip, skeleton):
     library = every_clip.library
     tracker = one_world(every_clip, skeleton)
     rise = torch.tensor([library.names.index("getup_faceup")])
@@ -147,7 +147,7 @@ def test_the_reference_frame_is_the_clips_at_the_phase(every_clip, skeleton):
     )
 
 
-def test_a_clip_that_is_newly_followed_begins_at_its_most_alike_phase(every_clip, skeleton):
+def test_new_reference_clip_starts_at_the_nearest_phase(every_clip, skeleton):
     library = every_clip.library
     tracker = one_world(every_clip, skeleton)
     walk, roll = (torch.tensor([library.names.index(name)]) for name in ("walk", "roll"))
@@ -162,7 +162,7 @@ def test_a_clip_that_is_newly_followed_begins_at_its_most_alike_phase(every_clip
     assert tracker.tracking_error(style_frame(skeleton, window).flatten(1)) < 0.3
 
 
-def test_the_phase_keeps_to_a_slow_body_and_not_to_one_that_stands_still(every_clip, skeleton):
+def test_phase_follows_a_slow_body_and_runs_ahead_of_a_still_one(every_clip, skeleton):
     library = every_clip.library
     walk = torch.tensor([library.names.index("walk")])
     steps = 24
@@ -184,7 +184,7 @@ def test_the_phase_keeps_to_a_slow_body_and_not_to_one_that_stands_still(every_c
     assert late[0.0] > 0.5
 
 
-def test_a_snapshot_goes_on(every_clip, humanoid):
+def test_restored_snapshot_continues_identically(every_clip, humanoid):
     def run(env: CharacterEnv, forces: AssistForces, clips: torch.Tensor) -> torch.Tensor:
         for _ in range(50):
             step(env, forces, torch.zeros(len(clips), 28), clips)

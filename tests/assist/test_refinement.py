@@ -80,7 +80,7 @@ def corrected(legs: tuple[bool, ...]) -> PhaseCorrectedPolicy:
     return PhaseCorrectedPolicy(policy, 3, torch.tensor(legs))
 
 
-def test_a_phase_is_corrected_by_its_own_mean_error_and_legs_by_less():
+def test_correction_is_mean_error_per_phase_scaled_down_for_legs():
     teacher = corrected((False, True))
     phase_index = torch.tensor([0] * MIN_COUNT * 2 + [1] * (MIN_COUNT // 2))
     error = torch.where(phase_index == 0, 0.4, 0.2)[:, None].expand(-1, 2)
@@ -89,7 +89,7 @@ def test_a_phase_is_corrected_by_its_own_mean_error_and_legs_by_less():
     torch.testing.assert_close(teacher.corrections, expected)
 
 
-def test_without_trust_a_world_neither_teaches_nor_is_corrected():
+def test_corrections_scale_with_trust_and_zero_trust_learns_none():
     teacher = corrected((False,))
     teacher.learn(torch.zeros(20, dtype=torch.long), torch.zeros(20), torch.ones(20, 1))
     assert not teacher.corrections.any()
@@ -104,7 +104,7 @@ def test_without_trust_a_world_neither_teaches_nor_is_corrected():
     )
 
 
-def test_phases_of_all_clips_have_an_index_of_their_own(humanoid, every_clip):
+def test_phase_indices_are_contiguous_over_all_clips(humanoid, every_clip):
     library = every_clip.library
     clips = torch.arange(len(library.names))
     rising = torch.zeros(len(clips), dtype=torch.bool)
@@ -123,7 +123,7 @@ def test_phases_of_all_clips_have_an_index_of_their_own(humanoid, every_clip):
     assert torch.equal(last - first, library.lengths - 1)
 
 
-def test_an_elbow_that_always_aims_wrong_is_put_right_and_the_policy_learns_it(walk):
+def test_refinement_corrects_a_biased_elbow_and_policy_learns_it(walk):
     refining, elbow = begun(walk, wrong=0.6)
     others = [j for j in range(refining.noise.value.shape[1]) if j != elbow]
     while refining.samples < refining.correcting:
@@ -147,7 +147,7 @@ def test_an_elbow_that_always_aims_wrong_is_put_right_and_the_policy_learns_it(w
     assert learned[:, elbow].mean() == pytest.approx(float(wanted[:, elbow].mean()), abs=0.1)
 
 
-def test_the_rate_of_learning_settles(walk):
+def test_learning_rate_is_constant_first_then_decays(walk):
     refining, _ = begun(walk)
     refining.samples = refining.correcting
     rates = []
@@ -159,7 +159,7 @@ def test_the_rate_of_learning_settles(walk):
 
 
 @pytest.mark.parametrize("turns", [3, 42])  # amid correcting, and amid learning
-def test_one_that_was_interrupted_ends_in_the_same_bits(walk, turns, tmp_path):
+def test_resumed_refinement_is_bit_identical(walk, turns, tmp_path):
     whole = begun(walk)[0]
     other = begun(walk)[0]
     for _ in range(turns):

@@ -45,7 +45,7 @@ def make(
     return TrackingTermination(demos, window_normalizer(demos).std, limits, WORLDS)
 
 
-def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(training_data, demos):
+def test_distance_is_0_on_the_clip_and_1_at_one_spread(training_data, demos):
     termination = make(demos)
     assert termination.distance(demos.windows, demos.clip).max() < 0.05
     one = demos.windows[:1]
@@ -58,7 +58,7 @@ def test_distance_is_nothing_on_the_clip_and_one_a_spread_away(training_data, de
 
 
 @pytest.mark.parametrize("least", [0.7, 0.4])
-def test_phase_locked_the_mean_pose_of_a_lively_clip_has_an_error_of_one(every_clip, least):
+def test_phase_locked_error_limit_scales_with_clip_spread(every_clip, least):
     demos = every_clip.demos
     termination = make(demos, 1.2, min_clip_spread=least)
     assert (termination.max_errors == 1.2).all()
@@ -79,7 +79,7 @@ def test_the_limit_of_a_run_among_walks_can_be_bounded(training_data, demos):
         assert termination.max_errors[run] == largest == pytest.approx(1.2 * spread, rel=0.01)
 
 
-def test_phase_locked_a_jolt_does_not_exceed_the_limit(demos):
+def test_phase_locked_short_error_spikes_do_not_terminate(demos):
     termination = make(demos)
     termination.phase_locked[:] = True
     for _ in range(3):
@@ -88,7 +88,7 @@ def test_phase_locked_a_jolt_does_not_exceed_the_limit(demos):
     assert termination.exceeded_at_phase(FAR, CLIPS, UP).all()
 
 
-def test_the_grace_period_goes_on_where_a_world_is_near_on_its_way(demos):
+def test_near_tracking_does_not_cut_the_grace_period_short(demos):
     termination = make(demos)
     termination.phase_locked[:] = True
     termination.grace_steps[:] = GRACE + 5
@@ -106,7 +106,7 @@ def test_a_world_that_has_risen_has_time_to_come_to_its_clip(demos):
     assert exceeded[-1].all()
 
 
-def test_only_checked_worlds_without_slack_exceed_the_nearest_window(demos):
+def test_nearest_window_limit_skips_unchecked_and_grace_envs(demos):
     termination = make(demos, 1e-3)
     windows = demos.windows[:1].expand(WORLDS, -1) + termination.scale
     termination.start(torch.arange(WORLDS), torch.arange(WORLDS) < 4)  # these have the grace period
@@ -118,7 +118,7 @@ def test_only_checked_worlds_without_slack_exceed_the_nearest_window(demos):
     assert torch.equal(last, checked)
 
 
-def test_each_clip_has_its_own_rule(demos):
+def test_phase_locking_is_applied_per_clip(demos):
     """The first world's clip is phase-locked, the second's is not."""
     termination = make(demos, 1e-3)
     clips = torch.tensor([0, 1] * (WORLDS // 2))

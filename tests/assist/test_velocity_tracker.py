@@ -13,7 +13,7 @@ def states_of(library, clips):
     return library.at(clips, library.durations[clips] / 2)
 
 
-def test_playing_a_clip_stays_inside_and_stopping_leaves_within_a_second(training_data):
+def test_velocity_excess_is_below_1_in_playback_above_1_stopped(training_data):
     library = training_data.library
     clips = torch.arange(len(library.names))
     tracker = VelocityTracker(library, len(clips))

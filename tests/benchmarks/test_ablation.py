@@ -41,7 +41,7 @@ def test_plain_ase_has_no_mechanism_beyond_it() -> None:
     assert set(acting) <= {*aids, "own_return"}
 
 
-def test_the_bars_are_met_at_the_first_milestone_that_holds_and_does_not_fall() -> None:
+def test_samples_to_is_the_first_milestone_meeting_all_bars() -> None:
     rows = [row(1e6, 0.2), row(2e6, 0.9, 3.0), row(3e6, 0.6, 1.0), row(4e6, 0.9)]
     assert samples_to(rows, BARS) == 3e6
     assert samples_to(rows[:2], BARS) is None
@@ -76,6 +76,6 @@ def test_a_run_is_finished_where_its_last_milestone_is_at_its_end(tmp_path: Path
         ("seeds=0", "seeds=0 is not a whole number"),
     ],
 )
-def test_what_cannot_be_planned_is_named(argument: str, message: str) -> None:
+def test_invalid_ablation_plan_arguments_are_refused(argument: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         parse_plan([argument])

@@ -14,13 +14,13 @@ from tests.hlc.bodies import publish_skills
 @pytest.mark.parametrize(
     ("asked", "said"), [("wat=3", "unknown key wat"), ("skill=none@1", "none")]
 )
-def test_what_there_is_not_is_named(asked, said, capsys, monkeypatch, tmp_path):
+def test_unknown_arguments_are_refused_by_name(asked, said, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("sys.argv", ["controllers", f"store={tmp_path}", asked])
     assert controllers.main() == 2
     assert said in capsys.readouterr().err
 
 
-def test_the_ratio_is_that_of_its_two_rates(tmp_path, monkeypatch):
+def test_reported_ratio_matches_the_two_reported_rates(tmp_path, monkeypatch):
     monkeypatch.setattr(controllers, "SECONDS", 0.0)
     store = Store(tmp_path)
     cfg = CONFIG_MODEL(

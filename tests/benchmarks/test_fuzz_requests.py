@@ -34,13 +34,13 @@ def test_two_thousand_random_requests_are_answered_or_refused() -> None:
     assert len(outcome.codes) > 20  # refusals of many kinds
 
 
-def test_the_same_seed_gives_the_same_requests_and_another_gives_others() -> None:
+def test_requests_are_deterministic_per_seed() -> None:
     assert first(50, seed=3) == first(50, seed=3)
     assert first(50, seed=3) != first(50, seed=4)
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_every_kind_of_route_is_asked(route: str) -> None:
+def test_every_route_is_requested(route: str) -> None:
     assert any(route in request.splitlines()[0] for request in first(300, seed=5))
 
 

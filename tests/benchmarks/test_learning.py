@@ -19,7 +19,7 @@ def row(samples: float, survival: float | None) -> Row:
     }
 
 
-def test_a_line_has_the_median_and_the_range_of_runs_that_got_there() -> None:
+def test_table_row_has_median_and_range_of_runs_with_data() -> None:
     runs = [[row(2e6, 10), row(4e6, 30)], [row(2e6, 50), row(4e6, 20)], [row(2e6, 20)]]
     header, _, *lines = table(runs).splitlines()
     column = header.split(" | ").index("survival")
@@ -28,7 +28,7 @@ def test_a_line_has_the_median_and_the_range_of_runs_that_got_there() -> None:
     ]  # the third run has no second milestone
 
 
-def test_runs_are_compared_after_as_many_samples() -> None:
+def test_runs_are_compared_at_equal_sample_counts() -> None:
     often = [row(1e6, 1), row(2e6, 2), row(4e6, 4)]
     seldom = [row(2e6, 20), row(4e6, 40)]
     assert [[r["survival"] for r in rows] for rows in in_common([often, seldom])] == [
@@ -42,14 +42,16 @@ def test_a_measure_that_no_run_has_is_a_dash() -> None:
     assert line.split(" | ")[header.split(" | ").index("survival")] == "-"
 
 
-def test_nothing_is_not_nobody(tmp_path: Path) -> None:
+def test_missing_measures_are_skipped_and_zero_is_kept(tmp_path: Path) -> None:
     rows = [row(2e6, None), row(4e6, 0.0)]
     assert known(rows, "survival") == [0.0]
     draw([rows, rows[:1]], tmp_path / "learning.png")  # a warning would fail
     assert (tmp_path / "learning.png").stat().st_size > 0
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_without_a_run_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([str(tmp_path)]) == 2
     assert "name the folders of one or more runs" in capsys.readouterr().err
 

@@ -18,7 +18,7 @@ from pretrain.overrides import load_config
         ("--against=no-such-revision", "no-such-revision"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(asked, said, capsys, monkeypatch):
+def test_invalid_configuration_is_refused(asked, said, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["pretraining", asked])
     with pytest.raises(SystemExit, match="2"):
         pretraining.main()
@@ -28,13 +28,13 @@ def test_what_cannot_be_measured_is_refused(asked, said, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("asked", "said"), [("wat=3", "unknown key wat"), ("motions=swimming", "locomotion")]
 )
-def test_what_there_is_not_is_named(asked, said, capsys, monkeypatch):
+def test_unknown_arguments_are_refused_by_name(asked, said, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["pretraining", asked])
     assert pretraining.main() == 2
     assert said in capsys.readouterr().err
 
 
-def test_the_ratio_is_that_of_its_two_rates():
+def test_reported_ratio_matches_the_two_reported_rates():
     found = pretraining.measure(load_config(PretrainConfig, "pretrain.conf", ["preset=toy"]), 1)
     assert found["engine_steps_per_s"] > 0
     assert 0 < found["engine_cpu_us_per_sample"] < found["cpu_us_per_sample"]

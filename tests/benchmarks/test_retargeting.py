@@ -15,7 +15,7 @@ from pretrain.motion.editing.time import frames
 from pretrain.motion.files import load_file
 
 
-def test_it_says_how_mink_is_installed_where_it_is_missing(monkeypatch, capsys):
+def test_missing_mink_error_has_the_install_command(monkeypatch, capsys):
     def missing(name):
         raise ModuleNotFoundError(f"No module named {name!r}")
 
@@ -35,7 +35,7 @@ def test_the_walk_is_read_on_a_rig_of_another_maker(skeleton):
     assert len(raw) == 163
 
 
-def test_the_loop_comes_to_its_targets():
+def test_mink_loop_converges_to_its_targets():
     mink = pytest.importorskip("mink", reason="no mink here: benchmarks/retargeting.py")
     walk = load_file(EVERYDAY / retargeting.WALK, "humanoid")
     loop = solve_by_mink(mink, frames(walk, np.arange(10)))

@@ -33,12 +33,12 @@ def test_fifteen_bodies_and_28_hinges(skeleton):
     assert sum(len(joint.axes) == 3 for joint in skeleton.joints) == 8
 
 
-def test_hips_turn_in_an_order_that_meets_no_gimbal_lock(skeleton):
+def test_hip_hinge_order_is_xzy_to_avoid_gimbal_lock(skeleton):
     orders = {joint.body: joint.axes for joint in skeleton.joints}
     assert orders["right_thigh"] == orders["left_thigh"] == "xzy"
 
 
-def test_joints_can_turn_as_fast_as_walking_and_running_asks(humanoid, library):
+def test_drive_limits_allow_the_joint_speeds_of_locomotion(humanoid, library):
     """A drive at its limit turns a free joint at torque_limit / damping."""
     fastest = np.array(humanoid.torque_limit) / np.array(humanoid.damping)
     asked = unflatten(library.frames).joint_vel.abs().quantile(0.98, 0).numpy()
@@ -83,7 +83,7 @@ def test_lowest_point_is_where_the_engine_touches_the_floor(humanoid, skeleton):
             assert bool(ground) is touches
 
 
-def test_mirroring_twice_is_nothing(skeleton):
+def test_mirroring_twice_is_the_identity(skeleton):
     source, sign = skeleton.mirrored_hinges
     x = np.random.default_rng(0).normal(size=28)
     np.testing.assert_array_equal((sign * (sign * x[source])[source]), x)
@@ -115,7 +115,7 @@ def test_unknown_character_lists_what_exists():
         load_character("dragon")
 
 
-def test_legs_are_what_lies_between_the_root_and_the_feet(skeleton):
+def test_leg_mask_is_hip_knee_and_ankle_hinges(skeleton):
     legs = {name for name, leg in zip(skeleton.hinges, skeleton.legs, strict=True) if leg}
     assert legs == {
         name for name in skeleton.hinges if any(part in name for part in ("hip", "knee", "ankle"))

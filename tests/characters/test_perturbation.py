@@ -22,7 +22,7 @@ SAME = (
 
 
 @pytest.mark.parametrize(("friction", "mass"), [(1.0, 1.0), (0.5, 1.0), (1.0, 1.2), (1.5, 0.8)])
-def test_friction_mass_and_inertia_are_scaled_and_nothing_else(humanoid, friction, mass):
+def test_perturbation_scales_friction_mass_and_inertia_only(humanoid, friction, mass):
     before = compile_model(humanoid)
     after = compile_model(perturb(humanoid, friction, mass))
     np.testing.assert_allclose(after.geom_friction, friction * before.geom_friction)

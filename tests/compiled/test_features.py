@@ -23,7 +23,7 @@ def random_states(rng: torch.Generator, hinges: int, n: int = 300) -> CharacterS
     return unflatten(flat)
 
 
-def test_of_any_state(skeleton, rng):
+def test_compiled_features_match_torch_on_random_states(skeleton, rng):
     state = random_states(rng, skeleton.num_hinges)
     frames = compiled.style_frame(skeleton, state)
     assert_close(frames, features.style_frame(skeleton, state))
@@ -40,7 +40,7 @@ def test_of_roots_that_point_straight_up_or_are_upside_down(skeleton, rng, turn)
     assert_close(frames, features.style_frame(skeleton, state))
 
 
-def test_a_number_that_is_not_finite_shows(skeleton, rng):
+def test_nan_input_gives_nan_features_in_its_row_only(skeleton, rng):
     state = random_states(rng, skeleton.num_hinges, n=2)
     state.joint_pos[1, 3] = torch.nan
     frames = compiled.style_frame(skeleton, state)
@@ -48,7 +48,7 @@ def test_a_number_that_is_not_finite_shows(skeleton, rng):
     assert frames[1].isnan().any()
 
 
-def test_of_no_state(skeleton, rng):
+def test_compiled_features_accept_an_empty_batch(skeleton, rng):
     state = random_states(rng, skeleton.num_hinges, n=0)
     assert len(compiled.style_frame(skeleton, state)) == 0
     assert len(compiled.proprioception(state)) == 0

@@ -81,7 +81,7 @@ def test_where_no_code_can_be_kept_it_is_compiled_again(reference):
     assert ran.stderr == ""
 
 
-def test_where_numba_does_not_work_a_line_says_so_and_torch_computes(reference, tmp_path: Path):
+def test_kernel_falls_back_to_torch_with_a_notice_without_numba(reference, tmp_path: Path):
     (tmp_path / "numba.py").write_text("raise ImportError('llvm is missing')\n")
     ran = run(PYTHONPATH=str(tmp_path))
     assert ran.stdout.split() == ["False", reference]

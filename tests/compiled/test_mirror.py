@@ -11,7 +11,7 @@ from pretrain.rl.mirror import make_half_swap, make_identity_mirror
 from pretrain.rl.nets import mlp
 
 
-def test_sums_of_pairs(monkeypatch, rng):
+def test_compiled_pair_sums_match_torch(monkeypatch, rng):
     x = torch.randn(5, 3, 8, generator=rng)
     basis = mirror.SymmetryBasis.from_mirror(make_half_swap(8))
     for pairs in (basis.to_parts, basis.from_parts):

@@ -8,7 +8,7 @@ from pretrain.compiled import states as compiled
 from pretrain.motion import library
 
 
-def test_between_any_frames(monkeypatch, rng):
+def test_compiled_blend_matches_torch(monkeypatch, rng):
     """Near ones, far ones, and rotations that are the same with another sign."""
     earlier = torch.randn(60, 21, generator=rng)
     later = torch.randn(60, 21, generator=rng)

@@ -16,7 +16,7 @@ def torch_only(monkeypatch):
 
 
 @pytest.mark.parametrize("shape", [(50,), (50, 3), (0,), (0, 3)])
-def test_distances(torch_only, rng, shape):
+def test_compiled_window_error_matches_torch(torch_only, rng, shape):
     windows = torch.randn(shape[0], 37, generator=rng)
     scale = 0.1 + torch.rand(37, generator=rng)
     stored = torch.randn(20, 37, generator=rng)
@@ -32,7 +32,7 @@ def test_a_window_is_no_distance_from_itself(rng):
     assert errors.tolist() == [0, 0, 0, 0]
 
 
-def test_rows(torch_only):
+def test_compiled_find_rows_matches_torch(torch_only):
     first = torch.tensor([0, 10])
     counts = torch.tensor([10, 4])
     clips = torch.tensor([0, 0, 0, 1, 1])

@@ -59,7 +59,7 @@ def test_a_card_without_curves_or_with_a_single_clip_is_drawn_too(tmp_path):
     assert "learning.png" not in page.read_text()
 
 
-def test_curves_are_as_long_as_each_other_and_mean_what_the_log_says():
+def test_learning_curves_share_one_length_and_average_the_log():
     drawn = learning(curves())
     assert {len(values) for values in drawn.values()} == {POINTS}
     assert drawn["samples"][-1] == 8e3 * 299  # where the run ended

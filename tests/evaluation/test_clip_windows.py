@@ -29,7 +29,7 @@ def test_every_clip_that_is_no_mirror_image_has_a_tolerance(targets, training_da
     assert min(target.tau for target in targets) > 1
 
 
-def test_a_clip_that_hardly_moves_has_the_floor_and_another_its_own_spread(targets):
+def test_tolerance_is_floored_and_grows_with_clip_spread(targets):
     """Two cycles that are the same would leave no room for any body."""
     data = playback.training_data()
     scale = feature_scale(data.library, data.character.skeleton, WINDOW)
@@ -44,7 +44,7 @@ def test_the_tolerance_of_a_clip_is_the_same_every_time(training_data, scale, ta
     assert [target.tau for target in again] == [target.tau for target in targets]
 
 
-def test_a_clip_is_within_its_own_tolerance_and_another_posture_is_not():
+def test_clip_is_within_its_tolerance_and_other_postures_are_not():
     data = playback.training_data()
     scale = feature_scale(data.library, data.character.skeleton, WINDOW)
     stand, *others = clip_windows(data.dataset.clips, scale, WINDOW)
@@ -53,7 +53,7 @@ def test_a_clip_is_within_its_own_tolerance_and_another_posture_is_not():
         assert not stand.within(other.windows).any()
 
 
-def test_playing_the_clips_back_covers_them_and_standing_still_does_not(
+def test_playback_covers_all_clips_and_standing_still_does_not(
     training_data, skeleton, targets, scale
 ):
     played = Coverage(targets, scale)
@@ -76,7 +76,7 @@ def test_one_clip_covers_itself_more_than_another_kind_of_motion(
     assert shares["run"] < 0.2
 
 
-def test_no_window_covers_nothing(targets, scale):
+def test_coverage_without_windows_is_zero(targets, scale):
     coverage = Coverage(targets, scale)
     coverage.update(torch.empty(0, len(scale)))
     assert set(coverage.per_clip().values()) == {0.0}

@@ -19,11 +19,11 @@ def information(features: torch.Tensor) -> float:
     return math.log(len(features)) + float(leave_one_out(features).mean())
 
 
-def test_features_that_say_nothing_have_no_information(rng):
+def test_information_of_uninformative_features_is_near_zero(rng):
     assert information(torch.randn(SKILLS, REPEATS, 30, generator=rng)) < 0.1
 
 
-def test_features_far_apart_tell_every_skill(rng):
+def test_information_of_separated_skills_is_log_of_their_count(rng):
     centres = 20 * torch.randn(SKILLS, 1, 30, generator=rng)
     features = centres + torch.randn(SKILLS, REPEATS, 30, generator=rng)
     assert information(features) == pytest.approx(math.log(SKILLS), abs=0.01)
@@ -35,7 +35,7 @@ def test_pairs_that_are_alike_count_as_one(rng):
     assert information(features) == pytest.approx(math.log(SKILLS / 2), abs=0.1)
 
 
-def test_the_information_of_two_overlapping_skills_is_the_known_one(rng):
+def test_information_of_two_overlapping_gaussians_matches_theory(rng):
     """Of two skills 2 spreads apart, 0.337 nats; with few examples the bound is lower."""
     centres = torch.tensor([0.0, 2.0])[:, None, None]
     features = centres + torch.randn(2, 2000, 1, generator=rng)

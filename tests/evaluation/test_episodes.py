@@ -113,7 +113,7 @@ def held_up_episodes(data, act, encode) -> Episodes:
     return observe_episodes(setup, env, LatentSchedule(4, 5, 30, 0.0), rng)
 
 
-def test_agreement_is_one_where_the_encoder_reads_z_and_none_where_it_reads_another(training_data):
+def test_agreement_is_1_for_matching_z_and_0_for_orthogonal_z(training_data):
     echo = Echo()
     right = held_up_episodes(training_data, echo.act, echo.same)
     torch.testing.assert_close(right.agreement, torch.ones(WORLDS))
@@ -125,7 +125,7 @@ def no_code(states: np.ndarray) -> np.ndarray:
     return np.zeros((len(states), 4), np.float32)
 
 
-def test_a_played_clip_is_about_as_smooth_as_it_is_and_noise_is_far_rougher(training_data):
+def test_jerk_of_playback_matches_clip_and_noise_is_20x_higher(training_data):
     noise = np.random.default_rng(0)
 
     def jitter(state: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -154,7 +154,7 @@ def limp_episodes(every_clip) -> Episodes:
     return observe_episodes(setup, env, LatentSchedule(4, 200, 200, 0.0), rng)
 
 
-def test_a_limp_body_falls_once_and_is_not_watched_after_three_seconds_down(limp_episodes):
+def test_limp_body_falls_and_its_episode_ends_after_patience(limp_episodes):
     falls = limp_episodes.falls
     assert (falls.falls == 1).float().mean() > 0.8
     assert (falls.falls <= 2).all()  # it may bounce
@@ -175,7 +175,7 @@ def test_without_a_clip_that_rises_the_first_fall_ends_survival(training_data):
     assert float(episodes.lengths.mean()) < 45
 
 
-def test_survival_is_split_by_the_clip_an_episode_began_in_mirrored_or_not(training_data):
+def test_survival_is_grouped_by_start_clip_with_mirrors_merged(training_data):
     library = training_data.library
     walk = library.names.index("walk")
     run = library.names.index("run")

@@ -37,7 +37,7 @@ def test_a_wrong_argument_is_one_line_that_says_what_is_wanted(argument, said, c
     assert said in capsys.readouterr().err
 
 
-def test_what_cannot_be_read_or_written_is_said_before_anything_is_measured(capsys, monkeypatch):
+def test_unreadable_or_unwritable_paths_fail_before_measuring(capsys, monkeypatch):
     monkeypatch.setattr("pretrain.evaluate.measure", lambda *_: pytest.fail("it was measured"))
     assert main(["humanoid@1", "nosuch@1", f"store={BUNDLED}"]) == 2
     assert "nosuch" in capsys.readouterr().err
@@ -92,7 +92,7 @@ def side_by_side(tmp_path_factory, two_clips) -> Output:
     return Output(folder, out.getvalue(), err.getvalue())
 
 
-def test_two_libraries_are_two_columns_of_a_table_and_a_folder_each(side_by_side):
+def test_two_libraries_give_two_table_columns_and_two_folders(side_by_side):
     refs = ["humanoid@1", "mobility@2"]
     files = [side_by_side.page(ref).parent / "card.json" for ref in refs]
     cards = [json.loads(file.read_text()) for file in files]
@@ -105,7 +105,7 @@ def test_two_libraries_are_two_columns_of_a_table_and_a_folder_each(side_by_side
     assert cards[0]["coverage"] != cards[1]["coverage"]
 
 
-def test_a_card_is_a_page_with_the_table_and_every_picture_that_it_shows(side_by_side):
+def test_card_page_has_the_table_and_all_linked_pictures(side_by_side):
     for ref in side_by_side.refs:
         folder = side_by_side.page(ref).parent
         text = side_by_side.page(ref).read_text()
@@ -118,7 +118,7 @@ def test_a_card_is_a_page_with_the_table_and_every_picture_that_it_shows(side_by
         assert f"wrote {side_by_side.page(ref)}" in side_by_side.err
 
 
-def test_the_clips_it_has_learned_from_and_a_minute_of_random_skills_are_drawn(side_by_side):
+def test_skills_picture_shows_each_clip_and_random_skills(side_by_side):
     if "no rendering here" in side_by_side.err:
         pytest.skip(side_by_side.err)
     for ref, clips in (("humanoid@1", 1), ("mobility@2", 2)):
@@ -142,9 +142,7 @@ def measured(monkeypatch) -> None:
 
 
 @pytest.mark.usefixtures("measured")
-def test_where_nothing_can_be_drawn_a_line_says_so_and_the_card_is_written(
-    tmp_path, monkeypatch, capsys
-):
+def test_card_is_written_without_rendering_and_a_notice_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MUJOCO_GL", "disabled")
     assert main(["humanoid@1", f"store={BUNDLED}", f"out={tmp_path}/card"]) == 0
     (said,) = capsys.readouterr().err.splitlines()
@@ -159,7 +157,7 @@ def test_where_nothing_can_be_drawn_a_line_says_so_and_the_card_is_written(
 
 @pytest.mark.usefixtures("measured")
 @pytest.mark.parametrize("argument", ["out=", "quick=true"])
-def test_nothing_is_written_where_nothing_is_asked_for(argument, tmp_path, monkeypatch, capsys):
+def test_evaluate_without_output_writes_no_files(argument, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REPERTOIRE_CARDS", f"{tmp_path}/cards")
     assert main(["humanoid@1", f"store={BUNDLED}", argument]) == 0

@@ -27,7 +27,7 @@ def test_frechet_of_gaussians_is_the_closed_form(rng):
     assert distance(x, y) == pytest.approx(expected, rel=0.02)
 
 
-def test_frechet_is_nothing_to_itself_symmetric_and_blind_to_rotation(rng):
+def test_frechet_is_zero_to_self_symmetric_rotation_invariant(rng):
     x = torch.randn(500, 6, generator=rng)
     y = 2 * torch.randn(400, 6, generator=rng) + 1
     turn, _ = torch.linalg.qr(torch.randn(6, 6, generator=rng))
@@ -36,18 +36,18 @@ def test_frechet_is_nothing_to_itself_symmetric_and_blind_to_rotation(rng):
     assert distance(x @ turn, y @ turn) == pytest.approx(distance(x, y), rel=1e-4)
 
 
-def test_frechet_takes_fewer_rows_than_features(rng):
+def test_frechet_works_with_fewer_rows_than_features(rng):
     assert distance(torch.randn(5, 20, generator=rng), torch.randn(5, 20, generator=rng)) > 0
 
 
-def test_many_rows_are_fitted_as_few_are(rng):
+def test_gaussian_fit_of_many_rows_matches_mean_and_covariance(rng):
     x = torch.randn(20_000, 4, generator=rng, dtype=torch.float64)
     fitted = fit_gaussian(x, torch.ones(4, dtype=torch.float64))
     torch.testing.assert_close(fitted.mean, x.mean(0))
     torch.testing.assert_close(fitted.covariance, x.T.cov())
 
 
-def test_clips_are_as_faithful_as_it_gets_and_noise_is_not(training_data, skeleton, rng):
+def test_fidelity_is_near_zero_for_clips_and_large_for_noise(training_data, skeleton, rng):
     demos = make_reference_windows(training_data.library, skeleton, 3)
     scale = demos.windows.std(0).clamp_min(0.03)
     noisy = demos.windows + scale * torch.randn(demos.windows.shape, generator=rng)

@@ -41,7 +41,7 @@ def test_playing_the_clips_is_perfect(data, monkeypatch):
     assert detail["switch_success"]["n"] == CLIPS * (CLIPS - 1) * 2
 
 
-def test_no_fall_in_a_few_minutes_is_not_known_to_be_none(data, monkeypatch):
+def test_fall_rate_without_falls_has_a_poisson_upper_bound(data, monkeypatch):
     playback.playback(monkeypatch, data)
     _, detail = measure(playback.setup_of(playback.obedient(data), data))
     low, high = detail["falls_per_minute"]["own"]["interval"]
@@ -79,7 +79,7 @@ def test_lying_under_a_clip_that_lies_is_no_fall(data, monkeypatch):
     assert "lie" not in falls_per_minute(setup, own)[1]
 
 
-def test_pose_error_is_none_of_playback_and_large_of_another_clip(data, monkeypatch):
+def test_pose_error_is_0_for_playback_and_large_for_another_clip(data, monkeypatch):
     playback.playback(monkeypatch, data)
     rng = torch.Generator().manual_seed(0)
     for skills, clip, low, high in (
@@ -91,7 +91,7 @@ def test_pose_error_is_none_of_playback_and_large_of_another_clip(data, monkeypa
         assert low <= error <= high
 
 
-def test_a_body_that_is_a_little_off_is_on_its_stand_and_one_far_off_is_not(data, monkeypatch):
+def test_time_on_clip_tolerates_small_and_rejects_large_offset(data, monkeypatch):
     playback.playback(monkeypatch, data)
     setup = playback.setup_of(playback.obedient(data), data)
     own = own_skills(setup, torch.Generator().manual_seed(0))
@@ -110,7 +110,7 @@ def test_a_body_frozen_in_mid_stride_is_on_no_clip_that_moves(data, monkeypatch)
     assert shares == {"stand": 1.0, "walk": 0.0, "sidestep": 0.0, "turn": 0.0, "lie": 1.0}
 
 
-def test_one_clip_alone_has_nothing_to_switch_to(monkeypatch):
+def test_switch_success_is_null_for_a_single_clip(monkeypatch):
     data = playback.training_data(playback.CLIPS[1:2])
     playback.playback(monkeypatch, data)
     card, detail = measure(playback.setup_of(playback.obedient(data), data))

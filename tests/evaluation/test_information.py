@@ -22,18 +22,18 @@ def test_in_three_dimensions_it_is_the_closed_form():
     assert information_bound(cosine, 3) == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_cosine_says_more_in_more_dimensions():
+def test_information_bound_grows_with_latent_dimension():
     bounds = [information_bound(0.6, dim) or 0.0 for dim in (2, 4, 8, 16, 64)]
     assert bounds == sorted(bounds)
     assert bounds[-1] > 10 * bounds[0]
 
 
 @pytest.mark.parametrize(("cosine", "dim", "nats"), [(0.925, 4, 3.2), (0.638, 64, 16.6)])
-def test_it_gives_the_published_figures(cosine, dim, nats):
+def test_information_bound_matches_published_figures(cosine, dim, nats):
     assert information_bound(cosine, dim) == pytest.approx(nats, abs=0.05)
 
 
-def test_it_grows_with_the_cosine_up_to_certainty():
+def test_information_bound_grows_with_cosine_and_stays_finite():
     bounds = [information_bound(cosine, 64) or 0.0 for cosine in (0.1, 0.5, 0.9, 0.99, 0.9999)]
     assert bounds == sorted(bounds)
     assert all(math.isfinite(bound) for bound in bounds)

@@ -17,14 +17,14 @@ def test_the_interval_of_a_mean_shrinks_with_the_root_of_n():
     assert (few["interval"][1] - 0.5) / (many["interval"][1] - 0.5) > 1.9
 
 
-def test_nothing_to_average_is_null_and_never_nan():
+def test_intervals_of_empty_data_are_null():
     nothing = {"n": 0, "mean": None, "interval": None}
     assert interval(torch.zeros(0)) == nothing
     assert rate_interval(0, 0.0, 0) == nothing
     assert interval(torch.ones(1))["interval"] == [1.0, 1.0]
 
 
-def test_a_share_of_none_or_all_is_not_known_exactly():
+def test_share_interval_of_0_or_1_is_the_wilson_interval():
     none = share_interval(torch.zeros(16))
     every = share_interval(torch.ones(16))
     assert none["interval"] == pytest.approx([0, 0.194], abs=1e-3)  # Wilson's 95 % of 0 in 16

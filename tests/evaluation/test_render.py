@@ -115,7 +115,7 @@ def test_a_wrong_argument_is_refused_before_anything_is_drawn(argument, said, ca
 
 
 @pytest.mark.parametrize("gl", ["disabled", "osmesa", "glfw"])
-def test_a_machine_that_cannot_draw_says_so_in_a_line(gl, tmp_path):
+def test_missing_renderer_is_a_one_line_error(gl, tmp_path):
     asked = ["skill=humanoid@1", f"store={BUNDLED}", "clips=walk", f"out={tmp_path}/walk.png"]
     kept = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
     run = subprocess.run(

@@ -60,7 +60,7 @@ def test_a_library_without_upright_clips_is_not_pushed(monkeypatch):
     assert {share["mean"] for share in found.values()} == {None}
 
 
-def test_a_delayed_policy_first_holds_the_pose_and_then_lags_by_one_step():
+def test_delayed_policy_holds_the_pose_then_lags_one_step():
     steps = iter(range(3))
 
     def act(state: np.ndarray, z: np.ndarray) -> np.ndarray:

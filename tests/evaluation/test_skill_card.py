@@ -83,7 +83,7 @@ def test_a_quick_card_has_the_first_three_measures_alone(monkeypatch):
     assert "time on clip" in table({"quick": card})
 
 
-def test_other_clips_may_be_measured_by_and_the_card_says_so():
+def test_evaluation_on_other_clips_adds_a_caveat():
     """Jerk is over the clips' own, of which the smoothed running clip has less."""
     skills = bundled("humanoid@1")
     own = evaluate(skills, FEW)
@@ -94,7 +94,7 @@ def test_other_clips_may_be_measured_by_and_the_card_says_so():
     assert other["cost"] == own["cost"] == skills.version.manifest.card["cost"]
 
 
-def test_a_clips_own_z_is_the_published_one_or_else_its_code(every_clip):
+def test_own_z_is_the_published_latent_or_the_encoded_clip(every_clip):
     skills = bundled("humanoid@1")
     published = skills.version.manifest.latent.clips
     setup = Setup(skills, every_clip, FEW)
@@ -121,7 +121,7 @@ def test_a_library_is_measured_on_the_body_that_it_carries(training_data):
     )
 
 
-def test_a_body_of_another_control_rate_is_refused_not_measured_at_ours():
+def test_evaluation_refuses_a_different_control_dt():
     manifest = Store(BUNDLED).resolve("humanoid@1").manifest
     body = manifest.character.model_copy(update={"control_dt": 1 / 60})
     faster = manifest.model_copy(update={"character": body})
@@ -130,7 +130,7 @@ def test_a_body_of_another_control_rate_is_refused_not_measured_at_ours():
         load_published_data(faster, WINDOW)
 
 
-def test_a_library_that_does_not_say_what_it_learned_from_is_not_measured():
+def test_evaluation_refuses_lineage_without_motions():
     manifest = Store(BUNDLED).resolve("humanoid@1").manifest
     lineage = manifest.lineage.model_copy(update={"config": {}})
     silent = manifest.model_copy(update={"lineage": lineage})
@@ -138,7 +138,7 @@ def test_a_library_that_does_not_say_what_it_learned_from_is_not_measured():
         load_published_data(silent, WINDOW)
 
 
-def test_a_library_is_not_measured_on_other_clips_than_it_learned_from():
+def test_evaluation_refuses_clips_that_differ_from_lineage():
     manifest = Store(BUNDLED).resolve("humanoid@1").manifest
     first, *rest = manifest.lineage.clips
     renamed = first.model_copy(update={"name": "jump"})
@@ -148,7 +148,7 @@ def test_a_library_is_not_measured_on_other_clips_than_it_learned_from():
         load_published_data(manifest.model_copy(update={"lineage": edited}), WINDOW)
 
 
-def test_what_can_be_learned_from_a_dataset_is_in_its_digest(training_data):
+def test_dataset_digest_depends_on_clips_and_weights(training_data):
     dataset = training_data.dataset
     other = replace(dataset.clips[0], digest="sha256:" + "0" * 64)
     edited = replace(dataset, clips=(other, *dataset.clips[1:]))
@@ -157,7 +157,7 @@ def test_what_can_be_learned_from_a_dataset_is_in_its_digest(training_data):
     assert replace(dataset).digest == dataset.digest
 
 
-def test_caveats_name_what_is_not_performed_what_falls_and_what_is_alike(played, training_data):
+def test_caveats_list_falling_unperformed_and_alike_skills(played, training_data):
     clips = training_data.dataset
     assert not any("falls" in line for line in caveats(played, clips))
     thin = {

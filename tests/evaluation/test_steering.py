@@ -25,7 +25,7 @@ def measure(skills, data):
     return *steering(setup, own, drawn, switches), switches, times
 
 
-def test_the_ranges_are_the_clips_own(data, monkeypatch):
+def test_speed_and_turn_ranges_match_the_clips(data, monkeypatch):
     playback.playback(monkeypatch, data)
     card, detail, _, _ = measure(playback.obedient(data), data)
     assert card["forward_speed"] == pytest.approx([0, playback.SPEED], abs=0.02)
@@ -46,7 +46,7 @@ def test_a_change_without_delay_takes_no_longer_than_the_average(data, monkeypat
     assert times[still].isnan().all()  # neither moves: there is no change of velocity
 
 
-def test_what_only_walks_never_stands_and_never_changes(data, monkeypatch):
+def test_policy_that_only_walks_has_a_single_speed_and_no_stand(data, monkeypatch):
     playback.playback(monkeypatch, data)
     card, _, _, times = measure(playback.deaf(data, "walk"), data)
     assert not card["stands"]

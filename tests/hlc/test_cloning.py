@@ -57,13 +57,13 @@ def test_labels_are_unit_and_the_same_for_the_same_seed(cfg: HlcConfig, strings:
     assert {name: len(x) for name, x in a.obs.items()} == {"obs": 64, "goal": 64}
 
 
-def test_a_run_without_cloning_draws_what_it_always_drew(cfg: HlcConfig, strings: Parent) -> None:
+def test_initial_weights_do_not_depend_on_clone_config(cfg: HlcConfig, strings: Parent) -> None:
     a = build(cfg, strings).nets.policy.state_dict()
     b = build(cfg.model_copy(update={"clone": CloneConfig()}), strings).nets.policy.state_dict()
     assert all(torch.equal(a[key], b[key]) for key in a)
 
 
-def test_the_preset_planned_pays_a_fall_once_and_nothing_for_being_alive(strings: Parent) -> None:
+def test_planned_preset_has_fall_penalty_and_no_alive_reward(strings: Parent) -> None:
     cfg = load_config(CONFIG_MODEL, "hlc.conf", ["preset=planned"])
     assert (cfg.shaping, cfg.clone.decisions) == ("potential", 20000)
     nets = build(cfg.model_copy(update={"skill": strings.version.pinned, "num_envs": 2}), strings)
@@ -74,7 +74,7 @@ def test_the_preset_planned_pays_a_fall_once_and_nothing_for_being_alive(strings
     assert (before["alive"][0], before["fall"][0]) == (1.0, 0.0)
 
 
-def test_training_clones_first_and_does_not_clone_again_when_it_resumes(
+def test_training_clones_at_start_and_not_on_resume(
     toy: HlcConfig, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cfg = toy.model_copy(

@@ -71,7 +71,7 @@ class World:
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_client_in_a_closed_loop_does_what_the_controller_does_here(
+def test_closed_loop_over_http_matches_local_controller(
     name: str, published: tuple[Store, Parent], client: Client
 ) -> None:
     store, parent = published
@@ -89,7 +89,7 @@ def test_a_client_in_a_closed_loop_does_what_the_controller_does_here(
     np.testing.assert_array_equal(there.state(), here.state())
 
 
-def test_a_decision_is_asked_for_every_few_steps_and_after_a_restart(
+def test_client_requests_a_decision_every_hold_and_after_restart(
     published: tuple[Store, Parent], client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -111,7 +111,7 @@ def test_a_decision_is_asked_for_every_few_steps_and_after_a_restart(
     assert asked == ["decide", *["act"] * 4, "decide", "act", "decide"]
 
 
-def test_a_controller_that_is_published_anew_changes_no_episode_that_has_begun(
+def test_held_controller_pins_its_version_digest_at_start(
     published: tuple[Store, Parent], client: Client
 ) -> None:
     digest = published[0].resolve("reach").digest

@@ -46,7 +46,7 @@ def test_keys_and_presets_reach_the_configuration() -> None:
         ("skill=humanoid@99", "1"),
     ],
 )
-def test_what_does_not_exist_is_answered_by_what_does(
+def test_unknown_value_error_lists_the_existing_ones(
     argument: str, listed: str, store: Store, parent: Parent, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["preset=toy", f"store={store.root}", argument]) == 2
@@ -56,12 +56,12 @@ def test_what_does_not_exist_is_answered_by_what_does(
     assert len(error.splitlines()) == 1
 
 
-def test_a_task_that_python_code_asks_for_is_checked_too() -> None:
+def test_config_model_refuses_an_unknown_task() -> None:
     with pytest.raises(ValueError, match="no task 'fly'; there are: reach"):
         CONFIG_MODEL(task="fly")
 
 
-def test_evaluation_lists_its_keys_and_what_the_store_has(
+def test_evaluation_errors_list_valid_keys_and_stored_skills(
     store: Store, parent: Parent, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert evaluate(["task=reach"]) == 2

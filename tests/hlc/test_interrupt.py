@@ -39,7 +39,7 @@ class Impatient:
         return self.inner.step(action)
 
 
-def test_ctrl_c_leaves_a_checkpoint_that_the_same_command_goes_on_from(
+def test_ctrl_c_saves_a_checkpoint_and_the_same_command_resumes(
     toy: HlcConfig,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -95,14 +95,14 @@ def start(parent: Parent) -> tuple[np.ndarray, np.ndarray]:
     return clip_states(parent, W).flatten().numpy(), np.ones((W, 1), np.float32)
 
 
-def test_a_reward_object_that_derives_from_nothing_is_enough(strings: Parent) -> None:
+def test_planner_accepts_a_duck_typed_task(strings: Parent) -> None:
     """The second number of z turns the puppet: the planner finds it, whatever the task is."""
     z = make(strings, candidates=48)(*start(strings))
     np.testing.assert_allclose(np.linalg.norm(z, axis=-1), 1, atol=1e-5)
     assert (z[:, 1] > 0.3).all()
 
 
-def test_what_is_predicted_comes_true_in_the_real_world(strings: Parent) -> None:
+def test_planner_value_matches_the_executed_return(strings: Parent) -> None:
     state, goal = start(strings)
     planner = make(strings)
     z = planner(state, goal)

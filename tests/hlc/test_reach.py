@@ -16,7 +16,7 @@ from pretrain.characters.rotations import from_axis_angle, heading_direction, to
 from tests.hlc.bodies import clip_states
 
 
-def test_reward_is_one_in_the_target_and_falls_with_the_squared_distance() -> None:
+def test_reward_is_1_at_target_and_decays_with_squared_distance() -> None:
     hand = torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     target = torch.tensor([[1.0, 2.0, 3.0], [0.3, 0.4, 0.0], [0.0, 1.0, 1.0]])
     torch.testing.assert_close(
@@ -34,7 +34,7 @@ def test_target_ahead_is_ahead_whichever_way_the_character_faces(parent: Parent)
     torch.testing.assert_close(seen, torch.tensor([[2.0, 0.0, 0.0]] * 4), atol=1e-5, rtol=0)
 
 
-def test_hand_is_where_the_body_has_it(parent: Parent) -> None:
+def test_hand_position_matches_skeleton_offsets_in_t_pose(parent: Parent) -> None:
     """The zero pose is a T-pose: from the pelvis up the trunk, and out along the right arm."""
     state = clip_states(parent, 1).map(torch.zeros_like)
     state.root_rot[:, 0] = 1.0
@@ -56,7 +56,7 @@ def test_targets_lie_in_the_box_around_the_heading(parent: Parent) -> None:
     assert 1.09 < target[:, 2].max() <= 1.1
 
 
-def test_a_range_that_is_upside_down_is_refused() -> None:
+def test_range_with_min_above_max_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"height_min 2\.0 is above height_max 1\.2"):
         Reach(height_min=2.0)
 
@@ -71,6 +71,6 @@ def test_any_body_can_be_the_one_that_reaches(parent: Parent) -> None:
     assert not Reach().success(skeleton, state, head).any()
 
 
-def test_a_body_that_the_character_lacks_is_named_with_those_it_has(parent: Parent) -> None:
+def test_unknown_body_error_lists_the_existing_bodies(parent: Parent) -> None:
     with pytest.raises(ValueError, match=r"no body 'tail'; there are: pelvis, .*right_hand"):
         check_bodies(Reach(body="tail"), parent.character.skeleton)

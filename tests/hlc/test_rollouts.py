@@ -49,7 +49,7 @@ def test_measures_by_hand() -> None:
     assert rows.tolist() == [3, 3]
 
 
-def test_success_is_that_of_the_last_step_and_its_time_that_of_the_first() -> None:
+def test_success_uses_last_step_and_time_to_goal_the_first() -> None:
     played = by_hand()
     assert successes(played).tolist() == [1.0, 0.0]  # the second world lies when its goal ends
     torch.testing.assert_close(times_to_goal(played), torch.tensor([2.0, 2.0, 1.0]) / 30)
@@ -65,7 +65,7 @@ def test_a_task_without_a_distance_has_no_curve() -> None:
     assert (curve.tolist(), rows.tolist()) == ([], [])
 
 
-def test_random_skills_are_unit_and_held_as_long_as_asked() -> None:
+def test_random_skills_are_unit_and_held_for_the_given_steps() -> None:
     player = RandomSkills(16, 8, 3, 3, torch.Generator().manual_seed(0))
     nothing = np.zeros((16, 1), np.float32)
     z = [player(nothing, nothing).copy() for _ in range(6)]
@@ -88,7 +88,7 @@ def test_players_are_compared_on_the_same_seeds(parent: Parent) -> None:
     )
 
 
-def test_the_best_fixed_skill_is_the_clip_that_earns_most_when_held(strings: Parent) -> None:
+def test_best_fixed_skill_is_the_clip_with_the_highest_return(strings: Parent) -> None:
     """The first number of z is half the puppet's speed in m/s: one clip of three walks ahead."""
     arm = (1 - 0.45**2) ** 0.5
     rows = {"back": (-0.45, 0.0, arm), "ahead": (0.45, 0.0, arm), "rest": (0.0, 0.0, 1.0)}
@@ -113,7 +113,7 @@ def with_clips(parent: Parent, clips: dict[str, tuple[float, ...]]) -> Parent:
     return replace(parent, skills=replace(parent.skills, version=version))
 
 
-def test_the_planner_has_its_own_episodes_in_the_card(strings: Parent) -> None:
+def test_planner_episodes_setting_adds_planner_results_to_card(strings: Parent) -> None:
     cfg = CONFIG_MODEL(
         task="speed", engine="puppet", threads=1, episode_length=1.0, eval=EvalConfig(episodes=4)
     )

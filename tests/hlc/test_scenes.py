@@ -44,7 +44,7 @@ def test_episodes_of_other_tasks_begin_upright(parent: Parent) -> None:
     assert (worlds(parent, "stand").env.state().root_pos[:, 2] > 0.6).all()
 
 
-def test_lying_costs_a_planner_nothing_in_getup_and_a_fall_elsewhere(parent: Parent) -> None:
+def test_planner_fall_cost_applies_when_lying_except_in_getup(parent: Parent) -> None:
     cfg = PlanConfig(candidates=4, horizon=30, fall_cost=1000.0)
     backend = make_backend("mujoco", parent.character, cfg.candidates, 1)
     lying = worlds(parent, "getup", 1).env.state().flatten().numpy()
@@ -73,7 +73,7 @@ def put(env: TaskEnv, place: tuple[float, float], spin: float = 0.0) -> None:
     box_of(env).place(torch.arange(n), env.goals.goal)
 
 
-def test_a_box_stands_where_its_goal_says_and_the_goal_follows_it(parent: Parent) -> None:
+def test_box_is_placed_at_its_goal_and_the_goal_tracks_it(parent: Parent) -> None:
     env = worlds(parent, "strike")
     torch.testing.assert_close(box_of(env).state(), env.goals.goal, atol=1e-5, rtol=1e-5)
     put(env, (2.5, 0.0), spin=3.0)
@@ -112,7 +112,7 @@ def test_a_new_goal_is_a_new_box(parent: Parent) -> None:
     torch.testing.assert_close(env.goals.goal[:, 2], torch.full((8,), 0.9))
 
 
-def test_a_world_that_breaks_keeps_its_box_and_harms_no_other(parent: Parent) -> None:
+def test_env_with_nan_state_terminates_and_goals_stay_finite(parent: Parent) -> None:
     env = worlds(parent, "strike")
     one = torch.tensor([3])
     broken = env.env.state()[one].map(torch.clone)
@@ -146,6 +146,6 @@ def test_worlds_without_the_box_that_a_task_needs_are_refused(parent: Parent) ->
         Planner(parent, Strike(), backend, PlanConfig(candidates=2), rng=torch.Generator())
 
 
-def test_a_task_whose_bodies_the_character_lacks_is_named_before_training(parent: Parent) -> None:
+def test_task_with_unknown_bodies_is_refused_before_training(parent: Parent) -> None:
     with pytest.raises(ValueError, match="humanoid has no body 'sword'; there are: pelvis"):
         worlds(parent, "strike", bodies=("sword",))

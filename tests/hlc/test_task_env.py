@@ -94,7 +94,7 @@ def scripted(parent: Parent) -> Scripted:
     return make
 
 
-def test_a_world_earns_until_it_falls_and_nothing_after(scripted: Scripted, parent: Parent) -> None:
+def test_reward_stops_after_a_fall(scripted: Scripted, parent: Parent) -> None:
     env = scripted(falls={1: 3, 2: 5}, breaks={3: 2})
     each = Reach().reward(
         parent.character.skeleton, env.env.state(), env.goals.goal
@@ -107,9 +107,7 @@ def test_a_world_earns_until_it_falls_and_nothing_after(scripted: Scripted, pare
     assert not step.truncated.any()
 
 
-def test_the_next_decision_finds_the_world_that_ended_where_it_is(
-    scripted: Scripted, parent: Parent
-) -> None:
+def test_step_does_not_reset_terminated_envs(scripted: Scripted, parent: Parent) -> None:
     env = scripted(falls={1: 3})
     action = torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
     first = env.step(action)
@@ -130,7 +128,7 @@ def test_time_ends_an_episode_without_failing_it(scripted: Scripted, parent: Par
     assert (step.reward > 0).all()
 
 
-def test_style_pays_the_window_that_a_decision_ends_in_and_nothing_after_a_fall(
+def test_style_reward_uses_last_window_and_is_0_after_a_fall(
     scripted: Scripted, parent: Parent
 ) -> None:
     env = scripted(falls={1: 3})

@@ -48,7 +48,7 @@ def test_moving_the_other_way_earns_only_for_facing(rest: CharacterState, parent
     assert float(forth) == pytest.approx(0.3 + 0.7 * math.exp(-2 * 0.49**2))
 
 
-def test_facing_is_drawn_apart_from_the_direction_only_when_asked_for(parent: Parent) -> None:
+def test_facing_equals_direction_unless_free_facing_is_set(parent: Parent) -> None:
     state = clip_states(parent, 64)
     rng = torch.Generator().manual_seed(0)
     along = Heading().draw(state, rng)
@@ -112,7 +112,7 @@ def test_distance_from_a_straight_path_is_that_across_it(
     assert (float(forth), float(back)) == (pytest.approx(1.0), pytest.approx(0.5))
 
 
-def test_getting_up_pays_every_centimetre_and_only_standing_all_of_it(
+def test_getup_reward_grows_with_height_and_is_1_when_standing(
     rest: CharacterState, parent: Parent
 ) -> None:
     """Two characters without a bent joint, one lying on its back and one upright."""
@@ -134,7 +134,7 @@ def test_getting_up_pays_every_centimetre_and_only_standing_all_of_it(
     assert not task.success(skeleton, rest, goal)[1]
 
 
-def test_a_box_pays_for_walking_to_it_for_its_tilt_and_all_once_it_is_down(
+def test_strike_reward_has_approach_and_tilt_terms_and_1_if_down(
     rest: CharacterState, parent: Parent
 ) -> None:
     task = Strike()

@@ -177,9 +177,7 @@ def test_same_seed_draws_the_same_bits(task: Task, parent: Parent) -> None:
     assert not torch.equal(a, c)
 
 
-def test_nothing_depends_on_where_the_scene_stands_and_which_way_it_faces(
-    task: Task, parent: Parent
-) -> None:
+def test_task_is_invariant_to_scene_position_and_heading(task: Task, parent: Parent) -> None:
     state = clip_states(parent, 32)
     skeleton = parent.character.skeleton
     goal = task.draw(state, torch.Generator().manual_seed(0))
@@ -196,9 +194,7 @@ def test_nothing_depends_on_where_the_scene_stands_and_which_way_it_faces(
         torch.testing.assert_close(seen, task.features(state, goal), atol=1e-5, rtol=1e-4)
 
 
-def test_goals_change_within_their_time_and_only_those_that_are_due(
-    task: Task, parent: Parent
-) -> None:
+def test_goals_resample_exactly_when_their_time_runs_out(task: Task, parent: Parent) -> None:
     state = clip_states(parent, 64)
     llc_steps = 5
     goals = Goals(task, 64, llc_steps, torch.Generator().manual_seed(0))
@@ -220,7 +216,7 @@ def test_goals_change_within_their_time_and_only_those_that_are_due(
         (torch.zeros(4, 1), r"Broken.reward has the shape \(4, 1\)"),
     ],
 )
-def test_a_reward_that_is_no_number_or_misshapen_is_named(
+def test_nan_or_misshapen_reward_is_refused(
     reward: torch.Tensor, message: str, parent: Parent
 ) -> None:
     class Broken(TASKS["stand"]):

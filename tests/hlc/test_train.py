@@ -63,7 +63,7 @@ def test_fewer_decisions_than_a_run_has_taken_are_refused(toy: HlcConfig) -> Non
         run(toy.model_copy(update={"samples": 16}))
 
 
-def test_a_controller_whose_run_was_killed_as_it_was_published_is_not_published_twice(
+def test_rerun_after_kill_during_publish_publishes_once(
     toy: HlcConfig,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -114,7 +114,7 @@ def published(store: Store, strings: Parent, runs: Path) -> Controller:
     return Controller.open(store, "reach@latest")
 
 
-def test_what_was_learned_is_worth_twice_what_random_skills_are(published: Controller) -> None:
+def test_trained_controller_returns_twice_the_random_return(published: Controller) -> None:
     card = published.version.manifest.card
     assert card["return_ratio"] > 2
     assert card["final_distance"] < 0.7 * card["final_distance_random"]
@@ -148,7 +148,7 @@ def test_published_controller_is_bound_to_the_digest_of_its_skills(
     } <= set(manifest.card)
 
 
-def test_published_bytes_decide_what_the_network_does(
+def test_published_graph_matches_the_trained_network(
     published: Controller, strings: Parent, runs: Path
 ) -> None:
     cfg = trained_config(published.version)

@@ -32,7 +32,7 @@ def task() -> Task:
     return found  # pyright: ignore[reportReturnType]  # GoalTask leaves the rest to its subclasses
 
 
-def test_the_tutorials_task_draws_shows_and_judges(task: Task, parent: Parent) -> None:
+def test_tutorial_task_has_valid_goals_features_and_rewards(task: Task, parent: Parent) -> None:
     state = clip_states(parent, 16).map(torch.clone)
     skeleton = parent.character.skeleton
     goal = task.draw(state, torch.Generator().manual_seed(0))

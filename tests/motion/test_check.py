@@ -44,12 +44,12 @@ def test_a_file_that_cannot_be_read_is_bad_and_the_status_is_1(folder, capsys):
     assert rows["walk"]["measures"]["ahead"] == pytest.approx(0.85, abs=0.05)
 
 
-def test_nothing_there_is_status_2(folder, capsys):
+def test_missing_path_exits_with_status_2(folder, capsys):
     assert main(["check", str(folder / "nothing")]) == 2
     assert "no file, no folder with" in capsys.readouterr().err
 
 
-def test_converted_clips_read_as_before_and_are_not_converted_again(folder, skeleton, capsys):
+def test_convert_skips_clips_that_are_already_converted(folder, skeleton, capsys):
     out = folder / "out"
     arguments = ["convert", str(folder / "in"), str(out), "--licence", "MIT"]
     assert main(arguments) == 0
@@ -66,14 +66,14 @@ def test_a_recipe_lists_every_clip_of_a_folder(folder, capsys):
     assert [motion["file"] for motion in document["motions"]] == ["in/stand.npz", "in/walk.npz"]
 
 
-def test_a_foot_that_slides_is_said_with_the_edit_that_mends_it(stroll):
+def test_foot_slide_is_reported_with_the_plant_edit(stroll):
     slid = replace(stroll, root_pos=stroll.root_pos * np.array([1.3, 1, 1]))
     verdict = judge(slid)
     assert verdict.verdict == USABLE
     assert any("slides" in line and "`plant`" in line for line in verdict.advice)
 
 
-def test_a_clip_under_the_ground_is_said(stroll):
+def test_ground_penetration_is_reported(stroll):
     sunk = replace(stroll, root_pos=stroll.root_pos - np.array([0, 0, 0.08]))
     assert any(line.startswith("8 cm in the ground") for line in judge(sunk).advice)
 
@@ -99,7 +99,7 @@ def test_a_gap_under_the_feet_is_no_flight(still, peak, flies):
     assert np.isfinite(fall) is np.bool_(flies)
 
 
-def test_a_foot_that_lies_does_not_stand(still):
+def test_foot_on_its_side_counts_as_no_contact(still):
     """Its sole faces sideways or up: neither its height nor its way over the ground count."""
     laid = multiply(from_axis_angle("y", np.full(len(still), np.pi / 2)), still.root_rot)
     place = np.linspace([0, 0, 0.2], [0.5, 0, 0.2], len(still))

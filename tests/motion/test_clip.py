@@ -34,7 +34,7 @@ def most(q: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(("hz", "left"), [(0.5, 0.99), (2, 0.917), (4, 0.5**0.5), (15 / 2, 0.296)])
-def test_low_pass_leaves_what_is_slow_and_halves_the_power_at_its_cutoff(training_data, hz, left):
+def test_low_pass_keeps_slow_motion_and_halves_power_at_cutoff(training_data, hz, left):
     clip = swaying(training_data.dataset.clips[0], hz)
     passed = clip.low_passed(4.0)
     assert np.abs(passed.root_pos[INNER, 1]).max() == pytest.approx(AMPLITUDE * left, rel=0.03)
@@ -55,14 +55,14 @@ def test_low_pass_keeps_both_ends_and_unit_rotations(training_data):
         assert passed.root_pos[[0, -1]] == pytest.approx(clip.root_pos[[0, -1]])
 
 
-def test_low_pass_of_a_mirror_image_is_the_mirror_image_of_a_low_pass(training_data):
+def test_low_pass_and_mirroring_commute(training_data):
     for clip in training_data.dataset.originals:
         one = clip.mirrored().low_passed(4.0)
         other = clip.low_passed(4.0).mirrored()
         assert one.body_positions() == pytest.approx(other.body_positions(), abs=1e-9)
 
 
-def test_low_pass_says_how_far_it_moves_a_body_and_is_another_clip(training_data):
+def test_low_pass_warns_of_its_shift_and_changes_the_digest(training_data):
     walk, run = (replace(clip, warnings=("old",)) for clip in training_data.dataset.originals[:2])
     passed = run.low_passed(2.0)
     far = np.linalg.norm(passed.body_positions() - run.body_positions(), axis=-1).max(-1)

@@ -179,7 +179,7 @@ def test_a_bad_file_is_refused_by_name_and_frame(skeleton, case):
     "data",
     [b"", b"{", b"\xff\xfe", b"[1, 2]", b"null", b"7", b"9" * 5000, b"[" * 2000 + b"]" * 2000],
 )
-def test_what_is_no_clip_at_all_is_refused(skeleton, data):
+def test_malformed_clip_file_is_refused_by_name(skeleton, data):
     with pytest.raises(ClipError, match=r"walk\.txt"):
         read_clip(data, "walk.txt", skeleton)
 

@@ -32,14 +32,14 @@ def test_every_clip_is_good(everyday):
     } == {}
 
 
-def test_no_hinge_is_past_its_range_and_no_standing_foot_slides_or_floats(measured):
+def test_clips_respect_joint_limits_and_foot_contact(measured):
     for name, m in measured.items():
         assert m.past_limits == 0, name
         assert max(m.penetration, m.floating) < 0.02, name
         assert m.skate_most < 0.03, name
 
 
-def test_flights_fall_as_things_do(measured):
+def test_flight_phases_accelerate_at_gravity(measured):
     falls = {name: m.fall for name, m in measured.items() if np.isfinite(m.fall)}
     assert {"jog", "run_slow", "run", "jump"} <= falls.keys()
     assert all(-9.81 * 1.25 < fall < -9.81 / 1.25 for fall in falls.values()), falls
@@ -53,7 +53,7 @@ def test_speeds_leave_no_gap(measured):
     assert max(np.diff(speeds)) <= WIDEST_GAP
 
 
-def test_it_stands_turns_on_the_spot_steps_aside_and_reaches(measured):
+def test_clips_stand_turn_sidestep_and_reach(measured):
     assert abs(measured["stand"].ahead) < 0.01
     assert measured["turn"].turn == pytest.approx(2.0, abs=0.1)
     assert measured["turn"].speed < 0.2
@@ -65,13 +65,13 @@ def test_it_stands_turns_on_the_spot_steps_aside_and_reaches(measured):
 @pytest.mark.parametrize(
     "name", ["stop", "pick_up", "jump", "turn_quarter", "side_stop", "reach_knee", "reach_high"]
 )
-def test_what_is_done_once_ends_in_a_stand(everyday, name):
+def test_one_shot_clips_end_standing_still(everyday, name):
     clip = next(clip for clip in everyday.originals if clip.name == name)
     last = clip.body_positions()[-10:]
     assert np.abs(np.diff(last, axis=0)).max() * clip.fps < 0.25
 
 
-def test_a_jump_leaves_the_ground_by_forty_centimetres_and_lands_where_it_began(everyday):
+def test_jump_reaches_40_cm_and_lands_at_its_start(everyday):
     jump = next(clip for clip in everyday.originals if clip.name == "jump")
     height = soles_of(jump).lowest.min(-1)
     assert height.max() == pytest.approx(0.4, abs=0.03)
@@ -108,7 +108,7 @@ def test_edits_are_in_a_clips_source_and_digest(everyday):
         )
 
 
-def test_it_is_the_same_every_time(everyday, skeleton):
+def test_loading_the_dataset_is_deterministic(everyday, skeleton):
     again = load_dataset("everyday", skeleton)
     assert again.digest == everyday.digest
     for a, b in zip(everyday.clips, again.clips, strict=True):
@@ -127,5 +127,5 @@ def test_it_is_the_same_every_time(everyday, skeleton):
         ("LicenseRef-CMU-MoCap", False),
     ],
 )
-def test_a_non_commercial_licence_is_told(licence, so):
+def test_non_commercial_licences_are_recognised(licence, so):
     assert is_non_commercial(licence) is so

@@ -26,7 +26,7 @@ def get_up(ground):
     return next(clip for clip in ground.originals if clip.name == GET_UP)
 
 
-def test_it_is_everyday_and_a_get_up(ground, everyday):
+def test_dataset_is_everyday_plus_the_getup_clip(ground, everyday):
     names = [clip.name for clip in ground.originals]
     assert names == [*(clip.name for clip in everyday.originals), GET_UP]
     assert ground.doubts == ()
@@ -39,7 +39,7 @@ def test_the_get_up_is_good(get_up):
     assert verdict.measures.penetration < 0.02
 
 
-def test_it_begins_lying_face_down_and_ends_in_a_stand(get_up):
+def test_getup_clip_starts_face_down_and_ends_standing(get_up):
     front = rotate(get_up.root_rot, np.array([1.0, 0.0, 0.0]))
     assert front[0, 2] < -0.9
     assert get_up.root_pos[0, 2] < 0.2
@@ -48,7 +48,7 @@ def test_it_begins_lying_face_down_and_ends_in_a_stand(get_up):
     assert np.abs(np.diff(last, axis=0)).max() * get_up.fps < 0.25
 
 
-def test_only_the_get_up_rises_so_that_everyday_protects_no_fall():
+def test_only_the_getup_clip_is_marked_rising():
     data = load_training_data("humanoid", "everyday_ground", 3)
     rising = read_ground(data.library, data.character.skeleton).rising.tolist()
     named = {name for name, rises in zip(data.library.names, rising, strict=True) if rises}

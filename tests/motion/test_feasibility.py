@@ -16,11 +16,11 @@ def moved(clip: MotionClip, offset: np.ndarray) -> MotionClip:
     return replace(clip, root_pos=clip.root_pos + offset)
 
 
-def test_what_people_did_is_not_doubted(training_data):
+def test_captured_clips_have_no_doubts(training_data):
     assert [line for clip in training_data.dataset.clips for line in find_doubts(clip)] == []
 
 
-def test_what_nobody_can_do_is_named_with_the_frame(training_data):
+def test_excessive_root_speed_is_reported_with_its_frame(training_data):
     walk = training_data.dataset.clips[0]
     along = np.arange(len(walk))[:, None] * np.array([20 / 30, 0, 0])
     (fast,) = find_doubts(moved(walk, along))
@@ -28,7 +28,7 @@ def test_what_nobody_can_do_is_named_with_the_frame(training_data):
     assert "in frame" in fast
 
 
-def test_a_joint_that_turns_as_no_joint_can_is_named_with_the_frame(training_data):
+def test_excessive_joint_speed_is_reported_with_its_frame(training_data):
     walk = training_data.dataset.clips[0]
     turned = walk.joint_rot["head"].copy()
     turned[7] = [0, 1, 0, 0]  # half a turn, for a frame
@@ -37,7 +37,7 @@ def test_a_joint_that_turns_as_no_joint_can_is_named_with_the_frame(training_dat
     assert "in frame 6" in turns or "in frame 7" in turns
 
 
-def test_who_came_out_of_the_ground_is_named_with_the_frame(training_data):
+def test_ground_penetration_is_reported_with_its_frame(training_data):
     walk = training_data.dataset.clips[0]
     down = np.where(np.arange(len(walk)) == 7, -0.5, 0)[:, None] * np.array([0, 0, 1])
     (deep,) = find_doubts(moved(walk, down).grounded())

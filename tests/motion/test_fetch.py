@@ -9,7 +9,7 @@ import pytest
 from pretrain.motion import fetch
 
 
-def test_two_first_fetches_at_once_end_in_one_whole_folder(
+def test_concurrent_first_fetches_leave_one_complete_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second is done while the first is still unpacking."""
@@ -33,7 +33,7 @@ def test_two_first_fetches_at_once_end_in_one_whole_folder(
     ]  # nothing temporary is left
 
 
-def test_what_cannot_be_placed_is_an_error(tmp_path: Path) -> None:
+def test_placing_a_missing_folder_raises_os_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         fetch._place(tmp_path / "nothing", tmp_path / "folder")
 

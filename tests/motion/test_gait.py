@@ -26,9 +26,7 @@ def test_steps_are_counted_and_measured(stroll):
 
 
 @pytest.mark.parametrize("rate", [15, 60])
-def test_a_file_that_states_half_or_twice_the_rate_is_told_what_its_steps_suggest(
-    stroll, skeleton, rate
-):
+def test_wrong_frame_rate_is_detected_from_step_frequency(stroll, skeleton, rate):
     clip = read_clip(bvh_of(replace(stroll, fps=rate)), "walk.bvh", skeleton)
     verdict = judge(clip)
     assert verdict.verdict == USABLE
@@ -39,7 +37,7 @@ def test_a_file_that_states_half_or_twice_the_rate_is_told_what_its_steps_sugges
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])
-def test_every_plain_walk_is_told_from_itself_at_another_speed(everyday, factor):
+def test_suggested_speed_inverts_the_playback_factor_of_walks(everyday, factor):
     walks = [clip for clip in everyday.originals if clip.name in WALKS]
     assert len(walks) == len(WALKS)
     for walk in walks:
@@ -47,7 +45,7 @@ def test_every_plain_walk_is_told_from_itself_at_another_speed(everyday, factor)
         assert found == pytest.approx(1 / factor, rel=0.35), walk.name
 
 
-def test_no_clip_that_comes_with_the_project_is_doubted(everyday, every_clip):
+def test_bundled_clips_have_suggested_speed_1_and_no_copies(everyday, every_clip):
     for clip in (*everyday.clips, *every_clip.dataset.clips):
         assert suggested_speed(read_gait(clip)) == 1, clip.name
         assert count_copies(clip)[0] == 1, clip.name
@@ -66,7 +64,7 @@ def test_poses_that_are_stored_several_times_are_kept_once(stroll, skeleton, cop
     assert way.min() > 0.3 * way.mean()  # no frame stands still
 
 
-def test_a_walk_whose_poses_are_stored_twice_at_its_old_rate_is_in_slow_motion(stroll, skeleton):
+def test_walk_with_duplicated_frames_is_reported_as_slow_motion(stroll, skeleton):
     twice = time.frames(stroll, np.repeat(np.arange(len(stroll)), 2))
     clip = read_clip(bvh_of(twice), "walk.bvh", skeleton)
     assert any("slow motion: at `speed` 2." in advice for advice in judge(clip).advice)

@@ -63,9 +63,7 @@ def test_locomotion_has_seven_clips_and_their_mirrors(training_data):
     )
 
 
-def test_a_clip_that_nobody_can_perform_is_left_out_and_changes_nothing_of_the_rest(
-    tmp_path, skeleton
-):
+def test_infeasible_clip_is_left_out_and_digest_unchanged(tmp_path, skeleton):
     """Neither what is learned from nor, since all units are those of the clips, what it is measured
     by."""
     for name, speed in (("walk", 0), ("run", 0), ("fast", 20)):
@@ -95,7 +93,7 @@ def test_a_clip_that_nobody_can_perform_is_left_out_and_changes_nothing_of_the_r
         dataset("fast")
 
 
-def test_own_recipe_by_path(tmp_path, skeleton):
+def test_recipe_is_loaded_from_a_path(tmp_path, skeleton):
     (tmp_path / "mine.txt").write_bytes(
         (fetched(places.clips()) / "humanoid3d_walk.txt").read_bytes()
     )
@@ -106,7 +104,7 @@ def test_own_recipe_by_path(tmp_path, skeleton):
     assert dataset.clips[0].licence == "CC0-1.0"
 
 
-def test_a_recipe_smooths_a_clip_and_says_so(tmp_path, skeleton):
+def test_recipe_low_pass_changes_the_digest_and_is_reported(tmp_path, skeleton):
     (tmp_path / "mine.txt").write_bytes(
         (fetched(places.clips()) / "humanoid3d_run.txt").read_bytes()
     )
@@ -166,7 +164,7 @@ motions:
     assert changed == {"pybullet:humanoid3d_run.txt": 3}
 
 
-def test_what_a_recipe_says_of_its_base_need_not_be_what_is_the_default(tmp_path):
+def test_recipe_overrides_its_base_with_default_values(tmp_path):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(
         "name: mine\nbase: locomotion_smooth\nmirror: false\nmotions: [{file: "
@@ -192,7 +190,7 @@ def test_what_a_recipe_says_of_its_base_need_not_be_what_is_the_default(tmp_path
         ),
     ],
 )
-def test_what_a_recipe_cannot_be_is_said(tmp_path, document, said):
+def test_invalid_recipe_is_refused_with_its_reason(tmp_path, document, said):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(f"name: mine\n{document}\n")
     with pytest.raises((ValueError, FileNotFoundError), match=said):
@@ -214,7 +212,7 @@ def still(document: dict[str, Any]) -> None:
         ("walk", still, "no joint moves"),
     ],
 )
-def test_what_nothing_can_be_learned_from_is_said_before_training(tmp_path, name, change, said):
+def test_unlearnable_clip_is_refused_before_training(tmp_path, name, change, said):
     document = json.loads((fetched(places.clips()) / "humanoid3d_walk.txt").read_text())
     change(document)
     (tmp_path / f"{name}.txt").write_text(json.dumps(document))

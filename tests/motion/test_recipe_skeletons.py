@@ -38,7 +38,7 @@ def write(recipe: Path, *motions: str) -> str:
     return str(recipe)
 
 
-def test_takes_of_two_skeletons_stand_in_one_recipe(recipe, skeleton):
+def test_one_recipe_may_use_two_asf_skeletons(recipe, skeleton):
     names = ("spread", "hanging")
     motions = [f"file: takes/{name}.amc, asf: {name}.asf" for name in names]
     spread, hanging = load_dataset(write(recipe, *motions), skeleton).clips
@@ -48,12 +48,12 @@ def test_takes_of_two_skeletons_stand_in_one_recipe(recipe, skeleton):
     assert heights[1] < heights[0] - 0.2  # m, of an upper arm of 0.27
 
 
-def test_a_take_without_a_named_skeleton_needs_one_beside_it(recipe, skeleton):
+def test_amc_without_an_asf_beside_it_is_refused(recipe, skeleton):
     with pytest.raises(ClipError, match=r"spread\.amc: a take without its skeleton"):
         load_dataset(write(recipe, "file: takes/spread.amc"), skeleton)
 
 
-def test_a_skeleton_that_is_not_there_is_named_with_those_that_are(recipe, skeleton):
+def test_missing_asf_error_lists_the_existing_ones(recipe, skeleton):
     expected = r"spread\.amc: no skeleton .*other\.asf; in that folder: hanging\.asf, spread\.asf"
     with pytest.raises(ClipError, match=expected):
         load_dataset(write(recipe, "file: takes/spread.amc, asf: other.asf"), skeleton)

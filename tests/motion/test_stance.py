@@ -46,7 +46,7 @@ def test_a_limb_that_is_too_short_points_at_its_target():
     assert bone[0, 2] < -0.98
 
 
-def test_feet_put_where_they_are_change_nothing(stroll):
+def test_placing_feet_at_their_poses_leaves_the_clip_unchanged(stroll):
     ankles, soles = foot_poses(stroll)
     again = with_feet(stroll, ankles, soles)
     gap = np.linalg.norm(again.world_poses[0] - stroll.world_poses[0], axis=-1)

@@ -39,7 +39,7 @@ def judged(monkeypatch):
     return names
 
 
-def test_a_second_check_says_the_same_and_judges_nothing(takes, tmp_path, judged):
+def test_second_check_uses_cached_verdicts(takes, tmp_path, judged):
     first = list(check([str(takes)], "humanoid", 1, tmp_path / "kept"))
     assert judged == ["0", "1", "2", "3"]
     judged.clear()
@@ -50,7 +50,7 @@ def test_a_second_check_says_the_same_and_judges_nothing(takes, tmp_path, judged
     assert math.isnan(again[0].measures.fall)
 
 
-def test_a_file_that_changed_is_judged_anew(takes, tmp_path, judged, still):
+def test_changed_file_invalidates_its_cached_verdict(takes, tmp_path, judged, still):
     list(check([str(takes)], "humanoid", 1, tmp_path / "kept"))
     judged.clear()
     (takes / "2.npz").write_bytes(npz.write(still.mirrored()))
@@ -59,7 +59,9 @@ def test_a_file_that_changed_is_judged_anew(takes, tmp_path, judged, still):
 
 
 @pytest.mark.parametrize("change", ["name", "code"])
-def test_another_name_or_other_code_is_judged_anew(takes, tmp_path, judged, monkeypatch, change):
+def test_renamed_file_or_changed_code_invalidates_the_cache(
+    takes, tmp_path, judged, monkeypatch, change
+):
     list(check([str(takes / "1.npz")], "humanoid", 1, tmp_path / "kept"))
     judged.clear()
     if change == "name":
@@ -71,7 +73,7 @@ def test_another_name_or_other_code_is_judged_anew(takes, tmp_path, judged, monk
     assert len(judged) == 1
 
 
-def test_a_kept_verdict_that_is_damaged_is_found_anew(takes, tmp_path, judged):
+def test_damaged_cached_verdict_is_recomputed(takes, tmp_path, judged):
     kept = tmp_path / "kept"
     (first,) = check([str(takes / "0.npz")], "humanoid", 1, kept)
     (file,) = kept.rglob("*.json")
@@ -82,7 +84,7 @@ def test_a_kept_verdict_that_is_damaged_is_found_anew(takes, tmp_path, judged):
     assert repr(again) == repr(first)
 
 
-def test_an_interrupted_check_goes_on_where_it_stopped(takes, tmp_path, monkeypatch, capsys):
+def test_interrupted_check_resumes_from_the_cache(takes, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(places, "verdicts", lambda: tmp_path / "kept")
     names = []
 
@@ -102,7 +104,7 @@ def test_an_interrupted_check_goes_on_where_it_stopped(takes, tmp_path, monkeypa
     assert names[1:] == ["2", "3"]
 
 
-def test_no_keep_neither_takes_nor_keeps(takes, tmp_path, judged, monkeypatch):
+def test_no_keep_neither_reads_nor_writes_the_cache(takes, tmp_path, judged, monkeypatch):
     monkeypatch.setattr(places, "verdicts", lambda: tmp_path / "kept")
     for _ in range(2):
         assert main(["check", str(takes / "0.npz"), "--no-keep"]) == 0
@@ -110,14 +112,14 @@ def test_no_keep_neither_takes_nor_keeps(takes, tmp_path, judged, monkeypatch):
     assert not (tmp_path / "kept").exists()
 
 
-def test_a_folder_that_takes_no_verdict_is_named_with_the_key(takes, tmp_path, monkeypatch, capsys):
+def test_unwritable_cache_error_suggests_no_keep(takes, tmp_path, monkeypatch, capsys):
     (tmp_path / "kept").write_text("a file where a folder is needed")
     monkeypatch.setattr(places, "verdicts", lambda: tmp_path / "kept")
     assert main(["check", str(takes / "0.npz")]) == 2
     assert "--no-keep" in capsys.readouterr().err
 
 
-def test_processes_find_what_one_process_kept(takes, tmp_path, stroll):
+def test_worker_processes_use_verdicts_of_a_single_process(takes, tmp_path, stroll):
     for i in range(4, 9):
         (takes / f"{i}.npz").write_bytes(npz.write(stroll))
     one = list(check([str(takes)], "humanoid", 1, tmp_path / "kept"))

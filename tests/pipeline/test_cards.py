@@ -15,7 +15,7 @@ THIN = "too little for skills that differ"
 pytestmark = pytest.mark.usefixtures("graphs_at_once")
 
 
-def test_getting_up_is_trained_where_a_clip_shows_it_and_is_on_the_card(rising, tmp_path, capsys):
+def test_getup_is_trained_with_a_getup_clip_and_is_on_the_card(rising, tmp_path, capsys):
     where = (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
     lying = ("recovery.episode_prob=0.2", "recovery.fall_init_prob=0.5", "eval.episodes=16")
     assert main(["preset=toy", f"motions={rising}", *PHASE_LOCKED, *lying, *where]) == 0, (
@@ -33,7 +33,7 @@ def test_getting_up_is_trained_where_a_clip_shows_it_and_is_on_the_card(rising, 
     assert any(line.startswith("16 episodes, fewer than ") for line in card["caveats"])
 
 
-def test_one_clip_is_a_library_too_whose_card_says_how_little_it_is(tmp_path, capsys):
+def test_single_clip_library_trains_and_card_has_a_caveat(tmp_path, capsys):
     recipe = tmp_path / "one.yaml"
     where = (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
     recipe.write_text(

@@ -95,7 +95,7 @@ def assert_the_same_is_left(folder: Path, other: Path) -> None:
     assert logs == other_logs
 
 
-def test_a_run_killed_at_one_moment_after_the_other_ends_in_the_same_bits(never_killed, tmp_path):
+def test_run_killed_at_each_write_stage_ends_bit_identical(never_killed, tmp_path):
     for sign, moment in MOMENTS.items():
         start = time.time()
         run = started(tmp_path, *KILLED)

@@ -31,7 +31,7 @@ from tests.pipeline.small import SMALL, toy, weights
     ("locking", "expected"),
     [("always", [True, True]), ("unassisted", [True, False]), ("never", [False, False])],
 )
-def test_termination_is_phase_locked_for_the_clips_that_the_setting_says(locking, expected):
+def test_phase_locking_setting_selects_the_locked_clips(locking, expected):
     cfg = toy(f"tracking_termination.phase_locking={locking}")
     training = build_training(
         cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
@@ -57,14 +57,14 @@ def test_the_action_std_falls_as_clips_are_mastered():
 
 
 @pytest.mark.parametrize(("near_steps", "share"), [("150", 0.2), ("301", 0.8), ("null", 0.8)])
-def test_latents_lie_near_a_clip_until_its_losses_lie_so_far_apart(near_steps, share):
+def test_near_probs_depend_on_steps_between_losses(near_steps, share):
     cfg = toy(f"latent.near_steps={near_steps}", "latent.near_prob=0.8", "latent.near_after=0.25")
     # not assisted, and no loss in 300 steps
     curriculum = Curriculum(torch.tensor([0.5, 0.5]), episode_length=300)
     torch.testing.assert_close(make_near_probs(cfg, curriculum)(), torch.full((2,), share))
 
 
-def test_each_network_is_as_wide_as_its_own_setting_says():
+def test_hidden_sizes_apply_per_network():
     widths = {"ppo.hidden": 8, "ppo.value_hidden": 12, "disc.hidden": 16, "enc.hidden": 20}
     cfg = toy(*(f"{name}=[{width}]" for name, width in widths.items()))
     nets = build_training(
@@ -75,7 +75,7 @@ def test_each_network_is_as_wide_as_its_own_setting_says():
 
 
 @pytest.mark.parametrize("preset", ["mobility", "all"])
-def test_a_preset_learns_at_its_beginning_and_when_all_its_schedules_have_run_out(preset, tmp_path):
+def test_preset_trains_at_start_and_after_schedules_end(preset, tmp_path):
     iteration = 64 * 8
     cfg = load_config(PretrainConfig, "pretrain.conf", [f"preset={preset}", *SMALL])
     training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)

@@ -126,7 +126,7 @@ def test_training_goes_on_from_a_published_library(skills, place):
     assert training.nets.policy.std == pytest.approx(cfg.ppo.action_std_final)
 
 
-def test_a_clip_that_the_library_has_not_learned_is_cloned_and_assisted(skills, place):
+def test_warm_start_assists_only_clips_new_to_the_library(skills, place):
     more = place / "more.yaml"
     clip = '{name: slow, file: "pybullet:humanoid3d_walk.txt", edits: [speed: {factor: 0.8}]}'
     more.write_text(f"name: more\nbase: locomotion\nmotions:\n  - {clip}\n", encoding="utf-8")
@@ -166,7 +166,7 @@ def test_a_library_from_which_training_cannot_go_on_is_refused(
     assert "Traceback" not in error
 
 
-def test_the_published_library_says_what_it_is(skills):
+def test_published_manifest_has_card_parity_and_licences(skills):
     manifest = skills.resolve("toy").manifest
     card = manifest.card
     assert 0 <= card["survival"] <= 1
@@ -178,9 +178,7 @@ def test_the_published_library_says_what_it_is(skills):
     assert all(clip.licence for clip in manifest.lineage.clips)
 
 
-def test_what_fails_at_the_card_is_published_later_without_training_again(
-    unpublished, skills, place
-):
+def test_rerun_after_card_failure_publishes_without_training(unpublished, skills, place):
     assert unpublished.run.returncode == 2
     assert "No space left on device" in unpublished.run.stderr
     assert not unpublished.names
@@ -191,7 +189,7 @@ def test_what_fails_at_the_card_is_published_later_without_training_again(
     assert skills.resolve("toy").manifest.card["learning"]["samples"][-1] == 2048
 
 
-def test_the_same_command_again_publishes_nothing(skills, place, capsys):
+def test_rerun_of_a_published_run_publishes_nothing(skills, place, capsys):
     assert main(["preset=toy", f"runs={place}/runs", f"store={place}/store"]) == 0
     said = capsys.readouterr().out
     assert "toy@1" in said
@@ -199,7 +197,7 @@ def test_the_same_command_again_publishes_nothing(skills, place, capsys):
     assert skills.latest("toy") == 1
 
 
-def test_the_manifest_carries_no_place_of_the_machine_that_made_it(skills, place):
+def test_manifest_contains_no_build_machine_path(skills, place):
     assert str(place) not in skills.resolve("toy").manifest.model_dump_json()
 
 
@@ -211,7 +209,7 @@ def test_the_graphs_carry_no_path_of_the_machine_that_made_them(skills):
         assert str(Path.cwd()).encode() not in data
 
 
-def test_the_published_policy_is_the_average_of_the_last_iterations(skills, place):
+def test_published_policy_is_the_weight_average(skills, place):
     cfg = toy()
     nets = build_training(
         cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
@@ -299,7 +297,7 @@ def test_the_learning_curve_ends_at_the_published_card(skills, place, monkeypatc
     assert (place / "learning" / "learning.png").exists()
 
 
-def test_everything_answers_over_http(controller):
+def test_published_skills_and_controller_answer_over_http(controller):
     with running_service(controller.root) as url, Client(url) as client:
         row = np.zeros(69, np.float32)
         row[2:4] = 0.9, 1.0

@@ -47,7 +47,7 @@ def test_a_wrong_configuration_is_one_line_that_lists_what_exists(
     assert "Traceback" not in message
 
 
-def test_a_number_that_no_reader_converts_is_one_line_with_file_and_frame(tmp_path, capsys):
+def test_unreadable_number_error_names_file_and_frame(tmp_path, capsys):
     motion = json.loads((fetched(places.clips()) / "humanoid3d_walk.txt").read_text())
     motion["Frames"][7][3] = "HERE"
     (tmp_path / "long.txt").write_text(json.dumps(motion).replace('"HERE"', "9" * 5000))
@@ -86,9 +86,7 @@ def test_refinement_without_the_aids_is_refused():
     ("most", "unwritten"),
     [(1000, r"config\.json"), (4000, r"metrics\.jsonl"), (100_000, r"checkpoint\.pt")],
 )
-def test_a_full_disk_is_one_line_that_names_the_file_and_the_same_command_goes_on(
-    tmp_path, most, unwritten
-):
+def test_full_disk_error_names_the_file_and_the_rerun_resumes(tmp_path, most, unwritten):
     """A real short write: the kernel takes `most` bytes of a file, and then no more."""
     warm = ("warm.encoder_steps=1", "warm.clone_steps=1")
     how = ["preset=toy", "publish=false", "samples=2048", *warm, f"runs={tmp_path}", "threads=1"]
@@ -124,7 +122,7 @@ def test_the_same_run_is_not_trained_twice_at_once(tmp_path, capsys):
     assert main([*how, "samples=1024"]) == 0
 
 
-def test_a_checkpoint_of_something_else_is_named(tmp_path):
+def test_foreign_checkpoint_is_refused(tmp_path):
     checkpoint.save(tmp_path / "checkpoint.pt", {"weights": 1})
     cfg = toy()
     training = build_training(

@@ -68,9 +68,7 @@ def refined(cfg: PretrainConfig, folder: Path) -> SkillTraining:
     return training
 
 
-def test_a_run_refined_on_its_way_and_interrupted_after_that_ends_in_the_same_bits(
-    tmp_path, rising
-):
+def test_run_resumed_after_refinement_is_bit_identical(tmp_path, rising):
     how = (
         f"motions={rising}",
         *PHASE_LOCKED,
@@ -102,7 +100,7 @@ def test_fewer_samples_than_a_run_has_taken_are_refused(tmp_path):
         refined(toy("samples=1024"), tmp_path)
 
 
-def test_a_run_whose_refinement_comes_after_its_end_is_refined_at_its_end(tmp_path, rising):
+def test_refinement_scheduled_past_the_end_runs_at_the_end(tmp_path, rising):
     cfg = toy(
         "samples=1024",
         f"motions={rising}",

@@ -16,5 +16,5 @@ from pretrain.publishing.export import join_licences
         (["CC0-1.0", "Zlib"], "CC0-1.0 AND Zlib", "CC0-1.0 AND Zlib"),
     ],
 )
-def test_no_term_is_lost(clips, parent, joined):
+def test_join_licences_keeps_every_term(clips, parent, joined):
     assert join_licences(clips, parent) == joined

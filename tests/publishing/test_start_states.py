@@ -55,7 +55,7 @@ def test_clips_that_fit_are_read_back_as_they_were(
     torch.testing.assert_close(read.weights, library.weights)
 
 
-def test_excerpts_keep_to_the_number_of_frames_and_to_the_weights_of_their_clips(
+def test_excerpts_respect_frame_budget_and_clip_weights(
     dataset: Dataset, library: MotionLibrary, upright: Tensor
 ) -> None:
     most = len(library.frames) // 2
@@ -70,7 +70,7 @@ def test_excerpts_keep_to_the_number_of_frames_and_to_the_weights_of_their_clips
     assert all(tuple(row) in rows for row in read.frames.tolist())
 
 
-def test_a_library_without_start_states_says_so(library: MotionLibrary, upright: Tensor) -> None:
+def test_reading_missing_start_states_is_refused(library: MotionLibrary, upright: Tensor) -> None:
     assert write_starts(library, upright, most=0) is None
     with pytest.raises(ValueError, match="humanoid was published without start states"):
         read_starts(tiny.skills_manifest(), b"")
@@ -87,7 +87,7 @@ def test_a_library_without_start_states_says_so(library: MotionLibrary, upright:
         ),
     ],
 )
-def test_start_states_that_are_no_states_are_not_admitted(
+def test_damaged_start_states_fail_the_check(
     dataset: Dataset, library: MotionLibrary, upright: Tensor, damage, reason: str
 ) -> None:
     manifest, data = describe(dataset, library, upright, most=1000)
@@ -98,7 +98,7 @@ def test_start_states_that_are_no_states_are_not_admitted(
     assert any("missing" in found for found in check_starts(manifest, {}))
 
 
-def test_the_bundled_libraries_carry_start_states_and_the_width_of_their_noise() -> None:
+def test_bundled_libraries_have_start_states_and_action_std() -> None:
     bundled = Store(BUNDLED)
     for name in bundled.names():
         manifest = bundled.resolve(name).manifest

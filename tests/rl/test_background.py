@@ -25,7 +25,7 @@ def fitting(name: str, rng: torch.Generator, wrong: float = 0.0) -> tuple[nn.Lin
     return net, Learner(name, ("x",), loss, torch.optim.Adam(net.parameters(), 1e-2), 3, 32)
 
 
-def test_learners_learn_in_the_background_what_they_learn_in_the_loop():
+def test_background_fit_matches_inline_fit():
     def learn(background: Background | None) -> tuple[Scalars, list[torch.Tensor]]:
         rng = torch.Generator().manual_seed(0)
         one, first = fitting("one", rng)
@@ -91,7 +91,7 @@ def test_a_call_that_fails_raises_where_its_result_is_read():
         background.results([pending])
 
 
-def test_what_is_learned_before_a_report_is_kept_for_it(rng):
+def test_metrics_of_finished_fits_are_kept_until_the_report(rng):
     background = Background()
     background.begin([fitting("one", rng)[1]], {"x": torch.ones(64, 3)}, [0])
     background.finish()

@@ -13,7 +13,7 @@ from pretrain.rl import checkpoint
 from pretrain.rl.run_folder import Log, read_log
 
 
-def test_a_flipped_byte_is_no_checkpoint(tmp_path):
+def test_checkpoint_with_a_flipped_bit_is_refused(tmp_path):
     path = tmp_path / "checkpoint.pt"
     checkpoint.save(path, {"x": torch.arange(4096.0)})
     assert torch.equal(checkpoint.load(path)["x"], torch.arange(4096.0))
@@ -24,7 +24,7 @@ def test_a_flipped_byte_is_no_checkpoint(tmp_path):
         checkpoint.load(path)
 
 
-def test_a_row_that_is_none_is_named_with_its_line(tmp_path):
+def test_invalid_log_row_is_refused_with_its_line_number(tmp_path):
     path = tmp_path / "metrics.jsonl"
     for row in ('{"iteration": 2, garb}', "{}"):
         path.write_text(f'{{"iteration": 1}}\n{row}\n')
@@ -34,6 +34,6 @@ def test_a_row_that_is_none_is_named_with_its_line(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", ["ppo.hidden=[255]", "eval.episodes=1"])
-def test_what_could_not_be_published_is_refused_at_once(wrong):
+def test_unpublishable_setting_is_refused_at_load(wrong):
     with pytest.raises(ConfigError, match=re.escape(wrong.split("=")[0])):
         load_config(PretrainConfig, "pretrain.conf", [wrong])

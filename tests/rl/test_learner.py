@@ -23,7 +23,7 @@ def poisoned(share: float) -> tuple[nn.Linear, Learner]:
     return net, Learner("bad", ("x",), loss, torch.optim.Adam(net.parameters()), 2, 2)
 
 
-def test_a_step_with_a_gradient_that_is_not_finite_is_skipped_and_counted():
+def test_nonfinite_gradient_steps_are_skipped_and_counted():
     net, learner = poisoned(0.4)
     before = net.weight.clone()
     assert learner.fit({"x": torch.ones(10, 1)}, torch.Generator())["bad/skipped"] == 4
@@ -36,13 +36,13 @@ def test_half_of_the_steps_may_be_skipped():
     assert learner.fit({"x": torch.ones(10, 1)}, torch.Generator())["bad/skipped"] == 5
 
 
-def test_a_learner_that_skips_most_of_its_steps_says_so():
+def test_learner_raises_diverged_if_most_steps_are_skipped():
     _, learner = poisoned(0.6)
     with pytest.raises(Diverged, match="bad: 6 of its 10 gradient steps were not finite"):
         learner.fit({"x": torch.ones(10, 1)}, torch.Generator())
 
 
-def test_a_learner_without_any_finite_gradient_is_left_alone():
+def test_weights_are_unchanged_if_all_gradients_are_nonfinite():
     net, learner = poisoned(1.0)
     before = net.weight.clone()
     with pytest.raises(Diverged, match="bad: 10 of its 10 gradient steps were not finite"):

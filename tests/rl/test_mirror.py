@@ -35,12 +35,12 @@ def test_a_reflection_undoes_itself(mirror, rng):
     assert torch.equal(mirror(mirror(x)), x)
 
 
-def test_blocks_trade_places():
+def test_repeat_blocks_permutes_the_blocks():
     assert SWAP.repeat_blocks((1, 0))(torch.arange(6.0)).tolist() == [4, 3, -5, 1, 0, -2]
 
 
 @pytest.mark.parametrize("mirror", ALL)
-def test_of_a_reflection_even_parts_stay_and_odd_ones_turn_around(mirror, rng):
+def test_reflection_keeps_even_parts_and_negates_odd_parts(mirror, rng):
     axes = SymmetryBasis.from_mirror(mirror)
     x = torch.randn(2, 5, len(mirror), generator=rng)
     even, odd = axes.split(x)
@@ -51,7 +51,7 @@ def test_of_a_reflection_even_parts_stay_and_odd_ones_turn_around(mirror, rng):
     torch.testing.assert_close(axes.join(even, odd), x)
 
 
-def test_the_way_back_is_the_adjoint_of_the_way_there(rng):
+def test_split_and_join_pass_first_and_second_gradcheck(rng):
     """And so is the way back of that."""
     axes = SymmetryBasis.from_mirror(concatenate_mirrors(FLIP, CROSS, SWAP))
     to_parts = replace(axes.to_parts, weight=axes.to_parts.weight.double())

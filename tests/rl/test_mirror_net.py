@@ -24,7 +24,7 @@ SWAP = Mirror(torch.tensor([1, 0, 2]), torch.tensor([1.0, 1.0, -1.0]))
 BOTH = concatenate_mirrors(FLIP, SWAP)
 
 
-def test_a_net_commutes_with_its_reflections_and_learns_to_still(rng):
+def test_mirror_net_is_equivariant_before_and_after_training(rng):
     net = mlp([6, 32, 16, 3], rng=rng, mirrored=(BOTH, SWAP))
     x = torch.randn(64, 6, generator=rng)
     torch.testing.assert_close(net(BOTH(x)), SWAP(net(x)))
@@ -43,7 +43,7 @@ def test_apply_relu_is_a_relu_in_the_eigenbasis(rng):
     torch.testing.assert_close(apply_relu(*axes.split(x)), axes.split(2 * x.relu()))
 
 
-def test_the_first_and_second_gradients_of_apply_relu_are_those_of_the_relu(rng):
+def test_apply_relu_first_and_second_gradients_pass_gradcheck(rng):
     parts = [
         torch.randn(5, 4, generator=rng, dtype=torch.double, requires_grad=True) for _ in range(2)
     ]
@@ -51,7 +51,7 @@ def test_the_first_and_second_gradients_of_apply_relu_are_those_of_the_relu(rng)
     assert torch.autograd.gradgradcheck(apply_relu, parts)
 
 
-def test_it_starts_as_wide_as_a_plain_one(rng):
+def test_mirror_net_init_std_matches_a_plain_mlp(rng):
     x = torch.randn(512, 66, generator=rng)
     plain = mlp([66, 256, 256, 128], rng=rng)
     mirrored = mirror_net(
@@ -65,7 +65,7 @@ def test_it_starts_as_wide_as_a_plain_one(rng):
         assert float(mirrored(x).std()) == pytest.approx(float(plain(x).std()), rel=0.1)
 
 
-def test_a_step_of_adam_moves_the_plain_layers_weights_by_root_two_of_its_rate(rng):
+def test_adam_step_moves_dense_weights_by_sqrt_2_times_lr(rng):
     net = mirror_net([66, 256, 256, 128], BOTH.repeat_blocks(range(11)), make_half_swap(128), rng)
     x = torch.randn(64, 66, generator=rng)
     before = [layer.weight.detach() for layer in net]
@@ -107,7 +107,7 @@ def test_plain_nets_inside_it_compute_the_same(out, rng):
     torch.testing.assert_close(plain(x), net(x))
 
 
-def test_a_penalty_on_its_slopes_pulls_as_on_a_plain_one_s(rng):
+def test_gradient_penalty_gradients_match_the_dense_net(rng):
     """The discriminator's goes through its layers twice. Weights that move alike are pulled
     alike."""
     net = mirror_net([6, 16, 8, 1], BOTH, make_identity_mirror(1), rng)

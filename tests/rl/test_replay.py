@@ -21,7 +21,7 @@ def test_the_latest_rows_are_kept_whole(rng):
     assert torch.equal(drawn["seen"][:, 0], drawn["asked"].float())
 
 
-def test_one_that_was_restored_goes_on_alike():
+def test_restored_buffer_continues_identically():
     kept = replay()
     other = replay()
     kept.add(seen=torch.rand(7, 1), asked=torch.arange(7))

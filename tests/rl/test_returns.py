@@ -19,7 +19,7 @@ def flags(*values: int) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.bool)[:, None]
 
 
-def test_by_hand():
+def test_gae_matches_a_hand_computed_example():
     reward = column(1, 2, 3)
     value = column(0.5, 0.6, 0.7)
     after = column(0.6, 0.7, 0.8)
@@ -45,7 +45,7 @@ def test_a_timeout_bootstraps_from_the_true_next_state():
     torch.testing.assert_close(got[0], torch.tensor([1 + GAMMA * 50]))
 
 
-def test_no_advantage_leaks_into_the_episode_before():
+def test_advantages_do_not_leak_across_episode_ends():
     calm = column(1, 0)
     wild = column(1, 1000)
     ended = flags(0, 0)

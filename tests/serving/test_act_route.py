@@ -16,7 +16,7 @@ def library(standing):
     return SkillLibrary.open(standing, "humanoid@latest")
 
 
-def test_one_row_is_the_librarys_own_row(service, library):
+def test_act_on_one_row_matches_the_library(service, library):
     state = state_rows(1)
     z = skill_rows(1)
     answer = service.post("/act", json={"state": state[0].tolist(), "z": z[0].tolist()})
@@ -25,7 +25,7 @@ def test_one_row_is_the_librarys_own_row(service, library):
 
 
 @pytest.mark.parametrize("count", [1, 2, 32, 33, 40])  # more than 32 run in a thread
-def test_a_batch_is_the_librarys_own_batch(service, library, count):
+def test_act_on_a_batch_matches_the_library(service, library, count):
     state = state_rows(count)
     z = skill_rows(count)
     answer = service.post("/act", json={"state": state.tolist(), "z": z.tolist()})
@@ -74,7 +74,7 @@ def test_json_is_read_under_any_content_type(service):
 
 
 @pytest.mark.parametrize("count", [None, 1, 35])
-def test_a_decision_is_the_controllers_z_and_its_own_skills_targets(service, standing, count):
+def test_controller_act_returns_z_and_targets_of_its_library(service, standing, count):
     controller = Controller.open(standing, "reach")
     state = state_rows(count or 1)
     goal = goal_rows(count or 1)
@@ -113,12 +113,12 @@ def test_the_same_seed_gives_the_same_sample_and_another_another(store, serve):
     np.testing.assert_allclose((drawn - mean).mean(axis=0), 0, atol=0.01)
 
 
-def test_a_policy_that_does_not_say_its_noise_is_not_sampled(service):
+def test_seed_is_refused_for_a_policy_without_action_std(service):
     ask = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist(), "seed": 1}
     problem(service.post("/act", json=ask), 422, "not_sampled", "seed")
 
 
-def test_a_z_off_the_sphere_is_brought_there_and_said(service, library):
+def test_unnormalised_z_is_normalised_and_flagged_unless_strict(service, library):
     state = state_rows(2)
     z = skill_rows(2)
     ask = {"state": state.tolist(), "z": (3 * z).tolist()}
@@ -136,7 +136,7 @@ def test_a_z_off_the_sphere_is_brought_there_and_said(service, library):
     )
 
 
-def test_a_clips_name_stands_for_its_z(service):
+def test_clip_name_is_accepted_as_z(service):
     z = service.get("/skills/humanoid/latents").json()["latents"]["walk"]
     state = state_rows(3).tolist()
     named = service.post("/act", json={"state": state, "z": "walk"})
@@ -150,7 +150,7 @@ def test_a_clips_name_stands_for_its_z(service):
     assert "walk" in answer["message"]
 
 
-def test_one_z_counts_for_a_whole_batch(service):
+def test_single_z_and_goal_broadcast_over_the_batch(service):
     state = state_rows(3).tolist()
     z = skill_rows(1)[0].tolist()
     one = service.post("/act", json={"state": state, "z": z})

@@ -115,7 +115,7 @@ def test_a_number_that_is_not_finite_is_named_with_its_index(service, number, ba
     )
 
 
-def test_the_expected_shape_is_said(service):
+def test_wrong_shape_error_states_the_expected_shape(service):
     found = problem(
         service.post("/act", json={"state": STATE, "z": Z[:3]}), 422, "wrong_shape", "z"
     )
@@ -139,7 +139,7 @@ BYTES = [
 
 
 @pytest.mark.parametrize("path", ["/act", "/encode", "/controllers/reach/act"])
-def test_a_body_that_is_not_json(service, path):
+def test_invalid_json_body_is_refused(service, path):
     for body in BYTES:
         assert problem(service.post(path, content=body), 422, "not_json")["expected"]
     for body in (b"null", b"[]", b"3", b'"text"'):
@@ -181,7 +181,7 @@ def test_a_body_over_the_cap(service):
     problem(service.post("/act", content=in_chunks()), 413, "body_too_large")
 
 
-def test_what_the_framework_refuses_is_a_problem_too(service):
+def test_unknown_route_and_method_return_problem_bodies(service):
     problem(service.get("/no/such/thing"), 404, "not_found")
     answer = service.get("/act")
     problem(answer, 405, "method_not_allowed")

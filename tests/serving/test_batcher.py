@@ -22,7 +22,7 @@ def rows(count, value):
 
 
 @pytest.mark.parametrize("inline", [True, False])
-def test_what_arrives_together_is_run_together_and_each_gets_its_own(inline):
+def test_concurrent_requests_share_one_batch_with_own_results(inline):
     async def ask():
         made, record = batcher(inline=inline)
         answers = await asyncio.gather(*(made.submit(rows(1 + i % 3, i)) for i in range(20)))
@@ -35,7 +35,7 @@ def test_what_arrives_together_is_run_together_and_each_gets_its_own(inline):
     assert waiting == 0
 
 
-def test_a_lone_request_waits_for_nobody():
+def test_single_request_runs_without_batching_delay():
     async def ask():
         made, record = batcher()
         await made.submit(rows(1, 0))
@@ -47,7 +47,7 @@ def test_a_lone_request_waits_for_nobody():
     assert max(one.waited for one in record) < 0.05
 
 
-def test_no_run_is_longer_than_the_longest_batch_and_none_is_left_out():
+def test_batches_respect_max_rows_and_include_every_request():
     async def ask():
         made, record = batcher()
         await asyncio.gather(*(made.submit(rows(7, i)) for i in range(40)))
@@ -58,7 +58,7 @@ def test_no_run_is_longer_than_the_longest_batch_and_none_is_left_out():
     assert sum(one.requests for one in record) == 40
 
 
-def test_a_request_that_is_a_long_batch_runs_alone_and_off_the_loop():
+def test_oversized_request_runs_off_the_event_loop():
     import threading
 
     places = []
@@ -77,7 +77,7 @@ def test_a_request_that_is_a_long_batch_runs_alone_and_off_the_loop():
 
 @pytest.mark.parametrize("inline", [True, False])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_one_that_overflows_fails_alone(inline, bad):
+def test_nonfinite_result_fails_only_its_own_request(inline, bad):
     async def ask():
         made, _ = batcher(inline=inline)
         request = [made.submit(rows(1, bad if i == 3 else i)) for i in range(8)]
@@ -89,7 +89,7 @@ def test_one_that_overflows_fails_alone(inline, bad):
     assert all(isinstance(answer, np.ndarray) for i, answer in enumerate(answers) if i != 3)
 
 
-def test_beyond_what_may_wait_it_is_refused_and_told_when_to_come_back():
+def test_full_queue_is_refused_with_503_and_retry_after():
     async def ask():
         made, _ = batcher(max_waiting=4)
         request = [made.submit(rows(1, i)) for i in range(4)]
@@ -103,7 +103,7 @@ def test_beyond_what_may_wait_it_is_refused_and_told_when_to_come_back():
     assert (refused.status, refused.problem.code, refused.retry_after) == (503, "overloaded", 1)
 
 
-def test_a_client_that_leaves_costs_the_others_nothing():
+def test_cancelled_request_does_not_affect_the_others():
     async def ask():
         made, _ = batcher()
         request = [made.submit(rows(1, i)) for i in range(3)]

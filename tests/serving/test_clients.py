@@ -24,7 +24,7 @@ GOAL = goal_rows(3)
 EXAMPLES = ROOT / "docs" / "clients"
 
 
-def test_both_clients_give_the_graphs_own_bits(live, standing, library):
+def test_sync_and_async_clients_match_the_library_bit_for_bit(live, standing, library):
     controller = Controller.open(standing, "reach")
 
     async def asked():
@@ -101,7 +101,7 @@ class Busy(BaseHTTPRequestHandler):
 @pytest.mark.parametrize(
     ("status", "times"), [(429, 3), (503, 3), (500, 1), (404, 1), (422, 1), (408, 1)]
 )
-def test_only_a_busy_service_is_asked_again(status, times):
+def test_client_retries_only_on_busy_statuses(status, times):
     with HTTPServer(("127.0.0.1", 0), Busy) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
@@ -131,7 +131,7 @@ def printed_by(command, live, library):
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler here")
-def test_the_cpp_example_gives_the_graphs_own_bits(live, library, tmp_path):
+def test_cpp_example_matches_the_library(live, library, tmp_path):
     program = tmp_path / "act"
     command = [
         "c++",
@@ -154,7 +154,7 @@ def test_the_cpp_example_gives_the_graphs_own_bits(live, library, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("dotnet") is None, reason="no .NET here")
-def test_the_csharp_example_gives_the_graphs_own_bits(live, library, tmp_path):
+def test_csharp_example_matches_the_library(live, library, tmp_path):
     subprocess.run(
         ["dotnet", "new", "console", "-o", str(tmp_path), "--force"], check=True, timeout=300
     )

@@ -19,14 +19,14 @@ CASES = [(name, data) for name, forms in FORMS.items() for data in forms]
 
 
 @pytest.mark.parametrize("path", ["/act", "/interpolate"])
-def test_an_encoding_that_is_not_supported_is_refused_with_those_that_are(service, path):
+def test_unsupported_content_encoding_returns_415_with_supported(service, path):
     answer = service.post(path, content=BODY, headers={"content-encoding": "br"})
     problem(answer, 415, "unsupported_encoding", "content-encoding")
     assert answer.headers["accept-encoding"] == "gzip, deflate"
 
 
 @pytest.mark.parametrize(("encoding", "data"), CASES)
-def test_both_ways_into_the_service_take_compressed_bodies(service, encoding, data):
+def test_act_and_interpolate_accept_compressed_bodies(service, encoding, data):
     plain = service.post("/act", content=BODY).json()
     packed = service.post("/act", content=data, headers={"content-encoding": encoding})
     assert packed.json() == plain

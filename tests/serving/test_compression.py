@@ -49,7 +49,7 @@ def outcome(body, encoding, limit=10_000):
 
 
 @given(st.binary(max_size=3 * PIECE), st.sampled_from(sorted(CODINGS)))
-def test_what_was_compressed_comes_out(data, name):
+def test_compressed_data_round_trips(data, name):
     encoding, compress = CODINGS[name]
     assert decompress(compress(data), encoding, len(data)) == data
 

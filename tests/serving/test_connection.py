@@ -39,7 +39,7 @@ def line(live):
         yield line
 
 
-def test_a_chunked_body_a_split_one_and_one_that_expects_are_read_whole(line, standing):
+def test_chunked_split_and_expect_100_bodies_are_read_whole(line, standing):
     wanted = SkillLibrary.open(standing, "humanoid").act([STATE], [Z])[0]
     chunked = b"POST /act HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
     chunked += (
@@ -68,7 +68,7 @@ def test_pipelined_requests_are_answered_in_their_order(line):
     assert [int(status.split()[1]) for status in replies(line, 4)] == [200, 200, 422, 422]
 
 
-def test_a_request_inside_another_is_part_of_that(line):
+def test_request_bytes_inside_a_header_or_body_are_not_parsed(line):
     """What looks like a request is a header's value or a body where it arrives in the middle of
     one."""
     inner = request("/act", ASK)
@@ -118,7 +118,7 @@ def replies(line: socket.socket, count: int) -> list[bytes]:
     return statuses
 
 
-def test_keep_alive_is_kept_and_close_is_closed(line):
+def test_keep_alive_and_connection_close_are_honoured(line):
     for _ in range(3):
         assert exchange(line, request("/act", ASK)).status == 200
     answer = exchange(line, request("/act", ASK, "connection: close"))
@@ -126,7 +126,7 @@ def test_keep_alive_is_kept_and_close_is_closed(line):
     assert heard(line) is None
 
 
-def test_a_client_that_vanishes_costs_the_others_nothing(live):
+def test_connection_resets_do_not_affect_other_clients(live):
     for _ in range(20):
         with connected(live.address) as line:
             line.sendall(request("/act", ASK))
@@ -222,7 +222,7 @@ def test_an_oversized_body_is_refused_before_it_is_read(line):
 
 
 @pytest.mark.parametrize(("path", "body"), [("/act", ASK), ("/interpolate", b"{}")])
-def test_a_head_beyond_the_limit_is_refused_and_the_connection_ends(line, path, body):
+def test_oversized_head_returns_431_and_closes(line, path, body):
     fits = request(path, body, f"x-note: {'n' * (MAX_HEAD - 200)}")
     assert exchange(line, fits).status in (200, 422)
     answer = exchange(line, request(path, body, f"x-note: {'n' * MAX_HEAD}"))

@@ -94,7 +94,7 @@ def upload(service, data: bytes, name: str = "stand.txt", **fields):
     return service.post("/encode", files={"file": (name, data)}, data=fields)
 
 
-def test_an_uploaded_clip_is_its_own_states_encoded(uploading, skeleton):
+def test_uploaded_clip_encodes_like_its_frames(uploading, skeleton):
     data = json.dumps(standing_clip()).encode()
     states = read_clip(data, "stand.txt", skeleton).states.flatten().astype(np.float32)
     answer = upload(uploading, data, skill="humanoid@latest")
@@ -156,7 +156,7 @@ def test_bad_uploads(uploading):
     problem(uploading.post("/encode", files=two), 422, "bad_upload")
 
 
-def test_a_reader_that_breaks_is_the_files_fault_and_is_logged(uploading, monkeypatch, caplog):
+def test_reader_exception_returns_422_and_is_logged(uploading, monkeypatch, caplog):
     def broken(*_):
         raise KeyError("secret detail")
 
@@ -167,7 +167,7 @@ def test_a_reader_that_breaks_is_the_files_fault_and_is_logged(uploading, monkey
     assert caplog.records[-1].exc_info[0] is KeyError
 
 
-def test_a_skill_without_a_skeleton_says_so(service):
+def test_upload_for_a_skill_without_skeleton_is_refused(service):
     problem(upload(service, b"x"), 503, "store_error")
 
 

@@ -168,5 +168,5 @@ def test_every_route_answers_as_documented(live, tmp_path):
 
 
 @pytest.mark.slow
-def test_every_route_answers_as_documented_a_hundred_thousand_times(live, tmp_path):
+def test_every_route_answers_as_documented_in_100k_requests(live, tmp_path):
     assert as_documented(live.url, 7000, tmp_path) >= 100_000

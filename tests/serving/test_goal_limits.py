@@ -71,7 +71,7 @@ def test_a_clipped_place_keeps_its_direction_and_its_height() -> None:
     np.testing.assert_array_equal(given, goal(7, 10, 1.1))
 
 
-def test_values_heights_and_lengths_are_clipped_to_the_nearer_limit() -> None:
+def test_goal_value_height_and_length_clip_to_limits() -> None:
     limits = [
         limit("speed", "value", 0.5, 2, "clip"),
         limit("target", "height", 0.7, 1.2, "clip"),
@@ -102,7 +102,7 @@ def with_parts() -> Graph:
     return CONTROLLER.model_copy(update={"inputs": (state, goal)})
 
 
-def test_a_served_controller_refuses_and_says_so_beforehand(store, serve) -> None:
+def test_controller_lists_goal_limits_and_refuses_goals_beyond(store, serve) -> None:
     manifest = controller_manifest(store.resolve("humanoid"), name="walker")
     beyond = limit("target", "height", -0.5, 0.5, "refuse")
     assert manifest.task is not None

@@ -103,7 +103,7 @@ def test_binary_data_without_the_length_of_the_json_are_refused(service):
 
 @pytest.mark.parametrize("by_default", [None, True, False])
 @pytest.mark.parametrize("own", [None, True, False])
-def test_an_outputs_own_binary_data_goes_before_that_of_the_request(service, by_default, own):
+def test_output_binary_data_overrides_the_request_default(service, by_default, own):
     asked = deepcopy(ASK)
     asked["parameters"]["binary_data_output"] = by_default
     asked["outputs"][0]["parameters"] = {"binary_data": own}

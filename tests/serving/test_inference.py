@@ -86,7 +86,7 @@ def test_health_metadata_and_index(client):
     assert index == {("humanoid", "1"), ("reach", "1")}
 
 
-def test_what_is_refused_is_said_in_the_clients_own_terms(client):
+def test_invalid_requests_raise_triton_client_errors_with_code(client):
     state = state_rows(2)
     z = skill_rows(2)
     cases = [
@@ -108,7 +108,7 @@ def test_what_is_refused_is_said_in_the_clients_own_terms(client):
         )
 
 
-def test_what_triton_would_do_and_this_service_does_not_is_refused_by_name(client):
+def test_unsupported_triton_options_are_refused_by_name(client):
     rows = given(state=state_rows(2), z=skill_rows(2))
     shared = triton.InferRequestedOutput("targets")
     shared.set_shared_memory("region", 224)
@@ -182,7 +182,7 @@ MALFORMED = [  # body, length of its JSON
 
 
 @pytest.mark.parametrize(("body", "length"), MALFORMED, ids=range(len(MALFORMED)))
-def test_a_request_that_is_none_is_a_problem_with_an_error(service, body, length):
+def test_malformed_infer_request_returns_a_problem_with_error(service, body, length):
     headers = {} if length is None else {"inference-header-content-length": str(length)}
     answer = service.post("/v2/models/humanoid/infer", content=body, headers=headers)
     assert answer.status_code == 422, answer.text

@@ -11,7 +11,7 @@ from tests.serving.local import floats, problem, skill_rows
 A, B, C = skill_rows(3)
 
 
-def test_a_path_goes_from_the_first_to_the_last_on_the_sphere_and_evenly():
+def test_path_is_evenly_spaced_on_sphere_with_exact_endpoints():
     found = sphere.path(np.array([A, B, C]), 41)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
     np.testing.assert_allclose(found[[0, -1]], [A, C], atol=1e-6)
@@ -23,12 +23,12 @@ def test_a_path_goes_from_the_first_to_the_last_on_the_sphere_and_evenly():
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
-def test_a_point_between_two_is_its_share_of_the_angle_from_the_first(share):
+def test_between_returns_the_given_fraction_of_the_angle(share):
     point = sphere.between(A, B, share)
     assert sphere.angle(A, point) == pytest.approx(share * sphere.angle(A, B), abs=1e-4)
 
 
-def test_a_path_that_stays_where_it_is():
+def test_path_between_equal_points_is_constant():
     np.testing.assert_allclose(sphere.path(np.array([A, A, A]), 5), np.tile(A, (5, 1)), atol=1e-6)
 
 
@@ -59,7 +59,7 @@ def test_interpolate_between_rows_and_clips(service):
         ({"path": ["walk", "walk"]}, 422, "missing_field", "steps"),
     ],
 )
-def test_a_path_that_is_none(service, asked, status, code, field):
+def test_invalid_path_requests_are_refused(service, asked, status, code, field):
     problem(service.post("/interpolate", json=asked), status, code, field)
 
 

@@ -70,7 +70,7 @@ def status(local, method, path, token=None):
 
 
 @pytest.mark.parametrize(("route", "scope"), ROUTES.items(), ids=str)
-def test_every_route_asks_for_its_scope_and_is_closed_without(keyed, route, scope):
+def test_every_route_requires_a_key_with_its_scope(keyed, route, scope):
     (local, tokens, _) = keyed
     (method, path) = route
     assert status(local, method, path).status_code == (401 if scope != "" else 200)
@@ -110,7 +110,7 @@ def test_a_wrong_key_is_refused_without_being_repeated(keyed, token):
     assert token not in answer.text or len(token) < 3
 
 
-def test_a_key_that_asks_too_often_is_told_when_to_come_back(keyed):
+def test_rate_limited_key_gets_429_with_retry_after(keyed):
     local, tokens, _ = keyed
     assert status(local, "POST", "/act", tokens["slow"]).status_code == 200
     refused = status(local, "POST", "/act", tokens["slow"])
@@ -129,7 +129,7 @@ def test_a_bucket_fills_at_its_rate_and_holds_one_second():
     assert sum(bucket.take(1000.0) == 0 for _ in range(20)) == 10
 
 
-def test_a_refusal_is_kept_back_the_longer_the_more_there_are():
+def test_refusal_delay_grows_with_refusals_up_to_1_s():
     bucket = Bucket(10, 0, 0.0)
     holds = []
     for _ in range(30):
@@ -145,7 +145,7 @@ def test_a_refusal_is_kept_back_the_longer_the_more_there_are():
     assert Bucket(0.01, 0, 0.0, refused=2).hold == 1
 
 
-def test_who_asks_on_after_a_refusal_waits_for_the_next_one(keyed):
+def test_repeated_refusals_are_delayed(keyed):
     local, tokens, _ = keyed
     started = time.monotonic()
     answers = [status(local, "POST", "/act", tokens["once"]).status_code for _ in range(3)]
@@ -215,7 +215,7 @@ def test_beyond_the_loopback_address_keys_are_needed(tmp_path):
         Settings(host=host, keys=tmp_path / "keys.json")
 
 
-def test_a_wrong_secret_and_an_unknown_name_take_the_same_steps():
+def test_wrong_secret_and_unknown_key_take_similar_time():
     token, key = keys.make_key("one", ["act"])
     assert keys.match(token, {"one": key}) is key
 

@@ -45,9 +45,7 @@ def machine(store: Store) -> Controller:
     return Controller.open(store, "errand")
 
 
-def test_a_decision_is_made_with_the_next_memory_and_gives_it(
-    client: Client, machine: Controller
-) -> None:
+def test_decision_uses_and_returns_the_next_memory(client: Client, machine: Controller) -> None:
     expected = machine.next_goal(STATES[:1], BEGIN[None])
     decision = client.decide("errand", STATES[0], BEGIN)
     assert decision.goal is not None
@@ -115,7 +113,7 @@ def test_the_inference_protocol_has_each_graph_by_itself(
     assert np.allclose(found["data"], run(**rows)[0], atol=1e-6)
 
 
-def test_a_held_machine_is_one_and_takes_what_its_box_needs(client: Client) -> None:
+def test_held_machine_refuses_a_task_controller_and_extra_goal(client: Client) -> None:
     with pytest.raises(ValueError, match="reach is no state machine, expected HeldController"):
         HeldMachine(client, "reach")
     with pytest.raises(ValueError, match="the goal has 13 numbers, expected none"):

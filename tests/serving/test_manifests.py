@@ -16,7 +16,7 @@ def found():
     return {one["kind"]: one for one in documents}
 
 
-def test_there_is_what_a_deployment_needs(found):
+def test_manifests_have_deployment_service_and_autoscaler(found):
     assert found.keys() == {
         "Deployment",
         "Service",
@@ -31,7 +31,7 @@ def test_there_is_what_a_deployment_needs(found):
     assert found["Service"]["spec"]["selector"].items() <= labels.items()
 
 
-def test_it_asks_the_services_own_routes_and_sets_its_own_settings(found, service):
+def test_deployment_uses_existing_probe_routes_and_settings(found, service):
     [container] = found["Deployment"]["spec"]["template"]["spec"]["containers"]
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert service.get(container[probe]["httpGet"]["path"]).status_code == 200

@@ -69,7 +69,7 @@ def test_an_idle_connection_is_kept_as_long_as_the_setting_says(standing):
         assert 0.8 < time.monotonic() - started < 5
 
 
-def test_by_default_a_connection_outlives_the_clients_own_patience(live):
+def test_default_keep_alive_outlasts_the_clients_timeout(live):
     with connected(live.address) as line, Client(live.url) as client:
         assert exchange(line, HEALTH).status == 200
         for pause in (5.2, 0.0):  # httpx's own limit is 5 s
@@ -107,6 +107,6 @@ def test_the_docs_page_needs_no_other_host(service):
     assert service.get("/docs-assets/other.js").status_code == 404
 
 
-def test_a_prefix_is_believed_from_a_trusted_proxy_only(serve, store):
+def test_forwarded_prefix_is_ignored_from_untrusted_proxies(serve, store):
     local = serve(store.root, trusted_proxies="10.0.0.1")
     assert local.get("/rep/skills", headers={"x-forwarded-prefix": "/rep"}).status_code == 404

@@ -30,7 +30,7 @@ def optional(model):
 
 
 @pytest.mark.parametrize("path", REQUESTS)
-def test_null_for_an_optional_field_of_a_request_is_as_good_as_absent(service, path):
+def test_null_optional_request_field_equals_absent(service, path):
     body, names = REQUESTS[path]
     assert sorted(names) == sorted(optional(MODELS[path]))
     wanted = service.post(path, json=body)
@@ -43,7 +43,7 @@ def test_null_for_an_optional_field_of_a_request_is_as_good_as_absent(service, p
     assert ormsgpack.unpackb(packed.content).keys() == wanted.json().keys()
 
 
-def test_null_among_the_fields_of_a_raw_request_is_as_good_as_absent(service):
+def test_null_field_in_raw_request_equals_absent(service):
     tensors = {"content-type": "application/octet-stream", "x-tensors": "state=69,z=8"}
     body = STATES[0].tobytes() + skill_rows(1).tobytes()
     nulls = json.dumps(dict.fromkeys(["skill", "strict", "seed"]))

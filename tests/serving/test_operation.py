@@ -70,7 +70,7 @@ class Load:
         line.close()
 
 
-def test_a_moved_alias_is_live_within_two_seconds_and_no_answer_is_mixed(store):
+def test_moved_alias_is_live_within_2_s_without_mixed_answers(store):
     publish_tiny(store, seed=1)
     store.alias("humanoid", "prod", 1)
     answers = {
@@ -103,7 +103,7 @@ def test_a_moved_alias_is_live_within_two_seconds_and_no_answer_is_mixed(store):
     assert len(seen) == 2
 
 
-def test_on_sigterm_it_says_so_first_and_ends_with_nothing_lost(standing):
+def test_sigterm_reports_draining_and_loses_no_request(standing):
     with running(standing.root, drain=5) as live, Load(live.address) as load:
         time.sleep(0.3)
         os.kill(live.pid, signal.SIGTERM)
@@ -116,7 +116,7 @@ def test_on_sigterm_it_says_so_first_and_ends_with_nothing_lost(standing):
     assert {answer.headers.get("connection") for _, _, answer in load.answers} == {None, "close"}
 
 
-def test_two_workers_share_a_port_their_counts_and_the_work_of_one_that_ends(standing):
+def test_two_workers_share_port_and_metrics_and_survive_sigterm(standing):
     with running(standing.root, workers=2, drain=0.5) as live, Load(live.address) as load:
         until = time.monotonic() + 30
         while len(load.answers) < 200:
@@ -138,7 +138,7 @@ def test_two_workers_share_a_port_their_counts_and_the_work_of_one_that_ends(sta
     assert counted == len(load.answers)
 
 
-def test_metrics_say_what_was_asked_of_which_skill(service):
+def test_metrics_count_requests_by_route_status_and_skill(service):
     service.post("/act", content=ASK)
     service.post("/act", content=b"{")
     lines = service.get("/metrics").text.splitlines()
@@ -155,7 +155,7 @@ def test_metrics_say_what_was_asked_of_which_skill(service):
         )
 
 
-def test_logs_are_json_lines_with_the_requests_own_id(standing):
+def test_access_logs_are_json_lines_with_the_request_id(standing):
     with running(standing.root, access_log=True) as live:
         own = httpx.post(f"{live.url}/act", content=ASK, headers={"x-request-id": "mine-1"})
         httpx.get(f"{live.url}/nowhere", headers={"x-request-id": "bad id"})

@@ -80,7 +80,7 @@ def test_a_page_of_another_origin_opens_no_session(live, origin):
         pass
 
 
-def test_a_session_needs_an_admitted_host_even_where_the_origin_equals_it(live):
+def test_session_with_foreign_host_and_equal_origin_is_refused(live):
     host = f"evil.example:{live.address[1]}"
     with pytest.raises(InvalidStatus, match="403"):
         connect(
@@ -88,7 +88,7 @@ def test_a_session_needs_an_admitted_host_even_where_the_origin_equals_it(live):
         )
 
 
-def test_the_hosts_own_origin_and_one_that_is_allowed_open_a_session(live, standing):
+def test_session_opens_for_same_or_allowed_origin_only(live, standing):
     with open_session(live, origin=live.url):
         pass
     with running(standing.root, allowed_origins="https://game.example") as other:
@@ -114,7 +114,7 @@ def test_pages_of_an_allowed_origin_may_read_replies(serve, store):
 @pytest.mark.parametrize(
     "origin", ["game.example", "https://game.example/page", "ftp://game.example"]
 )
-def test_a_setting_that_is_no_origin_is_refused(origin):
+def test_invalid_origin_setting_is_refused(origin):
     with pytest.raises(ValidationError, match="no origin"):
         Settings(allowed_origins=(origin,))
 

@@ -45,7 +45,7 @@ def ask(start: np.ndarray) -> dict:
     return {"task": "reach", "state": start.tolist(), "goal": ahead, "seed": 1}
 
 
-def test_a_plan_is_what_the_planner_finds_with_the_same_seed(bundled, ask, start):
+def test_plan_route_matches_the_planner_with_the_same_seed(bundled, ask, start):
     from hlc.config import HlcConfig
     from hlc.parent import open_parent
     from hlc.single_planner import SinglePlanner
@@ -63,20 +63,20 @@ def test_a_plan_is_what_the_planner_finds_with_the_same_seed(bundled, ask, start
     assert found["skill"]["name"] == "humanoid"
 
 
-def test_the_skill_of_the_decision_before_is_never_given_up_for_a_worse_one(bundled, ask):
+def test_plan_with_last_z_never_lowers_predicted_return(bundled, ask):
     first = bundled.post("/plan", json=ask).json()
     again = bundled.post("/plan", json=ask | {"seed": 2, "last_z": first["z"]}).json()
     assert again["predicted_return"] >= first["predicted_return"] - 1e-3
 
 
-def test_parameters_of_the_task_change_what_is_paid(bundled, ask):
+def test_task_parameters_change_the_predicted_return(bundled, ask):
     head = bundled.post("/plan", json=ask | {"parameters": {"body": "head"}}).json()
     hand = bundled.post("/plan", json=ask | {"parameters": {"body": "right_hand"}}).json()
     assert head["predicted_return"] != hand["predicted_return"]
     assert hand == bundled.post("/plan", json=ask).json()
 
 
-def test_an_encoding_other_than_json_and_named_parts_are_the_same_plan(bundled, ask):
+def test_plan_accepts_named_state_parts_with_equal_result(bundled, ask):
     from tests.tiny import SLICES
 
     asked = bundled.post("/plan", json=ask).json()
@@ -116,37 +116,37 @@ def test_a_box_is_part_of_the_goal(bundled, ask):
         ({"worlds": 1}, (422, "unknown_field", "worlds")),
     ],
 )
-def test_what_cannot_be_planned_is_named(bundled, ask, changed, refusal):
+def test_invalid_plan_request_is_refused(bundled, ask, changed, refusal):
     problem(bundled.post("/plan", json=ask | changed), *refusal)
 
 
-def test_a_library_that_cannot_be_simulated_is_named_with_its_reason(service):
+def test_plan_refuses_a_library_without_start_states(service):
     asked = {"task": "speed", "state": state_rows(1)[0].tolist(), "goal": [1.0]}
     found = problem(service.post("/plan", json=asked), 422, "not_simulated")
     assert "start states" in found["message"]
 
 
-def test_a_place_out_of_any_reach_is_refused_and_the_next_one_is_planned(bundled, ask):
+def test_plan_refuses_unreachable_position_and_serves_the_next(bundled, ask):
     far = [3e38] * 3 + ask["state"][3:]
     problem(bundled.post("/plan", json=ask | {"state": far}), 422, "not_simulated")
     assert bundled.post("/plan", json=ask).status_code == 200
 
 
-def test_a_state_that_no_skill_survives_is_worth_what_a_fall_costs(bundled, ask):
+def test_plan_from_unsurvivable_state_returns_the_fall_cost(bundled, ask):
     thrown = ask["state"][:41] + [3e37] * 28
     found = bundled.post("/plan", json=ask | {"state": thrown}).json()
     assert found["predicted_return"] == -30.0
     assert np.isfinite(found["targets"]).all()
 
 
-def test_a_message_repeats_no_more_than_a_line_of_the_client(bundled, ask):
+def test_error_message_truncates_client_input(bundled, ask):
     body = "tail" * 10_000
     found = bundled.post("/plan", json=ask | {"parameters": {"body": body}}).json()
     assert found["code"] == "not_simulated"
     assert len(found["message"]) < 500
 
 
-def test_without_the_extra_a_plan_is_501_and_everything_else_answers(service, monkeypatch):
+def test_plan_returns_501_without_extra_and_act_still_works(service, monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     asked = {"task": "speed", "state": state_rows(1)[0].tolist(), "goal": [1.0]}
     found = problem(service.post("/plan", json=asked), 501, "extra_missing")
@@ -164,7 +164,7 @@ def test_no_more_plans_wait_than_a_client_would_wait_for(bundled, ask, monkeypat
     assert refused.headers["retry-after"] == "1"
 
 
-def test_torch_and_mujoco_are_loaded_by_the_first_plan_and_not_before():
+def test_torch_and_mujoco_load_lazily_at_the_first_plan():
     code = """
 import sys
 import numpy as np

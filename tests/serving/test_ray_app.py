@@ -31,7 +31,7 @@ time.sleep(600)
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="no Ray here")
-def test_two_replicas_give_the_librarys_own_numbers(standing):
+def test_two_replicas_match_the_library(standing):
     state = state_rows(3)
     z = skill_rows(3)
     wanted = SkillLibrary.open(standing, "humanoid").act(state, z)

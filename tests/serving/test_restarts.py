@@ -56,9 +56,7 @@ def asked_at_the_end(root, drain):
 
 
 @pytest.mark.parametrize("drain", [0.0, 0.3])
-def test_a_connection_on_which_nothing_is_asked_yet_when_its_process_ends_is_answered(
-    standing, drain
-):
+def test_idle_connection_is_answered_during_worker_shutdown(standing, drain):
     trials = (asked_at_the_end(standing.root, drain) for _ in range(5))
     for answer in next(answers for answers in trials if answers):
         assert answer is not None, "the server closed the connection"
@@ -75,7 +73,7 @@ def test_silent_connections_do_not_keep_a_process(standing):
     assert time.monotonic() - started < 5  # uvicorn's own patience is 8 s
 
 
-def test_a_worker_that_ends_between_a_question_and_its_answer_is_replaced(standing):
+def test_worker_killed_during_a_liveness_check_is_replaced(standing):
     with running(standing.root, workers=2) as live:
         until(lambda: len(live.workers) == 2)
         before = live.workers
@@ -127,7 +125,7 @@ def test_sighup_replaces_all_workers_and_loses_nothing(standing):
     assert {answer.status for _, _, answer in work.answers} == {200}
 
 
-def test_sighup_of_a_single_process_drains_reloads_and_loses_nothing(standing):
+def test_sighup_reloads_a_single_process_without_lost_requests(standing):
     with running(standing.root, drain=0.3) as live, Hesitant(live.address) as work:
         for _ in range(3):
             before = shares(live.address, 1)

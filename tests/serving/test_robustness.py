@@ -80,7 +80,7 @@ def test_slow_connections_do_not_slow_good_clients(standing, count, seconds, fac
     ("connections", "seconds", "factor"),
     [(40, 0.8, None), pytest.param(640, 5, 2, marks=pytest.mark.slow)],
 )
-def test_a_flood_of_one_key_is_told_to_wait_and_the_others_are_served(
+def test_flooding_key_gets_429_and_other_keys_are_served(
     standing, tmp_path, connections, seconds, factor
 ):
     flood, flooding = keys.make_key("flood", ["act"], rate=200)
@@ -143,7 +143,7 @@ def test_cold_start_and_idle_memory(standing):
     )  # 1.5 s asked; benchmarks/serving.py measures it, a busy machine would fail here
 
 
-def test_many_at_once_of_different_kinds_are_each_answered_as_alone(standing):
+def test_concurrent_mixed_requests_get_their_usual_statuses(standing):
     whole = [
         request("/act", BODY),
         request("/act", BODY[:-1]),

@@ -53,12 +53,12 @@ def test_an_unknown_skill_is_answered_with_those_that_exist(service):
     problem(service.get("/controllers/humanoid"), 422, "wrong_kind", "name")
 
 
-def test_no_reply_tells_where_the_store_lies(service, standing):
+def test_replies_do_not_reveal_the_store_path(service, standing):
     for ref in ("nobody", "humanoid@9", "humanoid@prod", "a/b"):
         assert str(standing.root) not in service.post("/act", json=ASK | {"skill": ref}).text
 
 
-def test_a_new_version_is_the_latest_after_one_look(store, serve):
+def test_new_version_is_served_after_one_refresh(store, serve):
     service = serve(store.root)
     before = service.post("/act", json=ASK).json()
     published = publish_tiny(store, seed=1)
@@ -83,7 +83,7 @@ def test_a_moved_alias_is_followed(store, serve):
     assert version_of(service, "humanoid@prod") == 2
 
 
-def test_between_two_looks_no_file_is_touched(store, serve):
+def test_store_is_not_read_between_refreshes(store, serve):
     service = serve(store.root)
     assert version_of(service, "humanoid") == 1
     publish_tiny(store, seed=1)
@@ -91,7 +91,7 @@ def test_between_two_looks_no_file_is_touched(store, serve):
     assert version_of(service, "humanoid") == 1
 
 
-def test_the_same_bytes_published_twice_keep_their_own_numbers(store, serve):
+def test_identical_versions_keep_distinct_numbers(store, serve):
     assert publish_tiny(store).digest == store.resolve("humanoid@1").digest
     service = serve(store.root)
     assert [version_of(service, f"humanoid@{n}") for n in (1, 2, 1)] == [1, 2, 1]
@@ -114,7 +114,7 @@ def test_a_corrupt_file_is_refused_and_the_others_are_served(store, serve):
     assert version_of(service, "humanoid@2") == 2
 
 
-def test_a_corrupt_parent_takes_its_controller_with_it_and_nothing_else(store, serve):
+def test_corrupt_parent_disables_only_its_controller(store, serve):
     publish_tiny_controller(store, publish_tiny(store, name="other", seed=3), name="strike")
     damage(blob_of(store, "humanoid", "policy.onnx"))
     service = serve(store.root)
@@ -150,7 +150,7 @@ def test_a_listing_reads_no_manifest_that_was_summed_up(store, serve):
     problem(service.get("/skills/humanoid"), 503, "corrupt_blob", "ref")
 
 
-def test_a_deleted_version_is_answered_with_who_and_why(store, serve):
+def test_deleted_version_returns_404_with_the_reason(store, serve):
     publish_tiny(store, seed=1)
     store.delete("humanoid@2", "it limps")
     found = problem(serve(store.root).get("/skills/humanoid@2"), 404, "deleted_version", "ref")
@@ -229,7 +229,7 @@ def test_a_version_that_answers_nan_never_replaces_a_good_one(store, serve, monk
     assert "not finite" in service.get("/readyz").json()["stale"]["humanoid@latest"]
 
 
-def test_without_its_store_the_service_serves_what_is_loaded_and_says_so(store, serve):
+def test_missing_store_serves_loaded_skills_and_reports_stale(store, serve):
     service = serve(store.root)
     assert service.post("/controllers/reach/act", json=DECIDE).status_code == 200
     away = store.root.rename(store.root.parent / "away")
@@ -243,7 +243,7 @@ def test_without_its_store_the_service_serves_what_is_loaded_and_says_so(store, 
     assert service.get("/readyz").json()["status"] == "ready"
 
 
-def test_an_alias_that_was_taken_away_is_known_no_more(store, serve):
+def test_removed_alias_returns_404_after_a_refresh(store, serve):
     store.alias("humanoid", "prod", 1)
     service = serve(store.root)
     assert version_of(service, "humanoid@prod") == 1
@@ -254,7 +254,7 @@ def test_an_alias_that_was_taken_away_is_known_no_more(store, serve):
     )
 
 
-def test_the_default_stays_open_whatever_else_is_asked_for(store, serve):
+def test_default_skill_is_never_evicted(store, serve):
     publish_tiny(store, seed=1)
     publish_tiny(store, seed=2)
     service = serve(store.root, max_memory=1)

@@ -9,9 +9,7 @@ from tests.serving.local import problem, skill_rows, state_rows
 ASK = {"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}
 
 
-def test_an_unexpected_error_is_a_problem_with_an_id_that_the_log_has_too(
-    store, serve, monkeypatch, caplog
-):
+def test_internal_error_returns_a_request_id_that_is_logged(store, serve, monkeypatch, caplog):
     service = serve(store.root)
 
     def broken(*_, **__):

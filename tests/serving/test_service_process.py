@@ -132,7 +132,7 @@ def test_the_client_against_a_running_service(standing):
         assert httpx.get(f"{live.url}/readyz").status_code == 200
 
 
-def test_an_empty_store_is_served_and_said(tmp_path):
+def test_empty_store_is_live_and_not_ready(tmp_path):
     with running(tmp_path / "none") as live:
         assert "serves nothing yet" in live.line
         assert httpx.get(f"{live.url}/healthz").status_code == 200
@@ -140,7 +140,7 @@ def test_an_empty_store_is_served_and_said(tmp_path):
         assert (answer.status_code, answer.json()["code"]) == (503, "unknown_skill")
 
 
-def test_what_keeps_it_from_starting_is_one_line(tmp_path, standing, monkeypatch, capsys):
+def test_startup_failure_is_a_one_line_error(tmp_path, standing, monkeypatch, capsys):
     (tmp_path / "layout.json").write_text('{"layout":99,"reader":99}')
     with socket.create_server(("127.0.0.1", 0)) as taken:
         cases = {

@@ -53,7 +53,7 @@ def talk(live):
         yield found
 
 
-def test_a_skills_session_gives_the_librarys_own_targets_as_text_and_as_binary(talk, library):
+def test_session_returns_library_targets_as_text_and_binary(talk, library):
     opened = talk.say(skill="humanoid@1", z=A)
     assert (opened["skill"]["version"], opened["state_dim"]) == (1, 69)
     wanted = library.act(STATES, np.tile(A, (12, 1)))
@@ -65,7 +65,7 @@ def test_a_skills_session_gives_the_librarys_own_targets_as_text_and_as_binary(t
         np.testing.assert_array_equal(talk.send(state), targets)
 
 
-def test_a_new_z_counts_from_its_own_step_on(talk, library):
+def test_new_z_applies_from_the_step_that_sets_it(talk, library):
     talk.say(z="walk")
     np.testing.assert_array_equal(talk.send(STATES[0], B), library.act(STATES[:1], B[None])[0])
     np.testing.assert_array_equal(talk.send(STATES[1]), library.act(STATES[1:2], B[None])[0])
@@ -96,7 +96,7 @@ def test_a_controllers_decision_is_held(talk, standing):
         np.testing.assert_array_equal(talk.send(state), targets)
 
 
-def test_without_a_hold_the_controllers_own_is_taken(talk):
+def test_session_hold_defaults_to_the_controllers_hold(talk):
     assert talk.say(controller="reach")["hold"] == 6
 
 
@@ -115,7 +115,7 @@ def test_without_a_hold_the_controllers_own_is_taken(talk):
         ({"speed": 1}, "unknown_field", "speed"),
     ],
 )
-def test_an_opening_that_cannot_be_is_refused_and_may_be_said_again(talk, fields, code, field):
+def test_invalid_session_opening_is_refused_and_can_be_retried(talk, fields, code, field):
     found = talk.say(**fields)
     assert (found["code"], found["field"]) == (code, field)
     assert "skill" in talk.say(z="walk")
@@ -143,14 +143,14 @@ def test_a_message_that_cannot_be_used_changes_nothing(talk, library):
     np.testing.assert_array_equal(talk.send(STATES[0]), wanted)
 
 
-def test_a_controller_without_a_goal_says_so(talk):
+def test_controller_session_without_a_goal_is_refused(talk):
     talk.say(controller="reach")
     assert talk.send(STATES[0])["code"] == "missing_field"
     assert isinstance(talk.send(STATES[0], GOAL), np.ndarray)
     assert talk.say(state=STATES[0], z=A)["code"] == "unknown_field"
 
 
-def test_sessions_know_nothing_of_each_other(live, library):
+def test_concurrent_sessions_are_independent(live, library):
     with talking(live) as one, talking(live) as other:
         one.say(z=A)
         other.say(z=B)
@@ -258,7 +258,7 @@ def test_a_client_that_does_not_wait_is_answered_one_by_one(line, library):
     assert [payload for _, payload in heard_frames(line, 12)] == [row.tobytes() for row in wanted]
 
 
-def test_a_frame_that_cannot_be_used_is_a_problem_and_changes_nothing(line, library):
+def test_invalid_frame_returns_a_problem_and_keeps_the_session(line, library):
     line.sendall(frame(b"\0" * 12))
     kind, payload = heard_frames(line, 1)[0]
     assert (kind, json.loads(payload)["code"]) == (1, "not_a_frame")
@@ -298,7 +298,7 @@ class LeavingClient:
 
 
 @pytest.mark.parametrize(("error", "logged"), [(OSError("left"), 0), (RuntimeError("a defect"), 1)])
-def test_a_client_that_left_is_no_defect_and_a_defect_is_logged(standing, caplog, error, logged):
+def test_session_logs_errors_but_not_client_disconnects(standing, caplog, error, logged):
     service = make_service(Settings(store=standing.root))
     client = LeavingClient(error)
     scope = {"type": "websocket", "subprotocols": []}

@@ -14,7 +14,7 @@ from skills_store.store import BUNDLED, Store
 from tests import tiny
 
 
-def test_what_comes_with_the_project_is_served_beside_what_is_published(
+def test_bundled_and_published_skills_are_served_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REPERTOIRE_STORE", str(tmp_path / "data"))
@@ -31,7 +31,7 @@ def test_what_comes_with_the_project_is_served_beside_what_is_published(
     assert _skills(Settings()) == ", ".join(["dancer", *bundled])
 
 
-def test_a_folder_that_is_no_store_is_not_passed_over(
+def test_folder_that_is_no_store_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "thesis.txt").touch()
@@ -39,7 +39,7 @@ def test_a_folder_that_is_no_store_is_not_passed_over(
     assert "thesis.txt" in _skills(Settings())
 
 
-def test_without_the_bundled_libraries_an_empty_store_is_served_as_it_is(
+def test_empty_store_without_bundle_reports_no_skills(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REPERTOIRE_STORE", str(tmp_path / "named"))

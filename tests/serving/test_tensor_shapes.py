@@ -128,7 +128,7 @@ def test_numbers_in_another_shape_than_the_models_are_refused(service, model, ax
 
 @pytest.mark.parametrize("size", [-1, 0, 1, 2.5, True, "552", 10**30, [552], {}, 551, 553])
 @pytest.mark.parametrize("model", MODELS)
-def test_a_size_that_is_not_the_shapes_own_is_refused(service, model, size):
+def test_binary_data_size_not_matching_the_shape_is_refused(service, model, size):
     sized = {"parameters": {"binary_data_size": size}}
     found = problem(ask_binary(service, model, MODELS[model], **sized))
     assert "binary_data_size" in found["message"]

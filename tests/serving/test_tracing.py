@@ -14,7 +14,7 @@ from tests.serving.local import Local, skill_rows, state_rows
 ASK = json.dumps({"state": state_rows(1)[0].tolist(), "z": skill_rows(1)[0].tolist()}).encode()
 
 
-def test_a_request_is_a_span_under_the_clients_own(standing):
+def test_request_span_is_a_child_of_the_traceparent(standing):
     spans = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
@@ -34,6 +34,6 @@ def test_a_request_is_a_span_under_the_clients_own(standing):
     )
 
 
-def test_without_an_endpoint_there_is_no_tracer(monkeypatch):
+def test_tracing_is_off_without_an_otlp_endpoint(monkeypatch):
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
     assert configure_tracer() is None

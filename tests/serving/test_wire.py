@@ -26,7 +26,7 @@ def raw(service, tensors, body, path="/act", **headers):
 
 
 @pytest.mark.parametrize("count", [None, 1, 5, 40])
-def test_raw_msgpack_and_json_say_the_same(service, standing, count):
+def test_raw_msgpack_and_json_give_equal_results(service, standing, count):
     state = state_rows(count or 1)
     z = skill_rows(count or 1)
     wanted = SkillLibrary.open(standing, "humanoid").act(state, z)
@@ -92,7 +92,7 @@ def test_the_other_fields_of_a_raw_request(service):
     problem(raw(service, "state=69,z=8", body, x_fields='{"y": 2}'), 422, "unknown_field", "y")
 
 
-def test_a_field_that_is_a_tensor_and_among_the_other_fields_is_refused(service):
+def test_field_given_as_tensor_and_as_header_field_is_refused(service):
     body = state_rows(1).tobytes() + skill_rows(1).tobytes()
     answer = raw(service, "state=69,z=8", body, x_fields='{"z": [1, 0, 0, 0, 0, 0, 0, 0]}')
     problem(answer, 422, "given_twice", "z")
@@ -128,7 +128,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("tensors", BAD)
-def test_shapes_that_are_none_or_not_those_of_the_body(service, tensors):
+def test_invalid_or_mismatched_tensor_shapes_are_refused(service, tensors):
     answer = raw(service, tensors, BODY)
     assert answer.status_code == 422
     assert answer.json()["code"] in ("wrong_shape", "missing_field")
@@ -140,7 +140,7 @@ def test_another_type_or_byte_order_is_refused_by_name(service, dtype):
     assert raw(service, "state=69,z=8", BODY, x_dtype="<f4").status_code == 200
 
 
-def test_float64_and_big_endian_bytes_that_claim_nothing_are_refused_for_what_they_hold(service):
+def test_undeclared_float64_or_big_endian_bytes_are_refused(service):
     state = state_rows(1)[0]
     z = skill_rows(1)[0]
     problem(
@@ -176,7 +176,7 @@ def test_bytes_that_are_not_messagepack(service, body):
     "body",
     [{1: 2}, [1], {"state": b"\0" * 276, "z": [1.0] * 8}, {"state": {"root_pos": b""}, "z": []}],
 )
-def test_messagepack_that_is_no_request(service, body):
+def test_invalid_msgpack_request_is_refused(service, body):
     data = ormsgpack.packb(body, option=ormsgpack.OPT_NON_STR_KEYS)
     answer = service.post("/act", content=data, headers={"content-type": MSGPACK})
     assert answer.status_code == 422
@@ -206,7 +206,7 @@ ANY = st.recursive(
         st.text(max_size=3), st.one_of(st.lists(NUMBERS, min_size=1), ROWS, ANY), max_size=4
     )
 )
-def test_arrays_of_a_json_body_hold_what_the_plain_reader_reads(fields):
+def test_json_arrays_decode_like_the_plain_reader_in_float32(fields):
     """Read straight into float32, or as Python's own numbers: the same, and nothing is an array
     that has another shape."""
     body = (
@@ -257,5 +257,5 @@ def _fits(fields):
         b"1",
     ],
 )
-def test_what_is_not_plainly_an_array_of_numbers_is_read_as_it_is(body):
+def test_json_values_other_than_number_arrays_decode_unchanged(body):
     assert wire_json.decode(body, {}) == json.loads(body)

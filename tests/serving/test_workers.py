@@ -29,7 +29,7 @@ def test_many_connections_are_shared_by_all_workers(two):
     assert min(taken.values()) > 32
 
 
-def test_a_worker_that_takes_none_keeps_no_client_waiting(two):
+def test_stopped_worker_does_not_delay_clients(two):
     stopped = two.workers[0]
     os.kill(stopped, signal.SIGSTOP)
     try:

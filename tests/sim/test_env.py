@@ -62,13 +62,13 @@ def test_a_limp_body_falls_and_time_runs_out_otherwise(humanoid, library):
     assert fell.all()
 
 
-def test_step_resets_no_world_whose_state_is_finite(env):
+def test_step_does_not_reset_envs_with_finite_state(env):
     for _ in range(60):
         env.step(torch.zeros(32, 28))
     assert (env.age == 60).all()
 
 
-def test_a_broken_world_is_counted_reset_and_alone(env):
+def test_env_with_nan_state_is_counted_and_reset(env):
     bad = env.state()[5:6].map(lambda x: x * float("nan"))
     env.backend.place(torch.tensor([5]), bad)
     outcome = env.step(torch.zeros(32, 28))
@@ -78,7 +78,7 @@ def test_a_broken_world_is_counted_reset_and_alone(env):
     assert torch.isfinite(env.windows()).all()
 
 
-def test_a_seed_is_a_run_and_a_snapshot_goes_on(humanoid, library):
+def test_runs_are_deterministic_and_snapshots_resume(humanoid, library):
     def run(env: CharacterEnv, steps: int) -> torch.Tensor:
         for _ in range(steps):
             done = env.step(pose(env)).fell

@@ -56,14 +56,14 @@ def test_by_default_no_world_has_time_to_get_up():
     assert falls_in(Falls(GROUND, 1, Recovery()), ON_HANDS, LOW, clip=None)
 
 
-def test_what_a_clip_puts_on_the_ground_is_no_fall():
+def test_contacts_of_the_reference_clip_are_no_fall():
     falls = walking(patience=0)
     assert not falls_in(falls, ON_HANDS, LOW, CRAWL)
     assert not falls_in(falls, STANDING, TALL)
     assert falls_in(falls, ON_HANDS, LOW, WALK)
 
 
-def test_a_world_that_lies_longer_than_its_patience_has_fallen():
+def test_env_has_fallen_after_lying_past_its_patience():
     falls = walking(patience=3)
     assert [falls_in(falls, ON_HANDS, LOW) for _ in range(5)] == [False, False, False, True, True]
 
@@ -86,7 +86,7 @@ def test_coming_up_from_lying_is_distinguished_from_stumbling():
         assert not step(falls, STANDING, TALL).recovered
 
 
-def test_after_lying_a_world_is_up_when_it_stands_whatever_the_clip_passes_through():
+def test_env_that_lay_is_up_only_after_standing_upright():
     cartwheel = replace(GROUND, lowest=torch.tensor([0.4, 0.2, 0.7]))
     for first, up in ((LOW, False), (TALL, True)):  # lay, or stumbled
         falls = Falls(cartwheel, 1, Recovery(9, 1.0))
@@ -107,14 +107,14 @@ def test_a_lying_world_under_a_crawling_clip_has_not_recovered():
     assert not falls.down
 
 
-def test_a_world_that_lies_for_too_long_has_timed_out_on_the_ground():
+def test_env_times_out_on_the_ground_after_its_patience():
     falls = walking(patience=2)
     for _ in range(2):
         assert not step(falls, ON_HANDS, LOW).timed_out
     assert step(falls, ON_HANDS, LOW).timed_out
 
 
-def test_a_world_that_has_stood_has_all_its_time_again():
+def test_standing_up_resets_the_time_down():
     falls = walking(patience=3)
     for _ in range(3):
         assert not any(falls_in(falls, ON_HANDS, LOW) for _ in range(3))
@@ -122,7 +122,7 @@ def test_a_world_that_has_stood_has_all_its_time_again():
         assert falls.down.tolist() == [0]
 
 
-def test_going_from_the_ground_to_the_feet_takes_time_and_the_other_way_none():
+def test_switch_from_lying_to_upright_clip_grants_patience():
     one = torch.tensor([0])
     falls = walking(patience=3, share=0.5)
     falls.allow_recovery(one, torch.tensor([WALK]), torch.tensor([CRAWL]))
@@ -134,7 +134,7 @@ def test_going_from_the_ground_to_the_feet_takes_time_and_the_other_way_none():
     assert falls.down.tolist() == [2]
 
 
-def test_a_world_that_begins_in_a_clip_that_rises_is_down_and_has_time_to_get_up():
+def test_env_starting_in_a_getup_clip_is_down_with_patience():
     falls = Falls(GROUND, 1, Recovery(3))
     falls.begin(torch.tensor([0]), torch.tensor([GETUP]))
     assert falls.down.tolist() == [1]

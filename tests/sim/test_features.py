@@ -50,7 +50,7 @@ def test_features_tell_poses_velocities_and_lean_apart(library, skeleton, rng):
         ).min() > 0.05
 
 
-def test_a_batch_is_its_rows(library, skeleton, rng):
+def test_style_frames_of_a_batch_equal_those_of_its_rows(library, skeleton, rng):
     state = library.at(*library.sample(5, rng))
     rows = torch.cat([style_frame(skeleton, state[i : i + 1]) for i in range(5)])
     torch.testing.assert_close(style_frame(skeleton, state), rows)

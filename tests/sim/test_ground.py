@@ -17,7 +17,7 @@ def named(mask: torch.Tensor, library: MotionLibrary) -> set[str]:
     return {name for name, yes in zip(library.names, mask.tolist(), strict=True) if yes}
 
 
-def test_walking_and_running_put_nothing_but_the_feet_on_the_ground(library, skeleton):
+def test_only_feet_touch_ground_in_locomotion_clips(library, skeleton):
     ground = read_ground(library, skeleton)
     for clip in library.names:
         assert bodies(ground, skeleton, library, clip) == set(skeleton.feet)
@@ -28,7 +28,7 @@ def test_walking_and_running_put_nothing_but_the_feet_on_the_ground(library, ske
     assert not ground.rising.any()
 
 
-def test_other_clips_put_down_what_they_are_known_for(every_clip, skeleton):
+def test_ground_contact_bodies_match_each_clip(every_clip, skeleton):
     library = every_clip.library
     ground = read_ground(every_clip.library, skeleton)
     hands = {"left_hand", "right_hand"}

@@ -22,7 +22,7 @@ def standing(humanoid, library, threads: int = 1) -> tuple[Backend, torch.Tensor
     return backend, state.joint_pos
 
 
-def test_what_is_placed_is_read_back(humanoid, library, rng):
+def test_placed_state_is_read_back(humanoid, library, rng):
     backend = make_backend("mujoco", humanoid, WORLDS)
     state = library.at(*library.sample(WORLDS, rng))
     backend.place(torch.arange(WORLDS), state)
@@ -78,7 +78,7 @@ def test_a_restored_snapshot_goes_on_bit_for_bit(humanoid, library):
     assert torch.equal(*runs)
 
 
-def test_a_broken_world_is_reported_and_changes_no_other(humanoid, library):
+def test_nan_env_is_reported_and_others_are_unaffected(humanoid, library):
     healthy, targets = standing(humanoid, library)
     hurt, _ = standing(humanoid, library)
     bad = hurt.state()[3:4]
@@ -91,7 +91,7 @@ def test_a_broken_world_is_reported_and_changes_no_other(humanoid, library):
     assert torch.equal(healthy.state().flatten()[others], hurt.state().flatten()[others])
 
 
-def test_joints_reach_for_their_targets(humanoid, library):
+def test_pd_control_moves_joints_to_their_targets(humanoid, library):
     """Hold a pose: after half a second the joints are nearer to it than to a pose 0.3 rad away."""
     backend, _ = standing(humanoid, library)
     backend.place(

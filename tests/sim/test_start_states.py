@@ -9,7 +9,7 @@ from pretrain.sim.features import style_frame
 from pretrain.sim.start_states import RATE, read_start_states, repeat_start_states
 
 
-def test_every_moment_of_every_clip_is_as_the_library_reads_it(library, skeleton):
+def test_start_states_match_library_windows(library, skeleton):
     starts = read_start_states(library, skeleton, 3)
     walk = library.names.index("walk")
     before = int(starts.counts[:walk].sum())

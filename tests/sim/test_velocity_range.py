@@ -21,7 +21,7 @@ def ranges(training_data):
     return read_velocity_ranges(training_data.library)
 
 
-def test_every_clip_is_inside_its_own_range(training_data, ranges):
+def test_clip_velocities_are_within_their_own_range(training_data, ranges):
     parts = training_data.library.frames.split(training_data.library.lengths.tolist())
     for clip, frames in enumerate(parts):
         means = trailing_mean(level_velocity(unflatten(frames)))
@@ -41,7 +41,7 @@ def test_a_mirror_image_turns_the_other_way(training_data, ranges):
     torch.testing.assert_close(ranges.margin[images], ranges.margin)
 
 
-def test_excess_is_one_a_margin_outside(ranges):
+def test_excess_is_1_at_one_margin_beyond_the_range(ranges):
     clips = torch.zeros(3, dtype=torch.long)
     outside = ranges.high[:1] + torch.diag(ranges.margin[0])
     torch.testing.assert_close(ranges.excess(outside, clips), torch.ones(3))
@@ -56,7 +56,7 @@ def test_margins_are_at_least_the_least_and_grow_with_speed(training_data, range
     assert ranges.margin[run, 0] > ranges.margin[walk, 0]
 
 
-def test_a_trailing_mean_is_of_the_last_second_and_at_first_of_the_first():
+def test_trailing_mean_covers_1_s_and_pads_with_the_first_window():
     ramp = torch.arange(100.0)[:, None]
     means = trailing_mean(ramp)[:, 0]
     assert means[-1] == ramp[-AVERAGED_STEPS:].mean()

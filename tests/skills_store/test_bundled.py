@@ -40,7 +40,7 @@ def snapshot(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-def test_bundled_versions_are_read_as_if_they_were_its_own(store: Store, bundle: Store) -> None:
+def test_bundled_versions_read_like_local_ones(store: Store, bundle: Store) -> None:
     assert store.names() == ("humanoid", "reach")
     for ref in ("humanoid", "humanoid@latest", "humanoid@1", bundle.resolve("humanoid@2").pinned):
         assert store.resolve(ref) == bundle.resolve(ref)
@@ -54,9 +54,7 @@ def test_bundled_versions_are_read_as_if_they_were_its_own(store: Store, bundle:
     assert not store.root.exists()
 
 
-def test_what_a_user_publishes_takes_the_number_after_the_bundled_ones(
-    store: Store, bundle: Store
-) -> None:
+def test_user_version_numbers_continue_after_bundled_versions(store: Store, bundle: Store) -> None:
     before = snapshot(bundle.root)
     published = tiny.publish_tiny(store, seed=2)
     assert published.ref == "humanoid@3"
@@ -96,7 +94,7 @@ def test_a_write_to_a_bundled_version_is_refused_with_the_remedy(
     assert not store.root.exists()
 
 
-def test_after_the_remedy_the_version_is_the_users_own(store: Store, bundle: Store) -> None:
+def test_copied_bundled_version_becomes_local(store: Store, bundle: Store) -> None:
     [copied] = copy("humanoid@2", bundle, store)
     assert copied.new
     assert not store.is_bundled(copied.version)
@@ -112,7 +110,7 @@ def test_a_deleted_copy_of_a_bundled_version_stays_deleted(store: Store, bundle:
     assert store.resolve("humanoid").number == 2
 
 
-def test_a_controller_takes_its_bundled_library_along(
+def test_publishing_a_controller_copies_its_bundled_library(
     store: Store, bundle: Store, tmp_path: Path
 ) -> None:
     """So the store stays whole where the bundle is hidden, moved or another one."""
@@ -137,7 +135,7 @@ def test_a_push_sends_a_bundled_version(store: Store, tmp_path: Path) -> None:
     assert target.verify() == ()
 
 
-def test_a_store_that_gave_a_bundled_number_to_other_bytes_keeps_its_meaning(
+def test_local_version_shadows_bundled_version_of_equal_number(
     tmp_path: Path, bundle: Store
 ) -> None:
     own = tiny.publish_tiny(Store(tmp_path / "store"), seed=2)
@@ -193,7 +191,7 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     assert err.count("\n") == 1
 
 
-def test_a_named_store_has_them_too_and_the_other_side_of_a_copy_has_not(
+def test_named_store_includes_bundle_and_copy_sources_do_not(
     commands: Path, capsys: Capture
 ) -> None:
     named = str(commands.parent / "named")
@@ -205,7 +203,7 @@ def test_a_named_store_has_them_too_and_the_other_side_of_a_copy_has_not(
 
 
 @pytest.mark.parametrize("where", [None, ""], ids=["none", "empty"])
-def test_programs_find_them_where_no_store_is_named(commands: Path, where: str | None) -> None:
+def test_default_store_includes_the_bundle(commands: Path, where: str | None) -> None:
     """`store=` of pretrain and hlc is the empty text until it is set."""
     assert SkillLibrary.open(open_store(where), "humanoid@2").version.number == 2
 

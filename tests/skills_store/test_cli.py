@@ -198,7 +198,7 @@ def test_programs_are_refused_in_json(
     assert said in reported["message"]
 
 
-def test_what_is_protected_is_told(store: Store, capsys: Capture) -> None:
+def test_show_ls_and_search_mark_protected_aliases(store: Store, capsys: Capture) -> None:
     store.alias("humanoid", "canary", 1)
     assert main(["show", "humanoid@1"]) == 0
     assert "  aliases    canary, prod (protected)\n" in capsys.readouterr().out

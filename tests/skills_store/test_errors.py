@@ -13,7 +13,7 @@ from skills_store.errors import StoreError, UnreachableOrigin, error_codes
 CLOUD = "Generic S3 error: HTTP error: error sending request"
 
 
-def test_every_error_has_a_code_of_its_own() -> None:
+def test_every_error_class_has_a_unique_code() -> None:
     codes = error_codes()
     classes = {name: found for name, found in vars(errors).items() if _is_error(found)}
     assert {cls.__name__: cls.code for cls in codes.values()} == {
@@ -33,7 +33,7 @@ def test_the_drawing_has_every_error() -> None:
     assert {cls.__name__ for cls in error_codes().values()} - drawn == set()
 
 
-def test_an_error_of_another_package_is_none_of_the_store() -> None:
+def test_foreign_error_class_is_not_listed_in_error_codes() -> None:
     class Foreign(StoreError):
         code = "foreign"
 

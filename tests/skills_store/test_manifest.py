@@ -35,7 +35,7 @@ def test_a_body_without_damping_is_refused() -> None:
         Manifest.model_validate(plain)
 
 
-def test_the_bundled_library_opens_and_names_no_path_of_whoever_made_it() -> None:
+def test_bundled_libraries_verify_and_contain_no_absolute_paths() -> None:
     bundled = Store(BUNDLED)
     assert bundled.verify() == ()
     for name in bundled.names():
@@ -52,7 +52,7 @@ def _texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-def test_the_contract_changes_with_what_a_client_relies_on_and_not_with_the_rest() -> None:
+def test_contract_digest_depends_on_client_relevant_fields_only() -> None:
     manifest = tiny.skills_manifest()
     digest = compute_contract_digest(manifest)
     assert (

@@ -101,7 +101,7 @@ def test_two_files_that_differ_in_case_only_are_one_on_some_disks(tmp_path: Path
 
 
 @given(st.text(max_size=70))
-def test_no_two_names_are_one(text: str) -> None:
+def test_valid_names_are_invariant_to_case_and_unicode_folding(text: str) -> None:
     """Whatever a disk or an eye folds, two names that are admitted stay two."""
     if reference.is_name(text):
         assert text.isascii()

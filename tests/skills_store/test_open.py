@@ -21,7 +21,9 @@ def test_a_mistyped_address_is_no_folder(text: str) -> None:
         open_store(text)
 
 
-def test_a_folder_may_be_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_name_with_a_colon_opens_as_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert open_store("./s3:/bucket").root == Path("s3:/bucket")
     assert open_store(tmp_path / "a:b").root == tmp_path / "a:b"

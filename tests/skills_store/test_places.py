@@ -89,7 +89,7 @@ def test_caches_of_buckets_are_shared_by_all_checkouts(
     assert places.buckets() == tmp_path
 
 
-def test_a_user_without_a_home_is_told_which_variable_to_set(
+def test_missing_home_error_names_the_variable_to_set(
     installed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # As where a container's number has no entry.

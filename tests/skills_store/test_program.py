@@ -165,7 +165,9 @@ def test_letters_that_a_terminal_lacks_are_escaped(store: Store) -> None:
         ("$SKILLS ls --help >&-", 2, "skills: standard output is closed"),
     ],
 )
-def test_an_output_that_takes_nothing(store: Store, line: str, status: int, said: str) -> None:
+def test_unwritable_output_gives_at_most_one_error_line(
+    store: Store, line: str, status: int, said: str
+) -> None:
     done = shell(line, store)
     assert (done.returncode, done.stdout) == (status, "")
     assert done.stderr.startswith(said)

@@ -44,7 +44,7 @@ whole_publish = Store.publish
 @pytest.mark.parametrize(
     ("killed", "there"), [(published_but_killed, True), (killed_and_not_published, False)]
 )
-def test_a_run_killed_on_either_side_of_its_publication_knows_whether_it_has_published(
+def test_receipt_detects_publication_after_a_kill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: Callable[..., None], there: bool
 ) -> None:
     store = Store(tmp_path / "store")
@@ -61,7 +61,7 @@ def test_a_run_killed_on_either_side_of_its_publication_knows_whether_it_has_pub
     assert [version.number for version in store.versions("humanoid")] == [1]
 
 
-def test_what_cannot_be_noted_is_not_published(tmp_path: Path) -> None:
+def test_publish_is_refused_if_the_receipt_cannot_be_written(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     with (
         files_of_at_most(10),

@@ -50,7 +50,7 @@ MALFORMED = """
 
 
 @pytest.mark.parametrize("ref", ["", "humanoid\n", "humanoid@prod\n", *MALFORMED.split()])
-def test_nonsense_is_no_reference(store: Store, ref: str) -> None:
+def test_malformed_reference_is_refused(store: Store, ref: str) -> None:
     with pytest.raises(InvalidReference, match="write name"):
         store.resolve(ref)
 
@@ -72,12 +72,12 @@ def test_unknown_things_list_what_exists(store: Store) -> None:
     assert str(pickle.loads(pickle.dumps(skill.value))) == str(skill.value)
 
 
-def test_an_empty_store_says_so(tmp_path: Path) -> None:
+def test_empty_store_reports_no_skills(tmp_path: Path) -> None:
     with pytest.raises(UnknownSkill, match="there are no skills"):
         Store(tmp_path).resolve("humanoid")
 
 
-def test_runs_of_numbers() -> None:
+def test_format_ranges_merges_consecutive_numbers() -> None:
     assert format_ranges([]) == ()
     assert format_ranges([3, 1, 2, 5, 8, 9]) == ("1-3", "5", "8-9")
 

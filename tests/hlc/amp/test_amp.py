@@ -48,7 +48,7 @@ def weights(training: AmpTraining) -> list[torch.Tensor]:
     return [x.clone() for net in nets for x in net.state_dict().values()]
 
 
-def test_all_three_networks_learn_and_a_resumed_run_ends_in_the_same_bits(
+def test_all_networks_train_and_a_resumed_run_is_bit_identical(
     cfg: AmpConfig, parent: Parent, tmp_path: Path
 ) -> None:
     whole = build(cfg, parent)
@@ -64,9 +64,7 @@ def test_all_three_networks_learn_and_a_resumed_run_ends_in_the_same_bits(
     assert all(map(torch.equal, weights(whole), weights(resumed)))
 
 
-def test_the_reward_is_the_tasks_and_a_failure_earns_nothing(
-    cfg: AmpConfig, parent: Parent
-) -> None:
+def test_reward_is_the_task_reward_and_0_at_termination(cfg: AmpConfig, parent: Parent) -> None:
     env = build(cfg, parent).env
     generator = torch.Generator().manual_seed(0)
     failures = 0
@@ -140,7 +138,7 @@ def test_a_run_ends_with_its_evaluation(
         ("ppo.gama=0.9", "ppo.gamma"),
     ],
 )
-def test_what_it_cannot_do_is_one_line(
+def test_unsupported_arguments_are_a_one_line_error(
     argument: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([argument]) == 2

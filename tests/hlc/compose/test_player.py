@@ -60,7 +60,7 @@ def test_a_success_in_the_last_step_is_one(strings: Parent, store: Store) -> Non
     assert path_of(play(strings, store, states, "puppet")) == [("a", "success")]
 
 
-def test_a_machine_that_never_ends_is_ended_by_its_own_time(strings: Parent, store: Store) -> None:
+def test_endless_state_machine_stops_at_its_time_limit(strings: Parent, store: Store) -> None:
     again = STAND | {"seconds": 0.5, "on_time": "a"}
     played = play(strings, store, {"a": again}, "puppet", seconds=1.2)
     assert path_of(played) == [("a", "time")] * 3
@@ -68,7 +68,7 @@ def test_a_machine_that_never_ends_is_ended_by_its_own_time(strings: Parent, sto
     assert played.seconds == pytest.approx(1.2)
 
 
-def test_a_fall_leads_to_getting_up_which_no_fall_ends(parent: Parent, store: Store) -> None:
+def test_fall_enters_on_fall_state_and_getup_ignores_falls(parent: Parent, store: Store) -> None:
     """Random skills fall within two seconds."""
     states = {
         "walk": {"task": "speed", "goal": {"speed": [1.0]}, "on_fall": "rise"},
@@ -106,7 +106,7 @@ def test_a_goal_of_other_parts_than_its_task_has_is_refused(parent: Parent, stor
         play(parent, store, {"a": wrong})
 
 
-def test_a_controller_of_another_library_is_refused_with_both_digests() -> None:
+def test_controller_trained_on_another_library_is_refused() -> None:
     store = Store(BUNDLED)
     parent = open_parent(store, "humanoid@2")
     trained_on = store.resolve("humanoid@1")
@@ -216,7 +216,7 @@ states: {stand: {task: stand, goal: {place: [0, 0]}, seconds: 0.5, on_time: end}
         (["a.yaml", "speed=1"], "unknown key speed"),
     ],
 )
-def test_what_the_program_is_asked_wrongly_is_one_line(
+def test_wrong_arguments_are_a_one_line_error(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2

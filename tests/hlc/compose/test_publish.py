@@ -125,7 +125,7 @@ def test_a_machine_that_has_ended_keeps_its_last_controller(
     assert np.isclose(np.linalg.norm(published.decide(state, goal)), 1, atol=1e-5)
 
 
-def test_the_card_and_the_lineage_say_what_it_is(published: Controller) -> None:
+def test_card_and_lineage_describe_the_state_machine(published: Controller) -> None:
     manifest = published.version.manifest
     assert manifest.task is not None
     assert manifest.task.name == "machine"
@@ -133,7 +133,7 @@ def test_the_card_and_the_lineage_say_what_it_is(published: Controller) -> None:
     assert manifest.lineage.config["machine"]["states"]["far"]["controller"] == "reach@1"
 
 
-def test_it_is_no_controller_of_a_task(
+def test_published_machine_is_refused_as_a_task_controller(
     published: Controller, opened: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is neither evaluated as one, nor a state of another machine."""
@@ -157,12 +157,14 @@ def test_it_is_no_controller_of_a_task(
         ),
     ],
 )
-def test_what_no_graph_can_do_is_refused(opened: Store, states: dict[str, Any], said: str) -> None:
+def test_unexportable_state_machine_is_refused(
+    opened: Store, states: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
         publish_machine("errand", bind(opened, states), opened, SIMULATED, episodes=1, seed=0)
 
 
-def test_time_is_up_after_whole_decisions() -> None:
+def test_state_seconds_round_up_to_whole_decisions() -> None:
     def count(seconds: float) -> int | None:
         state = State(controller="a", seconds=seconds, on_time="end")
         return count_decisions(state, llc_steps=5, control_dt=1 / 30)
@@ -171,7 +173,7 @@ def test_time_is_up_after_whole_decisions() -> None:
     assert count_decisions(State(controller="a"), 5, 1 / 30) is None
 
 
-def test_places_turn_with_the_frame_they_are_given_in(bound: BoundMachine) -> None:
+def test_goal_positions_rotate_with_their_reference_frame(bound: BoundMachine) -> None:
     """Entered facing left at (2, 1): ahead is +y."""
     stage = make_stages(bound)[0]
     memory = empty_memory(1, box=False)
@@ -186,7 +188,7 @@ def test_places_turn_with_the_frame_they_are_given_in(bound: BoundMachine) -> No
         ("strike_and_return", "errand", "approach: a planned task cannot be published"),
     ],
 )
-def test_what_cannot_be_published_is_refused_before_it_is_played(
+def test_unpublishable_machine_is_refused_before_simulation(
     file: str, name: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     example = Path(__file__).parents[3] / "examples" / f"{file}.yaml"
@@ -196,7 +198,7 @@ def test_what_cannot_be_published_is_refused_before_it_is_played(
     assert said in captured.err
 
 
-def test_a_state_that_follows_itself_is_entered_anew(opened: Store) -> None:
+def test_self_transition_restarts_time_and_goal(opened: Store) -> None:
     """Its time begins again, and its goal is given from where the character is by then."""
     again = STATES["near"] | {"seconds": 0.5, "on_time": "near"}
     bound = bind(opened, {"near": again})
@@ -213,7 +215,7 @@ def test_a_state_that_follows_itself_is_entered_anew(opened: Store) -> None:
     assert float(memory[0, ORIGIN][0]) == pytest.approx(float(state[0, 0]) - 7, abs=1e-5)
 
 
-def test_a_box_stands_where_the_machine_says_and_is_part_of_the_memory(strings: Parent) -> None:
+def test_box_is_placed_as_configured_and_kept_in_memory(strings: Parent) -> None:
     """The puppet never reaches it: the plays end by time."""
     machine = StateMachine.model_validate(
         {

@@ -43,7 +43,7 @@ def test_the_examples_are_state_machines(file: Path) -> None:
         ("states: !!python/object:builtins.object {}", "is no YAML"),
     ],
 )
-def test_what_a_file_gets_wrong_is_named_in_one_line(text: str, said: str, tmp_path: Path) -> None:
+def test_invalid_machine_file_is_a_one_line_error(text: str, said: str, tmp_path: Path) -> None:
     file = tmp_path / "machine.yaml"
     file.write_text(text)
     with pytest.raises(ConfigError) as found:
@@ -52,7 +52,7 @@ def test_what_a_file_gets_wrong_is_named_in_one_line(text: str, said: str, tmp_p
     assert len(str(found.value).splitlines()) == 1
 
 
-def test_a_file_of_another_kind_is_not_read_whole(tmp_path: Path) -> None:
+def test_oversized_machine_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "machine.yaml"
     file.write_bytes(b"#" * (2**20 + 1))
     with pytest.raises(ConfigError, match="more than 1048576 bytes"):

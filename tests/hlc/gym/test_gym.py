@@ -53,7 +53,7 @@ def test_an_action_is_a_skill_and_a_reward_within_0_and_1(
         assert truncated == (decision == LENGTH - 1)
 
 
-def test_the_next_step_after_an_end_is_the_reset_and_pays_nothing(
+def test_next_step_autoreset_returns_zero_reward_on_reset(
     where: dict[str, object],
 ) -> None:
     envs = make_vec(where)
@@ -99,7 +99,7 @@ def test_without_autoreset_ended_worlds_wait_for_their_mask(where: dict[str, obj
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_gymnasiums_own_statistics_count_whole_episodes(
+def test_gymnasium_episode_statistics_count_whole_episodes(
     where: dict[str, object], mode: str
 ) -> None:
     envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(make_vec(where, autoreset_mode=mode))
@@ -121,7 +121,7 @@ def test_a_key_that_does_not_exist_is_refused(where: dict[str, object]) -> None:
         gymnasium.make("repertoire/Reach-v0", **where, learning_rate=1)
 
 
-def test_an_action_that_is_no_number_or_misshapen_is_named(where: dict[str, object]) -> None:
+def test_nan_or_misshapen_action_is_refused(where: dict[str, object]) -> None:
     envs = make_vec(where)
     envs.reset(seed=0)
     action = np.ones(envs.action_space.shape or (), np.float32)

@@ -69,7 +69,7 @@ def episodes(model) -> list[dict]:
     return found
 
 
-def test_stable_baselines3_takes_no_other_mode(make: Make) -> None:
+def test_stable_baselines3_refuses_next_step_autoreset(make: Make) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra examples")
     from hlc.gym.sb3_env import Sb3VecEnv
 

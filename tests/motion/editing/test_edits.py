@@ -35,7 +35,7 @@ def test_every_edit_is_described_and_takes_no_other_field(verb):
     assert EDITS[verb].model_config.get("extra") == "forbid"
 
 
-def test_clips_of_one_file_have_names_of_their_own(folder, skeleton):
+def test_clips_of_one_file_may_have_different_names(folder, skeleton):
     path = write(
         folder,
         "{name: a, file: walk.npz, edits: [{trim: {start: 0, stop: 2}}]}",
@@ -65,7 +65,7 @@ def test_licences_of_all_files_that_a_clip_is_made_of_are_kept(folder, skeleton)
     assert "stand (file stand.npz, at 1.0)" in clip.source
 
 
-def test_a_non_commercial_clip_is_named_among_what_speaks_against_a_recipe(folder, skeleton):
+def test_recipe_doubts_name_a_non_commercial_clip(folder, skeleton):
     path = write(folder, "{file: walk.npz, licence: CC-BY-NC-4.0}", "{file: stand.npz}")
     said = [line for line in load_dataset(path, skeleton).doubts if "products" in line]
     assert said == ["walk: licence CC-BY-NC-4.0 keeps what is trained on it out of products"]
@@ -82,7 +82,7 @@ def test_a_non_commercial_clip_is_named_among_what_speaks_against_a_recipe(folde
         ("7", "an edit is one of"),
     ],
 )
-def test_an_edit_that_cannot_be_is_said(folder, edit, said):
+def test_invalid_edit_is_refused_with_its_reason(folder, edit, said):
     with pytest.raises(ValueError, match=said):
         load_recipe(write(folder, f"{{file: walk.npz, edits: [{edit}]}}"))
 

@@ -43,6 +43,6 @@ def test_a_hand_that_sinks_is_raised_and_the_rest_stays(prone):
         np.testing.assert_allclose(laid.joint_rot[body], pressed.joint_rot[body], atol=0.005)
 
 
-def test_a_stand_stays_as_it_is(still):
+def test_settling_leaves_a_standing_clip_unchanged(still):
     moved = np.abs(settle(still).body_positions() - still.body_positions()).max()
     assert moved < 0.01

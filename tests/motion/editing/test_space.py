@@ -51,7 +51,7 @@ def test_a_shorter_stride_shortens_the_way_and_not_the_time(stroll):
     assert measure(short).skate_most < 0.03
 
 
-def test_hinges_are_clamped_and_a_pose_that_is_too_far_off_is_refused(still):
+def test_hinge_angles_are_clamped_and_large_excess_is_refused(still):
     lower = np.array(still.skeleton.lower)
     upper = np.array(still.skeleton.upper)
     limited = space.limited(still)

@@ -17,7 +17,7 @@ def steps(clip) -> np.ndarray:
     return np.linalg.norm(np.diff(clip.world_poses[0], axis=0), axis=-1).max(-1) * clip.fps
 
 
-def test_a_part_lasts_as_long_as_asked(stroll):
+def test_trim_has_the_requested_duration_and_start(stroll):
     part = time.trim(stroll, 1.0, 2.5)
     assert part.duration == pytest.approx(1.5)
     np.testing.assert_array_equal(part.root_pos[0], stroll.root_pos[30])
@@ -29,7 +29,7 @@ def test_a_part_that_is_not_there_is_refused(stroll, start, stop):
         time.trim(stroll, start, stop)
 
 
-def test_backwards_twice_is_as_before(stroll):
+def test_reverse_twice_is_the_identity(stroll):
     twice = time.reverse(time.reverse(stroll))
     np.testing.assert_array_equal(twice.root_pos, stroll.root_pos)
 
@@ -82,6 +82,6 @@ def test_a_walk_repeated_goes_on_at_its_pace(stroll):
     assert thrice.duration > 2 * stroll.duration * 0.7
 
 
-def test_what_is_too_short_is_not_repeated(stroll):
+def test_repeat_refuses_a_clip_that_is_too_short(stroll):
     with pytest.raises(ClipError, match="too short to repeat"):
         time.repeat(time.trim(stroll, 0, 0.3), 2, 0.2)

@@ -17,7 +17,7 @@ def take(text: str | None = None, asf: str = ASF) -> bytes:
     return (asf + (text or amc())).encode()
 
 
-def test_a_bones_turn_is_about_its_own_axes():
+def test_bone_rotation_uses_the_bones_local_axes():
     motion = importer.read(take(), "a.amc")
     own = turn("Z", 30) @ turn("Y", 20) @ turn("X", 10)
     root = turn("Z", 6) @ turn("Y", 5) @ turn("X", 4)
@@ -43,7 +43,7 @@ def test_a_trimmed_take_begins_at_any_number():
     np.testing.assert_array_equal(trimmed.rotations, plain.rotations)
 
 
-def test_the_rate_that_no_file_states_is_said():
+def test_assumed_frame_rate_is_120_with_a_warning():
     motion = importer.read(take(), "a.amc")
     assert motion.rate == 120
     (line,) = motion.warnings
@@ -81,7 +81,7 @@ def test_a_skeleton_may_be_given(tmp_path):
     assert len(importer.read(data, "02_01.amc")) == 3
 
 
-def test_a_take_without_its_skeleton_says_what_to_do(tmp_path):
+def test_amc_without_its_asf_is_refused_with_a_remedy(tmp_path):
     (tmp_path / "02_01.amc").write_text(amc())
     for name in ("05.asf", "07.asf"):
         (tmp_path / name).write_text(ASF)
@@ -108,7 +108,7 @@ def test_a_take_without_its_skeleton_says_what_to_do(tmp_path):
         (lambda t: t[: t.index("1\nroot")], "no frame behind :FULLY-SPECIFIED"),
     ],
 )
-def test_what_is_wrong_with_a_take_is_named_by_line_frame_and_bone(change, said):
+def test_invalid_amc_error_names_line_frame_and_bone(change, said):
     with pytest.raises(ClipError, match=said) as caught:
         importer.read(take(change(amc())), "a.amc")
     assert str(caught.value).startswith("a.amc: ")
@@ -133,7 +133,7 @@ def test_what_is_wrong_with_a_take_is_named_by_line_frame_and_bone(change, said)
         (("     name lower\n", ""), "has no name"),
     ],
 )
-def test_what_is_wrong_with_a_skeleton_is_named(change, said):
+def test_invalid_asf_is_refused_with_its_reason(change, said):
     with pytest.raises(ClipError, match=said) as caught:
         importer.read(take(asf=ASF.replace(*change)), "a.amc")
     assert str(caught.value).startswith("a.amc: ")

@@ -52,20 +52,20 @@ def test_arrays_come_back_in_their_order():
     # a zip's bytes hold the time of its making, and no test's name may
     ids=["absent", "no_array", "empty", "huge", "objects", "cut", "no_zip"],
 )
-def test_what_is_not_there_is_named(data, said):
+def test_unreadable_array_is_refused_with_its_reason(data, said):
     with pytest.raises(ClipError, match=said) as caught:
         read_arrays(data, "a.npz", ["a"])
     assert str(caught.value).startswith("a.npz: ")
 
 
-def test_text_that_is_no_unicode_is_refused():
+def test_text_with_invalid_unicode_is_refused():
     for letter in (0x110000, 0xD800, 2**32 - 1):
         data = zipped(a=header((1,), "<U1") + letter.to_bytes(4, "little"))
         with pytest.raises(ClipError, match="a has text that is no Unicode"):
             read_arrays(data, "a.npz", ["a"])
 
 
-def test_what_unpacks_to_more_than_the_bound_is_not_unpacked(monkeypatch):
+def test_archive_over_the_unpacked_size_limit_is_refused(monkeypatch):
     monkeypatch.setattr(archives, "LARGEST_FILE", 1000)
     with pytest.raises(ClipError, match="bytes unpacked, expected 1000 at most"):
         read_arrays(npz(a=np.zeros(1000)), "a.npz", ["a"])

@@ -38,7 +38,7 @@ def turn(axis: str, degrees: float) -> np.ndarray:
     child=st.sampled_from((*ORDERS, "X", "ZX")),
     angles=st.lists(st.floats(-180, 180), min_size=6, max_size=6),
 )
-def test_rotation_channels_turn_in_their_own_order(order, child, angles):
+def test_rotation_channels_compose_in_file_order(order, child, angles):
     names = [" ".join(f"{axis}rotation" for axis in axes) for axes in (order, child)]
     row = [10.0, 20.0, 30.0, *angles[: 3 + len(child)]]
     motion = importer.read(bvh(chain(*names), [row, row]), "a.bvh")
@@ -59,7 +59,7 @@ def test_position_channels_of_a_joint_replace_its_offset():
     np.testing.assert_allclose(motion.forward((1,))[0][1], [[7, 8, 9]] * 2)
 
 
-def test_a_root_whose_channels_leave_out_its_offset_is_raised_and_named():
+def test_root_offset_missing_from_channels_is_added_with_warning():
     header = (
         chain().replace("OFFSET 0 0 0", "OFFSET 0 105 0").replace("OFFSET 1 2 3", "OFFSET 0 200 0")
     )
@@ -77,7 +77,7 @@ def test_a_root_whose_channels_hold_its_offset_is_left():
     assert not motion.warnings
 
 
-def test_a_t_pose_of_whole_degrees_before_the_take_becomes_the_rest_pose():
+def test_leading_whole_degree_t_pose_becomes_the_rest_pose():
     rows = [
         [0, 0, 0, 0, 0, 0, -21, 0, 0],
         [0, 0, 0, 1.5, 2.5, 3.5, 0.1, 0.2, 0.3],
@@ -158,7 +158,7 @@ ROW = [0.5] * 9
         ),
     ],
 )
-def test_what_is_wrong_is_named_with_file_and_place(change, said):
+def test_invalid_bvh_error_names_file_and_place(change, said):
     data = change(bvh(chain(), [ROW] * 3).decode()).encode()
     with pytest.raises(ClipError, match=said) as caught:
         importer.read(data, "a.bvh")
@@ -167,7 +167,7 @@ def test_what_is_wrong_is_named_with_file_and_place(change, said):
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_no_change_of_a_files_bytes_is_more_than_refused(data):
+def test_mutated_file_is_read_or_raises_clip_error(data):
     """A reader either reads or says ClipError; anything else would be a defect."""
     plain = bvh(chain(), [ROW] * 3)
     changed = bytearray(plain)

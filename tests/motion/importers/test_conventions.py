@@ -47,7 +47,7 @@ def deepmimic_document(stroll) -> dict:
     return json.loads(human_rigs.deepmimic(stroll))
 
 
-def test_the_last_frames_duration_of_deepmimic_is_not_part_of_the_clip(stroll, skeleton):
+def test_deepmimic_last_frame_duration_is_ignored(stroll, skeleton):
     clips = []
     for last in (0.0, 1 / 30):
         document = deepmimic_document(stroll)
@@ -69,7 +69,7 @@ def test_signs_of_deepmimics_quaternions_do_not_matter(stroll, skeleton):
     np.testing.assert_allclose(same, 1, atol=1e-12)
 
 
-def test_deepmimics_quaternions_in_xyzw_order_are_said(stroll, skeleton):
+def test_deepmimic_quaternions_in_xyzw_order_are_reported(stroll, skeleton):
     document = deepmimic_document(stroll)
     for frame in document["Frames"]:
         for at in (4, 8, 12, 16, 21, 25, 30, 35, 39):

@@ -26,7 +26,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_file_is_told_by_its_content(stroll, name):
+def test_format_is_recognised_by_content(stroll, name):
     data = MAKERS[name](stroll)
     assert recognise(data, "a") is FORMATS[name]
     assert [other for other in FORMATS if FORMATS[other].recognise(data)] == [name]
@@ -52,7 +52,7 @@ def made_once(name: str, clip: MotionClip) -> bytes:
 @pytest.mark.parametrize("name", MAKERS)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_no_change_of_a_files_bytes_is_more_than_refused(stroll, skeleton, name, data):
+def test_mutated_file_is_read_or_raises_clip_error(stroll, skeleton, name, data):
     """A reader either reads or says ClipError; anything else would be a defect."""
     plain = made_once(name, stroll)
     changed = bytearray(plain)

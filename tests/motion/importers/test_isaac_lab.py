@@ -19,7 +19,7 @@ def test_a_clip_comes_back_at_half_the_stated_rate(stroll, skeleton):
     assert "every pose is stored twice: every second frame kept, 60 -> 30 frames/s" in line
 
 
-def test_velocities_are_computed_anew(stroll, skeleton):
+def test_velocities_are_recomputed_from_positions(stroll, skeleton):
     clip = without_copies(isaac_lab.read(formats.isaac_lab(stroll), "a.npz", skeleton))
     np.testing.assert_allclose(clip.states.root_vel, stroll.states.root_vel, atol=1e-3)
     assert (np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=-1) > 0).all()
@@ -31,7 +31,7 @@ def test_poses_that_are_stored_once_are_left(stroll, skeleton):
     assert (len(clip), clip.fps, clip.warnings) == (len(stroll), 30, ())
 
 
-def test_someone_who_stands_still_keeps_every_frame(still, skeleton):
+def test_still_clip_keeps_all_its_frames(still, skeleton):
     frozen = still.body_positions()[:1].repeat(8, axis=0)
     rotations = formats.hanging(still)[1][:1].repeat(8, axis=0)
     data = formats.isaac_lab(still, body_positions=frozen, body_rotations=rotations)
@@ -52,7 +52,7 @@ def test_someone_who_stands_still_keeps_every_frame(still, skeleton):
         ({"body_rotations": np.zeros((326, 15, 3))}, "body_rotations has shape"),
     ],
 )
-def test_what_is_wrong_is_named(stroll, skeleton, changed, said):
+def test_invalid_npz_is_refused_with_its_reason(stroll, skeleton, changed, said):
     with pytest.raises(ClipError, match=said) as caught:
         read_clip(formats.isaac_lab(stroll, **changed), "a.npz", skeleton)
     assert str(caught.value).startswith("a.npz: ")
@@ -64,7 +64,7 @@ def test_centimetres_are_refused(stroll, skeleton):
         isaac_lab.read(formats.isaac_lab(stroll, body_positions=positions), "a.npz", skeleton)
 
 
-def test_left_and_right_exchanged_are_told_by_where_they_are(stroll, skeleton):
+def test_swapped_sides_are_detected_from_body_positions(stroll, skeleton):
     sides = str.maketrans({"L": "right_", "R": "left_"})
     short = [body.replace("left_", "L").replace("right_", "R") for body in skeleton.bodies]
     names = [body.translate(sides) for body in short]

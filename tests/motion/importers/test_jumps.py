@@ -20,11 +20,11 @@ def quick(stroll):
     return replace(stroll.resampled(120), fps=120)
 
 
-def test_a_clip_that_moves_as_people_do_has_none(quick):
+def test_plausible_clip_has_no_jumps(quick):
     assert not find_jumps(quick)
 
 
-def test_a_step_and_a_turn_in_one_frame_are_named_with_their_frames(quick):
+def test_position_and_rotation_jumps_report_their_frames(quick):
     position = quick.root_pos.copy()
     position[50:, 0] += 1.0
     (line,) = find_jumps(replace(quick, root_pos=position))
@@ -36,7 +36,7 @@ def test_a_step_and_a_turn_in_one_frame_are_named_with_their_frames(quick):
     assert "degrees from frame 79 to 80" in line
 
 
-def test_at_the_control_rate_they_are_left_to_the_clips_own_check(stroll):
+def test_jumps_at_the_control_rate_are_left_to_feasibility_check(stroll):
     position = stroll.root_pos.copy()
     position[50:, 0] += 1.0
     jumping = replace(stroll, root_pos=position)

@@ -32,7 +32,7 @@ def test_lists_are_read_as_arrays_are(stroll, skeleton, protocol):
     np.testing.assert_array_equal(listed.states.flatten(), arrays.states.flatten())
 
 
-def test_the_hand_of_sword_and_shield_is_left_out_and_said(stroll, skeleton):
+def test_sword_and_shield_hand_is_dropped_with_a_warning(stroll, skeleton):
     frames = formats.mimickit_frames(stroll)
     at = 6 + 3 + 3 + 3 + 1  # behind the right elbow
     wide = np.insert(frames, [at] * 3, 0.5, axis=1)
@@ -67,7 +67,7 @@ def put(frame: int, column: int, value: float):
         (lambda frames: [[1.0] * 34, [*[1.0] * 33, 10**400]], "more digits than a float has"),
     ],
 )
-def test_what_is_wrong_with_frames_is_named_by_frame_and_joint(stroll, skeleton, change, said):
+def test_invalid_frames_error_names_frame_and_joint(stroll, skeleton, change, said):
     data = formats.mimickit(stroll, frames=change(formats.mimickit_frames(stroll)))
     with pytest.raises(ClipError, match=said) as caught:
         read_clip(data, "a.pkl", skeleton)
@@ -85,7 +85,7 @@ def test_what_is_wrong_with_frames_is_named_by_frame_and_joint(stroll, skeleton,
         ({"frames": 7}, "frames is int"),
     ],
 )
-def test_what_is_wrong_with_a_key_is_named(stroll, skeleton, changed, said):
+def test_invalid_key_is_refused_with_its_reason(stroll, skeleton, changed, said):
     with pytest.raises(ClipError, match=said):
         read_clip(formats.mimickit(stroll, **changed), "a.pkl", skeleton)
 
@@ -96,7 +96,7 @@ def test_another_pickle_is_refused_with_the_keys_that_are_expected(skeleton, doc
         read_clip(pickle.dumps(document), "a.pkl", skeleton)
 
 
-def test_words_of_a_file_that_no_encoding_takes_are_escaped(skeleton):
+def test_unencodable_text_is_escaped_in_the_error(skeleton):
     with pytest.raises(ClipError, match=r"it has \\ud800") as caught:
         read_clip(pickle.dumps({"\ud800": 1}), "a.pkl", skeleton)
     assert str(caught.value).encode()
@@ -108,7 +108,7 @@ def test_a_robots_pickle_is_named(skeleton):
         read_clip(pickle.dumps(document), "a.pkl", skeleton)
 
 
-def test_centimetres_are_asked_about(stroll, skeleton):
+def test_implausible_length_unit_gives_a_warning(stroll, skeleton):
     large = replace(stroll, root_pos=stroll.root_pos * 100)
     (line,) = mimickit.read(formats.mimickit(large), "a.pkl", skeleton).warnings
     assert "m high in half of its frames; is it in cm?" in line
@@ -117,7 +117,7 @@ def test_centimetres_are_asked_about(stroll, skeleton):
     assert "is it in 100 m?" in line
 
 
-def test_y_and_z_exchanged_are_told_where_the_name_says_walk(stroll, skeleton):
+def test_wrong_up_axis_warns_if_the_clip_is_named_walk(stroll, skeleton):
     turn = np.array([np.sqrt(0.5), -np.sqrt(0.5), 0, 0])
     lying = replace(stroll, root_rot=np.tile(turn, (len(stroll), 1)))
     (line,) = mimickit.read(formats.mimickit(lying), "my_walk.pkl", skeleton).warnings
@@ -125,7 +125,7 @@ def test_y_and_z_exchanged_are_told_where_the_name_says_walk(stroll, skeleton):
     assert not mimickit.read(formats.mimickit(lying), "crawl.pkl", skeleton).warnings
 
 
-def test_angles_in_degrees_are_told_by_the_hinges_ranges(stroll, skeleton):
+def test_angles_in_degrees_are_detected_by_hinge_ranges(stroll, skeleton):
     frames = formats.mimickit_frames(stroll)
     frames[:, 6:] = np.degrees(frames[:, 6:])
     clip = mimickit.read(formats.mimickit(stroll, frames=frames), "a.pkl", skeleton)

@@ -132,7 +132,7 @@ def test_deepmimic_and_mimickit_agree_where_quaternions_are_unit(skeleton, name)
     np.testing.assert_allclose(one.root_pos, other.root_pos, atol=1e-5)
 
 
-def test_ase_and_mimickit_agree_on_a_sword_clip_that_one_has_four_times(skeleton):
+def test_ase_and_mimickit_agree_on_a_sword_clip_stored_4_times(skeleton):
     npy = MOCAP / "ase_sword_shield" / "RL_Avatar_TurnRight90_Motion.npy"
     pkl = MOCAP / "mimickit_pkl" / "list_format" / "RL_Avatar_TurnRight90_Motion.pkl"
     one = poselib.read(npy.read_bytes(), npy.name, skeleton)

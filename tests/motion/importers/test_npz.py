@@ -47,7 +47,7 @@ def packed(changed: dict[str, np.ndarray]) -> bytes:
         ({"hinges": np.array(["a"] * 28)}, "'humanoid' has others"),
     ],
 )
-def test_what_is_wrong_with_an_array_is_named(stroll, skeleton, change, said):
+def test_invalid_array_is_refused_with_its_reason(stroll, skeleton, change, said):
     with pytest.raises(ClipError, match=said):
         npz.read(packed(arrays(npz.write(stroll)) | change), "a.npz", skeleton)
 

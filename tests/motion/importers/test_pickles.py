@@ -48,7 +48,7 @@ def test_plain_values_come_back(protocol):
 
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-def test_a_name_that_is_no_data_is_refused_and_not_called(protocol, monkeypatch):
+def test_pickle_with_a_callable_is_refused_without_calling_it(protocol, monkeypatch):
     class Printing:
         def __reduce__(self):
             return print, ("called",)
@@ -76,7 +76,7 @@ def test_a_name_that_is_no_data_is_refused_and_not_called(protocol, monkeypatch)
         (b"\x80\x02a.", "cannot be read"),
     ],
 )
-def test_what_is_no_data_is_refused_by_instruction(data, said):
+def test_unsupported_pickle_instructions_are_refused(data, said):
     with pytest.raises(ClipError, match=said) as caught:
         load(data, "a.pkl")
     assert str(caught.value).startswith("a.pkl: its pickle")

@@ -33,7 +33,7 @@ def test_rotations_in_the_world_are_taken_against_parents(stroll, skeleton):
     np.testing.assert_allclose(clip.body_positions(), stroll.body_positions(), atol=1e-6)
 
 
-def test_poses_that_are_stored_twice_are_kept_once_and_said(stroll, skeleton):
+def test_duplicated_frames_are_dropped_with_a_warning(stroll, skeleton):
     document = formats.poselib_document(stroll)
     for key in ("rotation", "root_translation"):
         document[key]["arr"] = np.repeat(document[key]["arr"], 2, axis=0)
@@ -46,7 +46,7 @@ def test_poses_that_are_stored_twice_are_kept_once_and_said(stroll, skeleton):
     assert (steps > 0).all()
 
 
-def test_bodies_are_told_by_name_and_sword_and_shield_carry_nothing(stroll, skeleton):
+def test_bodies_match_by_name_and_weapon_bodies_are_dropped(stroll, skeleton):
     document = formats.poselib_document(stroll)
     tree = document["skeleton_tree"]
     order = list(range(10))
@@ -66,7 +66,7 @@ def test_bodies_are_told_by_name_and_sword_and_shield_carry_nothing(stroll, skel
     np.testing.assert_allclose(clip.body_positions(), stroll.body_positions(), atol=1e-6)
 
 
-def test_a_hand_or_a_knee_that_turns_otherwise_is_said(stroll, skeleton):
+def test_unrepresentable_hand_or_knee_rotation_gives_a_warning(stroll, skeleton):
     document = formats.poselib_document(stroll)
     turn = from_axis_angle("x", np.array(0.5))[[1, 2, 3, 0]]
     names = document["skeleton_tree"]["node_names"]
@@ -77,7 +77,7 @@ def test_a_hand_or_a_knee_that_turns_otherwise_is_said(stroll, skeleton):
     assert "left_shin turns 29 degrees about other axes than its hinge's in frame 9" in lines[1]
 
 
-def test_quaternions_in_wxyz_order_hang_upside_down_and_are_said(stroll, skeleton):
+def test_quaternions_in_wxyz_order_are_reported(stroll, skeleton):
     document = formats.poselib_document(stroll)
     document["rotation"]["arr"] = document["rotation"]["arr"][..., [3, 0, 1, 2]]
     clip = poselib.read(formats.npy(document), "a.npy", skeleton)
@@ -147,7 +147,7 @@ def put(*place: int | slice, value: float):
         ),
     ],
 )
-def test_what_is_wrong_is_named(stroll, skeleton, change, said):
+def test_invalid_npy_is_refused_with_its_reason(stroll, skeleton, change, said):
     document = formats.poselib_document(stroll)
     change(document)
     with pytest.raises(ClipError, match=said) as caught:

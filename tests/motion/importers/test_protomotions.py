@@ -44,7 +44,7 @@ def test_newer_files_with_an_enum_are_read(state):
     assert len(protomotions.read(data, "a.motion")) == 5
 
 
-def test_torchs_own_files_are_read_as_torch_reads_them(tmp_path):
+def test_files_saved_by_torch_read_like_torch_load(tmp_path):
     torch = pytest.importorskip("torch")
     positions, rotations = world(24)
     document = {
@@ -59,7 +59,7 @@ def test_torchs_own_files_are_read_as_torch_reads_them(tmp_path):
     np.testing.assert_allclose(motion.root_pos, positions[:, 0], atol=1e-6)
 
 
-def test_someone_who_stands_upright_does_so_on_our_body(skeleton):
+def test_upright_pose_stays_upright_after_retargeting(skeleton):
     positions, rotations = standing()
     clip = read_clip(formats.protomotions(positions, rotations), "a.motion", skeleton)
     head = clip.body_positions()[:, skeleton.bodies.index("head"), 2]
@@ -91,13 +91,13 @@ def nan_at(frame: int, body: int) -> np.ndarray:
         (formats.protomotions(*world(24)).replace(b"data/1", b"data/7"), "zip cannot be read"),
     ],
 )
-def test_what_is_wrong_is_named(data, said):
+def test_invalid_motion_file_is_refused_with_its_reason(data, said):
     with pytest.raises(ClipError, match=said) as caught:
         protomotions.read(data, "a.motion")
     assert str(caught.value).startswith("a.motion: ")
 
 
-def test_a_pickle_that_asks_for_more_is_refused():
+def test_pickle_referencing_other_globals_is_refused():
     asking = b"cbuiltins\nprint\nX\x01\x00\x00\x00a\x85R"
     data = formats.protomotions(*world(24), fps=asking)
     with pytest.raises(ClipError, match=r"its pickle asks for 'builtins\.print'"):

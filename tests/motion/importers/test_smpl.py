@@ -49,7 +49,7 @@ def test_gender_may_be_text_or_bytes(gender):
     assert len(smpl.read(formats.smpl(gender=gender), "a.npz")) == 4
 
 
-def test_someone_who_stands_with_arms_spread_does_so_on_our_body(skeleton):
+def test_t_pose_keeps_its_spread_arms_after_retargeting(skeleton):
     data = formats.smpl(count=101, trans=formats.walking(101)[:, [1, 0, 2]])
     clip = read_clip(data, "a.npz", skeleton)
     found = measure(clip)
@@ -62,7 +62,7 @@ def test_someone_who_stands_with_arms_spread_does_so_on_our_body(skeleton):
     assert hands[0, 1] > 0.6 > -0.6 > hands[1, 1]  # spread, left to the left
 
 
-def test_a_turned_elbow_turns_ours(skeleton):
+def test_elbow_rotation_is_retargeted(skeleton):
     poses = np.zeros((8, 156))
     poses[:, 0] = np.pi / 2
     poses[:, 3 * smpl.NAMES.index("L_Elbow") + 1] = -1.0  # forwards, about the body's up
@@ -86,7 +86,7 @@ def test_a_turned_elbow_turns_ours(skeleton):
         ({"poses": np.zeros((1, 156)), "trans": np.zeros((1, 3))}, "1 frames at 100 a second"),
     ],
 )
-def test_what_is_wrong_is_named(skeleton, changed, said):
+def test_invalid_npz_is_refused_with_its_reason(skeleton, changed, said):
     with pytest.raises(ClipError, match=said) as caught:
         read_clip(formats.smpl(**changed), "a.npz", skeleton)
     assert str(caught.value).startswith("a.npz: ")

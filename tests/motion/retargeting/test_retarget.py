@@ -43,7 +43,7 @@ def apart(a, b) -> float:
     return float(np.median(np.linalg.norm(first - second, axis=-1).max(-1)))
 
 
-def test_our_own_body_as_another_rig_comes_back(walk, skeleton):
+def test_retargeting_our_own_body_recovers_the_clip(walk, skeleton):
     back = retarget(as_rig(walk), skeleton)
     assert apart(back, homed(walk)) < 0.01
     moved = np.linalg.norm(back.root_pos[-1] - back.root_pos[0])
@@ -63,7 +63,7 @@ def test_the_unit_of_a_file_does_not_matter(walk, skeleton):
 @pytest.mark.parametrize(
     "body", ["pelvis", "torso", "head", "right_thigh", "left_upper_arm", "left_foot"]
 )
-def test_how_a_rig_turns_a_joints_own_axes_does_not_matter(walk, skeleton, axis, body):
+def test_retargeting_is_invariant_to_local_joint_axes(walk, skeleton, axis, body):
     plain = retarget(as_rig(walk), skeleton)
     twisted = retarget(as_rig(walk, twists={body: QUARTERS[axis]}), skeleton)
     assert apart(plain, twisted) < 1e-6
@@ -80,7 +80,7 @@ def test_a_joint_that_is_missing_is_named_with_one_near_it(walk, skeleton):
         retarget(replace(rig, joints=joints), skeleton)
 
 
-def test_left_and_right_exchanged_are_told_by_the_knees(walk, skeleton):
+def test_swapped_sides_are_detected_from_the_knees(walk, skeleton):
     rig = as_rig(walk)
     swap = {"Left": "Right", "Righ": "Left"}
     joints = tuple(
@@ -96,7 +96,7 @@ def test_left_and_right_exchanged_are_told_by_the_knees(walk, skeleton):
     )
 
 
-def test_another_axis_that_is_up_is_told_by_the_trunk(walk, skeleton):
+def test_wrong_up_axis_is_detected_from_the_trunk(walk, skeleton):
     lying = retarget(replace(as_rig(walk), up="z"), skeleton)
     assert "degrees off the vertical in half of its frames; is z up?" in lying.warnings[-1]
 
@@ -132,7 +132,7 @@ def test_a_joint_may_be_named_for_a_part(walk, skeleton):
         ),
     ],
 )
-def test_the_names_of_the_fields_rigs_are_known(joints, thigh):
+def test_common_rig_joint_names_are_recognised(joints, thigh):
     left = joints.split()
     right = [
         joint.replace("Left", "Right").replace("_L", "_R") for joint in left if "Head" not in joint
@@ -148,7 +148,7 @@ def test_the_names_of_the_fields_rigs_are_known(joints, thigh):
 @pytest.mark.parametrize(
     "take", ["02_01", "02_02", "07_01", "07_04", "35_01", "35_17", "35_20", "49_01"]
 )
-def test_walks_and_jogs_are_within_every_joints_range_and_their_feet_stand(skeleton, take):
+def test_retargeted_gaits_respect_limits_and_foot_contact(skeleton, take):
     assert MOCAP is not None
     clip = read_clip((MOCAP / "cmu" / "bvh" / f"{take}.bvh").read_bytes(), f"{take}.bvh", skeleton)
     measured = measure(clip)

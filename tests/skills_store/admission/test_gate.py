@@ -55,7 +55,7 @@ def test_a_graph_at_the_cap_of_nodes_runs(tmp_path: Path) -> None:
     )
 
 
-def test_what_comes_with_the_project_is_admitted() -> None:
+def test_bundled_graphs_pass_the_gate() -> None:
     bundled = Store(BUNDLED)
     for version in (bundled.resolve(name) for name in bundled.names()):
         for graph in version.manifest.graphs.values():
@@ -75,7 +75,7 @@ def test_no_graph_without_a_parity_report() -> None:
             )
 
 
-def test_only_what_is_rounded_on_purpose_may_be_far_from_what_it_was_made_of() -> None:
+def test_large_parity_error_is_admitted_only_if_quantized() -> None:
     far = tiny.POLICY.model_copy(
         update={"parity": tiny.POLICY.parity.model_copy(update={"max_abs_error": 0.02})}
     )
@@ -118,7 +118,7 @@ def test_contract_names_every_breach() -> None:
         ("card.deep", {"er": [2**63]}),
     ],
 )
-def test_a_manifest_from_elsewhere_with_what_is_no_number_is_refused(
+def test_foreign_manifest_with_invalid_number_is_refused(
     tmp_path: Path, path: str, value: object
 ) -> None:
     """`import` and `push` keep a manifest's very bytes, and JSON readers disagree about NaN."""
@@ -145,14 +145,14 @@ def test_text_that_would_act_on_a_terminal_is_refused(update: dict[str, str], re
 
 
 @pytest.mark.parametrize("value", ["3", True, None])
-def test_a_number_from_elsewhere_is_a_number(tmp_path: Path, value: object) -> None:
+def test_foreign_manifest_with_a_non_number_gain_is_refused(tmp_path: Path, value: object) -> None:
     plain = tiny.skills_manifest().model_dump(mode="json")
     plain["character"]["kp"][0] = value
     with pytest.raises(GateRefusal, match=r"character\.kp\.0.*number"):
         Store(tmp_path).adopt(json.dumps(plain).encode(), tiny.skills_files(0))
 
 
-def test_no_drive_pushes_away() -> None:
+def test_negative_damping_is_a_contract_breach() -> None:
     manifest = tiny.skills_manifest()
     body = manifest.character.model_copy(update={"kd": tuple(-1.0 for _ in tiny.JOINTS)})
     assert contract.find_breaches(manifest.model_copy(update={"character": body})) == [
@@ -170,7 +170,7 @@ def test_every_drive_is_as_long_as_there_are_joints() -> None:
         )
 
 
-def test_a_machine_gives_the_memory_that_it_takes() -> None:
+def test_memory_graph_width_must_match_the_controller_goal() -> None:
     parent = Version("humanoid", 1, "sha256:" + 64 * "0", datetime.now(UTC), tiny.skills_manifest())
     manifest = tiny.machine_manifest(parent)
     assert contract.find_breaches(manifest) == []

@@ -38,7 +38,7 @@ def test_an_inadmissible_model_is_refused_and_nothing_published(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("name", CAPPED)
-def test_what_is_at_a_cap_is_admitted_and_one_more_refused(name: str) -> None:
+def test_model_at_a_cap_is_admitted_and_beyond_is_refused(name: str) -> None:
     change, cap, count = CAPPED[name]
     data = changed(change)
     gate.admit("policy", data, tiny.POLICY, replace(CAPS, **{cap: count}))
@@ -46,7 +46,7 @@ def test_what_is_at_a_cap_is_admitted_and_one_more_refused(name: str) -> None:
         gate.admit("policy", data, tiny.POLICY, replace(CAPS, **{cap: count - 1}))
 
 
-def test_one_process_outlives_them_all(tmp_path: Path) -> None:
+def test_one_process_survives_every_inadmissible_model(tmp_path: Path) -> None:
     """At least 50, one after another, in less than 50 MiB; and then it publishes what is good, and
     runs it.
     """
@@ -56,7 +56,7 @@ def test_one_process_outlives_them_all(tmp_path: Path) -> None:
     assert int(targets) == len(tiny.JOINTS)
 
 
-def test_each_is_harmless_to_whoever_reads_it_without_a_gate(tmp_path: Path) -> None:
+def test_inadmissible_models_use_little_memory_without_a_gate(tmp_path: Path) -> None:
     """onnx.checker and ONNX Runtime take or refuse it, and return, in little memory."""
     read, grown = run(READS, tmp_path)
     assert int(read) == len(INADMISSIBLE) + len(CAPPED)
@@ -145,7 +145,7 @@ def test_truncated_at_every_kilobyte_and_less_is_refused(tmp_path: Path) -> None
     assert not store.root.exists()
 
 
-def test_swapped_after_it_was_published_it_is_refused_by_its_digest(tmp_path: Path) -> None:
+def test_model_swapped_after_publishing_is_refused_by_digest(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     publish(store, tiny.policy())
     digest = store.resolve("humanoid").manifest.files["policy.onnx"].digest

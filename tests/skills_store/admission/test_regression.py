@@ -35,7 +35,9 @@ def publish(store: Store, seed: int, card: dict[str, Any]) -> Version:
 
 @pytest.mark.parametrize("measure", list(GOOD))
 @pytest.mark.parametrize("value", [-0.01, None])
-def test_prod_stays_where_it_is(store: Store, measure: str, value: float | None) -> None:
+def test_prod_refuses_a_regression_unless_forced(
+    store: Store, measure: str, value: float | None
+) -> None:
     publish(store, 0, GOOD)
     lower = (
         {**GOOD, measure: GOOD[measure] + value}
@@ -70,7 +72,7 @@ def test_prod_stays_where_it_is(store: Store, measure: str, value: float | None)
         ("survival.n, 1020 instead of 1024", {"detail": {"survival": {"n": 1020}}}),
     ],
 )
-def test_a_library_that_falls_more_or_holds_or_switches_less_does_not_follow(
+def test_library_with_one_worse_measure_is_a_regression(
     store: Store, measure: str, worse: dict[str, Any]
 ) -> None:
     publish(store, 0, MEASURED)
@@ -81,7 +83,7 @@ def test_a_library_that_falls_more_or_holds_or_switches_less_does_not_follow(
     assert len(refused.value.worse) == 1
 
 
-def test_a_library_that_falls_less_follows_although_it_survives_less(store: Store) -> None:
+def test_fewer_falls_outweigh_lower_survival(store: Store) -> None:
     """Survival counts no fall that is got up from, and coverage one lucky pass."""
     publish(store, 0, MEASURED)
     better = {"falls_per_minute": {"own": 0.1, "random": 0.2}, "survival": 0.8, "coverage": 0.4}
@@ -90,7 +92,7 @@ def test_a_library_that_falls_less_follows_although_it_survives_less(store: Stor
     assert store.alias("humanoid", "prod", 2).number == 2
 
 
-def test_a_version_of_before_falls_were_counted_is_followed_by_what_survives_as_well(
+def test_survival_is_compared_if_old_card_has_no_falls(
     store: Store,
 ) -> None:
     publish(store, 0, GOOD)
@@ -105,7 +107,7 @@ def test_a_version_of_before_falls_were_counted_is_followed_by_what_survives_as_
 
 
 @pytest.mark.parametrize("value", ["0.95", True, None, [1]])
-def test_a_measure_that_is_no_number_is_none(store: Store, value: object) -> None:
+def test_non_numeric_measure_is_a_regression(store: Store, value: object) -> None:
     publish(store, 0, GOOD)
     publish(store, 1, {**GOOD, "survival": value})
     store.alias("humanoid", "prod", 1)
@@ -125,7 +127,7 @@ def test_a_controller_does_not_follow_a_skill_library(store: Store) -> None:
         store.alias("humanoid", "prod", 2)
 
 
-def test_prod_moves_to_what_is_no_worse_and_anywhere_at_first(store: Store) -> None:
+def test_prod_moves_to_versions_that_are_no_worse(store: Store) -> None:
     publish(store, 0, {})
     publish(store, 1, GOOD)
     publish(store, 2, {**GOOD, "survival": 0.95})
@@ -147,7 +149,7 @@ def test_any_alias_can_be_protected_and_prod_left_free(store: Store) -> None:
     assert store.list_protected("humanoid") == {"stable"}
 
 
-def test_protection_outlasts_moves_and_rollbacks_which_pass_it_over(store: Store) -> None:
+def test_protection_persists_across_moves_and_rollbacks(store: Store) -> None:
     publish(store, 0, GOOD)
     publish(store, 1, {**GOOD, "survival": 0.95})
     publish(store, 2, {**GOOD, "survival": 0.2})
@@ -163,7 +165,7 @@ def test_protection_outlasts_moves_and_rollbacks_which_pass_it_over(store: Store
 
 
 @pytest.mark.parametrize("protected", [True, False])
-def test_where_nobody_knows_whether_it_is_protected_it_is(store: Store, protected: bool) -> None:
+def test_unreadable_protection_counts_as_protected(store: Store, protected: bool) -> None:
     publish(store, 0, GOOD)
     publish(store, 1, {**GOOD, "survival": 0.2})
     store.alias("humanoid", "canary", 1)
@@ -190,7 +192,7 @@ def test_where_nobody_knows_whether_it_is_protected_it_is(store: Store, protecte
     assert store.alias("humanoid", "canary", 2).number == 2
 
 
-def test_what_never_was_an_alias_is_not_protected(store: Store) -> None:
+def test_protecting_an_unknown_alias_is_refused(store: Store) -> None:
     publish(store, 0, GOOD)
     store.alias("humanoid", "stable", 1)
     with pytest.raises(UnknownAlias, match="stable"):
@@ -253,7 +255,7 @@ def test_earlier_programs_read_every_move_but_a_forced_one(store: Store) -> None
     assert ["forced" in json.loads(move.read_bytes()) for move in moves] == [False, True]
 
 
-def test_what_is_said_acts_on_no_terminal_and_forges_no_line(
+def test_output_escapes_control_characters_and_newlines(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     publish(store, 0, {"odd\x1b[2J": "\x1b]0;title\x07", "survival": 0.5})

@@ -119,7 +119,7 @@ def test_a_library_and_a_controller(store: Store) -> None:
     ]
     * 2
 )
-def test_changes_lead_from_one_to_the_other(
+def test_applying_the_changes_to_before_gives_after(
     before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> None:
     made = dict(before)

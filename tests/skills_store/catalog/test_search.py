@@ -43,7 +43,7 @@ def found(store: Store, *where: str, **asked: str) -> list[str]:
     return [hit.summary.ref for hit in hits]
 
 
-def test_by_what_it_is(store: Store) -> None:
+def test_search_filters_by_kind_character_and_task(store: Store) -> None:
     everything = ["humanoid@4", "humanoid@3", "humanoid@2", "humanoid@1", "reach@1", "toy@1"]
     assert found(store) == everything
     assert found(store, kind="skills", character="humanoid") == everything[:4]
@@ -54,7 +54,7 @@ def test_by_what_it_is(store: Store) -> None:
 
 @pytest.mark.parametrize("comparison", COMPARE)
 @pytest.mark.parametrize("value", [0.85, 0.9, 0.91])
-def test_by_how_it_measured(store: Store, comparison: str, value: float) -> None:
+def test_search_filters_by_metric_comparison(store: Store, comparison: str, value: float) -> None:
     expected = [
         n
         for n, c in enumerate(CARDS, 1)
@@ -86,7 +86,7 @@ def test_all_conditions_hold_together(store: Store) -> None:
     assert found(store, "diversity.ratio<0.5") == ["humanoid@2"]
 
 
-def test_what_is_not_known_is_answered_with_what_there_is(store: Store) -> None:
+def test_unknown_search_term_error_lists_the_existing_ones(store: Store) -> None:
     with pytest.raises(
         UnknownMetric,
         match=r"no metric 'survivl' .*did you mean 'survival'\? .*coverage, diversity\.ratio",
@@ -112,7 +112,7 @@ def test_a_condition_is_read_as_written() -> None:
     )
 
 
-def test_damage_is_told_and_the_rest_found(tmp_path: Path) -> None:
+def test_search_reports_damaged_versions_and_finds_the_rest(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for seed in range(2):
         tiny.publish_tiny(store, seed=seed)

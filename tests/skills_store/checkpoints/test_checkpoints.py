@@ -222,7 +222,7 @@ FORWARDS = {"ase": ase_forward, "mimickit": mimickit_forward}
 
 @pytest.mark.parametrize("body", list(WIDTHS))
 @pytest.mark.parametrize("peer", list(MAKERS))
-def test_the_library_computes_what_the_peer_does(tmp_path: Path, peer: str, body: str) -> None:
+def test_imported_library_matches_the_peer_network(tmp_path: Path, peer: str, body: str) -> None:
     made = MAKERS[peer](body)
     torch.save(made, tmp_path / "model")
     store = Store(tmp_path / "store")
@@ -294,12 +294,12 @@ def test_the_manifest_names_the_peers_observations(knight: SkillLibrary) -> None
     assert contract.find_breaches(manifest) == []
 
 
-def test_only_a_peers_window_may_differ_from_its_state(knight: SkillLibrary) -> None:
+def test_window_width_must_match_state_for_own_observations(knight: SkillLibrary) -> None:
     ours = knight.version.manifest.model_copy(update={"observations": "repertoire"})
     assert contract.find_breaches(ours) == ["encoder.window is 140 wide, but policy.state is 253"]
 
 
-def test_a_controller_sees_what_its_parent_sees(knight: SkillLibrary) -> None:
+def test_controller_observations_must_match_its_parent(knight: SkillLibrary) -> None:
     parent = knight.version.manifest
     controller = tiny.controller_manifest(knight.version)
     assert any(
@@ -362,7 +362,7 @@ SPOILED: dict[str, tuple[Callable[[Checkpoint], object], str]] = {
 
 
 @pytest.mark.parametrize("how", list(SPOILED))
-def test_what_is_not_the_documented_network_is_refused(
+def test_undocumented_network_layout_is_refused(
     tmp_path: Path, how: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = ase("humanoid_sword_shield")
@@ -377,7 +377,7 @@ def test_what_is_not_the_documented_network_is_refused(
     assert "ran code" not in capsys.readouterr().out
 
 
-def test_what_is_at_a_cap_is_read_and_one_more_refused(tmp_path: Path) -> None:
+def test_checkpoint_at_a_cap_is_read_and_beyond_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.pth"
     torch.save({"x": torch.arange(9.0), "wide": torch.ones(1).expand(9)}, path)
     size = path.stat().st_size
@@ -408,7 +408,7 @@ def test_garbage_is_refused(tmp_path: Path) -> None:
             publish(Store(tmp_path / "store"), tmp_path / "model.pt", "knight", "X")
 
 
-def test_a_number_that_an_older_numpy_pickled_is_no_obstacle(tmp_path: Path) -> None:
+def test_checkpoint_with_scalars_of_an_older_numpy_is_read(tmp_path: Path) -> None:
     """ASE was trained with numpy 1.21, whose scalars name a module that has moved since."""
     torch.save(ase("humanoid"), tmp_path / "new.pth")
     with (
@@ -452,7 +452,7 @@ def test_import_checkpoint_is_a_command(tmp_path: Path, capsys: pytest.CaptureFi
         (["--name", "mime", "--licence", "\udcff"], "is not in UTF-8"),
     ],
 )
-def test_what_it_cannot_take_is_one_line(
+def test_invalid_import_options_are_a_one_line_error(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -81,7 +81,7 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], None], str, bool]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_verify_names_it_and_gc_sweeps_nothing_that_may_be_needed(
+def test_verify_reports_damage_and_gc_keeps_needed_blobs(
     store: Store, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, spoil, named, hinders = DAMAGE[damage]
@@ -106,7 +106,7 @@ def test_verify_names_it_and_gc_sweeps_nothing_that_may_be_needed(
     assert_spotless(store)
 
 
-def test_a_skill_whose_only_record_is_lost_is_not_forgotten(tmp_path: Path) -> None:
+def test_lost_only_record_is_reported_and_blocks_gc(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     tiny.publish_tiny(store)
     store.alias("humanoid", "prod", 1)
@@ -118,7 +118,7 @@ def test_a_skill_whose_only_record_is_lost_is_not_forgotten(tmp_path: Path) -> N
     assert blobs(store) == before
 
 
-def test_an_alias_of_a_deleted_version_keeps_what_it_was_made_of(store: Store) -> None:
+def test_alias_to_a_deleted_version_blocks_gc(store: Store) -> None:
     before = blobs(store)
     (store.root / "skills/humanoid/v/00000003.deleted.json").write_text(
         (store.root / "skills/humanoid/v/00000002.deleted.json")
@@ -131,7 +131,7 @@ def test_an_alias_of_a_deleted_version_keeps_what_it_was_made_of(store: Store) -
     assert "humanoid@prod" in {fault.ref for fault in store.verify()}
 
 
-def test_a_repaired_alias_stands_in_no_ones_way_and_verify_still_names_what_was_lost(
+def test_repaired_alias_allows_gc_and_verify_still_reports_it(
     store: Store,
 ) -> None:
     rot(store.root / f"{MOVES}/00000003.json")
@@ -140,7 +140,7 @@ def test_a_repaired_alias_stands_in_no_ones_way_and_verify_still_names_what_was_
     assert len(store.gc(grace=0).orphans) == 4  # what humanoid@2 was made of
 
 
-def test_copies_that_took_only_some_numbers_have_lost_nothing(store: Store, tmp_path: Path) -> None:
+def test_partial_copy_verifies_without_faults(store: Store, tmp_path: Path) -> None:
     assert (
         main(["--store", str(tmp_path / "copy"), "pull", "humanoid@3", "--from", str(store.root)])
         == 0
@@ -150,7 +150,7 @@ def test_copies_that_took_only_some_numbers_have_lost_nothing(store: Store, tmp_
     assert_spotless(copy)
 
 
-def test_a_library_that_a_controller_is_bound_to_is_missed(tmp_path: Path) -> None:
+def test_missing_parent_library_is_reported_and_blocks_gc(tmp_path: Path) -> None:
     store = Store(tmp_path)
     library = tiny.publish_tiny(store)
     tiny.publish_tiny_controller(store, library)
@@ -163,7 +163,7 @@ def test_a_library_that_a_controller_is_bound_to_is_missed(tmp_path: Path) -> No
     assert blobs(store) == before
 
 
-def test_a_number_that_an_alias_speaks_of_is_not_taken_again(tmp_path: Path) -> None:
+def test_number_referenced_by_an_alias_is_not_reused(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for seed in range(3):
         tiny.publish_tiny(store, seed=seed)

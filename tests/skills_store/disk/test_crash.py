@@ -88,7 +88,7 @@ def test_killed_at_every_system_call(tmp_path: Path, action: str) -> None:
 
 
 @traced.needs_strace
-def test_the_very_first_publish_killed_anywhere(tmp_path: Path) -> None:
+def test_first_publish_killed_at_any_call_is_recoverable(tmp_path: Path) -> None:
     found = traced.calls(lambda: publish(Store(tmp_path / "rehearsal")), traced.CHANGES)
     for step, call in enumerate(traced.spread(found, 20)):
         store = Store(tmp_path / str(step))

@@ -81,7 +81,7 @@ def test_a_damaged_version_is_reported_and_skipped(
     assert tiny.publish_tiny(store, seed=9).number == 4
 
 
-def test_a_damaged_latest_is_refused_rather_than_replaced_by_an_older_one(store: Store) -> None:
+def test_damaged_latest_is_refused_without_falling_back(store: Store) -> None:
     _overwrite(_record(store, store.resolve("humanoid@3")), b"")
     with pytest.raises(CorruptRecord):
         store.resolve("humanoid@latest")

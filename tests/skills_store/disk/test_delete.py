@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def test_a_deleted_version_says_who_took_it_when_and_why(store: Store) -> None:
+def test_deleted_version_error_has_author_time_and_reason(store: Store) -> None:
     gone = store.resolve("humanoid@2")
     stone = store.delete("humanoid@2", "it limps")
     assert (stone.number, stone.digest, stone.why) == (2, gone.digest, "it limps")
@@ -69,7 +69,7 @@ def test_a_rewritten_record_shows_even_when_its_version_is_deleted(store: Store)
     assert [(f.ref, f.code) for f in store.verify()] == [("humanoid@2", "corrupt_record")]
 
 
-def test_what_others_rely_on_is_not_deleted_and_all_of_them_are_named(store: Store) -> None:
+def test_delete_of_version_in_use_is_refused_listing_references(store: Store) -> None:
     parent = store.resolve("humanoid@1")
     tiny.publish_tiny_controller(store, parent)
     store.alias("humanoid", "prod", 1)
@@ -95,7 +95,7 @@ def test_what_others_rely_on_is_not_deleted_and_all_of_them_are_named(store: Sto
     assert store.delete("humanoid@1", "old").number == 1
 
 
-def test_a_controller_is_bound_by_digest_so_another_number_of_the_same_bytes_will_do(
+def test_controller_parent_resolves_by_digest_across_numbers(
     store: Store,
 ) -> None:
     controller = tiny.publish_tiny_controller(store, store.resolve("humanoid@1"))
@@ -138,7 +138,7 @@ def test_a_deletion_names_its_version_for_good(store: Store, ref: str) -> None:
     assert [v.number for v in store.versions("humanoid")] == [1, 2, 3]
 
 
-def test_twice_deleted_is_once_deleted(store: Store) -> None:
+def test_deleting_twice_is_refused(store: Store) -> None:
     store.delete("humanoid@1", "old")
     with pytest.raises(DeletedVersion, match="old"):
         store.delete("humanoid@1", "again")
@@ -160,7 +160,7 @@ def test_a_damaged_version_can_be_deleted(store: Store, part: str) -> None:
     assert tiny.publish_tiny(store).number == 4
 
 
-def test_a_tombstone_that_cannot_be_read_is_still_one(store: Store) -> None:
+def test_unreadable_tombstone_still_marks_a_deletion(store: Store) -> None:
     store.delete("humanoid@2", "old")
     stone = store.root / "skills/humanoid/v/00000002.deleted.json"
     stone.chmod(0o644)
@@ -171,7 +171,7 @@ def test_a_tombstone_that_cannot_be_read_is_still_one(store: Store) -> None:
     assert [v.number for v in store.versions("humanoid")] == [1, 3]
 
 
-def test_the_log_tells_moves_and_deletions_in_their_order(store: Store) -> None:
+def test_log_lists_moves_and_deletions_in_order(store: Store) -> None:
     store.alias("humanoid", "prod", 1)
     store.alias("humanoid", "prod", 2)
     store.delete("humanoid@1", "old")
@@ -180,7 +180,7 @@ def test_the_log_tells_moves_and_deletions_in_their_order(store: Store) -> None:
     assert listed == [(AliasMove, 1), (AliasMove, 2), (Tombstone, 1), (AliasMove, 3)]
 
 
-def test_a_receipt_for_a_deleted_version_counts_for_nothing(store: Store, tmp_path: Path) -> None:
+def test_receipt_of_a_deleted_version_is_ignored(store: Store, tmp_path: Path) -> None:
     version = publish_receipt.publish(
         tmp_path, store, tiny.skills_manifest(), tiny.skills_files(9), 100
     )
@@ -204,7 +204,7 @@ def test_a_lease_holds_until_it_runs_out(tmp_path: Path) -> None:
     store.delete("humanoid@1", "old")
 
 
-def test_leases_are_named_by_how_they_begin_and_unknown_ones_refused(store: Store) -> None:
+def test_lease_prefix_releases_it_and_unknown_is_refused(store: Store) -> None:
     lease = store.lease("humanoid@1", 90)
     with pytest.raises(UnknownLease, match=lease.id):
         store.release("nope")
@@ -217,12 +217,12 @@ def test_leases_are_named_by_how_they_begin_and_unknown_ones_refused(store: Stor
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 1e12])
-def test_a_lease_is_for_some_time_and_not_for_ever(store: Store, seconds: float) -> None:
+def test_lease_duration_must_be_positive_and_bounded(store: Store, seconds: float) -> None:
     with pytest.raises(InvalidDuration, match="a lease is"):
         store.lease("humanoid@1", seconds)
 
 
-def test_a_lease_for_nothing_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_lease_creates_no_store(tmp_path: Path) -> None:
     store = Store(tmp_path / "nowhere")
     with pytest.raises(StoreError):
         store.lease("humanoid@1", 60)

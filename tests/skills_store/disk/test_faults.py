@@ -83,7 +83,7 @@ def test_a_disk_that_fills_up_in_the_midst_of_a_write(tmp_path: Path, most: int)
     assert_spotless(store)
 
 
-def test_a_kernel_that_takes_a_few_bytes_at_a_time(tmp_path: Path) -> None:
+def test_partial_writes_are_completed(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
 
     def piecemeal() -> None:
@@ -173,7 +173,7 @@ def _in_a_child(action: Callable[[], None]) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_typed_error_has_a_code_of_its_own() -> None:
+def test_store_error_codes_are_unique() -> None:
     """The service maps codes: two refusals that share one would look the same."""
     codes = [kind.code for kind in _kinds(StoreError)]
     assert len(codes) == len(set(codes))

@@ -91,7 +91,7 @@ def test_a_deleted_version_is_readable_for_the_grace_and_then_gone(
     assert store.verify() == ()
 
 
-def test_what_a_short_grace_freed_is_no_hindrance_to_a_long_one(store: Store) -> None:
+def test_gc_with_long_grace_works_after_a_short_one(store: Store) -> None:
     store.delete("humanoid@2", "old")
     store.gc(grace=0)
     assert store.gc(HOUR).orphans == ()
@@ -107,9 +107,7 @@ def test_a_blob_that_two_versions_share_goes_with_the_last_of_them(store: Store)
     assert_spotless(store)
 
 
-def test_a_lease_keeps_its_blobs_even_from_a_deletion_that_did_not_see_it(
-    store: Store, clock: Clock
-) -> None:
+def test_lease_keeps_blobs_of_a_concurrently_deleted_version(store: Store, clock: Clock) -> None:
     version = store.resolve("humanoid@2")
     store.lease("humanoid@2", 60)
     v = store.root / "skills/humanoid/v"
@@ -128,7 +126,7 @@ def test_a_lease_keeps_its_blobs_even_from_a_deletion_that_did_not_see_it(
     assert list((store.root / "leases").iterdir()) == []  # run out, and swept
 
 
-def test_what_is_not_ours_is_left_alone(store: Store, clock: Clock) -> None:
+def test_gc_leaves_foreign_files(store: Store, clock: Clock) -> None:
     clock.now += timedelta(days=1)
     for orphan in ("blobs/sha256/README", "skills/.DS_Store", "skills/humanoid/notes.txt"):
         (store.root / orphan).write_text("x")
@@ -136,7 +134,7 @@ def test_what_is_not_ours_is_left_alone(store: Store, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("part", ["record", "manifest", "tombstone", "lease"])
-def test_while_anything_cannot_be_read_nothing_is_garbage(store: Store, part: str) -> None:
+def test_gc_refuses_to_sweep_if_any_record_is_unreadable(store: Store, part: str) -> None:
     lease = store.lease("humanoid@3", 60)
     digest = store.resolve("humanoid@2").digest
     store.delete("humanoid@1", "old")
@@ -160,7 +158,7 @@ def test_while_anything_cannot_be_read_nothing_is_garbage(store: Store, part: st
     assert_spotless(store)
 
 
-def test_a_folder_that_is_no_skill_may_be_someones_backup(store: Store) -> None:
+def test_gc_refuses_to_sweep_with_an_unknown_skill_folder(store: Store) -> None:
     (store.root / "skills/humanoid").rename(store.root / "skills/humanoid.bak")
     with pytest.raises(UnsafeSweep, match=r"humanoid\.bak is no skill's folder"):
         store.gc(grace=0)
@@ -169,9 +167,7 @@ def test_a_folder_that_is_no_skill_may_be_someones_backup(store: Store) -> None:
         store.gc(grace=0)
 
 
-def test_a_damaged_version_that_is_deleted_no_longer_stands_in_the_way(
-    store: Store, clock: Clock
-) -> None:
+def test_gc_resumes_after_a_damaged_version_is_deleted(store: Store, clock: Clock) -> None:
     path = store.root / "skills/humanoid/v/00000002.json"
     path.chmod(0o644)
     path.write_bytes(b"rot")
@@ -183,7 +179,7 @@ def test_a_damaged_version_that_is_deleted_no_longer_stands_in_the_way(
     assert blobs(store) == needed(store)
 
 
-def test_no_store_no_garbage(tmp_path: Path) -> None:
+def test_gc_of_a_missing_store_creates_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path / "nowhere")
     assert store.gc(grace=0).orphans == ()
     assert not store.root.exists()
@@ -220,7 +216,7 @@ def test_a_publish_in_progress_is_waited_for(store: Store, monkeypatch: pytest.M
     assert store.verify() == ()
 
 
-def test_readers_wait_for_no_one(store: Store) -> None:
+def test_readers_do_not_block_on_locks(store: Store) -> None:
     with (
         lock_file(store.root / "lock/door"),
         lock_file(store.root / "lock/room"),

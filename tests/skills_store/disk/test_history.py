@@ -105,7 +105,7 @@ def histories(draw: st.DrawFn) -> tuple[list[list[AliasMove]], list[Tombstone]]:
 
 
 @given(histories())
-def test_no_clock_changes_what_numbers_order(
+def test_merged_events_keep_revision_order_at_any_clock(
     made: tuple[list[list[AliasMove]], list[Tombstone]],
 ) -> None:
     moves, stones = made
@@ -118,7 +118,7 @@ def test_no_clock_changes_what_numbers_order(
         assert stone.number not in {event.number for event in after if isinstance(event, AliasMove)}
 
 
-def test_a_move_that_is_damaged_hides_when_its_version_was_left() -> None:
+def test_merge_orders_by_time_across_a_damaged_move() -> None:
     """A repair may come long after the version before the damage was deleted: then time decides."""
     moves = [move("prod", 1, 1, 0), move("prod", 3, 2, 9)]
     gone = NOON + timedelta(minutes=5)

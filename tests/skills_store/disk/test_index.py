@@ -41,7 +41,9 @@ def manifest_of(store: Store, number: int) -> Path:
     [None, b"", b"rot\n", b'{"record":[0,0]}\n\0\0'],
     ids=["gone", "empty", "rot", "torn"],
 )
-def test_whatever_the_index_says_the_listing_is_true(store: Store, content: bytes | None) -> None:
+def test_listing_is_correct_with_a_damaged_or_missing_index(
+    store: Store, content: bytes | None
+) -> None:
     whole = index(store).read_bytes()
     index(store).unlink() if content is None else index(store).write_bytes(
         whole[: len(whole) // 2] + content
@@ -89,7 +91,7 @@ def test_a_deleted_version_is_not_listed_though_it_is_indexed(store: Store) -> N
     assert store.summaries("humanoid") == truth(store)
 
 
-def test_a_publish_stands_without_its_index(store: Store) -> None:
+def test_publish_succeeds_if_the_index_is_unwritable(store: Store) -> None:
     index(store).unlink()
     index(store).mkdir()
     assert tiny.publish_tiny(store, seed=4).number == 4

@@ -68,7 +68,7 @@ def test_a_store_that_becomes_later_meanwhile_is_written_no_more(store: Store) -
         tiny.publish_tiny(store)
 
 
-def test_a_layout_that_would_be_misread_says_so_and_is_refused(store: Store) -> None:
+def test_layout_needing_a_newer_reader_is_refused(store: Store) -> None:
     relabel(store, layout=9, reader=8)
     with pytest.raises(
         UnsupportedLayout, match="its layout 9 is read by programs of layout 8; this one reads 3"
@@ -77,7 +77,7 @@ def test_a_layout_that_would_be_misread_says_so_and_is_refused(store: Store) -> 
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"layout":"one"}', '{"layout":0}', "\0"])
-def test_a_marker_that_says_nothing_is_refused(tmp_path: Path, content: str) -> None:
+def test_invalid_layout_marker_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "layout.json").write_text(content)
     with pytest.raises(UnsupportedLayout, match=r"layout\.json is"):
         Store(tmp_path)

@@ -57,7 +57,7 @@ def test_two_users_of_a_group_write_to_one_store(root: Path) -> None:
 
 
 @as_root
-def test_who_may_not_is_told_which_lock(root: Path) -> None:
+def test_permission_error_names_the_lock_file(root: Path) -> None:
     store = Store(root)
     _as(FIRST, 0o022, lambda: publish(store))
 

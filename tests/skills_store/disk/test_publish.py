@@ -68,7 +68,7 @@ def test_same_content_has_the_same_digest(store: Store) -> None:
     assert store.resolve(first.pinned) == first  # a digest keeps meaning the first of its numbers
 
 
-def test_files_are_what_was_given_whatever_the_manifest_said(store: Store) -> None:
+def test_publish_recomputes_file_digests(store: Store) -> None:
     lie = {"policy.onnx": Blob(digest="sha256:" + "0" * 64, size=1)}
     version = store.publish(
         tiny.skills_manifest().model_copy(update={"files": lie}), tiny.skills_files()

@@ -44,7 +44,7 @@ def meant(store: Store) -> int:
     return store.resolve("humanoid@prod").number
 
 
-def test_back_to_what_it_meant_though_that_is_worse(store: Store) -> None:
+def test_rollback_is_allowed_to_a_worse_version(store: Store) -> None:
     store.alias("humanoid", "prod", 1)
     store.alias("humanoid", "prod", 3)
     with pytest.raises(Regression):
@@ -55,7 +55,7 @@ def test_back_to_what_it_meant_though_that_is_worse(store: Store) -> None:
     assert (move.number, move.undoes, move.why) == (1, 2, "falls on stairs")  # type: ignore[union-attr]
 
 
-def test_again_is_further_back_and_never_forth(store: Store) -> None:
+def test_repeated_rollback_goes_further_back(store: Store) -> None:
     for number in (1, 2, 3):
         store.alias("humanoid", "prod", number)
     assert [store.rollback("humanoid", "prod").number for _ in range(2)] == [2, 1]
@@ -66,13 +66,13 @@ def test_again_is_further_back_and_never_forth(store: Store) -> None:
     assert meant(store) == 1
 
 
-def test_an_alias_set_to_what_it_means_already_has_not_moved(store: Store) -> None:
+def test_setting_an_alias_to_its_current_version_is_no_move(store: Store) -> None:
     for number in (1, 2, 2):
         store.alias("humanoid", "prod", number)
     assert store.rollback("humanoid", "prod").number == 1
 
 
-def test_each_alias_has_a_past_of_its_own(store: Store) -> None:
+def test_rollback_history_is_per_alias(store: Store) -> None:
     store.alias("humanoid", "prod", 1)
     store.alias("humanoid", "canary", 2)
     store.alias("humanoid", "canary", 3)
@@ -82,7 +82,7 @@ def test_each_alias_has_a_past_of_its_own(store: Store) -> None:
     assert meant(store) == 1
 
 
-def test_what_is_damaged_is_not_returned_to_and_what_is_gone_passed_over(store: Store) -> None:
+def test_rollback_refuses_damaged_and_skips_deleted_versions(store: Store) -> None:
     for number in (1, 2, 3):
         store.alias("humanoid", "prod", number)
     gone = store.resolve("humanoid@2")
@@ -103,7 +103,7 @@ def test_what_is_damaged_is_not_returned_to_and_what_is_gone_passed_over(store: 
     assert store.rollback("humanoid", "prod").number == 1
 
 
-def test_where_all_it_meant_before_is_gone_it_stays(store: Store) -> None:
+def test_rollback_is_refused_if_earlier_versions_are_deleted(store: Store) -> None:
     for number in (2, 1, 2):  # back at 2 by another way than a rollback
         store.alias("humanoid", "canary", number)
     store.delete("humanoid@1", "it limps")
@@ -122,7 +122,7 @@ def test_unknown_names_are_answered_with_those_that_exist(store: Store) -> None:
         store.rollback("nobody", "prod")
 
 
-def test_a_damaged_move_is_none_to_return_to(store: Store) -> None:
+def test_rollback_skips_a_damaged_move(store: Store) -> None:
     for number in (1, 2, 3):
         store.alias("humanoid", "prod", number)
     file = store.root / "skills/humanoid/moves/prod/00000002.json"
@@ -150,9 +150,7 @@ def test_the_command(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("alias", ["prod", "canary"])
-def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(
-    store: Store, alias: str
-) -> None:
+def test_protected_alias_never_regresses_under_concurrent_moves(store: Store, alias: str) -> None:
     """The guard compares with what the alias means when it is moved, not with what it meant a
     moment before.
     """

@@ -31,7 +31,7 @@ def source(tmp_path: Path) -> Store:
 
 
 @pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
-def test_someone_elses_folder_is_left_as_it_is(
+def test_folder_that_is_no_store_is_refused_and_unchanged(
     tmp_path: Path, source: Store, argv: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = tmp_path / "project"
@@ -49,7 +49,7 @@ def test_someone_elses_folder_is_left_as_it_is(
     assert sorted(project.rglob("*")) == before
 
 
-def test_a_folder_that_fills_up_after_it_was_opened_is_not_written_to(tmp_path: Path) -> None:
+def test_folder_with_foreign_files_added_later_is_not_written(tmp_path: Path) -> None:
     store = Store(tmp_path / "new")
     (store.root / "staging").mkdir(parents=True)
     (store.root / "staging/model.onnx").write_text("mine")
@@ -59,7 +59,7 @@ def test_a_folder_that_fills_up_after_it_was_opened_is_not_written_to(tmp_path: 
     assert [path.name for path in store.root.rglob("*")] == ["staging", "model.onnx"]
 
 
-def test_a_folder_that_becomes_a_store_while_it_is_looked_at_is_one(
+def test_concurrent_first_publishes_share_one_new_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first two publishers at once: the other one is done between the first look here and the
@@ -94,9 +94,7 @@ def test_a_file_is_not_a_store(
 @pytest.mark.parametrize(
     "begun", ["", "lost+found/", ".keep", "lock/door", "lock/room", "staging/12-" + "a" * 32]
 )
-def test_a_new_folder_becomes_one_and_so_does_one_whose_first_write_was_killed(
-    tmp_path: Path, begun: str
-) -> None:
+def test_empty_or_half_started_folder_becomes_a_store(tmp_path: Path, begun: str) -> None:
     root = tmp_path / "store"
     (root / begun).parent.mkdir(parents=True, exist_ok=True)
     (root / begun).mkdir(parents=True, exist_ok=True) if begun[-1:] in ("", "/") else (
@@ -115,7 +113,7 @@ def test_a_store_without_its_marker_is_refused(source: Store) -> None:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_where_nothing_was_published_nothing_is_verified(
+def test_verify_of_an_empty_or_missing_store_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], there: bool
 ) -> None:
     if there:

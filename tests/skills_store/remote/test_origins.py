@@ -148,7 +148,7 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
     return fresh
 
 
-def test_what_one_machine_publishes_another_has(machine: Machine) -> None:
+def test_published_version_is_visible_to_other_machines(machine: Machine) -> None:
     published = tiny.publish_tiny(machine())
     for found in (
         machine().resolve("humanoid"),
@@ -165,7 +165,7 @@ def test_what_one_machine_publishes_another_has(machine: Machine) -> None:
     assert machine().verify() == ()
 
 
-def test_an_empty_store_says_so(machine: Machine) -> None:
+def test_empty_store_reports_no_skills(machine: Machine) -> None:
     assert machine().names() == ()
     with pytest.raises(NotAStore, match="nothing was ever published there"):
         machine().verify()  # a mistyped name is not reported as well
@@ -184,7 +184,7 @@ def test_unknown_things_list_what_exists(machine: Machine) -> None:
         machine().resolve("humanoid@prd")
 
 
-def test_what_the_gate_refuses_is_nowhere(machine: Machine) -> None:
+def test_gate_refusal_publishes_nothing(machine: Machine) -> None:
     files = tiny.skills_files() | {"policy.onnx": tiny.policy().replace(b"Tanh", b"None")}
     with pytest.raises(GateRefusal):
         machine().publish(tiny.skills_manifest(), files)
@@ -208,7 +208,7 @@ def test_publishers_at_once_take_gap_free_numbers(machine: Machine) -> None:
         assert store.verify() == ()
 
 
-def test_no_move_of_an_alias_is_lost(machine: Machine) -> None:
+def test_concurrent_alias_moves_are_all_logged(machine: Machine) -> None:
     for seed in range(2):
         tiny.publish_tiny(machine(), seed=seed)
     stores = [machine() for _ in range(4)]
@@ -229,7 +229,7 @@ def test_no_move_of_an_alias_is_lost(machine: Machine) -> None:
     assert machine().aliases("humanoid") == {"canary": log[-1].number}
 
 
-def test_a_rollback_returns_to_what_it_meant(machine: Machine) -> None:
+def test_rollback_restores_the_previous_version(machine: Machine) -> None:
     for seed in range(2):
         tiny.publish_tiny(machine(), seed=seed)
     for number in (1, 2):
@@ -244,7 +244,7 @@ def test_a_rollback_returns_to_what_it_meant(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("alias", ["prod", "canary"])
-def test_a_protected_alias_never_gets_worse_however_many_move_it_at_once(
+def test_protected_alias_never_regresses_under_concurrent_moves(
     machine: Machine, alias: str
 ) -> None:
     files = tiny.skills_files()
@@ -333,7 +333,7 @@ def origin() -> Memory:
     return Memory()
 
 
-def test_a_line_lost_anywhere_in_a_publish_leaves_the_old_or_the_new(tmp_path: Path) -> None:
+def test_connection_lost_during_publish_keeps_old_or_new_state(tmp_path: Path) -> None:
     seen = []
     for stop in range(1, 100):
         origin = Memory()
@@ -357,7 +357,7 @@ def test_a_line_lost_anywhere_in_a_publish_leaves_the_old_or_the_new(tmp_path: P
     assert set(seen) == {0, 1}  # one commit point
 
 
-def test_a_bucket_only_grows(tmp_path: Path, origin: Memory) -> None:
+def test_bucket_refuses_delete_lease_and_gc(tmp_path: Path, origin: Memory) -> None:
     store = Store(tmp_path / "1", origin)
     tiny.publish_tiny(store)
     before = dict(origin.held)
@@ -371,7 +371,7 @@ def test_a_bucket_only_grows(tmp_path: Path, origin: Memory) -> None:
     assert origin.held == before
 
 
-def test_a_request_made_again_finds_its_own_bytes(tmp_path: Path) -> None:
+def test_repeated_create_request_is_idempotent(tmp_path: Path) -> None:
     """The answer to the first try was lost, so the second finds the key taken, by itself."""
 
     class Stutter(Memory):
@@ -516,7 +516,7 @@ class Silent(Failing):
         return super()._asked(call, *args)
 
 
-def test_what_is_listed_never_becomes_another_path(tmp_path: Path, origin: Memory) -> None:
+def test_invalid_listed_keys_are_ignored(tmp_path: Path, origin: Memory) -> None:
     tiny.publish_tiny(Store(tmp_path / "1", origin))
     for key in (
         "skills/humanoid/v/00000002.json.swp",
@@ -569,7 +569,7 @@ def test_a_store_by_its_url_is_a_store_to_every_command(
         ("ftp://host/store", "write a folder, or one of s3://, gs://, az://"),
     ],
 )
-def test_what_cannot_be_reached_is_one_line(
+def test_unreachable_origin_is_a_one_line_error(
     server: str,
     cloud: Callable[[str], None],
     capsys: pytest.CaptureFixture[str],

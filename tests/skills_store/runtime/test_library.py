@@ -66,7 +66,7 @@ def test_act_is_a_function_of_state_and_z(library: SkillLibrary, rng: np.random.
     assert not np.allclose(together, library.act(state, -z))
 
 
-def test_versions_answer_differently(store: Store, library: SkillLibrary) -> None:
+def test_versions_give_different_actions(store: Store, library: SkillLibrary) -> None:
     state = np.ones((1, tiny.STATE))
     z = np.ones((1, tiny.LATENT))
     assert not np.allclose(
@@ -139,14 +139,14 @@ def test_controller_without_its_parent_is_refused(tmp_path: Path) -> None:
         Controller.open(store, "reach")
 
 
-def test_kinds_are_not_confused(store: Store) -> None:
+def test_opening_the_wrong_kind_is_refused(store: Store) -> None:
     with pytest.raises(WrongKind):
         SkillLibrary.open(store, "reach")
     with pytest.raises(WrongKind):
         Controller.open(store, "humanoid")
 
 
-def test_a_library_without_style_says_so(tmp_path: Path) -> None:
+def test_style_call_without_a_style_graph_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path)
     manifest = tiny.skills_manifest()
     files = tiny.skills_files()

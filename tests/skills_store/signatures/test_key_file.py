@@ -50,7 +50,7 @@ def test_a_folder_is_no_file(folder: str) -> None:
 
 
 @pytest.mark.parametrize("taken", ["key", "key.pub"])
-def test_what_is_there_is_named_and_stays(tmp_path: Path, taken: str) -> None:
+def test_existing_key_file_is_not_overwritten(tmp_path: Path, taken: str) -> None:
     (tmp_path / taken).write_bytes(b"mine")
     with pytest.raises(FailedWrite, match=f"{tmp_path / taken} is there already"):
         create_pair(tmp_path / "key", PRIVATE, PUBLIC)

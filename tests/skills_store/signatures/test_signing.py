@@ -152,9 +152,7 @@ FORGERIES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("forgery", list(FORGERIES))
-def test_what_is_not_a_signature_vouches_for_nothing(
-    store: Store, keys: Path, forgery: str
-) -> None:
+def test_forged_signatures_are_rejected(store: Store, keys: Path, forgery: str) -> None:
     version = store.resolve("humanoid")
     envelope = signing.sign("humanoid", version.digest, signing.read_private_key(keys / "old"))
     trusted = signing.read_public_keys([keys / "trusted"])
@@ -176,7 +174,7 @@ def test_a_signature_is_for_its_digest_and_purpose_only(
     assert signing.find_signers([said], one, trusted) == ()
 
 
-def test_rotation_takes_no_moment_without_trust(store: Store, keys: Path) -> None:
+def test_key_rotation_keeps_versions_trusted(store: Store, keys: Path) -> None:
     trust = TrustPolicy("require", (keys / "trusted",))
     version = signed(store, "humanoid", keys / "old")
     (keys / "trusted/new.pub").write_bytes((keys / "new.pub").read_bytes())  # 1. trust both
@@ -190,7 +188,9 @@ def test_rotation_takes_no_moment_without_trust(store: Store, keys: Path) -> Non
         trust.check(store, store.resolve("reach"))
 
 
-def test_warn_opens_and_says_so(store: Store, keys: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_warn_policy_opens_unsigned_versions_with_a_warning(
+    store: Store, keys: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING, "skills_store"):
         SkillLibrary.open(store, "humanoid", trust=TrustPolicy("warn", (keys / "trusted",)))
     assert "humanoid@1 is not signed by a trusted key" in caplog.text
@@ -243,7 +243,7 @@ def test_a_later_signature_follows_at_the_next_copy(
     assert len(other.signatures("humanoid").read_envelopes(version.digest)) == 1
 
 
-def test_keys_are_kept_close(keys: Path) -> None:
+def test_private_key_file_is_0600_and_never_overwritten(keys: Path) -> None:
     assert (keys / "old").stat().st_mode & 0o777 == 0o600
     before = (keys / "old").read_bytes()
     with pytest.raises(FailedWrite, match="is there already; a key is never overwritten"):
@@ -256,7 +256,7 @@ def test_keys_are_kept_close(keys: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["missing", "junk"])
-def test_a_trusted_key_that_is_none_is_named(
+def test_invalid_trusted_key_is_reported_by_name(
     store: Store, keys: Path, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
     signed(store, "humanoid", keys / "old")
@@ -294,7 +294,7 @@ def test_a_store_of_a_later_layout_takes_no_signature(
         signed(later, "humanoid", keys / "old")
 
 
-def test_a_signature_waits_for_who_takes_away(store: Store, keys: Path) -> None:
+def test_signing_waits_for_the_sweep_lock(store: Store, keys: Path) -> None:
     with (store.root / "lock/room").open() as room:
         fcntl.flock(room, fcntl.LOCK_EX)
         waiting = threading.Thread(target=signed, args=(store, "humanoid", keys / "old"))
@@ -339,7 +339,7 @@ def test_sign_and_verify_are_commands(
     assert main([*at, "verify-signature", *two, "humanoid"]) == 0
 
 
-def test_what_is_damaged_is_not_signed(
+def test_signing_a_damaged_version_is_refused(
     store: Store, keys: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     digest = store.resolve("humanoid").manifest.files["policy.onnx"].digest

@@ -64,7 +64,7 @@ def test_versions_may_come_alone_and_in_any_order(source: Store, target: Store) 
     assert target.verify() == ()
 
 
-def test_again_is_nothing(source: Store, target: Store) -> None:
+def test_repeated_copy_changes_nothing(source: Store, target: Store) -> None:
     copy("humanoid@2", source, target)
     before = _files(target.root)
     (again,) = copy("humanoid@2", source, target)
@@ -89,7 +89,9 @@ def test_a_taken_number_is_refused_with_both_digests(source: Store, target: Stor
     assert _files(target.root) == before
 
 
-def test_what_was_deleted_there_does_not_come_back(source: Store, target: Store) -> None:
+def test_copy_does_not_restore_a_version_deleted_in_the_target(
+    source: Store, target: Store
+) -> None:
     copy("humanoid@1", source, target)
     target.delete("humanoid@1", "it limps")
     before = _files(target.root)
@@ -109,7 +111,7 @@ def test_a_controller_brings_its_parent(source: Store, target: Store) -> None:
     assert target.verify() == ()
 
 
-def test_a_parent_that_is_there_under_another_number_will_do(source: Store, target: Store) -> None:
+def test_copy_reuses_an_identical_parent_of_another_number(source: Store, target: Store) -> None:
     tiny.publish_tiny_controller(source, source.resolve("humanoid@2"))
     tiny.publish_tiny(target, seed=1)  # the bytes of humanoid@2, as number 1
     copied = copy("reach", source, target)
@@ -132,7 +134,7 @@ def test_a_controller_whose_number_is_taken_brings_no_parent(
     assert target.names() == ("other", "reach")
 
 
-def test_damage_does_not_travel(source: Store, target: Store) -> None:
+def test_copy_of_a_damaged_version_is_refused(source: Store, target: Store) -> None:
     version = source.resolve("humanoid@1")
     path = (
         source.root
@@ -146,7 +148,7 @@ def test_damage_does_not_travel(source: Store, target: Store) -> None:
     assert not target.root.exists()
 
 
-def test_a_store_without_a_gate_is_no_way_round_it(tmp_path: Path, target: Store) -> None:
+def test_copy_runs_the_gate_on_versions_of_an_ungated_store(tmp_path: Path, target: Store) -> None:
     """Digests that agree with each other say nothing of what is in the files."""
     ungated = Store(tmp_path / "ungated")
     tiny.publish_tiny(ungated)
@@ -169,7 +171,7 @@ def test_a_store_without_a_gate_is_no_way_round_it(tmp_path: Path, target: Store
     assert not target.root.exists()
 
 
-def test_stopped_anywhere_it_leaves_nothing_or_all(source: Store, tmp_path: Path) -> None:
+def test_interrupted_copy_is_all_or_nothing(source: Store, tmp_path: Path) -> None:
     tiny.publish_tiny_controller(source, source.resolve("humanoid@2"))
     for stop in range(1, 20):
         target = Store(tmp_path / str(stop))
@@ -191,7 +193,7 @@ def test_stopped_anywhere_it_leaves_nothing_or_all(source: Store, tmp_path: Path
     assert stop == 2 * 4 + 1  # four files, each read and each written
 
 
-def test_many_at_once_make_one_version(source: Store, target: Store) -> None:
+def test_concurrent_copies_make_one_version(source: Store, target: Store) -> None:
     fork = multiprocessing.get_context("fork")
     workers = [fork.Process(target=copy, args=("humanoid@2", source, target)) for _ in range(4)]
     for worker in workers:
@@ -256,9 +258,7 @@ def test_push_and_pull_are_commands(
     assert "there are: 1-3" in capsys.readouterr().err
 
 
-def test_what_is_not_in_the_source_is_not_looked_for_in_the_target(
-    source: Store, target: Store
-) -> None:
+def test_copy_of_a_version_missing_in_the_source_is_refused(source: Store, target: Store) -> None:
     with pytest.raises(UnknownVersion, match="there are: 1-3"):
         copy("humanoid@4", source, target)
 

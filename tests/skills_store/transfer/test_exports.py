@@ -106,7 +106,7 @@ def test_an_interrupted_export_leaves_the_folder_as_it_was(store: Store, tmp_pat
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
 
 
-def test_an_export_says_how_far_it_is(store: Store, tmp_path: Path) -> None:
+def test_export_reports_progress(store: Store, tmp_path: Path) -> None:
     seen: list[tuple[str, int, int]] = []
     export(store, "humanoid", "onnx", tmp_path / "out", lambda *step: seen.append(step))
     for verb in ("read", "wrote"):
@@ -131,7 +131,7 @@ def test_damage_is_not_exported(store: Store, tmp_path: Path, form: str) -> None
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_is_readable_without_us(store: Store, tmp_path: Path) -> None:
+def test_exported_folder_has_manifest_files_and_readme(store: Store, tmp_path: Path) -> None:
     out = tmp_path / "out"
     version = export(store, "humanoid", "onnx", out)
     assert (
@@ -151,7 +151,7 @@ def test_a_folder_is_readable_without_us(store: Store, tmp_path: Path) -> None:
         assert part in readme
 
 
-def test_a_readme_of_the_versions_own_is_kept(store: Store, tmp_path: Path) -> None:
+def test_export_keeps_the_versions_readme(store: Store, tmp_path: Path) -> None:
     version = store.publish(tiny.skills_manifest(), tiny.skills_files() | {"README.md": b"# Mine"})
     export(store, version.ref, "onnx", tmp_path / "out")
     assert (tmp_path / "out/README.md").read_bytes() == b"# Mine"
@@ -170,7 +170,7 @@ def test_a_changed_or_missing_file_is_refused(store: Store, tmp_path: Path) -> N
     assert not other.root.exists()
 
 
-def test_the_gate_stands_at_the_import_too(store: Store, tmp_path: Path) -> None:
+def test_import_runs_the_gate(store: Store, tmp_path: Path) -> None:
     """Whoever edits a folder can make the digests agree again."""
     export(store, "humanoid", "onnx", tmp_path / "out")
     unknown = tiny.policy().replace(b"Tanh", b"None")
@@ -191,7 +191,7 @@ def test_a_manifest_names_no_file_outside(store: Store, tmp_path: Path) -> None:
         import_folder(Store(tmp_path / "other"), tmp_path / "out")
 
 
-def test_a_folder_that_is_no_export_says_what_one_has(tmp_path: Path) -> None:
+def test_folder_that_is_no_export_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotAnExport, match=r"none of oci-layout, manifest\.json"):
         import_folder(Store(tmp_path / "other"), tmp_path)
     (tmp_path / "manifest.json").write_text("{}")
@@ -241,7 +241,7 @@ def test_an_oci_layout_is_one(store: Store, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["onnx", "oci"])
 @pytest.mark.parametrize("file", ["manifest.json", "Manifest.json"])
-def test_no_file_of_a_version_takes_the_place_of_the_manifest(
+def test_export_refuses_a_file_named_like_the_manifest(
     store: Store, tmp_path: Path, form: str, file: str
 ) -> None:
     version = store.publish(tiny.skills_manifest(), tiny.skills_files() | {file: b"{}"})
