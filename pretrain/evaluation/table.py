@@ -153,4 +153,10 @@ def _cost(card: Card) -> str:
     spent = card.get("cost")
     if not spent:
         return NOTHING
-    return f"{spent['samples'] / 1e6:.1f} M, {spent['seconds'] / 60:.0f} min x {spent['cores']}"
+    own = f"{spent['samples'] / 1e6:.1f} M, {spent['seconds'] / 60:.0f} min x {spent['cores']}"
+    parents = 0
+    parent = spent.get("parent")
+    while parent:
+        parents += parent["samples"]
+        parent = parent.get("parent")
+    return f"{own} after {parents / 1e6:.1f} M" if parents else own

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -44,22 +45,32 @@ def make_candidate(
     exported = export_nets(
         training.nets, data.character.skeleton, training.env.env.states, cfg.seed
     )
-    cost = {
-        "samples": cfg.count_samples(training.samples),
-        "seconds": round(training.seconds),
-        "cores": cfg.threads or torch.get_num_threads(),
-        "accelerator": None,
-    }
     action_std = training.nets.policy.std
     parent = find_parent(cfg)
     licence = parent.manifest.licence if parent else ""
     trained = Trained(training.nets, exported, action_std, licence)
+    cost = state_cost(cfg, training, parent)
     manifest, files = build_version(cfg, data, trained, {"cost": cost})
     version = scratch.publish(manifest, files)
     threads = torch.get_num_threads()
     # a candidate has no signature
     skills = SkillLibrary.open(scratch, version, intra_op_num_threads=threads, trust=TrustPolicy())
     return ReleaseCandidate(manifest, files, skills)
+
+
+def state_cost(
+    cfg: PretrainConfig, training: SkillTraining, parent: Version | None
+) -> dict[str, Any]:
+    """What the training took, for the card; with that of the library that it went on from."""
+    cost: dict[str, Any] = {
+        "samples": cfg.count_samples(training.samples),
+        "seconds": round(training.seconds),
+        "cores": cfg.threads or torch.get_num_threads(),
+        "accelerator": None,
+    }
+    if parent is not None and "cost" in parent.manifest.card:
+        cost["parent"] = parent.manifest.card["cost"]
+    return cost
 
 
 def publish(

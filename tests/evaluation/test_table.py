@@ -50,6 +50,15 @@ def test_a_measure_that_no_card_has_is_left_out(lines):
     assert not any("survival" in each or "fidelity" in each for each in lines)
 
 
+def test_cost_counts_the_samples_of_all_parents():
+    first = {"samples": 3_000_000, "seconds": 600, "cores": 2}
+    second = {"samples": 2_000_000, "seconds": 300, "cores": 2, "parent": first}
+    third = {"samples": 1_000_000, "seconds": 60, "cores": 1, "parent": second}
+    lines = table({"a@1": card(walk=0.2) | {"cost": third}}).splitlines()
+    cells = " ".join(line(lines, "samples, time x cores"))
+    assert cells == "1.0 M, 1 min x 1 after 5.0 M"
+
+
 def test_a_dotted_path_leads_into_groups():
     assert value_at({"a": {"b": 1}}, "a.b") == 1
     assert value_at({"a": 1}, "a.b") is None

@@ -20,6 +20,8 @@ from pretrain.characters.state import unflatten
 from pretrain.evaluation.card import Card
 from pretrain.evaluation.conditions import Conditions
 from pretrain.motion.fetch import fetched
+from pretrain.parent import find_parent
+from pretrain.publishing.publish import state_cost
 from pretrain.rl import checkpoint
 from pretrain.rl.training import CHECKPOINT
 from pretrain.sim.features import proprioception, style_frame
@@ -140,6 +142,9 @@ def test_warm_start_assists_only_clips_new_to_the_library(skills, place):
     assert slow.sum() == 2
     assert strength[slow].tolist() == pytest.approx([cfg.curriculum.assist_start] * 2)
     assert (strength[~slow] == 0).all()
+    cost = state_cost(cfg, training, find_parent(cfg))
+    assert cost["samples"] == 0
+    assert cost["parent"] == skills.version.manifest.card["cost"]
     assert 0 < training.env.curriculum.progress < 1
 
 
