@@ -126,13 +126,6 @@ class ImitationConfig(Frozen):
             "velocities)"
         ),
     )
-    foot_weight: NotNegative = Field(
-        default=0.0,
-        description=(
-            "The tracking reward falls by exp(-foot_weight * e), where e is the feet's mean error "
-            "in height, in 5 cm"
-        ),
-    )
     cloning_weight: NotNegative = Field(
         default=0.0,
         description="Weight of the cloning loss towards the reference action, while assisted",

@@ -121,7 +121,7 @@ def make_assist_rewards(
         rewards["getup"] = (cfg.recovery.getup_reward_weight, getup_reward(ground))
     imitation = cfg.imitation
     if imitation.reward_weight:
-        term = imitation_reward(error_scale, imitation.velocity_weight, imitation.foot_weight)
+        term = imitation_reward(error_scale, imitation.velocity_weight)
         rewards["imitation"] = (imitation.reward_weight, term)
     return rewards
 

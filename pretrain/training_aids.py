@@ -13,7 +13,6 @@ from pretrain.ase.nets import SkillNets
 from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
-from pretrain.assist.foot_tracker import FootTracker
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.tracking_termination import TrackingLimits, TrackingTermination
 from pretrain.config import PretrainConfig
@@ -58,7 +57,6 @@ def make_assisted_env(
         make_getup_assist(cfg, ground),
         TrackingTermination(windows, nets.discriminator.spread, limits, cfg.num_envs),
         tracks=tracks_reference(cfg, ground),
-        feet=FootTracker(skeleton, skills.env.starts) if cfg.imitation.foot_weight else None,
     )
 
 

@@ -17,7 +17,6 @@ from torch import Tensor
 from pretrain.ase.env import AseEnv
 from pretrain.assist.assistance_log import log_assistance, log_getting_up
 from pretrain.assist.curriculum import Curriculum
-from pretrain.assist.foot_tracker import FootTracker
 from pretrain.assist.forces import AssistForces
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.privileged_observation import observe_privileged
@@ -41,7 +40,7 @@ class AssistedEnv:
     """`skills` under a curriculum of assistance, with a reference motion for every world.
 
     Without `tracks` the reference motions do not advance and are in neither observations nor
-    extras. `feet` compares foot heights with the reference's.
+    extras.
     """
 
     def __init__(
@@ -52,7 +51,6 @@ class AssistedEnv:
         termination: TrackingTermination,
         *,
         tracks: bool = True,
-        feet: FootTracker | None = None,
     ):
         env = skills.env
         self.skills = skills
@@ -64,7 +62,6 @@ class AssistedEnv:
         self.tracker = ReferenceTracker(
             env.library, env.starts, env.falls.ground.rising, env.num_envs
         )
-        self.feet = feet
         self.forces = AssistForces(env, curriculum, getup, self.tracker)
         self.velocity = VelocityTracker(env.library, self.num_envs)
         self._lock_phases()
@@ -107,7 +104,7 @@ class AssistedEnv:
         `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it
         with; `nearer` (N,), how much nearer it came to that clip's mean; where references are
         tracked also `reference_action` and `pose_error` (N, J), in units of actions,
-        `assist_strength`, `tracking_error`, `velocity_excess` and, with `feet`, `foot_error` (N,).
+        `assist_strength`, `tracking_error` and `velocity_excess` (N,).
         """
         skills = self.skills
         clips = skills.z_clip.clone()
@@ -179,21 +176,15 @@ class AssistedEnv:
         return exceeded
 
     def _tracking(self, excess: Tensor) -> Batch:
-        """How far the worlds and their feet are from their references; their velocity `excess`
-        (N,), and how far each joint is, in units of actions, 0 where a world is down."""
+        """How far the worlds are from their references; their velocity `excess` (N,), and how far
+        each joint is, in units of actions, 0 where a world is down."""
         up = self.env.falls.down == 0
         joint_error = self.tracker.pose() - self.env.state().joint_pos
         return {
             "tracking_error": self.tracker.tracking_error(self.env.windows()),
-            **self._foot_error(),
             "pose_error": joint_error / self.skills.action_scale.scale * up[:, None],
             "velocity_excess": excess * up,
         }
-
-    def _foot_error(self) -> Batch:
-        if self.feet is None:
-            return {}
-        return {"foot_error": self.feet.error(self.env.frames[:, -1], self.tracker.rows())}
 
     def _record(self, clips: Tensor, fell: Tensor, exceeded: Tensor) -> None:
         """To the curriculum: the worlds that were lost in this step, under clips (N,)."""

@@ -35,20 +35,15 @@ LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are neede
 CLONING_OFF_BELOW = 0.3
 
 
-def imitation_reward(
-    scale: Tensor, velocity_weight: float = 0.0, foot_weight: float = 0.0
-) -> Reward:
-    """exp(-tracking error / scale - velocity_weight * velocity excess - foot_weight * foot error),
-    with the `scale` (C,) of the clip that is imitated; see `ReferenceTracker.tracking_error`,
-    `VelocityTracker.excess` and `FootTracker.error`."""
+def imitation_reward(scale: Tensor, velocity_weight: float = 0.0) -> Reward:
+    """exp(-tracking error / scale - velocity_weight * velocity excess), with the `scale` (C,) of
+    the clip that is imitated; see `ReferenceTracker.tracking_error` and `VelocityTracker.excess`.
+    """
 
     def reward(rollout: Rollout) -> Tensor:
         extras = rollout.extras
-        off = extras["tracking_error"] / scale[extras["z_clip"]]
-        off = off + velocity_weight * extras["velocity_excess"]
-        if foot_weight:
-            off = off + foot_weight * extras["foot_error"]
-        return (-off).exp()
+        error = extras["tracking_error"] / scale[extras["z_clip"]]
+        return (-error - velocity_weight * extras["velocity_excess"]).exp()
 
     return reward
 

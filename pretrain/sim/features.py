@@ -71,13 +71,6 @@ def style_frame(skeleton: Skeleton, state: CharacterState) -> Tensor:
     )
 
 
-def foot_heights(skeleton: Skeleton, frame: Tensor) -> Tensor:
-    """Heights of the feet over the ground in style frames, (..., F) -> (..., feet) m."""
-    keys = frame.shape[-1] - 3 * len(skeleton.key_bodies)
-    upwards = [keys + 3 * skeleton.key_bodies.index(foot) + 2 for foot in skeleton.feet]
-    return frame[..., :1] + frame[..., upwards]
-
-
 def key_positions(skeleton: Skeleton, root_rot: Tensor, local: list[Tensor]) -> list[Tensor]:
     """Key bodies relative to the root, along world axes, given each body's rotation against its
     parent: K tensors (..., 3) m."""

@@ -19,7 +19,6 @@ from pretrain.ase.reference_windows import (
 from pretrain.ase.symmetry import make_symmetry
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum, NearLatents
-from pretrain.assist.foot_tracker import FootTracker
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.privileged_observation import PRIVILEGED_SCALARS, privileged_mirror
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
@@ -269,17 +268,6 @@ def test_phase_locked_velocity_bound_terminates_a_slow_body(
         ended |= assisted.step(torch.zeros(256, 28)).terminated
         begin(assisted, clips, times)
     assert ended.float().mean() == pytest.approx(float(bounded and locked), abs=0.05)
-
-
-def test_foot_errors_are_recorded_where_feet_are_tracked(training_data, humanoid, demos):
-    assisted = make(training_data, humanoid, demos)
-    assert "foot_error" not in assisted.step(torch.zeros(256, 28)).extras
-    assisted.feet = FootTracker(humanoid.skeleton, assisted.env.starts)
-    first = torch.zeros(256)
-    begin(assisted, assisted.env.clip.clone(), first)
-    row = assisted.feet.error(assisted.env.frames[:, -1], assisted.tracker.rows())
-    assert row.max() < 0.05  # where the reference is
-    assert assisted.step(torch.zeros(256, 28)).extras["foot_error"].shape == (256,)
 
 
 def test_learned_clips_start_unassisted_and_count_as_progress(training_data, humanoid, demos):

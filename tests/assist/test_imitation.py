@@ -19,9 +19,7 @@ from pretrain.rl.rollout import Rollout
 SCALE = torch.tensor([0.1, 0.5])  # of two clips, of which the second is imitated
 
 
-def rollout_of(
-    error: list[float], excess: list[float], feet: tuple[float, ...] = (0.0, 0.0, 0.0)
-) -> Rollout:
+def rollout_of(error: list[float], excess: list[float]) -> Rollout:
     nothing = torch.zeros(1, 3)
     flag = torch.zeros(1, 3, dtype=torch.bool)
     return Rollout(
@@ -36,7 +34,6 @@ def rollout_of(
         {
             "tracking_error": torch.tensor([error]),
             "velocity_excess": torch.tensor([excess]),
-            "foot_error": torch.tensor([feet]),
             "z_clip": torch.ones(1, 3, dtype=torch.long),
         },
     )
@@ -51,13 +48,6 @@ def test_the_pose_of_a_clip_at_another_velocity_is_paid_less():
     rollout = rollout_of([0.0, 0.0, 0.5], [0.0, 1.0, 1.0])
     paid = imitation_reward(SCALE, velocity_weight=2.0)(rollout)[0].tolist()
     assert paid == pytest.approx([1.0, math.exp(-2), math.exp(-3)])
-    assert imitation_reward(SCALE)(rollout)[0].tolist() == pytest.approx([1.0, 1.0, math.exp(-1)])
-
-
-def test_feet_that_stay_on_the_ground_are_paid_less():
-    rollout = rollout_of([0.0, 0.0, 0.5], [0.0, 0.0, 1.0], feet=(0.0, 0.5, 1.0))
-    paid = imitation_reward(SCALE, velocity_weight=1.0, foot_weight=2.0)(rollout)[0].tolist()
-    assert paid == pytest.approx([1.0, math.exp(-1), math.exp(-4)])
     assert imitation_reward(SCALE)(rollout)[0].tolist() == pytest.approx([1.0, 1.0, math.exp(-1)])
 
 
