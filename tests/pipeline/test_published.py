@@ -142,9 +142,12 @@ def test_warm_start_assists_only_clips_new_to_the_library(skills, place):
     assert slow.sum() == 2
     assert strength[slow].tolist() == pytest.approx([cfg.curriculum.assist_start] * 2)
     assert (strength[~slow] == 0).all()
-    cost = state_cost(cfg, training, find_parent(cfg))
+    parent = find_parent(cfg)
+    assert parent is not None
+    cost = state_cost(cfg, training, parent)
     assert cost["samples"] == 0
-    assert cost["parent"] == skills.version.manifest.card["cost"]
+    assert cost["parent"] == parent.manifest.card["cost"]
+    assert cost["parent"]["samples"] > 0
     assert 0 < training.env.curriculum.progress < 1
 
 
