@@ -207,24 +207,32 @@ def parse_share(options: Mapping[str, str], key: str, most: float = 1.0) -> floa
     return value
 
 
-def main(arguments: list[str]) -> int:
-    plan = parse_plan(arguments)
+def run_all(plan: Plan) -> str:
+    """Trains and measures every variant, seed by seed. Returns the table, which is also in a file
+    after every run."""
     variants = [name for name in plan.variants if name == FULL or has_mechanism(plan, name)]
     runs: dict[str, list[list[Row]]] = {variant: [] for variant in variants}
-    file = plan.out / "ablation.md"
+    table = ""
+    plan.out.mkdir(parents=True, exist_ok=True)
+    for seed in range(plan.seeds):
+        for variant in variants:
+            runs[variant].append(run_variant(plan, variant, seed))
+            trained = {name: seeds for name, seeds in runs.items() if seeds}
+            table = write_table(trained, plan.bars)
+            (plan.out / "ablation.md").write_text(table + "\n", encoding="utf-8")
+    return table
+
+
+def main(arguments: list[str]) -> int:
+    """The exit status."""
     try:
-        for seed in range(plan.seeds):
-            for variant in variants:
-                runs[variant].append(run_variant(plan, variant, seed))
-                trained = {name: seeds for name, seeds in runs.items() if seeds}
-                file.write_text(write_table(trained, plan.bars) + "\n", encoding="utf-8")
+        print(run_all(parse_plan(arguments)))
     except subprocess.CalledProcessError as error:
         print(f"a training ended with status {error.returncode}", file=sys.stderr)
         return 1
     except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(file.read_text(encoding="utf-8"), end="")
     return 0
 
 

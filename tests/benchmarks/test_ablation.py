@@ -13,12 +13,12 @@ from benchmarks.ablation import (
     Bars,
     has_mechanism,
     is_finished,
+    main,
     parse_plan,
     samples_to,
     write_table,
 )
 from benchmarks.learning import Row
-from pretrain.overrides import ConfigError
 
 BARS = Bars(time_on_clip=0.5, falls_own=1.0)
 
@@ -74,8 +74,11 @@ def test_a_run_is_finished_where_its_last_milestone_is_at_its_end(tmp_path: Path
         ("time_on_clip=2", "time_on_clip=2 is not a number from 0 to 1"),
         ("falls_own=few", "falls_own=few is not a number from 0 to 60"),
         ("seeds=0", "seeds=0 is not a whole number"),
+        ("preset=nosuch", "In 'config': Could not find 'preset/nosuch'"),
     ],
 )
-def test_invalid_ablation_plan_arguments_are_refused(argument: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        parse_plan([argument])
+def test_invalid_ablation_plan_arguments_are_refused(
+    argument: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([argument]) == 2
+    assert capsys.readouterr().err.startswith(message)
