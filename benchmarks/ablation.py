@@ -15,7 +15,8 @@ keys:
   threads=0            of each training; 0: all that the process may use
 
 Runs that are finished are not made again, and an interrupted one goes on: the same command does.
-A mechanism that the preset does not have is left out.
+A mechanism that the preset does not have is left out, and a run that diverges counts as one that
+did not meet the bars.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ from pretrain.training_data import load_training_data
 from skills_store import places
 from skills_store.errors import StoreError
 
+STOPPED = (130,)  # exit status of a training that Ctrl-C ended
 FULL = "full"  # the variant with all mechanisms
 MILESTONES = 4  # of a run
 MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
-    "warm_start": ("warm.encoder_steps=0", "warm.clone_steps=0"),
+    "warm_start": ("warm.library=", "warm.encoder_steps=0", "warm.clone_steps=0"),
     "assist_force": ("curriculum.assist_start=0",),
     "focus": ("curriculum.focus=1",),
     "phase_locking": (
@@ -59,6 +61,7 @@ MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
     "averaged_weights": ("ppo.average_decay=0",),
     "colored_noise": ("ppo.noise_color=0",),
 }
+AIDS = ("curriculum", "tracking_termination", "imitation")  # groups of keys of the training aids
 HEADLINE = {
     "time_on_clip": "time_on_clip.mean",
     "falls_own": "falls_per_minute.own",
@@ -105,10 +108,13 @@ class Plan:
 
 
 def has_mechanism(plan: Plan, mechanism: str) -> bool:
-    """Whether turning `mechanism` off changes the preset."""
+    """Whether turning `mechanism` off changes what the preset trains."""
     full = load_config(PretrainConfig, "pretrain.conf", plan.overrides(FULL, 0))
     without = load_config(PretrainConfig, "pretrain.conf", plan.overrides(mechanism, 0))
-    return without.model_copy(update={"name": full.name}) != full
+    same = {"name": full.name}
+    if not full.assisted:  # then these keys have no effect
+        same |= {key: getattr(full, key) for key in AIDS}
+    return without.model_copy(update=same) != full
 
 
 def measure_headline() -> Measurement:
@@ -116,26 +122,45 @@ def measure_headline() -> Measurement:
     return Measurement(
         "headline.jsonl",
         HEADLINE,
-        lambda skills, data, cfg: quick_card(skills, data, cfg.eval.seed),
+        lambda skills, data, cfg: quick_card(skills, data, cfg.eval.seed, cfg.engine),
     )
 
 
 def run_variant(plan: Plan, variant: str, seed: int) -> list[Row]:
-    """Trains one variant, unless it is trained already, and measures its milestones."""
+    """Trains one variant, unless it is trained already, and measures its milestones; none where the
+    training failed. Raises KeyboardInterrupt where it was stopped."""
     overrides = plan.overrides(variant, seed)
     cfg = load_config(PretrainConfig, "pretrain.conf", overrides)
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     folder = find_run_folder(cfg, data)
-    if not is_finished(folder, plan.samples):
+    trained = folder / f"trained-{plan.samples}"
+    if not trained.exists():
         print(f"{variant}, seed {seed}: {' '.join(MECHANISMS.get(variant, ()))}", flush=True)
-        subprocess.run([sys.executable, "-m", "pretrain.train", *overrides], check=True)
-    return measure_milestones(folder, measure_headline())
+        status = train(overrides)
+        if status in STOPPED or status < 0:
+            raise KeyboardInterrupt
+        if status:
+            print(f"{variant}, seed {seed}: ended with status {status}", file=sys.stderr)
+            return []
+        trained.touch()
+    return cut_rows(measure_milestones(folder, measure_headline()), plan.samples)
 
 
-def is_finished(folder: Path, samples: int) -> bool:
-    """Whether the run has a milestone at its end; their files are named by samples."""
-    milestones = [int(file.stem) for file in (folder / "milestones").glob("*.pt")]
-    return max(milestones, default=0) >= samples
+def train(overrides: Sequence[str]) -> int:
+    """The exit status of the training in a process of its own, which saves before it stops on
+    Ctrl-C."""
+    process = subprocess.Popen([sys.executable, "-m", "pretrain.train", *overrides])
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue  # the training has the signal, too
+
+
+def cut_rows(rows: Sequence[Row], samples: int) -> list[Row]:
+    """The milestones up to the first one at `samples` or later: a run may have gone on."""
+    before = [row for row in rows if row["samples"] < samples]
+    return [*before, *rows[len(before) : len(before) + 1]]
 
 
 def samples_to(rows: Sequence[Row], bars: Bars) -> int | None:
@@ -150,7 +175,7 @@ def write_table(runs: Mapping[str, Sequence[Sequence[Row]]], bars: Bars) -> str:
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     for variant, seeds in runs.items():
         reached = [samples for rows in seeds if (samples := samples_to(rows, bars)) is not None]
-        ends = [rows[-1] for rows in seeds]
+        ends = [rows[-1] for rows in seeds if rows]
         cells = [
             "-" if variant == FULL else variant,
             f"{len(reached)} of {len(seeds)}",
@@ -180,7 +205,7 @@ def parse_plan(arguments: Sequence[str]) -> Plan:
         "threads": "0",
     }
     options = parse_options(arguments, defaults)
-    mechanisms = [name for name in options["only"].split(",") if name]
+    mechanisms = list(dict.fromkeys(name for name in options["only"].split(",") if name))
     if unknown := [name for name in mechanisms if name not in MECHANISMS]:
         raise ConfigError(
             f"only={unknown[0]}: no such mechanism; there are {', '.join(MECHANISMS)}"
@@ -227,9 +252,9 @@ def main(arguments: list[str]) -> int:
     """The exit status."""
     try:
         print(run_all(parse_plan(arguments)))
-    except subprocess.CalledProcessError as error:
-        print(f"a training ended with status {error.returncode}", file=sys.stderr)
-        return 1
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on", file=sys.stderr)
+        return 130
     except (StoreError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -7,10 +7,12 @@ tests/compiled holds both together. `REPERTOIRE_KERNELS=torch` switches all comp
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,25 +40,39 @@ def compile_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         kernel = numba.njit(nogil=True, fastmath=FAST_MATH, cache=True)(function)
     except RuntimeError:  # no folder for the cache
         return numba.njit(nogil=True, fastmath=FAST_MATH)(function)
-    remove_unreadable_files(Path(str(kernel.stats.cache_path)), function.__name__)
+    # numba leaves functions as they are where NUMBA_DISABLE_JIT is set
+    stats = getattr(kernel, "stats", None)
+    if stats is not None:
+        remove_unreadable_files(Path(stats.cache_path), function.__name__)
     return kernel
 
 
 def remove_unreadable_files(folder: Path, name: str) -> None:
-    """Removes what numba kept in `folder` of the function `name` and cannot read, with a line on
-    stderr for each file. numba 0.68 writes them without a sync, and its
-    first call raises the unpickler's error where one is cut short.
+    """Removes what this numba and Python kept in `folder` of the function `name` and cannot read,
+    with a line on stderr for each file. numba 0.68 writes them without a sync, and its first call
+    raises the unpickler's error where one is cut short.
     """
-    for path in sorted(folder.glob(f"*.{name}-*.nb[ic]")):
-        pickles = 2 if path.suffix == ".nbi" else 1
-        try:
-            with path.open("rb") as file:
-                for _ in range(pickles):
-                    pickle.load(file)
-        except Exception as error:  # a cut pickle may raise anything
-            path.unlink(missing_ok=True)
-            reason = str(error) or type(error).__name__
-            print(f"{path}: cannot be read ({reason}), compiled again", file=sys.stderr)
+    import numba
+
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    for path in sorted(folder.glob(f"*.{name}-*.{python}*.nb[ic]")):
+        with suppress(OSError):  # another user's or process's file is left to numba
+            if reason := find_damage(path, numba.__version__):
+                path.unlink()
+                print(f"{path}: cannot be read ({reason}), compiled again", file=sys.stderr)
+
+
+def find_damage(path: Path, version: str) -> str:
+    """Why a file of numba's cache cannot be read; empty for one that can, or that another `version`
+    wrote. An index is its version and its entries, two pickles; compiled code is one."""
+    stream = io.BytesIO(path.read_bytes())
+    try:
+        first = pickle.load(stream)
+        if path.suffix == ".nbi" and first == version:
+            pickle.load(stream)
+    except Exception as error:  # a cut pickle may raise anything
+        return str(error) or type(error).__name__
+    return ""
 
 
 @cache

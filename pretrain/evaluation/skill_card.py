@@ -65,9 +65,11 @@ def skill_card(skills: SkillLibrary, data: TrainingData, conditions: Conditions)
     return {**card, "caveats": caveats(card, data.dataset)}
 
 
-def quick_card(skills: SkillLibrary, data: TrainingData, seed: int) -> Card:
+def quick_card(
+    skills: SkillLibrary, data: TrainingData, seed: int, engine: str = QUICK.engine
+) -> Card:
     """The first three measures alone, with an eighth of the worlds."""
-    setup = Setup(skills, data, Conditions(QUICK.episodes, seed))
+    setup = Setup(skills, data, Conditions(QUICK.episodes, seed, engine=engine))
     rng = torch.Generator().manual_seed(seed)
     clip_skills = own_skills(setup, rng)
     switches = _switches(setup, rng)

@@ -67,8 +67,8 @@ class Falls(TensorState):
         self.patience[ids] = torch.where(protected, self.recovery.steps, 0)
 
     def draw_fall_init(self, ids: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
-        """Which of `ids` (n,) begin lying, (m,), and which are protected, (p,); a protected world
-        begins upright."""
+        """Which of `ids` (n,) begin lying, (m,), and of which others a fall does not end the
+        episode at once, (p,)."""
         recovery = self.recovery
         # nothing is random then
         if recovery.episode_prob in (0.0, 1.0) and not recovery.fall_init_prob:

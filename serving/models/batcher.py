@@ -137,8 +137,9 @@ class Batcher:
         outcomes: list[Array | Exception] = []
         try:
             outcomes += run_together(self._run, batch)
-        except Exception:
-            outcomes += [self._run_alone(request) for request in batch]
+        except Exception as error:
+            alone = len(batch) == 1
+            outcomes += [error] if alone else [self._run_alone(request) for request in batch]
         return outcomes, perf_counter() - started
 
     def _run_alone(self, request: PendingRequest) -> Array | Exception:

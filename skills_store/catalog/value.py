@@ -7,8 +7,8 @@ from typing import Any
 
 from skills_store.catalog.text import format_size, shorten_digest
 
-LONGEST_LIST = 4  # items text
-LONGEST_TEXT = 40  # characters text whole
+LONGEST_LIST = 4  # items shown
+LONGEST_TEXT = 40  # characters shown whole
 
 
 def format_value(value: Any) -> str:

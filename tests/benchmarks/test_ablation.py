@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import ablation
 from benchmarks.ablation import (
     FULL,
     HEADLINE,
     MECHANISMS,
     Bars,
+    cut_rows,
     has_mechanism,
-    is_finished,
     main,
     parse_plan,
     samples_to,
@@ -35,10 +36,7 @@ def test_the_default_preset_has_every_mechanism(mechanism: str) -> None:
 
 def test_plain_ase_has_no_mechanism_beyond_it() -> None:
     plan = parse_plan(["preset=ase"])
-    acting = [name for name in MECHANISMS if has_mechanism(plan, name)]
-    # with assist=none the training aids have no effect, whatever their keys say
-    aids = ("assist_force", "focus", "nearer_reward")
-    assert set(acting) <= {*aids, "own_return"}
+    assert [name for name in MECHANISMS if has_mechanism(plan, name)] == []
 
 
 def test_samples_to_is_the_first_milestone_meeting_all_bars() -> None:
@@ -58,13 +56,44 @@ def test_a_line_counts_the_runs_that_met_the_bars() -> None:
     assert anchor.startswith("| anchor | 0 of 2 | - | 0.2 (0.1 to 0.3) |")
 
 
-def test_a_run_is_finished_where_its_last_milestone_is_at_its_end(tmp_path: Path) -> None:
-    assert not is_finished(tmp_path, 1000)
-    (tmp_path / "milestones").mkdir()
-    (tmp_path / "milestones" / "000000000999.pt").touch()
-    assert not is_finished(tmp_path, 1000)
-    (tmp_path / "milestones" / "000000001024.pt").touch()
-    assert is_finished(tmp_path, 1000)
+def test_rows_end_at_the_first_milestone_past_the_samples() -> None:
+    rows = [row(10, 0.1), row(21, 0.2), row(30, 0.3)]
+    assert cut_rows(rows, 20) == rows[:2]
+    assert cut_rows(rows, 21) == rows[:2]
+    assert cut_rows(rows, 40) == rows
+
+
+def test_failed_run_counts_as_one_below_the_bars() -> None:
+    line = write_table({"anchor": [[], [row(1e6, 0.6)]]}, BARS).splitlines()[-1]
+    assert line.startswith("| anchor | 1 of 2 | 1 (1 to 1) | 0.6 (0.6 to 0.6) |")
+
+
+@pytest.mark.parametrize(("status", "stops"), [(0, False), (2, False), (130, True), (-15, True)])
+def test_only_a_stopped_training_stops_the_ablation(
+    status: int, stops: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainings = []
+    rows = [row(1e4, 0.6)]
+
+    def train(overrides: list[str]) -> int:
+        trainings.append(overrides)
+        (folder,) = folders
+        folder.mkdir(parents=True, exist_ok=True)
+        return status
+
+    plan = parse_plan(["preset=toy", "only=anchor,anchor", "seeds=1", f"out={tmp_path}"])
+    folders = [tmp_path / "runs" / "one"]
+    monkeypatch.setattr(ablation, "train", train)
+    monkeypatch.setattr(ablation, "find_run_folder", lambda cfg, data: folders[0])
+    monkeypatch.setattr(ablation, "measure_milestones", lambda folder, measurement: rows)
+    assert plan.variants == (FULL, "anchor")
+    if stops:
+        with pytest.raises(KeyboardInterrupt):
+            ablation.run_variant(plan, FULL, 0)
+        return
+    assert ablation.run_variant(plan, FULL, 0) == ([] if status else rows)
+    ablation.run_variant(plan, FULL, 0)
+    assert len(trainings) == (2 if status else 1)  # what is trained is not trained again
 
 
 @pytest.mark.parametrize(

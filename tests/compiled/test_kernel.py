@@ -4,6 +4,7 @@ numbers are the same."""
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pretrain.compiled.kernel import can_read
+from pretrain.compiled.kernel import can_read, remove_unreadable_files
 
 PROGRAM = """
 import torch
@@ -72,6 +73,24 @@ def test_kept_code_that_is_cut_short_is_compiled_again(
     assert line.startswith(f"{damaged}: cannot be read (")
     assert line.endswith("compiled again")
     assert damaged.stat().st_size > 40  # kept anew
+
+
+def test_files_of_another_version_are_left_alone(tmp_path: Path, capsys):
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    other_numba = tmp_path / f"module.kernel-1.{python}.nbi"
+    other_numba.write_bytes(pickle.dumps("0.1") + b"entries of another layout")
+    other_python = tmp_path / "module.kernel-1.py399.nbi"
+    other_python.write_bytes(b"")
+    ours = tmp_path / f"module.kernel-1.{python}.1.nbc"
+    ours.write_bytes(b"")
+    remove_unreadable_files(tmp_path, "kernel")
+    assert sorted(tmp_path.iterdir()) == sorted([other_numba, other_python])
+    assert capsys.readouterr().err == f"{ours}: cannot be read (Ran out of input), compiled again\n"
+
+
+def test_kernels_run_in_python_where_compilation_is_disabled(reference):
+    ran = run(NUMBA_DISABLE_JIT="1")
+    assert ran.stdout.split() == ["True", reference]
 
 
 def test_where_no_code_can_be_kept_it_is_compiled_again(reference):

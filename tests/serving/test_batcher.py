@@ -89,6 +89,22 @@ def test_nonfinite_result_fails_only_its_own_request(inline, bad):
     assert all(isinstance(answer, np.ndarray) for i, answer in enumerate(answers) if i != 3)
 
 
+def test_single_failing_request_runs_once():
+    runs = []
+
+    def run(x):
+        runs.append(len(x))
+        raise RuntimeError("the graph fails")
+
+    async def ask():
+        made, _ = batcher(run)
+        with pytest.raises(RuntimeError, match="the graph fails"):
+            await made.submit(rows(1, 1))
+
+    asyncio.run(ask())
+    assert runs == [1]
+
+
 def test_full_queue_is_refused_with_503_and_retry_after():
     async def ask():
         made, _ = batcher(max_waiting=4)

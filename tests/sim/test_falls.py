@@ -175,15 +175,18 @@ def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, 
     for ids in env.falls.draw_fall_init(every, rng):
         assert len(ids) / len(every) == pytest.approx(0.25, abs=0.03)
     began_lying = []
+    rising = []
     protected = []
     for _ in range(50):
         env.reset(torch.arange(64))
-        began_lying.append(env.falls.ground.rising[env.clip])
+        began_lying.append(env.began_lying.clone())
+        rising.append(env.falls.ground.rising[env.clip])
         protected.append(env.falls.patience == 90)
-    began_lying = torch.cat(began_lying)
+    lying = torch.cat(began_lying)
     protected = torch.cat(protected)
-    assert protected[began_lying].all()
-    assert protected[~began_lying].float().mean() == pytest.approx(1 / 3, abs=0.03)
+    assert lying.float().mean() == pytest.approx(0.25, abs=0.03)
+    assert protected[lying].all()
+    assert protected[~torch.cat(rising)].float().mean() == pytest.approx(1 / 3, abs=0.03)
 
 
 def test_episodes_are_protected_where_none_begins_lying(every_clip, humanoid):
