@@ -77,13 +77,13 @@ class TaskEnv(GoalEnv):
             truncated = truncated | stopped
             running = running & ~stopped
         style = ~terminated * self._style()
-        change = self._potential() - potential
+        progress = torch.zeros(self.num_envs)
+        if self._discount is None:
+            progress = ~terminated * (self._potential() - potential)
         goal_met = self.task.success(self.env.skeleton, self.env.state(), self.goals.goal)
         self.success = goal_met & ~terminated
         self.advance_goals()
-        if self._discount is None:
-            progress = ~terminated * change
-        else:
+        if self._discount is not None:  # the potential of the next goal
             progress = ~terminated * self._discount * self._potential() - potential
         return Step(
             next_obs=self.observe(),

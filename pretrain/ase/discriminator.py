@@ -20,7 +20,7 @@ from torch.nn.functional import embedding, one_hot, softplus
 from pretrain.ase.reference_windows import ReferenceWindows, window_normalizer
 from pretrain.rl.iteration import Reward
 from pretrain.rl.mirror import Reflection
-from pretrain.rl.mirror_net import MirrorLinear
+from pretrain.rl.mirror_net import MirrorLinear, linear_layers
 from pretrain.rl.nets import mlp
 from pretrain.rl.ppo import Loss, Metrics
 from pretrain.rl.replay import Replay
@@ -76,9 +76,6 @@ class Discriminator(nn.Module):
             return self.body(normalised).squeeze(-1)
         code = self.CODE * one_hot(clip, len(self.centre)).to(normalised)
         return self.body(torch.cat([normalised, code], -1)).squeeze(-1)
-
-    def linear_layers(self) -> list[nn.Linear | MirrorLinear]:
-        return [layer for layer in self.body if isinstance(layer, nn.Linear | MirrorLinear)]
 
     def best_logit(self, window: Tensor) -> Tensor:
         """The largest logit over all clips, (B, W * F) -> (B)."""
@@ -143,7 +140,7 @@ def disc_loss(
         last = cast(nn.Linear | MirrorLinear, net.body[-1]).weight.square().sum()
         total = cross_entropy + weights.grad_penalty * penalty + weights.logit_reg * last
         if weights.weight_decay:
-            squares = [layer.weight.square().sum() for layer in net.linear_layers()]
+            squares = [layer.weight.square().sum() for layer in linear_layers(net.body)]
             total = total + weights.weight_decay * torch.stack(squares).sum()
         num_kept = max(1, n // REPLAY_EVERY)
         replay.add(windows=agent_windows[:num_kept], clips=clips[:num_kept])

@@ -17,7 +17,7 @@ from torch.nn.functional import normalize
 from pretrain.ase.encoder import Encoder, embed_clips
 from pretrain.ase.nets import SkillNets
 from pretrain.ase.reference_windows import ReferenceWindows
-from pretrain.rl.mirror_net import MirrorLinear
+from pretrain.rl.mirror_net import MirrorLinear, linear_layers
 from pretrain.rl.nets import Normalizer
 
 Weights = Mapping[str, Tensor]
@@ -80,19 +80,15 @@ def _read_layers(weights: Weights, body: str) -> list[tuple[Tensor, Tensor]]:
     return layers
 
 
-def _layers(body: nn.Sequential) -> list[nn.Linear | MirrorLinear]:
-    return [layer for layer in body if isinstance(layer, nn.Linear | MirrorLinear)]
-
-
 def _check_sizes(body: nn.Sequential, layers: list[tuple[Tensor, Tensor]], key: str) -> None:
-    own = [layer.out_features for layer in _layers(body)[:-1]]
+    own = [layer.out_features for layer in linear_layers(body)[:-1]]
     published = [len(bias) for _, bias in layers[:-1]]
     if own != published:
         raise ValueError(f"{key} is {own}, and the published network has {published}")
 
 
 def _load_layers(body: nn.Sequential, layers: list[tuple[Tensor, Tensor]]) -> None:
-    for layer, (weight, bias) in zip(_layers(body), layers, strict=True):
+    for layer, (weight, bias) in zip(linear_layers(body), layers, strict=True):
         if isinstance(layer, MirrorLinear):
             layer.load_dense(weight, bias)
         else:

@@ -83,7 +83,8 @@ class ReferenceTracker(TensorState):
 
     @property
     def has_reference(self) -> Tensor:
-        """Worlds whose `clip` is one, (N,) bool; the others have begun lying in this step."""
+        """Worlds with a reference clip, (N,) bool. The others began lying, and have one from the
+        next `advance` on."""
         return self.clip != NONE
 
     def start(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:

@@ -63,8 +63,9 @@ def remove_unreadable_files(folder: Path, name: str) -> None:
 
 
 def find_damage(path: Path, version: str) -> str:
-    """Why a file of numba's cache cannot be read; empty for one that can, or that another `version`
-    wrote. An index is its version and its entries, two pickles; compiled code is one."""
+    """Why a file of numba's cache cannot be read; empty for one that can, and for an index that
+    another `version` wrote. An index is its version and its entries, two pickles; compiled code is
+    one pickle."""
     stream = io.BytesIO(path.read_bytes())
     try:
         first = pickle.load(stream)

@@ -92,6 +92,11 @@ class MirrorNet(nn.Sequential):
         return interleave_relu([layer.to_dense() for layer in self])
 
 
+def linear_layers(body: nn.Sequential) -> list[nn.Linear | MirrorLinear]:
+    """The layers with weights, in their order."""
+    return [layer for layer in body if isinstance(layer, nn.Linear | MirrorLinear)]
+
+
 def interleave_relu(layers: Sequence[nn.Module]) -> nn.Sequential:
     """`layers` with ReLUs between them."""
     modules: list[nn.Module] = []

@@ -203,7 +203,8 @@ class CharacterEnv(TensorState):
         state = self.backend.state()
         self.states = torch.cat([self.states[:, 1:], state.flatten()[:, None]], 1)
         self.frames = torch.cat([self.frames[:, 1:], style_frame(self.skeleton, state)[:, None]], 1)
-        # a body that sinks into the ground in its clip's frame is pushed out in the first step
+        # a world that was reset above still has the contacts of the state that broke; so the first
+        # step of any episode counts none
         touching = self.backend.touching() & (self.age > 1)[:, None]
         falls = self.falls.update(touching, state.root_pos[:, 2], clips)
         timed_out = self.age >= self.episode_length

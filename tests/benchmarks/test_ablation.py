@@ -68,6 +68,15 @@ def test_failed_run_counts_as_one_below_the_bars() -> None:
     assert line.startswith("| anchor | 1 of 2 | 1 (1 to 1) | 0.6 (0.6 to 0.6) |")
 
 
+@pytest.mark.parametrize(("rows", "status"), [([row(1e4, 0.6)], 0), ([], 1)])
+def test_exit_status_tells_of_a_failed_run(
+    rows: list[Row], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ablation, "run_variant", lambda plan, variant, seed: rows)
+    assert main(["only=anchor", "seeds=1", f"out={tmp_path}"]) == status
+    assert (tmp_path / "ablation.md").read_text().count("\n") == 4
+
+
 @pytest.mark.parametrize(("status", "stops"), [(0, False), (2, False), (130, True), (-15, True)])
 def test_only_a_stopped_training_stops_the_ablation(
     status: int, stops: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
