@@ -55,7 +55,7 @@ def make_assisted_env(
         skills,
         curriculum,
         make_getup_assist(cfg, ground),
-        TrackingTermination(windows, nets.discriminator.spread, limits, cfg.num_envs),
+        TrackingTermination(windows, nets.discriminator.spread, limits, curriculum, cfg.num_envs),
         tracks=tracks_reference(cfg, ground),
     )
 

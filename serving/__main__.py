@@ -24,7 +24,7 @@ from serving.app import enclose, make_gateway
 from serving.models.metrics import SHARED
 from serving.server.connection_limits import LimitedProtocol
 from serving.server.gateway import Gateway
-from serving.server.listening import listen, make_url
+from serving.server.listening import listen, make_url, repeat
 from serving.server.logs import configure
 from serving.server.supervisor import Supervisor
 from serving.server.tracing import configure_tracer
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         gateway = (
             make_worker_gateway()
         )  # made here in any case: what is wrong with store or keys is printed once
-        sockets = listen(settings.host, settings.port)
+        sockets = repeat(listen(settings.host, settings.port))
     except ValidationError as error:
         return _fail(describe(error))
     except (StoreError, OSError, ValueError) as error:

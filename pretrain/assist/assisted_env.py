@@ -21,7 +21,7 @@ from pretrain.assist.forces import AssistForces
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.privileged_observation import observe_privileged
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
-from pretrain.assist.tracking_termination import CHECK_EVERY, PHASE_LOCKING, TrackingTermination
+from pretrain.assist.tracking_termination import CHECK_EVERY, TrackingTermination
 from pretrain.assist.velocity_tracker import VelocityTracker
 from pretrain.rl.learner import Scalars
 from pretrain.rl.rollout import Batch, Step
@@ -64,7 +64,6 @@ class AssistedEnv:
         )
         self.forces = AssistForces(env, curriculum, getup, self.tracker)
         self.velocity = VelocityTracker(env.library, self.num_envs)
-        self._lock_phases()
         self._start(torch.arange(self.num_envs))
 
     @property
@@ -220,18 +219,11 @@ class AssistedEnv:
         self.curriculum.assist_strength[clips] = 0.0
         self.curriculum.progress = self.curriculum.measure_progress()
         self.getup.strength[clips] = 0.0
-        self._lock_phases()
 
     def step_schedule(self) -> None:
         """Once per iteration of the learning loop."""
         self.curriculum.step_schedule()
         self.getup.step_schedule()
-        self._lock_phases()
-
-    def _lock_phases(self) -> None:
-        """Which clips are compared at the phase of their reference."""
-        lock = PHASE_LOCKING[self.termination.limits.phase_locking]
-        self.termination.phase_locked = lock(self.curriculum.assist_strength == 0)
 
     def scalars(self) -> Scalars:
         """For the log, by clip."""
@@ -246,7 +238,6 @@ class AssistedEnv:
     def restore(self, snapshot: dict[str, Any]) -> None:
         for name, part in self._parts().items():
             part.restore(snapshot[name])
-        self._lock_phases()
 
     def _parts(self) -> dict[str, Any]:
         return {

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from pretrain.ase.reference_windows import ReferenceWindows
+from pretrain.assist.curriculum import Curriculum
 from pretrain.rl.rollout import Rollout
 from pretrain.sim.nearest import NearestRows
 from pretrain.sim.stored_windows import window_error
@@ -65,7 +66,7 @@ def read_clip_spreads(demos: ReferenceWindows, scale: Tensor) -> Tensor:
 class TrackingTermination(TensorState):
     """Which of N worlds have exceeded the error limit of their clip for too long.
 
-    For clips that are `phase_locked`, (C,) bool, limits are in units of the clip's own spread, from
+    For `phase_locked` clips, limits are in units of the clip's own spread, from
     `min_clip_spread` to `max_clip_spread`: holding the mean pose of a clip of large spread has an
     error of 1.
     """
@@ -73,9 +74,15 @@ class TrackingTermination(TensorState):
     state_fields = ("grace_steps",)
 
     def __init__(
-        self, demos: ReferenceWindows, scale: Tensor, limits: TrackingLimits, num_envs: int
+        self,
+        demos: ReferenceWindows,
+        scale: Tensor,
+        limits: TrackingLimits,
+        curriculum: Curriculum,
+        num_envs: int,
     ):
         self.limits = limits
+        self._curriculum = curriculum
         self.scale = scale  # (W * F,) spread of the features over all clips
         scaled = demos.windows / scale
         self._nearest = NearestRows(scaled, demos.counts)
@@ -83,9 +90,14 @@ class TrackingTermination(TensorState):
         spread = read_clip_spreads(demos, scale)
         own_spread = spread.clamp(limits.min_clip_spread, limits.max_clip_spread)
         self._locked_max_errors = limits.max_error * own_spread  # (C,)
-        self.phase_locked = torch.zeros(len(spread), dtype=torch.bool)
         # control steps that it may still exceed the limit
         self.grace_steps = torch.zeros(num_envs, dtype=torch.long)
+
+    @property
+    def phase_locked(self) -> Tensor:
+        """Clips whose error is measured at the phase of the reference, (C,) bool."""
+        lock = PHASE_LOCKING[self.limits.phase_locking]
+        return lock(self._curriculum.assist_strength == 0)
 
     @property
     def max_errors(self) -> Tensor:

@@ -7,6 +7,9 @@ import socket
 from serving.access.origins import bracketed
 
 BOTH_FAMILIES = "::"
+# libuv (1.46 and later, in uvloop) accepts one connection of a socket in each pass of the event
+# loop, and a pass of a busy service lasts 0.1 s and more.
+ACCEPTS_PER_PASS = 8
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
@@ -27,6 +30,13 @@ def resolve(host: str) -> list[tuple[socket.AddressFamily, str]]:
     entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     addresses = {(family, str(address[0])) for family, _, _, _, address in entries}
     return sorted(addresses, key=lambda pair: (pair[0] != socket.AF_INET, pair[1]))
+
+
+def repeat(sockets: list[socket.socket]) -> list[socket.socket]:
+    """`sockets`, each ACCEPTS_PER_PASS times, so that an event loop accepts as many connections in
+    one pass."""
+    copies = [listening.dup() for listening in sockets for _ in range(ACCEPTS_PER_PASS - 1)]
+    return [*sockets, *copies]
 
 
 def make_url(scheme: str, host: str, sockets: list[socket.socket]) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 
 import httpx
 import pytest
+import uvloop
 
 from serving.client import Client
-from serving.server.listening import listen, make_url
+from serving.server.listening import ACCEPTS_PER_PASS, listen, make_url, repeat
 from tests.serving.local import skill_rows, state_rows
 from tests.serving.process import connected, exchange, heard, request, running
 
@@ -110,3 +112,37 @@ def test_the_docs_page_needs_no_other_host(service):
 def test_forwarded_prefix_is_ignored_from_untrusted_proxies(serve, store):
     local = serve(store.root, trusted_proxies="10.0.0.1")
     assert local.get("/rep/skills", headers={"x-forwarded-prefix": "/rep"}).status_code == 404
+
+
+async def count_accepting_passes(sockets, waiting):
+    """The passes of the event loop in which so many `waiting` connections are accepted."""
+    loop = asyncio.get_running_loop()
+    passes = 0
+    accepted_in = []
+
+    class Noted(asyncio.Protocol):
+        def connection_made(self, transport):
+            accepted_in.append(passes)
+
+    def begin_pass():
+        nonlocal passes
+        passes += 1
+        loop.call_soon(begin_pass)
+
+    servers = [await loop.create_server(Noted, sock=listening) for listening in sockets]
+    clients = [socket.create_connection(sockets[0].getsockname()) for _ in range(waiting)]
+    begin_pass()
+    while len(accepted_in) < waiting:
+        await asyncio.sleep(0.01)
+    for client in clients:
+        client.close()
+    for server in servers:
+        server.close()
+    return len(set(accepted_in))
+
+
+def test_waiting_connections_are_accepted_several_in_a_pass():
+    sockets = repeat(listen("127.0.0.1", 0))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        passes = runner.run(count_accepting_passes(sockets, 3 * ACCEPTS_PER_PASS))
+    assert passes == 3

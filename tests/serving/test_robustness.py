@@ -76,30 +76,38 @@ def test_slow_connections_do_not_slow_good_clients(standing, count, seconds, fac
     assert factor is None or during.percentile(99) <= factor * before.percentile(99)
 
 
-@pytest.mark.parametrize(
-    ("connections", "seconds", "factor"),
-    [(40, 0.8, None), pytest.param(640, 5, 2, marks=pytest.mark.slow)],
-)
-def test_flooding_key_gets_429_and_other_keys_are_served(
-    standing, tmp_path, connections, seconds, factor
-):
-    flood, flooding = keys.make_key("flood", ["act"], rate=200)
+def act_beside_flood(standing, tmp_path, rate, connections, seconds):
+    """The requests of one key beside a flood of another that is allowed `rate` requests a second,
+    and how many replies to the flood had each status."""
+    flood, flooding = keys.make_key("flood", ["act"], rate=rate)
     good, kept = keys.make_key("good", ["act"])
     keys.write(tmp_path / "keys.json", [flooding, kept])
     ask = load.post("/act", BODY, {"authorization": f"Bearer {good}"})
-    with running(standing.root, keys=tmp_path / "keys.json") as live:
-        before = load.closed(live.address, [ask], 2, seconds)
-        with flooded(live.address, connections, seconds + 3, flood) as process:
-            time.sleep(2)
-            during = load.closed(live.address, [ask], 2, seconds)
-            counts = json.loads(process.communicate()[0])
+    with (
+        running(standing.root, keys=tmp_path / "keys.json") as live,
+        flooded(live.address, connections, seconds + 3, flood) as process,
+    ):
+        time.sleep(2)
+        during = load.closed(live.address, [ask], 2, seconds)
+        return during, json.loads(process.communicate()[0])
+
+
+def test_flooding_key_gets_429_and_other_keys_are_served(standing, tmp_path):
+    during, counts = act_beside_flood(standing, tmp_path, 200, connections=40, seconds=0.8)
     assert set(during.statuses) == {200}
     assert during.failed == 0
     assert set(counts) == {"200", "429"}
-    assert counts["429"] < (200 + connections) * (
-        seconds + 4
-    )  # each refusal is kept back: the flood slows itself
-    assert factor is None or during.percentile(99) <= factor * before.percentile(99)
+    # each refusal is kept back, so that the flood slows itself
+    assert counts["429"] < (200 + 40) * (0.8 + 4)
+
+
+@pytest.mark.slow
+def test_rate_of_a_flooding_key_bounds_the_wait_of_others(standing, tmp_path):
+    limited, counts = act_beside_flood(standing, tmp_path, 200, connections=640, seconds=5)
+    unlimited, _ = act_beside_flood(standing, tmp_path, 1e6, connections=640, seconds=5)
+    assert set(limited.statuses) == {200}
+    assert counts["429"] < (200 + 640) * (5 + 4)
+    assert limited.percentile(99) < unlimited.percentile(99) / 4
 
 
 def memory(pid):  # MiB
