@@ -38,7 +38,7 @@ from pretrain.motion.verdict import judge
 from pretrain.options import parse_int, parse_options
 
 LONGEST = 5.0  # s
-MOST_MEMORY = 1 << 20  # KiB by which one input may raise the peak
+MAX_MEMORY = 1 << 20  # KiB by which one input may raise the peak
 NAME = "clip"
 TOKENS = (
     b"nan inf -1 0 1e309 1e-320 99999999999 2147483647 4294967295 , . \xff \x00 { } ( ) [ ] ' \" "
@@ -82,7 +82,7 @@ def fuzz(formats: list[str], inputs: int, seed: int) -> Outcome:
         took = time.perf_counter() - started
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         outcome.slowest = max(outcome.slowest, took)
-        if took > LONGEST or grown > MOST_MEMORY:
+        if took > LONGEST or grown > MAX_MEMORY:
             failure = f"{failure}took {took:.1f} s and {grown >> 10} MiB"
         if failure:
             outcome.failures.append(f"input {number} ({name}): {failure}")

@@ -39,7 +39,7 @@ ATOMS = (
 KEYS = ("skill", "seed", "strict", "state", "z", "parameters", "outputs", "x", "", "\u00e9")
 GIANTS = (2**16, 2**28, 2**31, 2**62, 10**30)
 SIZES = (0, 1, 2, 3, 4, 69, -1, -69, *GIANTS, True, 2.0, None, "2", [2])
-MOST_NUMBERS = 10_000  # of an input of a random shape
+MAX_NUMBERS = 10_000  # of an input of a random shape
 ROWS = (None, None, None, 1, 2, 5, 64, 65)  # of a batch; None: one row
 NAMES = (
     *("humanoid", "mobility", "reach", "humanoid@1", "humanoid@2", "reach@1", "reach@latest"),
@@ -252,7 +252,7 @@ class Generator:
         one["shape"] = shape
         whole = [size for size in shape if isinstance(size, int)]
         count = math.prod(whole) if len(whole) == len(shape) else -1
-        if 0 <= count <= MOST_NUMBERS and self._chance(0.5):
+        if 0 <= count <= MAX_NUMBERS and self._chance(0.5):
             one.pop("parameters", None)
             one["data"] = [0.0] * count
 

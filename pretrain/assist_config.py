@@ -23,6 +23,13 @@ class CurriculumConfig(Frozen):
     assist_rate: Share = Field(
         default=0.0125, description="Share by which it weakens per iteration"
     )
+    min_foot_match: Share = Field(
+        default=0.0,
+        description=(
+            "Share of control steps in which each foot is lifted, or not, as in the clip, below "
+            "which its assist does not weaken; a stand has 0.67 of a turn on the spot"
+        ),
+    )
     steady_above: Share = Field(
         default=0.5,
         description=(
@@ -125,6 +132,10 @@ class ImitationConfig(Frozen):
             "The tracking reward falls by exp(-velocity_weight * margins outside the clip's "
             "velocities)"
         ),
+    )
+    foot_weight: NotNegative = Field(
+        default=0.0,
+        description="Weight of the reward for feet that are lifted when those of the clip are",
     )
     cloning_weight: NotNegative = Field(
         default=0.0,

@@ -11,6 +11,7 @@ from pretrain.ase.discriminator import style_reward
 from pretrain.ase.encoder import encoder_loss, skill_reward, with_diversity_loss
 from pretrain.ase.nets import SkillNets
 from pretrain.ase_config import PPOConfig
+from pretrain.assist.foot_swing import foot_reward
 from pretrain.assist.getup_reward import getup_reward
 from pretrain.assist.imitation import (
     FOR_CLONING,
@@ -123,6 +124,8 @@ def make_assist_rewards(
     if imitation.reward_weight:
         term = imitation_reward(error_scale, imitation.velocity_weight)
         rewards["imitation"] = (imitation.reward_weight, term)
+    if imitation.foot_weight:
+        rewards["feet"] = (imitation.foot_weight, foot_reward)
     return rewards
 
 

@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails
 Config = TypeVar("Config", bound=BaseModel)
 TEXT = (str, Path)  # types of keys whose value is text
 TOP_KEYS = 6  # keys outside of groups that are shown where none is near
-MOST_NEAR = 4  # keys shown for an unknown one
+MAX_NEAR = 4  # keys shown for an unknown one
 # values of keys that are not text
 VALUES = "a number, true, false, null, a word, or a list as [256,256]"
 MAX_REASON = 200  # letters of Hydra's message
@@ -75,9 +75,9 @@ def find_near(key: str, keys: Iterable[str]) -> list[str]:
     """Those of `keys` that are like `key`, as a whole or after the last dot."""
     names = list(keys)
     last = {name: name.rpartition(".")[2] for name in names}
-    close = get_close_matches(key.rpartition(".")[2], last.values(), MOST_NEAR, cutoff=0.75)
-    similar = get_close_matches(key, names, MOST_NEAR) + [n for n in names if last[n] in close]
-    return list(dict.fromkeys(similar))[:MOST_NEAR]
+    close = get_close_matches(key.rpartition(".")[2], last.values(), MAX_NEAR, cutoff=0.75)
+    similar = get_close_matches(key, names, MAX_NEAR) + [n for n in names if last[n] in close]
+    return list(dict.fromkeys(similar))[:MAX_NEAR]
 
 
 def _check_known(keys: Sequence[str], overrides: Sequence[str]) -> None:

@@ -45,7 +45,7 @@ from skills_store.version import Version
 WORLDS = 256  # whose states say how wide the inputs of each product are
 EVERY = 10  # steps
 BATCH_SIZES = (1, 3, 64)
-MOST_LOST = 0.01  # of each measure, of what the float policy has
+MAX_LOST = 0.01  # of each measure, of what the float policy has
 
 Measures = dict[str, float]
 
@@ -133,12 +133,12 @@ def measure(skills: SkillLibrary, data: TrainingData, conditions: Conditions) ->
 
 
 def accept(ref: str, result: Quantised) -> None:
-    """Refused where more than MOST_LOST is lost of any measure."""
+    """Refused where more than MAX_LOST is lost of any measure."""
     if worse := [
-        f"{name} by {share:.1%}" for name, share in result.lost.items() if share > MOST_LOST
+        f"{name} by {share:.1%}" for name, share in result.lost.items() if share > MAX_LOST
     ]:
         raise Refused(
-            f"{ref} in int8 loses too much: {', '.join(worse)}, of at most {MOST_LOST:.0%} each; "
+            f"{ref} in int8 loses too much: {', '.join(worse)}, of at most {MAX_LOST:.0%} each; "
             "force=true publishes it nevertheless"
         )
 

@@ -13,6 +13,7 @@ from pretrain.ase.nets import SkillNets
 from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
+from pretrain.assist.foot_swing import FootSwing
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.tracking_termination import TrackingLimits, TrackingTermination
 from pretrain.config import PretrainConfig
@@ -57,7 +58,13 @@ def make_assisted_env(
         make_getup_assist(cfg, ground),
         TrackingTermination(windows, nets.discriminator.spread, limits, curriculum, cfg.num_envs),
         tracks=tracks_reference(cfg, ground),
+        feet=FootSwing(skeleton, skills.env.starts) if compares_feet(cfg) else None,
     )
+
+
+def compares_feet(cfg: PretrainConfig) -> bool:
+    """Whether a reward or the assistance depends on how the feet are lifted."""
+    return cfg.imitation.foot_weight > 0 or cfg.curriculum.min_foot_match > 0
 
 
 def tracks_reference(cfg: PretrainConfig, ground: Ground) -> bool:
@@ -70,7 +77,12 @@ def tracks_reference(cfg: PretrainConfig, ground: Ground) -> bool:
         imitation.pose_gradient_weight,
     )
     phase_locks = cfg.tracking_termination.phase_locking != "never"
-    uses = phase_locks or cfg.refine.correct > 0 or any(weight > 0 for weight in weights)
+    uses = (
+        phase_locks
+        or compares_feet(cfg)
+        or cfg.refine.correct > 0
+        or any(weight > 0 for weight in weights)
+    )
     return cfg.assisted and (uses or not bool(ground.steady.all()))
 
 
@@ -81,7 +93,10 @@ def make_curriculum(cfg: PretrainConfig, data: TrainingData, ground: Ground) -> 
         data.library.weights,
         episode_length=control_steps(cfg.episode_length),
         schedule=AssistSchedule(
-            curriculum.assist_start, curriculum.assist_steps, curriculum.assist_rate
+            curriculum.assist_start,
+            curriculum.assist_steps,
+            curriculum.assist_rate,
+            curriculum.min_foot_match,
         ),
         assisted=~ground.rising,
         focus=curriculum.focus,

@@ -14,7 +14,7 @@ from pretrain.overrides import ConfigError, describe_error
 from pretrain.rl.field_types import Frozen, Seconds
 
 END = "end"  # the state that ends the machine
-MOST_BYTES = 2**20  # of a file
+MAX_BYTES = 2**20  # of a file
 
 
 class State(Frozen):
@@ -88,9 +88,9 @@ class StateMachine(Frozen):
 def load_machine(path: Path) -> StateMachine:
     """Raises ConfigError for a file that is none, OSError for one that cannot be read."""
     with path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise ConfigError(f"{path} has more than {MOST_BYTES} bytes, expected a state machine")
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{path} has more than {MAX_BYTES} bytes, expected a state machine")
     try:
         return StateMachine.model_validate(yaml.safe_load(data))
     except yaml.YAMLError as error:

@@ -21,7 +21,7 @@ from pretrain.rl.rollout import Batch, Rollout
 WINDOWS_PER_SIDE = 4  # windows of each clip on either side of the contrastive loss
 JITTER = 0.1  # of the spread of each feature
 TEMPERATURE = 0.2
-MOST_ENCODED = 65_536  # windows at once: an hour of clips would need gigabytes
+MAX_ENCODED = 65_536  # windows at once: an hour of clips would need gigabytes
 
 
 class Encoder(nn.Module):
@@ -147,6 +147,6 @@ def warm_encoder(
 @torch.no_grad()
 def embed_clips(net: Encoder, demos: ReferenceWindows) -> Tensor:
     """Each clip's pooled embedding: the direction of its windows' mean encoding, (C, D)."""
-    codes = torch.cat([net(block) for block in demos.windows.split(MOST_ENCODED)])
+    codes = torch.cat([net(block) for block in demos.windows.split(MAX_ENCODED)])
     totals = torch.zeros(len(demos.counts), codes.shape[-1]).index_add(0, demos.clip, codes)
     return normalize(totals, dim=-1)

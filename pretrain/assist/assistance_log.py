@@ -13,13 +13,16 @@ from pretrain.rl.learner import Scalars
 
 def log_assistance(names: Sequence[str], curriculum: Curriculum) -> Scalars:
     """`assist`, the mean strength; `assist/CLIP`, the strength of a clip's assistance, and
-    `steps/CLIP`, control steps between the failures of episodes that begin in it."""
+    `steps/CLIP`, control steps between the failures of episodes that begin in it;
+    `foot_match/CLIP`, where the feet are compared with the reference's."""
     strengths = curriculum.assist_strength
     steps = curriculum.lengths
     scalars: Scalars = {"assist": float(strengths.mean())}
     for clip, name in enumerate(names):
         scalars[f"assist/{name}"] = float(strengths[clip])
         scalars[f"steps/{name}"] = float(steps[clip])
+        if curriculum.compared[clip]:
+            scalars[f"foot_match/{name}"] = float(curriculum.foot_match[clip])
     return scalars
 
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from pretrain.ase.env import AseEnv
 from pretrain.assist.assistance_log import log_assistance, log_getting_up
 from pretrain.assist.curriculum import Curriculum
+from pretrain.assist.foot_swing import FootSwing
 from pretrain.assist.forces import AssistForces
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.privileged_observation import observe_privileged
@@ -40,7 +41,7 @@ class AssistedEnv:
     """`skills` under a curriculum of assistance, with a reference motion for every world.
 
     Without `tracks` the reference motions do not advance and are in neither observations nor
-    extras.
+    extras; without `feet`, no extra says how the feet are lifted.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class AssistedEnv:
         termination: TrackingTermination,
         *,
         tracks: bool = True,
+        feet: FootSwing | None = None,
     ):
         env = skills.env
         self.skills = skills
@@ -59,6 +61,7 @@ class AssistedEnv:
         self.getup = getup
         self.termination = termination
         self.tracks = tracks
+        self.feet = feet
         self.tracker = ReferenceTracker(
             env.library, env.starts, env.falls.ground.rising, env.num_envs
         )
@@ -103,7 +106,7 @@ class AssistedEnv:
         `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it
         with; `nearer` (N,), how much nearer it came to that clip's mean; where references are
         tracked also `reference_action` and `pose_error` (N, J), in units of actions,
-        `assist_strength`, `tracking_error` and `velocity_excess` (N,).
+        `assist_strength`, `tracking_error`, `velocity_excess` and, with `feet`, `foot_match` (N,).
         """
         skills = self.skills
         clips = skills.z_clip.clone()
@@ -154,6 +157,7 @@ class AssistedEnv:
         self.velocity.advance(self.env.state())
         excess = self.velocity.excess(clips)
         extras = self._tracking(excess) if self.tracks else {}
+        extras |= self._match_feet(clips)
         exceeded = self._exceeded(clips, excess, extras)
         self._record(clips, outcome.fell, exceeded)
         return StepAids(outcome.fell | outcome.broken | exceeded, extras)
@@ -184,6 +188,17 @@ class AssistedEnv:
             "pose_error": joint_error / self.skills.action_scale.scale * up[:, None],
             "velocity_excess": excess * up,
         }
+
+    def _match_feet(self, clips: Tensor) -> Batch:
+        """How well the feet are lifted as in the reference, for worlds that follow clips (N,); 0
+        where a world is down. The curriculum records it."""
+        if self.feet is None:
+            return {}
+        up = self.env.falls.down == 0
+        match = self.feet.match(self.env.frames[:, -1], self.tracker.rows()) * up
+        own = ((clips == self.env.clip) & up).nonzero()[:, 0]
+        self.curriculum.record_foot_match(clips[own], match[own])
+        return {"foot_match": match}
 
     def _record(self, clips: Tensor, fell: Tensor, exceeded: Tensor) -> None:
         """To the curriculum: the worlds that were lost in this step, under clips (N,)."""

@@ -26,16 +26,17 @@ RAISE_BELOW = 0.6  # of the steps that an episode must last for the assistance t
 
 @dataclass(frozen=True)
 class AssistSchedule:
-    """Weaker while episodes are longer than `steps` control steps, stronger again if they get
-    RAISE_BELOW."""
+    """Weaker while episodes are longer than `steps` control steps and the feet are lifted as in the
+    clip; stronger again if episodes get shorter by RAISE_BELOW."""
 
     start: float  # strength in the beginning
     steps: float
     rate: float  # share of its strength that the assistance loses in one iteration
+    min_foot_match: float = 0.0  # see `FootSwing.match`
 
-    def next(self, strength: Tensor, episode_length: Tensor) -> Tensor:
-        """Strengths and mean episode lengths (C,) -> strengths (C,)."""
-        lower = episode_length > self.steps
+    def next(self, strength: Tensor, episode_length: Tensor, foot_match: Tensor) -> Tensor:
+        """Strengths, mean episode lengths and mean foot matches (C,) -> strengths (C,)."""
+        lower = (episode_length > self.steps) & (foot_match >= self.min_foot_match)
         higher = episode_length < RAISE_BELOW * self.steps
         following = change_strength(strength, self.rate, lower, higher)
         return torch.where(strength < OFF_BELOW, 0.0, following)
@@ -73,7 +74,7 @@ class Curriculum(TensorState):
     leaves the weights alone.
     """
 
-    state_fields = ("assist_strength", "steps", "falls", "progress")
+    state_fields = ("assist_strength", "steps", "falls", "progress", "matched", "compared")
 
     def __init__(
         self,
@@ -95,6 +96,8 @@ class Curriculum(TensorState):
             self.assist_strength *= assisted
         self.steps = torch.zeros_like(weights)
         self.falls = torch.zeros_like(weights)
+        self.matched = torch.zeros_like(weights)  # sum of the foot matches of `compared` steps
+        self.compared = torch.zeros_like(weights)
         self.progress = torch.zeros(())  # 0 to 1, smoothed
 
     @property
@@ -104,6 +107,11 @@ class Curriculum(TensorState):
         return torch.where(
             self.steps > 0, self.steps / self.falls.clamp_min(0.5), float(self.episode_length)
         )
+
+    @property
+    def foot_match(self) -> Tensor:
+        """Mean foot match under each clip's own latent, (C,); 0 where none was recorded."""
+        return self.matched / self.compared.clamp_min(1.0)
 
     def find_mastered(self, steps: float) -> Tensor:
         """Clips without assistance and with more than so many steps between falls, (C,) bool."""
@@ -128,12 +136,21 @@ class Curriculum(TensorState):
         self.steps.index_add_(0, clip, torch.ones(len(clip)))
         self.falls.index_add_(0, clip, fell.float())
 
+    def record_foot_match(self, clip: Tensor, match: Tensor) -> None:
+        """One step of worlds under the latents of clips (n,), and their foot `match` (n,)."""
+        self.matched.index_add_(0, clip, match)
+        self.compared.index_add_(0, clip, torch.ones_like(match))
+
     def step_schedule(self) -> None:
         """Once per iteration of the learning loop."""
-        self.assist_strength = self.schedule.next(self.assist_strength, self.lengths)
+        self.assist_strength = self.schedule.next(
+            self.assist_strength, self.lengths, self.foot_match
+        )
         self.progress = torch.lerp(self.progress, self.measure_progress(), PROGRESS_RATE)
         self.steps = RECORD_DECAY * self.steps
         self.falls = RECORD_DECAY * self.falls
+        self.matched = RECORD_DECAY * self.matched
+        self.compared = RECORD_DECAY * self.compared
 
     def measure_progress(self) -> Tensor:
         """Mean over the clips of how far each is from fully assisted and falling at once, 0, to

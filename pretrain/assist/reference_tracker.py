@@ -17,7 +17,7 @@ from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.env import ALL, Rows, pd_target
-from pretrain.sim.features import LEAST_SPREAD
+from pretrain.sim.features import MIN_SPREAD
 from pretrain.sim.nearest import NearestRows
 from pretrain.sim.start_states import StartStates
 from pretrain.sim.stored_windows import find_rows, window_error
@@ -57,9 +57,9 @@ class ReferenceTracker(TensorState):
         frames = starts.frames[:, -1]
         # (M, F)
         self._frames = (
-            (frames - frames.mean(0)) / frames.std(0).clamp_min(LEAST_SPREAD)
+            (frames - frames.mean(0)) / frames.std(0).clamp_min(MIN_SPREAD)
         ).contiguous()
-        self._scale = windows.std(0).clamp_min(LEAST_SPREAD)
+        self._scale = windows.std(0).clamp_min(MIN_SPREAD)
         self._windows = windows / self._scale
         states = unflatten(starts.states[:, -1])
         self._targets = pd_target(states)  # (M, J)

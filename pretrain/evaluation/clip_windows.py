@@ -13,7 +13,7 @@ from pretrain.characters.state import unflatten
 from pretrain.evaluation.tolerance import floor_distance, repeat_distance
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary, pack
-from pretrain.sim.features import LEAST_SPREAD
+from pretrain.sim.features import MIN_SPREAD
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ClipWindows:
 def feature_scale(library: MotionLibrary, skeleton: Skeleton, window: int) -> Tensor:
     """What each feature of a style window is divided by: its spread over all clips, (W * F)."""
     windows = make_reference_windows(library, skeleton, window).windows
-    return windows.std(0).clamp_min(LEAST_SPREAD)
+    return windows.std(0).clamp_min(MIN_SPREAD)
 
 
 def clip_windows(

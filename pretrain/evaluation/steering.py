@@ -23,7 +23,7 @@ AXES = ("forward_speed", "lateral_speed", "turn_rate")  # m/s, m/s, rad/s
 SETTLED = 2.0  # s after which a skill is moving steadily
 STAND_SPEED = 0.1  # m/s, mean over STAND_SECONDS
 STAND_SECONDS = 5.0
-LEAST_CHANGE = 0.3  # m/s or rad/s, of the steady motions, for a change that can be timed
+MIN_CHANGE = 0.3  # m/s or rad/s, of the steady motions, for a change that can be timed
 SMOOTHING = 11  # control steps, about half of a walking stride
 ARRIVED = 0.9  # of the change
 
@@ -86,7 +86,7 @@ def response_times(setup: Setup, clip_skills: HeldSkills, switches: Switches) ->
     reached = done >= ARRIVED
     steps = reached.byte().argmax(0) + SMOOTHING  # the end of the first average that is there
     seconds = (steps / CONTROL_RATE).where(reached.any(0), torch.inf)
-    timed = steady.valid[switches.target] & (change.norm(dim=-1) >= LEAST_CHANGE)
+    timed = steady.valid[switches.target] & (change.norm(dim=-1) >= MIN_CHANGE)
     return seconds.where(timed, torch.nan)
 
 

@@ -16,7 +16,7 @@ from pretrain.training_data import control_steps
 
 SWITCH_SECONDS = 4.0  # after the switch
 JUDGED_FROM = 2.0  # s after the switch: by then it should be done
-MOST_PAIRS = 1024  # of a library with more, as many are drawn at random
+MAX_PAIRS = 1024  # of a library with more, as many are drawn at random
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ def switch_rollouts(setup: Setup, rng: Generator) -> Switches:
 
 
 def _pairs(clips: int, rng: Generator) -> tuple[Tensor, Tensor]:
-    """Ordered pairs of different clips, at most MOST_PAIRS of them, (P,) and (P,)."""
+    """Ordered pairs of different clips, at most MAX_PAIRS of them, (P,) and (P,)."""
     pairs = torch.cartesian_prod(torch.arange(clips), torch.arange(clips))
     different = pairs[pairs[:, 0] != pairs[:, 1]]
-    if len(different) > MOST_PAIRS:
-        chosen = torch.randperm(len(different), generator=rng)[:MOST_PAIRS]
+    if len(different) > MAX_PAIRS:
+        chosen = torch.randperm(len(different), generator=rng)[:MAX_PAIRS]
         different = different[chosen.sort().values]
     return different[:, 0], different[:, 1]
 

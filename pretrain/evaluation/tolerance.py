@@ -16,7 +16,7 @@ from pretrain.sim.row_blocks import row_blocks
 
 POSITION_ERROR = 0.02  # m, of the root's height
 ROTATION_ERROR = 0.05  # rad, of every joint and of the root
-MOST_WINDOWS = 4096  # of a clip that are compared with all others; 137 s at 30 Hz
+MAX_WINDOWS = 4096  # of a clip that are compared with all others; 137 s at 30 Hz
 SWAY_RATE = 3.3  # rad/s: an upright body is a pendulum with sqrt(9.81 m/s^2 / 0.9 m)
 
 
@@ -24,10 +24,10 @@ def repeat_distance(original: Tensor, mirror: Tensor, window: int) -> float:
     """95th percentile, over a clip's windows `original` (M, W * F), of the distance to the nearest
     one that does not overlap it in time, or of the clip's mirror image `mirror` (M, W * F).
 
-    Of a longer clip MOST_WINDOWS are looked at, evenly spaced: an hour has 10^10 pairs."""
+    Of a longer clip MAX_WINDOWS are looked at, evenly spaced: an hour has 10^10 pairs."""
     nearest: list[Tensor] = []
     index = torch.arange(len(original))
-    looked_at = index[:: -(-len(original) // MOST_WINDOWS)]
+    looked_at = index[:: -(-len(original) // MAX_WINDOWS)]
     for rows in row_blocks(looked_at, len(original)):
         overlap = (rows[:, None] - index).abs() < window
         apart = torch.cdist(original[rows], original).masked_fill_(overlap, torch.inf).amin(1)

@@ -14,7 +14,7 @@ FASTEST = 12.0  # m/s of the root: a sprinter's record
 FASTEST_TURN = 60.0
 # rad past a hinge's range. The default clips are retargeted from other bodies and reach 0.7; knees
 # in degrees reach 1.7, and quaternions in another order 2.2.
-MOST_PAST_RANGE = 1.0
+MAX_PAST_RANGE = 1.0
 # Height of the root's up axis below which it points down, in more than half of the frames: of the
 # default clips getup_faceup has most such frames, 24 of 114.
 UPSIDE_DOWN = -0.5
@@ -69,7 +69,7 @@ def _past(skeleton: Skeleton, hinges: slice, angles: np.ndarray) -> np.ndarray:
 def _past_range(clip: MotionClip) -> tuple[str, ...]:
     """The hinge that is furthest past its range."""
     past = past_range(clip.skeleton, clip.joint_pos)
-    if past.max() <= MOST_PAST_RANGE:
+    if past.max() <= MAX_PAST_RANGE:
         return ()
     frame, hinge = np.unravel_index(int(past.argmax()), past.shape)
     lower = clip.skeleton.lower[hinge]

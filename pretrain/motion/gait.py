@@ -21,8 +21,8 @@ GROUNDED = 0.02  # share of the frames that may have no foot on the ground in a 
 # 0.0065 m a step/min, which is 0.39 m s), and a clip that is played k times as fast has 1/k of it.
 # In units of L^1.5 / g^0.5, L the length of the leg; the public walks have 1.2 to 1.9.
 WALK_RATIO = 1.55
-MOST_WALK_RATIO = 2.2  # above it, a walk is in slow motion
-LEAST_WALK_RATIO = 1.04  # below it a fast walk is in quick motion; slow ones may take short steps
+MAX_WALK_RATIO = 2.2  # above it, a walk is in slow motion
+MIN_WALK_RATIO = 1.04  # below it a fast walk is in quick motion; slow ones may take short steps
 FAST = 0.17  # Froude number (v^2 / g L), above which steps are not shuffled
 QUICK = 0.79  # steps in L^0.5 / g^0.5, above which a walk would be a run
 
@@ -77,7 +77,7 @@ def suggested_speed(gait: Gait | None) -> float:
     if gait is None or gait.flight > GROUNDED:
         return 1.0
     quick = gait.cadence * (gait.leg / GRAVITY) ** 0.5 > QUICK and gait.froude > FAST
-    if gait.walk_ratio > MOST_WALK_RATIO or (quick and gait.walk_ratio < LEAST_WALK_RATIO):
+    if gait.walk_ratio > MAX_WALK_RATIO or (quick and gait.walk_ratio < MIN_WALK_RATIO):
         return gait.walk_ratio / WALK_RATIO
     return 1.0
 

@@ -20,7 +20,7 @@ PENETRATION = 0.02  # m
 FLOATING = 0.02  # m
 SKATE = 0.03  # m a contact
 SHORTEST = 0.5  # s
-MOST_SPED = 2.0
+MAX_SPED = 2.0
 FALL = 1 / 3  # of g, by which a flight may fall slower or faster
 
 
@@ -89,7 +89,7 @@ def _fall(fall: float) -> str:
     if not fall < 0:
         return f"accelerates by {fall:.1f} m/s^2 in flight, where things fall: is up another axis?"
     factor = np.sqrt(GRAVITY / -fall)
-    if factor > MOST_SPED:
+    if factor > MAX_SPED:
         return (
             f"falls at {-fall:.1f} m/s^2 in flight, which no change of speed explains: "
             "something holds it up"

@@ -21,7 +21,7 @@ from skills_store.graph import Tensor as Declared
 OPSET = 20
 BATCH_SIZES = (1, 2, 3, 17, 256)
 TOLERANCE = 1e-5
-MOST_ROWS = 65536
+MAX_ROWS = 65536
 
 
 class ParityError(RuntimeError):
@@ -36,7 +36,7 @@ def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> by
     writes into it. Raises ValueError where the code of `module` fixes the number of rows, of which
     the exporter says nothing (torch 2.13).
     """
-    batch = torch.export.Dim("B", min=1, max=MOST_ROWS)
+    batch = torch.export.Dim("B", min=1, max=MAX_ROWS)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # deprecations inside the exporter

@@ -32,7 +32,7 @@ from pretrain.sim.start_states import (
 from pretrain.sim.tensor_state import TensorState
 
 REACH = 2.0  # range of an action, in standard deviations of the clips' joint angles
-LEAST_REACH = 0.25  # rad, added to it for hinges that hardly move
+MIN_REACH = 0.25  # rad, added to it for hinges that hardly move
 # A PD joint with damping kd lags its target by kd / kp = 0.05 s; aiming that far ahead along the
 # clip's own velocity makes up for it (halving the tracking error of playing poses back, measured on
 # a body with twice the damping).
@@ -59,7 +59,7 @@ class ActionScale:
     @staticmethod
     def from_library(library: MotionLibrary) -> ActionScale:
         poses = unflatten(library.frames).joint_pos
-        return ActionScale(poses.mean(0), REACH * poses.std(0) + LEAST_REACH)
+        return ActionScale(poses.mean(0), REACH * poses.std(0) + MIN_REACH)
 
     def target(self, action: Tensor) -> Tensor:
         return self.offset + self.scale * action

@@ -15,7 +15,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 
 # lower bound on the spread of a style feature over the clips, when it is a unit
-LEAST_SPREAD = 0.03
+MIN_SPREAD = 0.03
 
 
 def heading_tan_norm(heading: Tensor, root_rot: Tensor) -> Tensor:

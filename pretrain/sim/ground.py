@@ -20,6 +20,7 @@ LYING = 0.5  # share of the usual root height below which a character lies
 SLACK = 0.85  # share of a clip's least root height below which it is no longer performed
 # least cosine between the root's z axis and the vertical, in a clip that is upright throughout
 LEAN = 0.5
+SLOWEST = 0.5  # m/s, mean level velocity of a steady clip: a slower one steps on the spot
 UNEVEN = 0.5  # largest spread over mean of the level velocity, heading frame, in a steady clip
 
 
@@ -83,4 +84,5 @@ def _touched(skeleton: Skeleton, state: CharacterState) -> Tensor:
 def _moves_steadily(state: CharacterState) -> bool:
     """Whether the level velocity of `state` (T,) varies little in the heading frame."""
     level = to_heading_frame(heading_direction(state.root_rot), state.root_vel)[:, :2]
-    return bool(level.std(0).norm() < UNEVEN * level.mean(0).norm())
+    mean = level.mean(0).norm()
+    return bool(mean > SLOWEST and level.std(0).norm() < UNEVEN * mean)

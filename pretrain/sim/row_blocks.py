@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-MOST_DISTANCES = 2**24  # of one block: 64 MiB
+MAX_DISTANCES = 2**24  # of one block: 64 MiB
 
 
-def row_blocks(rows: Tensor, columns: int, most: int = MOST_DISTANCES) -> tuple[Tensor, ...]:
+def row_blocks(rows: Tensor, columns: int, most: int = MAX_DISTANCES) -> tuple[Tensor, ...]:
     """`rows` (n, ...) in consecutive blocks whose distances to `columns` others number at most
     `most`."""
     return rows.split(max(1, most // max(columns, 1)))

@@ -18,14 +18,14 @@ from pretrain.sim.style_windows import read_style_windows, window_blocks
 
 RATE = 120.0  # Hz at which clips are read
 # states of all clips; longer clips are read at a lower rate, at least the control rate
-MOST_ROWS = 200_000
+MAX_ROWS = 200_000
 
 
 def read_rate(library: MotionLibrary) -> float:
     """Hz at which the clips of `library` are read. Memory and time grow with the number of states
     that are kept."""
     seconds = max(float(library.durations.sum()), 1.0)
-    return min(RATE, max(CONTROL_RATE, MOST_ROWS / seconds))
+    return min(RATE, max(CONTROL_RATE, MAX_ROWS / seconds))
 
 
 def draw_rows(counts: Tensor, clips: Tensor, rng: Generator) -> Tensor:

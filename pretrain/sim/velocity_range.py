@@ -18,7 +18,7 @@ from pretrain.motion.library import MotionLibrary
 AVERAGED_STEPS = 30  # control steps: 1 s, about one gait cycle
 # How far outside a clip's range a velocity may lie: a share of the clip's own, and a least amount.
 RELATIVE_MARGIN = 0.1
-LEAST_MARGIN = (0.25, 0.25, 0.4)  # m/s forward, m/s left, rad/s
+MIN_MARGIN = (0.25, 0.25, 0.4)  # m/s forward, m/s left, rad/s
 
 
 def level_velocity(state: CharacterState) -> Tensor:
@@ -74,7 +74,7 @@ def read_velocity_ranges(library: MotionLibrary) -> VelocityRanges:
     # a clip that walks on a curve may miss its speed along the curve, not each component
     speed = fastest[:, :2].amax(-1, keepdim=True).expand(-1, 2)
     scale = torch.cat([speed, fastest[:, 2:]], -1)
-    return VelocityRanges(low, high, torch.tensor(LEAST_MARGIN) + RELATIVE_MARGIN * scale)
+    return VelocityRanges(low, high, torch.tensor(MIN_MARGIN) + RELATIVE_MARGIN * scale)
 
 
 def average(mean: Tensor, velocity: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from serving.wire.problems import Refusal, invalid, quoted
 from serving.wire.rows import InputSpec
 from serving.wire.schemas import InterpolateRequest, validate
 
-MOST_POINTS = 64
+MAX_POINTS = 64
 
 
 async def interpolate_path(service: Service, fields: object) -> dict[str, Any]:
@@ -29,12 +29,12 @@ async def interpolate_path(service: Service, fields: object) -> dict[str, Any]:
         if isinstance(request.path, Sequence | np.ndarray) and not isinstance(request.path, str)
         else ()
     )
-    if not 2 <= len(points) <= MOST_POINTS:
+    if not 2 <= len(points) <= MAX_POINTS:
         raise invalid(
             "wrong_shape",
             "path is not a list of two or more z",
             "path",
-            f"2 to {MOST_POINTS} z or names",
+            f"2 to {MAX_POINTS} z or names",
         )
     latents = [read_latent(point, f"path[{i}]", skill) for i, point in enumerate(points)]
     for i, (a, b) in enumerate(itertools.pairwise(latents)):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PACKAGES = ("torch", "mujoco")
 EXTRA = "plan"
-MOST_OPEN = 2  # skill versions whose simulations are kept; one takes some 10 MB
-MOST_WAITING = 16  # requests; a plan takes about a tenth of a second of all processors
+MAX_OPEN = 2  # skill versions whose simulations are kept; one takes some 10 MB
+MAX_WAITING = 16  # requests; a plan takes about a tenth of a second of all processors
 
 
 class Planners:
@@ -39,7 +39,7 @@ class Planners:
         """`work` with the planner of the version `ref`, pinned by its digest. Raises Refusal where
         too many wait, and what `open_parent` and `work` raise."""
         require_extra()
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= MAX_WAITING:
             message = f"{self._waiting} plans are waiting"
             raise Refusal(503, "overloaded", message, None, "the same, later", retry_after=1)
         self._waiting += 1
@@ -59,7 +59,7 @@ class Planners:
         if planner is None:
             planner = self._open[ref] = SinglePlanner.open(self._store, ref, self._threads)
         self._open.move_to_end(ref)
-        while len(self._open) > MOST_OPEN:
+        while len(self._open) > MAX_OPEN:
             self._open.popitem(last=False)
         return work(planner)
 

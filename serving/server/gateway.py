@@ -232,9 +232,9 @@ def make_problem_reply(error: Exception, path: str, request_id: bytes) -> Reply:
 
 
 def log_defect(error: Exception, path: str, request_id: bytes) -> None:
-    name = request_id.decode()
+    decoded = request_id.decode()
     log.error(
-        "request %s: %s failed", name, ascii(path), exc_info=error, extra={"request_id": name}
+        "request %s: %s failed", decoded, ascii(path), exc_info=error, extra={"request_id": decoded}
     )
 
 

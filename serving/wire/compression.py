@@ -11,7 +11,7 @@ GZIP = 31
 ZLIB = 15
 RAW = -15  # zlib's window bits, which select the format
 PIECE = 4096  # bytes fed at once: what follows a gzip member is copied, so it has to be short
-MOST_MEMBERS = 1024  # of a gzip body: an empty one costs as much time as kilobytes of data
+MAX_MEMBERS = 1024  # of a gzip body: an empty one costs as much time as kilobytes of data
 
 
 def decompress(body: bytes, encoding: bytes, limit: int) -> bytes:
@@ -42,7 +42,7 @@ def _inflate(body: bytes, bits: int, limit: int) -> bytes:
         piece = body[start : start + PIECE]
         while piece:
             if engine.eof:
-                if bits != GZIP or members == MOST_MEMBERS:
+                if bits != GZIP or members == MAX_MEMBERS:
                     raise _damaged("bytes follow its end")
                 engine = zlib.decompressobj(bits)
                 members += 1

@@ -19,6 +19,7 @@ from pretrain.ase.reference_windows import (
 from pretrain.ase.symmetry import make_symmetry
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum, NearLatents
+from pretrain.assist.foot_swing import FootSwing
 from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.privileged_observation import PRIVILEGED_SCALARS, privileged_mirror
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
@@ -45,6 +46,7 @@ class Settings:
     near: NearLatents = ANYWHERE
     max_velocity_excess: float | None = None
     phase_locking: str = "never"
+    feet: bool = False
 
 
 def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> AssistedEnv:
@@ -82,7 +84,11 @@ def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> A
     )
     termination = TrackingTermination(demos, window_normalizer(demos).std, limits, curriculum, 256)
     return AssistedEnv(
-        skills, curriculum, GetUpAssist(torch.zeros(len(library.names))), termination
+        skills,
+        curriculum,
+        GetUpAssist(torch.zeros(len(library.names))),
+        termination,
+        feet=FootSwing(humanoid.skeleton, env.starts) if chosen.feet else None,
     )
 
 
@@ -288,6 +294,16 @@ def test_learned_clips_start_unassisted_and_count_as_progress(training_data, hum
         assert (strength[learned] == 0).all()
         assert (strength[~learned] > 0).all()
     assert assisted.curriculum.progress == pytest.approx(float(learned.float().mean()))
+
+
+def test_foot_match_is_recorded_under_the_own_latent(training_data, humanoid, demos):
+    assisted = make(training_data, humanoid, demos, feet=True)
+    assisted.skills.z_clip[:] = assisted.env.clip
+    assisted.skills.z_clip[::2] = (assisted.env.clip[::2] + 1) % len(training_data.library.names)
+    match = assisted.step(torch.zeros(256, 28)).extras["foot_match"]
+    assert (match[1::2] > 0.6).float().mean() > 0.9  # one step after the clip's state
+    assert assisted.curriculum.compared.sum() == 128
+    assert assisted.curriculum.matched.sum() == pytest.approx(float(match[1::2].sum()), rel=1e-4)
 
 
 def test_without_tracking_there_is_no_tracking_error(training_data, humanoid, demos):

@@ -10,14 +10,29 @@ from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
 def test_strength_decays_on_long_episodes_and_grows_on_short():
     rule = AssistSchedule(start=0.5, steps=100, rate=0.1)
     strength = rule.next(
-        torch.tensor([0.5, 0.5, 0.5, 1.0]), torch.tensor([150.0, 80.0, 30.0, 30.0])
+        torch.tensor([0.5, 0.5, 0.5, 1.0]), torch.tensor([150.0, 80.0, 30.0, 30.0]), torch.zeros(4)
     )
     torch.testing.assert_close(strength, torch.tensor([0.45, 0.5, 0.55, 1.0]))
 
 
 def test_strength_at_zero_stays_zero():
     rule = AssistSchedule(start=0.5, steps=100, rate=0.1)
-    assert rule.next(torch.tensor([0.009, 0.0]), torch.tensor([10.0, 10.0])).tolist() == [0.0, 0.0]
+    following = rule.next(torch.tensor([0.009, 0.0]), torch.tensor([10.0, 10.0]), torch.zeros(2))
+    assert following.tolist() == [0.0, 0.0]
+
+
+def test_strength_is_held_while_the_feet_are_not_lifted_as_in_the_clip():
+    rule = AssistSchedule(start=0.5, steps=100, rate=0.1, min_foot_match=0.7)
+    lengths = torch.tensor([150.0, 150.0, 30.0])
+    strength = rule.next(torch.full((3,), 0.5), lengths, torch.tensor([0.8, 0.6, 0.6]))
+    torch.testing.assert_close(strength, torch.tensor([0.45, 0.5, 0.55]))
+
+
+def test_foot_match_is_the_mean_over_recorded_steps_of_a_clip():
+    curriculum = begun([0, 0])
+    assert curriculum.foot_match.tolist() == [0.0, 0.0]
+    curriculum.record_foot_match(torch.tensor([0, 0, 1]), torch.tensor([1.0, 0.5, 0.25]))
+    assert curriculum.foot_match.tolist() == [0.75, 0.25]
 
 
 def begun(falls: list[int], focus: float = 3.0) -> Curriculum:

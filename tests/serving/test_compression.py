@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serving.wire import compression
-from serving.wire.compression import MOST_MEMBERS, PIECE, decompress
+from serving.wire.compression import MAX_MEMBERS, PIECE, decompress
 from serving.wire.problems import Refusal
 
 TEXT = b'{"state": [0.0, 1.0], "z": [1.0]}' * 20
@@ -74,7 +74,7 @@ def test_a_gzip_body_may_have_several_members():
     body = b"".join(gzip.compress(member) for member in members)
     assert decompress(body, b"gzip", 10_000) == b"".join(members)
     assert refusal(body, b"gzip", limit=100).status == 413
-    most = gzip.compress(b"") * MOST_MEMBERS
+    most = gzip.compress(b"") * MAX_MEMBERS
     assert decompress(most, b"gzip", 0) == b""
     assert refusal(most + gzip.compress(b""), b"gzip").problem.code == "corrupt_encoding"
 

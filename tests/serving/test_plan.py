@@ -157,7 +157,7 @@ def test_plan_returns_501_without_extra_and_act_still_works(service, monkeypatch
 
 
 def test_no_more_plans_wait_than_a_client_would_wait_for(bundled, ask, monkeypatch):
-    monkeypatch.setattr(planning, "MOST_WAITING", 2)
+    monkeypatch.setattr(planning, "MAX_WAITING", 2)
     answers = bundled.together([("/plan", ask)] * 4)
     assert sorted(answer.status_code for answer in answers) == [200, 200, 503, 503]
     refused = next(answer for answer in answers if answer.status_code == 503)

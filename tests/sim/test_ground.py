@@ -6,6 +6,7 @@ import torch
 
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.ground import Ground, read_ground
+from pretrain.training_data import load_training_data
 
 
 def bodies(ground: Ground, skeleton, library: MotionLibrary, clip: str) -> set[str]:
@@ -59,6 +60,13 @@ def test_only_walks_and_runs_move_on_steadily(every_clip, skeleton):
         *(f"turn_{side}{index}" for side in ("left", "right") for index in (0, 1)),
     }
     assert all(f"{name}_mirror" in steady for name in steady if not name.endswith("_mirror"))
+
+
+def test_steps_on_the_spot_are_no_steady_walk(skeleton):
+    data = load_training_data("humanoid", "mobility", 3)
+    steady = named(read_ground(data.library, skeleton).steady, data.library)
+    assert "0walk_forward" in steady
+    assert not steady & {"stand", "turn", "turn_slow", "side", "back_slow"}
 
 
 def test_a_mirrored_clip_may_lie_as_its_original_on_the_other_side(every_clip, skeleton):

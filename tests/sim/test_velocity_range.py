@@ -8,7 +8,7 @@ import torch
 from pretrain.characters.state import unflatten
 from pretrain.sim.velocity_range import (
     AVERAGED_STEPS,
-    LEAST_MARGIN,
+    MIN_MARGIN,
     average,
     level_velocity,
     read_velocity_ranges,
@@ -49,7 +49,7 @@ def test_excess_is_1_at_one_margin_beyond_the_range(ranges):
 
 
 def test_margins_are_at_least_the_least_and_grow_with_speed(training_data, ranges):
-    least = torch.tensor(LEAST_MARGIN)
+    least = torch.tensor(MIN_MARGIN)
     assert (ranges.margin >= least).all()
     run = training_data.library.names.index("run")
     walk = training_data.library.names.index("walk")

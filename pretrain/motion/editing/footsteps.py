@@ -9,7 +9,7 @@ import numpy as np
 from pretrain.motion.editing.time import smoothstep
 
 SWING_SHARE = 0.8  # of a step's time, in which its foot is in the air
-LIFT = 0.07  # m
+LIFT = 0.07  # m that a foot is lifted
 RAMP = 0.5  # s, in which a command comes and goes
 WAIT = 0.6  # s of standing before the first and after the last step
 TIP = 0.5  # rad that the heel leads and then the toe, for a step of a metre ahead
@@ -26,6 +26,7 @@ class Gait:
     seconds: float = 4.0  # at the full velocities
     step: float = 0.4  # s from one foot's landing to the other's
     width: float = 0.2  # m between the feet
+    lift: float = LIFT
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def plan_footsteps(gait: Gait, fps: float) -> Footsteps:
         pos[later, side, :2] = now[side][:2] + share[later, None] * moved[:2]
         yaw[later, side] = now[side][2] + share[later] * moved[2]
         size = float(np.linalg.norm(moved[:2])) + TURNED * abs(float(moved[2]))
-        pos[:, side, 2] += LIFT * min(1.0, size / 0.1) * np.sin(np.pi * s) ** 1.5
+        pos[:, side, 2] += gait.lift * min(1.0, size / 0.1) * np.sin(np.pi * s) ** 1.5
         stride = float(moved[0] * np.cos(target[2]) + moved[1] * np.sin(target[2]))
         pitch[:, side] += (
             TIP * max(stride, 0.3 * stride) * (np.sin(np.pi * s) ** 2 + np.sin(2 * np.pi * s)) / 1.5

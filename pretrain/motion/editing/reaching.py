@@ -15,8 +15,8 @@ from pretrain.motion.editing.time import smoothstep
 from pretrain.motion.poses import foot_poses, with_feet, with_hand
 
 LEAN_SHARE = 0.5  # of a reach's lowering that comes from the trunk; the rest comes from the knees
-MOST_SUNK = 0.45  # m that the hips sink at most
-MOST_LEAN = 1.2  # rad of the trunk
+MAX_SUNK = 0.45  # m that the hips sink at most
+MAX_LEAN = 1.2  # rad of the trunk
 HANGING = 0.34  # m below the shoulder, where a hand is easily held before the body
 TRUNK = 0.48  # m from the hips to the shoulders
 ARCH = 0.12  # m that the hand passes before the straight line, half-way
@@ -84,7 +84,7 @@ def _lower_by(clip: MotionClip, target: Target) -> tuple[float, float]:
     shoulder = positions[0, clip.skeleton.bodies.index("right_upper_arm"), 2]
     below = max(0.0, float(shoulder) - HANGING - target.height)
     lean = np.arccos(np.clip(1 - LEAN_SHARE * below / TRUNK, 0.0, 1.0))
-    return min(MOST_LEAN, float(lean)), min(MOST_SUNK, (1 - LEAN_SHARE) * below)
+    return min(MAX_LEAN, float(lean)), min(MAX_SUNK, (1 - LEAN_SHARE) * below)
 
 
 def _move_hand(

@@ -15,7 +15,7 @@ from pretrain.motion.clip import ClipError, MotionClip, continuous
 from pretrain.motion.editing.time import smoothstep
 from pretrain.motion.poses import foot_poses, with_feet
 
-MOST_CLAMPED = 0.35  # rad past a hinge's range
+MAX_CLAMPED = 0.35  # rad past a hinge's range
 
 
 def arc(clip: MotionClip, rate: float) -> MotionClip:
@@ -72,13 +72,13 @@ def limited(clip: MotionClip) -> MotionClip:
     angles = clip.joint_pos
     within = np.clip(angles, skeleton.lower, skeleton.upper)
     past = np.abs(angles - within)
-    if past.max() > MOST_CLAMPED:
+    if past.max() > MAX_CLAMPED:
         frame, hinge = np.unravel_index(int(past.argmax()), past.shape)
         problem = (
             f"hinge {skeleton.hinges[hinge]} is {past[frame, hinge]:.2f} rad past its "
             f"range in frame {frame}"
         )
-        raise ClipError(f"{clip.name}: {problem}; limit takes {MOST_CLAMPED:g} at most")
+        raise ClipError(f"{clip.name}: {problem}; limit takes {MAX_CLAMPED:g} at most")
     turns = joint_rotations(skeleton, within, ball_rotations(skeleton, within))
     joint_rot = {body: continuous(turns[skeleton.bodies.index(body)]) for body in clip.joint_rot}
     return replace(clip, joint_rot=joint_rot)

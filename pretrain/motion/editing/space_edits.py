@@ -10,7 +10,7 @@ from pydantic import Field
 from pretrain.motion.clip import MotionClip
 from pretrain.motion.editing import space
 from pretrain.motion.editing.edit import Edit, ReadFile, Seconds, part_of
-from pretrain.motion.editing.footsteps import Gait
+from pretrain.motion.editing.footsteps import LIFT, Gait
 from pretrain.motion.editing.reaching import Target, reach
 from pretrain.motion.editing.settling import settle
 from pretrain.motion.editing.stepping import step
@@ -113,9 +113,14 @@ class Step(Edit):
     width: Annotated[float, Field(ge=0.12, le=0.4)] = Field(
         default=0.2, description="m between the feet"
     )
+    lift: Annotated[float, Field(ge=0.02, le=0.2)] = Field(
+        default=LIFT, description="m that a foot is lifted"
+    )
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
-        gait = Gait(self.ahead, self.aside, self.turn, self.seconds, self.time, self.width)
+        gait = Gait(
+            self.ahead, self.aside, self.turn, self.seconds, self.time, self.width, self.lift
+        )
         return step(clip, gait)
 
 

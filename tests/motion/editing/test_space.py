@@ -116,6 +116,15 @@ def test_authored_steps_begin_and_end_in_a_stand(still):
     assert max(moved[0].max(), moved[-3:].max()) < 0.1
 
 
+def test_authored_steps_lift_feet_as_high_as_stated(still):
+    ankle = still.skeleton.bodies.index("left_foot")
+    heights = [
+        np.ptp(step(still, Gait(turn=1.5, step=0.5, lift=lift)).world_poses[0][:, ankle, 2])
+        for lift in (0.05, 0.12)
+    ]
+    assert heights == pytest.approx([0.05, 0.12], abs=0.005)
+
+
 @pytest.mark.parametrize("height", [0.5, 0.85, 1.15, 1.5])
 @pytest.mark.parametrize("hand", ["right", "left"])
 def test_a_hand_reaches_its_height_while_feet_and_weight_stay(still, height, hand):

@@ -1,0 +1,51 @@
+"""Which feet are in the air."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pretrain.assist.foot_swing import FootSwing, foot_heights
+from pretrain.sim.start_states import read_start_states
+
+LATE = 24  # rows of the start states, 0.2 s
+
+
+@pytest.fixture
+def starts(training_data, skeleton):
+    return read_start_states(training_data.library, skeleton, 3)
+
+
+def test_a_foot_in_the_air_is_higher_than_one_that_stands(starts, skeleton, training_data):
+    walk = training_data.library.names.index("walk")
+    frames = starts.frames[:, -1].split(starts.counts.tolist())[walk]
+    heights = foot_heights(skeleton, frames)
+    assert heights.shape == (len(frames), 2)
+    assert (heights.amin(0) < 0.1).all()  # m
+    assert (heights.amax(0) > 0.15).all()
+
+
+def test_playback_of_a_clip_lifts_its_feet_when_the_clip_does(starts, skeleton):
+    frames = starts.frames[:, -1]
+    feet = FootSwing(skeleton, starts)
+    rows = torch.arange(len(frames))
+    assert feet.match(frames, rows).mean() > 0.95
+    assert feet.match(frames, (rows + LATE) % len(rows)).mean() < 0.85
+
+
+def test_swapped_feet_match_worse_than_standing_feet(starts, skeleton, training_data):
+    """Of a walk, one foot is in the air at a time: both on the ground agree with half of it."""
+    walk = training_data.library.names.index("walk")
+    first = int(starts.counts[:walk].sum())
+    rows = torch.arange(first, first + int(starts.counts[walk]))
+    frames = starts.frames[rows, -1]
+    feet = FootSwing(skeleton, starts)
+    keys = frames.shape[-1] - 3 * len(skeleton.key_bodies)
+    upward = [keys + 3 * skeleton.key_bodies.index(foot) + 2 for foot in skeleton.feet]
+    swapped = frames.clone()
+    swapped[:, upward] = frames[:, upward[::-1]]
+    standing = frames.clone()
+    lowest = frames[:, upward].amin(-1, keepdim=True)
+    standing[:, upward] = lowest.expand(-1, 2)
+    own, none, other = (feet.match(each, rows).mean() for each in (frames, standing, swapped))
+    assert own > none > other
