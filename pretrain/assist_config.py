@@ -26,8 +26,8 @@ class CurriculumConfig(Frozen):
     min_foot_match: Share = Field(
         default=0.0,
         description=(
-            "Share of control steps in which each foot is lifted, or not, as in the clip, below "
-            "which its assist does not weaken; a stand has 0.67 of a turn on the spot"
+            "How well the feet are lifted when the clip's are, below which its assist does not "
+            "weaken: 1 in playback, 0 for a body that stands through the steps"
         ),
     )
     steady_above: Share = Field(

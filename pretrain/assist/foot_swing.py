@@ -18,6 +18,7 @@ from pretrain.rl.rollout import Rollout
 from pretrain.sim.start_states import StartStates
 
 LIFTED = 0.04  # m of an ankle above its height in a stand, from which on its foot counts as lifted
+STEPPING = 0.05  # mean share of its feet that a clip lifts, from which on it steps
 
 
 class FootSwing:
@@ -27,17 +28,22 @@ class FootSwing:
     def __init__(self, skeleton: Skeleton, starts: StartStates):
         self._skeleton = skeleton
         heights = foot_heights(skeleton, starts.frames[:, -1])  # (M, feet)
-        lowest = torch.stack([part.amin() for part in heights.split(starts.counts.tolist())])
+        counts = starts.counts
+        lowest = torch.stack([part.amin() for part in heights.split(counts.tolist())])
         self._standing = lowest.median()  # m
-        of_clip = lowest.repeat_interleave(starts.counts)[:, None]
-        self._reference = _lifted(heights - of_clip)  # (M, feet)
+        above = heights - lowest.repeat_interleave(counts)[:, None]
+        self._reference = _lifted(above)  # (M, feet)
+        swing = torch.stack([part.mean() for part in self._reference.split(counts.tolist())])
+        # what standing differs by from the clip, on average
+        error = torch.where(swing > STEPPING, swing, 1.0)
+        self._standing_error = error.repeat_interleave(counts)  # (M,)
 
     def match(self, frames: Tensor, rows: Tensor) -> Tensor:
-        """How well the feet of style frames (N, F) are lifted as those of reference rows (N,): 1
-        where both are, 0 where each is the opposite, (N,)."""
+        """How well the feet of style frames (N, F) are lifted when those of reference rows (N,)
+        are, (N,): 1 where they agree; over a whole clip that steps, 0 for a body that stands."""
         simulated = _lifted(foot_heights(self._skeleton, frames) - self._standing)
-        reference = self._reference.index_select(0, rows)
-        return 1 - (simulated - reference).abs().mean(-1)
+        error = (simulated - self._reference.index_select(0, rows)).abs().mean(-1)
+        return 1 - error / self._standing_error.index_select(0, rows)
 
 
 def _lifted(above: Tensor) -> Tensor:

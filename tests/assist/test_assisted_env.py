@@ -301,7 +301,7 @@ def test_foot_match_is_recorded_under_the_own_latent(training_data, humanoid, de
     assisted.skills.z_clip[:] = assisted.env.clip
     assisted.skills.z_clip[::2] = (assisted.env.clip[::2] + 1) % len(training_data.library.names)
     match = assisted.step(torch.zeros(256, 28)).extras["foot_match"]
-    assert (match[1::2] > 0.6).float().mean() > 0.9  # one step after the clip's state
+    assert match[1::2].mean() > 0.6  # one step after the clip's state
     assert assisted.curriculum.compared.sum() == 128
     assert assisted.curriculum.matched.sum() == pytest.approx(float(match[1::2].sum()), rel=1e-4)
 

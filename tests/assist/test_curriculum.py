@@ -22,9 +22,9 @@ def test_strength_at_zero_stays_zero():
 
 
 def test_strength_is_held_while_the_feet_are_not_lifted_as_in_the_clip():
-    rule = AssistSchedule(start=0.5, steps=100, rate=0.1, min_foot_match=0.7)
+    rule = AssistSchedule(start=0.5, steps=100, rate=0.1, min_foot_match=0.3)
     lengths = torch.tensor([150.0, 150.0, 30.0])
-    strength = rule.next(torch.full((3,), 0.5), lengths, torch.tensor([0.8, 0.6, 0.6]))
+    strength = rule.next(torch.full((3,), 0.5), lengths, torch.tensor([0.4, 0.2, 0.2]))
     torch.testing.assert_close(strength, torch.tensor([0.45, 0.5, 0.55]))
 
 

@@ -25,16 +25,17 @@ def test_a_foot_in_the_air_is_higher_than_one_that_stands(starts, skeleton, trai
     assert (heights.amax(0) > 0.15).all()
 
 
-def test_playback_of_a_clip_lifts_its_feet_when_the_clip_does(starts, skeleton):
+def test_playback_lifts_feet_when_the_clip_does(starts, skeleton):
     frames = starts.frames[:, -1]
     feet = FootSwing(skeleton, starts)
     rows = torch.arange(len(frames))
-    assert feet.match(frames, rows).mean() > 0.95
-    assert feet.match(frames, (rows + LATE) % len(rows)).mean() < 0.85
+    assert feet.match(frames, rows).mean() > 0.9
+    assert feet.match(frames, (rows + LATE) % len(rows)).mean() < 0.7
 
 
-def test_swapped_feet_match_worse_than_standing_feet(starts, skeleton, training_data):
-    """Of a walk, one foot is in the air at a time: both on the ground agree with half of it."""
+def test_standing_through_steps_matches_by_0_and_swapped_feet_by_less(
+    starts, skeleton, training_data
+):
     walk = training_data.library.names.index("walk")
     first = int(starts.counts[:walk].sum())
     rows = torch.arange(first, first + int(starts.counts[walk]))
@@ -45,7 +46,6 @@ def test_swapped_feet_match_worse_than_standing_feet(starts, skeleton, training_
     swapped = frames.clone()
     swapped[:, upward] = frames[:, upward[::-1]]
     standing = frames.clone()
-    lowest = frames[:, upward].amin(-1, keepdim=True)
-    standing[:, upward] = lowest.expand(-1, 2)
-    own, none, other = (feet.match(each, rows).mean() for each in (frames, standing, swapped))
-    assert own > none > other
+    standing[:, upward] = 0.05 - frames[:, :1]  # m above the ground, relative to the root
+    assert feet.match(standing, rows).mean() == pytest.approx(0.0, abs=0.1)
+    assert feet.match(swapped, rows).mean() < -0.2
