@@ -2,7 +2,7 @@
 publication.
 
 python -m hlc.train task=reach
-python -m hlc.train task=reach skill=humanoid@2 ppo.gamma=0.9
+python -m hlc.train task=reach skill=humanoid@3 ppo.gamma=0.9
 """
 
 from __future__ import annotations

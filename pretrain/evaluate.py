@@ -2,7 +2,7 @@
 
 python -m pretrain.evaluate skill=humanoid@latest       printed, and as card.json, CARD.md and
                                                         pictures in cards/humanoid@1
-python -m pretrain.evaluate humanoid@1 humanoid@2       side by side, a folder each
+python -m pretrain.evaluate humanoid@3 humanoid@1       side by side, a folder each
 python -m pretrain.evaluate humanoid@1 motions=all      by other clips than those it learned from
 python -m pretrain.evaluate humanoid@1 quick=true       falls, time on clip and switches, printed
 
