@@ -106,11 +106,12 @@ class SkillVersions:
         """The version that a number or a digest means, whether or not it can be served."""
         if isinstance(selector, str):
             return self._find_digest(selector)
-        if tombstones.path(self.records, selector).exists():
+        records_of_it = self._locate(selector).records
+        if tombstones.path(records_of_it, selector).exists():
             raise DeletedVersion(
                 str(selector), self.list_choices(), self.name, self._describe_deletion(selector)
             )
-        if not records.record_path(self._locate(selector).records, selector).exists():
+        if not records.record_path(records_of_it, selector).exists():
             raise UnknownVersion(str(selector), self.list_choices(), self.name)
         return selector
 
@@ -217,7 +218,8 @@ class SkillVersions:
         for number in self.numbers():
             if self.digest(number) == digest:
                 return number
-        for number in self.list_deleted():
+        in_base = () if self.base is None else self.base.list_deleted()
+        for number in (*self.list_deleted(), *in_base):
             if self.digest(number) == digest:
                 raise DeletedVersion(
                     digest, self.list_choices(), self.name, self._describe_deletion(number)
@@ -226,7 +228,7 @@ class SkillVersions:
 
     def _describe_deletion(self, number: int) -> str:
         try:
-            return str(tombstones.read(self.records, self.name, number))
+            return str(tombstones.read(self._locate(number).records, self.name, number))
         except CorruptRecord:
             return "(its tombstone cannot be read)"
 

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 from skills_store.__main__ import main
-from skills_store.errors import BundledVersion, InvalidArgument, UnknownSkill, UnknownVersion
+from skills_store.errors import (
+    BundledVersion,
+    DeletedVersion,
+    InvalidArgument,
+    UnknownSkill,
+    UnknownVersion,
+)
 from skills_store.open import open_store
 from skills_store.runtime.library import Controller, SkillLibrary
 from skills_store.store import BUNDLED, Store
@@ -52,6 +58,20 @@ def test_bundled_versions_read_like_local_ones(store: Store, bundle: Store) -> N
     np.testing.assert_array_equal(SkillLibrary.open(store, "humanoid").act(state, z), expected)
     assert Controller.open(store, "reach").library.version.ref == "humanoid@2"
     assert not store.root.exists()
+
+
+@pytest.mark.parametrize("swept", [False, True], ids=["deleted", "swept"])
+def test_a_version_withdrawn_from_the_bundle_is_deleted_and_not_corrupt(
+    store: Store, bundle: Store, swept: bool
+) -> None:
+    withdrawn = bundle.resolve("humanoid@1")
+    bundle.delete(withdrawn.ref, "the second is better")
+    if swept:
+        bundle.gc(grace=0)
+    assert [summary.number for summary in store.summaries("humanoid")[0]] == [2]
+    for ref in (withdrawn.ref, withdrawn.pinned):
+        with pytest.raises(DeletedVersion, match=r"the second is better; there are: 2"):
+            store.resolve(ref)
 
 
 def test_user_version_numbers_continue_after_bundled_versions(store: Store, bundle: Store) -> None:
