@@ -58,6 +58,7 @@ MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
     "near_latents": ("latent.near_prob=0",),
     "own_return": ("latent.own_return=false",),
     "symmetry": ("symmetry=false",),
+    "foot_swing": ("imitation.foot_weight=0", "curriculum.min_foot_match=null"),
     "averaged_weights": ("ppo.average_decay=0",),
     "colored_noise": ("ppo.noise_color=0",),
 }

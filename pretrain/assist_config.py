@@ -23,11 +23,11 @@ class CurriculumConfig(Frozen):
     assist_rate: Share = Field(
         default=0.0125, description="Share by which it weakens per iteration"
     )
-    min_foot_match: Share = Field(
-        default=0.0,
+    min_foot_match: Share | None = Field(
+        default=None,
         description=(
             "How well the feet are lifted when the clip's are, below which its assist does not "
-            "weaken: 1 in playback, 0 for a body that stands through the steps"
+            "weaken: 1 in playback, 0 for a body that stands through the steps. null: it does"
         ),
     )
     steady_above: Share = Field(

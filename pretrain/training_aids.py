@@ -64,7 +64,7 @@ def make_assisted_env(
 
 def compares_feet(cfg: PretrainConfig) -> bool:
     """Whether a reward or the assistance depends on how the feet are lifted."""
-    return cfg.imitation.foot_weight > 0 or cfg.curriculum.min_foot_match > 0
+    return cfg.imitation.foot_weight > 0 or cfg.curriculum.min_foot_match is not None
 
 
 def tracks_reference(cfg: PretrainConfig, ground: Ground) -> bool:

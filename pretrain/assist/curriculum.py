@@ -27,16 +27,18 @@ RAISE_BELOW = 0.6  # of the steps that an episode must last for the assistance t
 @dataclass(frozen=True)
 class AssistSchedule:
     """Weaker while episodes are longer than `steps` control steps and the feet are lifted as in the
-    clip; stronger again if episodes get shorter by RAISE_BELOW."""
+    clip; stronger again if episodes get shorter than RAISE_BELOW of `steps`."""
 
     start: float  # strength in the beginning
     steps: float
     rate: float  # share of its strength that the assistance loses in one iteration
-    min_foot_match: float = 0.0  # see `FootSwing.match`
+    min_foot_match: float | None = None  # see `FootSwing.match`; None: the feet do not count
 
     def next(self, strength: Tensor, episode_length: Tensor, foot_match: Tensor) -> Tensor:
         """Strengths, mean episode lengths and mean foot matches (C,) -> strengths (C,)."""
-        lower = (episode_length > self.steps) & (foot_match >= self.min_foot_match)
+        lower = episode_length > self.steps
+        if self.min_foot_match is not None:
+            lower = lower & (foot_match >= self.min_foot_match)
         higher = episode_length < RAISE_BELOW * self.steps
         following = change_strength(strength, self.rate, lower, higher)
         return torch.where(strength < OFF_BELOW, 0.0, following)

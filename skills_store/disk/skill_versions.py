@@ -106,12 +106,12 @@ class SkillVersions:
         """The version that a number or a digest means, whether or not it can be served."""
         if isinstance(selector, str):
             return self._find_digest(selector)
-        records_of_it = self._locate(selector).records
-        if tombstones.path(records_of_it, selector).exists():
+        holder = self._locate(selector)
+        if tombstones.path(holder.records, selector).exists():
             raise DeletedVersion(
                 str(selector), self.list_choices(), self.name, self._describe_deletion(selector)
             )
-        if not records.record_path(records_of_it, selector).exists():
+        if not records.record_path(holder.records, selector).exists():
             raise UnknownVersion(str(selector), self.list_choices(), self.name)
         return selector
 

@@ -9,8 +9,9 @@ from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
 
 def test_strength_decays_on_long_episodes_and_grows_on_short():
     rule = AssistSchedule(start=0.5, steps=100, rate=0.1)
+    feet = torch.full((4,), -1.0)  # that do not count
     strength = rule.next(
-        torch.tensor([0.5, 0.5, 0.5, 1.0]), torch.tensor([150.0, 80.0, 30.0, 30.0]), torch.zeros(4)
+        torch.tensor([0.5, 0.5, 0.5, 1.0]), torch.tensor([150.0, 80.0, 30.0, 30.0]), feet
     )
     torch.testing.assert_close(strength, torch.tensor([0.45, 0.5, 0.55, 1.0]))
 

@@ -30,8 +30,13 @@ def row(samples: float, time_on_clip: float, falls_own: float | None = 0.0) -> R
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_default_preset_has_every_mechanism(mechanism: str) -> None:
-    assert has_mechanism(parse_plan([]), mechanism)
+def test_a_preset_has_every_mechanism(mechanism: str) -> None:
+    assert has_mechanism(parse_plan(["preset=mobility"]), mechanism)
+
+
+def test_the_default_preset_lacks_only_the_reward_for_lifted_feet() -> None:
+    plan = parse_plan([])
+    assert [name for name in MECHANISMS if not has_mechanism(plan, name)] == ["foot_swing"]
 
 
 def test_plain_ase_has_no_mechanism_beyond_it() -> None:
