@@ -92,7 +92,7 @@ async def _open(gateway: Gateway) -> AsyncIterator[None]:
     gateway.loop = asyncio.get_running_loop()
     service = gateway.service
     try:
-        await service.default()
+        await service.get_default_skill()
     except Refusal as refusal:
         log.warning("not ready: %s", refusal)
     gc.collect()
@@ -106,7 +106,7 @@ async def _open(gateway: Gateway) -> AsyncIterator[None]:
         yield
     finally:
         watching.cancel()
-        service.engine.threads.shutdown(wait=False)
+        service.runner.threads.shutdown(wait=False)
         service.planners.close()
         service.metrics.close()
 
@@ -119,7 +119,7 @@ def log_end_of_watch(watching: asyncio.Task[None]) -> None:
 def make_document(app: FastAPI) -> dict[str, Any]:
     service: Service = app.state.service
     return document(
-        app, service.skills.get_open(service.settings.skill), service.controllers.recent()
+        app, service.skills.get_open(service.settings.skill), service.controllers.get_last_used()
     )
 
 

@@ -29,7 +29,7 @@ async def act(service: Service, fields: object) -> dict[str, Any]:
     on_sphere, moved = rows.project_to_sphere(
         rows.broadcast(z, state, ("z", "state")), "z", strict=bool(request.strict)
     )
-    targets = await skill.policy.submit(state.array, on_sphere)
+    targets = await skill.policy_batcher.submit(state.array, on_sphere)
     if request.seed is not None:
         targets = add_noise(skill, targets, request.seed)
     return {
@@ -47,9 +47,9 @@ async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
     state = rows.read(request.state, served.specs["state"])
     goal = rows.broadcast(rows.read(request.goal, served.specs["goal"]), state, ("goal", "state"))
     z, decided_goal = await served.decide(state.array, goal.array)
-    targets = await served.skill.policy.submit(state.array, z)
+    targets = await served.skill.policy_batcher.submit(state.array, z)
     answer = {"z": match_rank(z, state.single), "targets": match_rank(targets, state.single)}
-    if served.memory is not None:
+    if served.memory_batcher is not None:
         answer["goal"] = match_rank(decided_goal, state.single)
     return {**answer, "controller": served.stamp, "skill": served.skill.stamp}
 

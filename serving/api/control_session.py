@@ -32,10 +32,10 @@ from serving.wire import rows
 from serving.wire.problems import invalid
 from serving.wire.raw import FLOAT32
 from serving.wire.rows import InputSpec
-from serving.wire.schemas import Wire, validate
+from serving.wire.schemas import WireMessage, validate
 
 
-class Opening(Wire):
+class Opening(WireMessage):
     skill: str | None = Field(
         default=None, description="As in /act; not with a controller, which has its own"
     )
@@ -50,7 +50,7 @@ class Opening(Wire):
     )
 
 
-class Step(Wire):
+class Step(WireMessage):
     state: Any = Field(
         default=None, description="[S] or named parts; without it nothing is computed"
     )
@@ -108,14 +108,14 @@ class Session:
         if state is None:
             return self.describe()
         z, goal = await self._decide(state)
-        targets = await self.skill.policy.submit(state, z[None])
+        targets = await self.skill.policy_batcher.submit(state, z[None])
         if self.seed is not None:
             targets = add_noise(self.skill, targets, self.seed + self.steps)
         self.z = z
         self.goal = goal
         self.steps = self.steps + 1
         answer = {"targets": targets[0], "z": z}
-        if self.goal is not None and self.controller is not None and self.controller.memory:
+        if self.goal is not None and self.controller is not None and self.controller.memory_batcher:
             answer["goal"] = self.goal[0]
         return answer
 
@@ -148,7 +148,7 @@ class Session:
         if self.z is None or self.steps % self.hold == 0:
             assert self.goal is not None  # `step` refuses a state before the first goal
             z, goal = await self.controller.decide(state, self.goal)
-            return z[0], self.goal if self.controller.memory is None else goal
+            return z[0], self.goal if self.controller.memory_batcher is None else goal
         return self.z, self.goal
 
     def _plan(self, message: Step) -> list[np.ndarray] | None:
@@ -210,7 +210,7 @@ async def open_session(service: Service, fields: object) -> Session:
         controller = await service.get_controller(opening.controller)
         hold = opening.hold or controller.controller.llc_steps
         session = Session(controller.skill, controller, hold, strict, opening.seed)
-        if controller.memory is not None:  # a state machine begins with an empty one
+        if controller.memory_batcher is not None:  # a state machine begins with an empty one
             session.goal = make_resting_row(controller.specs["goal"].tensor)
         return session
     skill = await service.get_skill(opening.skill)

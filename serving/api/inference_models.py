@@ -57,14 +57,14 @@ def _skill(service: Service, model: str, graph: str, served: ServedSkill) -> Mod
         state = _rows(inputs["state"], served.specs["state"])
         z = _rows(inputs["z"], served.specs["z"])
         z = rows.broadcast(z, state, ("z", "state"))
-        return await served.policy.submit(
+        return await served.policy_batcher.submit(
             state.array, rows.project_to_sphere(z, "z", strict=False)[0]
         )
 
     async def run_windows(inputs: dict[str, np.ndarray]) -> np.ndarray:
         windows = _windows(inputs["window"], graphs[graph], service.settings.max_rows)
         return require_finite(
-            await service.engine.run_on_thread(
+            await service.runner.run_on_thread(
                 library.encode if graph == "encoder" else library.style, windows
             )
         )
@@ -81,8 +81,10 @@ def _controller(model: str, graph: str, served: ServedController) -> Model:
         return (await served.decide(state, goal))[0]
 
     run = decide
-    if served.memory is not None:  # of a state machine, each graph by itself
-        run = served.memory.submit if graph == "memory" else served.net.submit
+    if served.memory_batcher is not None:  # of a state machine, each graph by itself
+        run = (
+            served.memory_batcher.submit if graph == "memory" else served.controller_batcher.submit
+        )
 
     async def run_rows(inputs: dict[str, np.ndarray]) -> np.ndarray:
         state = _rows(inputs["state"], served.specs["state"])

@@ -55,7 +55,7 @@ async def ready(request: Request) -> dict[str, bool]:
         raise Refusal(
             503, "draining", "this process is about to end", None, "another replica", retry_after=1
         )
-    await _service(request).default()
+    await _service(request).get_default_skill()
     return {"ready": True}
 
 

@@ -34,8 +34,8 @@ class CheckedRequest:
 
 
 async def plan(service: Service, fields: object) -> dict[str, Any]:
-    """The skill for a state and a task that is worth most of those simulated, with its joint
-    targets and what it is predicted to earn. Raises Refusal."""
+    """The skill with the highest return of those simulated from a state for a task, with its joint
+    targets and that return. Raises Refusal."""
     require_extra()
     request = validate(PlanRequest, fields)
     skill = await service.get_skill(request.skill)
@@ -50,7 +50,7 @@ async def plan(service: Service, fields: object) -> dict[str, Any]:
         raise _not_simulated(quoted(error, 400)[1:-1]) from error
     if not isfinite(answer["predicted_return"]):
         raise _not_simulated("no return can be predicted: some number is far out of reach")
-    targets = require_finite(await skill.policy.submit(checked.state, answer["z"][None]))
+    targets = require_finite(await skill.policy_batcher.submit(checked.state, answer["z"][None]))
     return {**answer, "targets": targets[0], "skill": skill.stamp}
 
 

@@ -91,7 +91,7 @@ async def encode(request: Request) -> Response:
         data, filename, ref = await parse_upload(request, service.settings.max_body)
         skill = await service.get_skill(ref)
         field = "file"
-        frames = await service.engine.run_on_thread(
+        frames = await service.runner.run_on_thread(
             read_states, data, filename, skill.manifest.character, limit
         )
     else:
@@ -100,7 +100,7 @@ async def encode(request: Request) -> Response:
         skill = await service.get_skill(fields.skill)
         frames = rows.read_frames(fields.frames, skill.specs["frames"])
     reply_body, content_headers = encoding.encode(
-        await service.engine.run_on_thread(_embedded, skill, frames, field)
+        await service.runner.run_on_thread(_embedded, skill, frames, field)
     )
     return Reply(200, reply_body, content_headers).response()
 
@@ -170,8 +170,8 @@ async def interpolate(request: Request) -> Response:
     openapi_extra=body_of(json=PlanRequest),
 )
 async def plan_skill(request: Request) -> Response:
-    """The skill that earns most for a task, of those that are simulated from this state; needs the
-    extra `plan`."""
+    """The skill with the highest return for a task, of those that are simulated from this state;
+    needs the extra `plan`."""
     headers = dict(request.headers.raw)
     encoding = wire.choose_encoding(headers)
     answer = await plan(_service(request), encoding.decode(await request.body(), headers))
@@ -205,7 +205,7 @@ async def ready(request: Request) -> Readiness:
         raise Refusal(
             503, "draining", "this process is about to end", None, "another replica", retry_after=1
         )
-    skill = ServedVersion.model_validate((await service.default()).stamp)
+    skill = ServedVersion.model_validate((await service.get_default_skill()).stamp)
     errors = service.skills.stale | service.controllers.stale
     stale = {ref: from_store(error, None).problem.message for ref, error in errors.items()}
     return Readiness(status="stale" if stale else "ready", skill=skill, stale=stale)

@@ -75,8 +75,8 @@ class Client:
         return self._request(calls.decide(controller, state, goal))
 
     def plan(self, task: str, state: ArrayLike, goal: ArrayLike, **others: Any) -> Plan:
-        """The skill that earns most of those simulated from this state (S,). `others` may be
-        `skill`, `parameters` of the task, `last_z` and `seed`, as in PlanRequest."""
+        """The skill with the highest return of those simulated from this state (S,). `others` may
+        be `skill`, `parameters` of the task, `last_z` and `seed`, as in PlanRequest."""
         return self._request(calls.plan(task, state, goal, others))
 
     def encode(self, states: ArrayLike, skill: str | None = None) -> Embedding:
@@ -168,8 +168,8 @@ class AsyncClient:
         return await self._request(calls.decide(controller, state, goal))
 
     async def plan(self, task: str, state: ArrayLike, goal: ArrayLike, **others: Any) -> Plan:
-        """The skill that earns most of those simulated from this state (S,). `others` may be
-        `skill`, `parameters` of the task, `last_z` and `seed`, as in PlanRequest."""
+        """The skill with the highest return of those simulated from this state (S,). `others` may
+        be `skill`, `parameters` of the task, `last_z` and `seed`, as in PlanRequest."""
         return await self._request(calls.plan(task, state, goal, others))
 
     async def encode(self, states: ArrayLike, skill: str | None = None) -> Embedding:

@@ -1,4 +1,4 @@
-"""Batcher: the rows of concurrent requests, run together. Knows no HTTP and no skill.
+"""Batcher: the rows of concurrent requests, run together. Independent of HTTP and skills.
 
 A row alone is bound by reading the weights; a batch of 32 costs about as much as a dozen rows.
 There is no timer. A row alone is run at once. Where rows come in company, a run waits as long as
@@ -67,7 +67,8 @@ class Batcher:
         self.rows = 0  # waiting
 
     def submit(self, *inputs: Array) -> asyncio.Future[Array]:
-        """The rows of `run(*inputs)`. Refused with 503 while too many wait already."""
+        """A future of the rows (B, ...) of `run(*inputs)`, for inputs (B, width) each. Raises
+        Refusal, status 503, while too many rows wait already."""
         loop = asyncio.get_running_loop()
         request = PendingRequest(inputs, len(inputs[0]), loop.create_future(), perf_counter())
         if self.rows and self.rows + request.rows > self._max_waiting:

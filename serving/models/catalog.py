@@ -24,12 +24,14 @@ from skills_store.version import Version
 log = logging.getLogger("repertoire.serving")
 
 
-class Open(Protocol):
+class OpenVersion(Protocol):
+    """A version whose graphs are loaded."""
+
     @property
     def nbytes(self) -> int: ...  # of its graphs
 
 
-T = TypeVar("T", bound=Open)
+T = TypeVar("T", bound=OpenVersion)
 
 
 class Catalog(Generic[T]):
@@ -81,11 +83,12 @@ class Catalog(Generic[T]):
             task.add_done_callback(lambda _: self._opening.pop(ref))
         return await asyncio.shield(task)  # a client that leaves must not cancel it for the others
 
-    def recent(self) -> T | None:
-        """What was used last: for examples, not for answers."""
+    def get_last_used(self) -> T | None:
+        """What was used last, or None where nothing is open: for examples, not for answers."""
         return next(reversed(self._items.values()), None)
 
-    def open(self) -> tuple[Version, ...]:
+    def list_open(self) -> tuple[Version, ...]:
+        """The open versions, least recently used first."""
         return tuple(self._items)
 
     async def refresh(self) -> None:

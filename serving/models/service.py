@@ -11,10 +11,10 @@ from typing import TypeVar
 from anyio.to_thread import run_sync
 
 from serving.access.guard import Guard
-from serving.models.catalog import Catalog, Open
+from serving.models.catalog import Catalog, OpenVersion
+from serving.models.graph_runner import GraphRunner
 from serving.models.metrics import Metrics
 from serving.models.planning import Planners
-from serving.models.runtime import Engine
 from serving.models.skills import ServedController, ServedSkill, summaries
 from serving.settings import Settings
 from serving.wire.problems import Refusal, from_store, invalid
@@ -24,7 +24,7 @@ from skills_store.open import open_store
 from skills_store.store import Store
 from skills_store.version import Version
 
-T = TypeVar("T", bound=Open)
+T = TypeVar("T", bound=OpenVersion)
 LONGEST_REFERENCE = (
     200  # a name and a digest are 136; a longer text is refused without being repeated
 )
@@ -34,7 +34,7 @@ LONGEST_REFERENCE = (
 class Service:
     settings: Settings
     store: Store
-    engine: Engine
+    runner: GraphRunner
     metrics: Metrics
     guard: Guard
     skills: Catalog[ServedSkill]
@@ -44,7 +44,7 @@ class Service:
     async def get_skill(self, ref: str | None, field: str | None = "skill") -> ServedSkill:
         return await _take(self.skills, ref or self.settings.skill, field)
 
-    async def default(self) -> ServedSkill:
+    async def get_default_skill(self) -> ServedSkill:
         """The skill that readiness is about: without it, whatever the reason, the service is not
         ready."""
         try:
@@ -80,11 +80,11 @@ def make_service(settings: Settings) -> Service:
     store = open_store(settings.store)
     metrics = Metrics()
     threads = ThreadPoolExecutor(settings.threads, "graph")
-    engine = Engine(threads, settings.max_waiting, settings.device, metrics.count_run)
+    runner = GraphRunner(threads, settings.max_waiting, settings.device, metrics.count_run)
 
     async def open_skill(version: Version) -> ServedSkill:
         return await run_sync(
-            ServedSkill.open, store, version, engine, settings.max_rows, settings.max_frames
+            ServedSkill.open, store, version, runner, settings.max_rows, settings.max_frames
         )
 
     async def open_controller(version: Version) -> ServedController:
@@ -95,7 +95,7 @@ def make_service(settings: Settings) -> Service:
             parent.pinned
         )  # one session for all controllers of a skill, and for /act
         return await run_sync(
-            ServedController.open, store, version, skill, engine, settings.max_rows
+            ServedController.open, store, version, skill, runner, settings.max_rows
         )
 
     skills = Catalog(
@@ -104,7 +104,7 @@ def make_service(settings: Settings) -> Service:
     controllers = Catalog(store, open_controller, settings.max_memory, metrics.count_swap)
     guard = Guard(settings.keys, settings.rate, share=1 / settings.workers)
     planners = Planners(store, settings.threads)
-    return Service(settings, store, engine, metrics, guard, skills, controllers, planners)
+    return Service(settings, store, runner, metrics, guard, skills, controllers, planners)
 
 
 async def _take(catalog: Catalog[T], ref: str, field: str | None) -> T:

@@ -11,8 +11,8 @@ import numpy as np
 
 from serving.models.batcher import Batcher
 from serving.models.goal_limits import apply_limits
+from serving.models.graph_runner import GraphRunner
 from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
-from serving.models.runtime import Engine
 from serving.wire.rows import InputSpec
 from serving.wire.schemas import ControllerDetail, ServedVersion, SkillDetail, Summary
 from skills_store.errors import StoreError
@@ -27,14 +27,14 @@ class ServedSkill:
     library: SkillLibrary
     stamp: dict[str, str | int]  # goes with every reply: the bytes that computed it
     specs: dict[str, InputSpec]  # of state, z and frames
-    policy: Batcher
+    policy_batcher: Batcher  # state, z -> targets
 
     @staticmethod
     def open(
-        store: Store, version: Version, engine: Engine, max_rows: int, max_frames: int
+        store: Store, version: Version, runner: GraphRunner, max_rows: int, max_frames: int
     ) -> ServedSkill:
         """Verified, and warm. Raises StoreError for a version that cannot answer."""
-        library = SkillLibrary.open(store, version, device=engine.device)
+        library = SkillLibrary.open(store, version, device=runner.device)
         inputs = {tensor.name: tensor for tensor in library.policy.graph.inputs}
         specs = {name: InputSpec(name, inputs[name], max_rows) for name in ("state", "z")}
         specs["frames"] = InputSpec("frames", inputs["state"], max_frames)
@@ -42,7 +42,7 @@ class ServedSkill:
         z = example_latent(version.manifest)
         library.encode(np.repeat(state[:, None], library.window_length, axis=1))
         return ServedSkill(
-            library, stamp(version), specs, engine.make_batcher(version.ref, library.act, state, z)
+            library, stamp(version), specs, runner.make_batcher(version.ref, library.act, state, z)
         )
 
     @property
@@ -76,24 +76,24 @@ class ServedController:
     controller: Controller
     stamp: dict[str, str | int]
     specs: dict[str, InputSpec]  # of state and goal
-    net: Batcher  # state, goal -> z
-    memory: Batcher | None  # of a state machine: state, goal -> next goal
+    controller_batcher: Batcher  # state, goal -> z
+    memory_batcher: Batcher | None  # of a state machine: state, goal -> next goal
     skill: ServedSkill  # the very version that the controller was trained on
 
     @staticmethod
     def open(
-        store: Store, version: Version, skill: ServedSkill, engine: Engine, max_rows: int
+        store: Store, version: Version, skill: ServedSkill, runner: GraphRunner, max_rows: int
     ) -> ServedController:
-        controller = Controller.open(store, version, library=skill.library, device=engine.device)
+        controller = Controller.open(store, version, library=skill.library, device=runner.device)
         inputs = {tensor.name: tensor for tensor in controller.net.graph.inputs}
         specs = {name: InputSpec(name, inputs[name], max_rows) for name in ("state", "goal")}
         row = state_at_rest(skill.manifest)
         goal = make_resting_row(inputs["goal"])
-        net = engine.make_batcher(version.ref, controller.decide, row, goal)
-        memory = None
+        decide = runner.make_batcher(version.ref, controller.decide, row, goal)
+        next_goal = None
         if controller.memory is not None:
-            memory = engine.make_batcher(version.ref, controller.next_goal, row, goal)
-        return ServedController(controller, stamp(version), specs, net, memory, skill)
+            next_goal = runner.make_batcher(version.ref, controller.next_goal, row, goal)
+        return ServedController(controller, stamp(version), specs, decide, next_goal, skill)
 
     async def decide(self, state: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """z (B, D) for states (B, S) and goals (B, G), and the goals (B, G) that it was made for.
@@ -101,9 +101,9 @@ class ServedController:
         if self.goal_limits:
             root = state[:, self._root]
             goal = apply_limits(self.goal_limits, self.specs["goal"].tensor, goal, root)
-        if self.memory is not None:
-            goal = await self.memory.submit(state, goal)
-        return await self.net.submit(state, goal), goal
+        if self.memory_batcher is not None:
+            goal = await self.memory_batcher.submit(state, goal)
+        return await self.controller_batcher.submit(state, goal), goal
 
     @cached_property
     def goal_limits(self) -> tuple[GoalLimit, ...]:

@@ -39,7 +39,7 @@ CLOSE = (b"connection", b"close")
 NOT_READ_WHOLE = (408, 413, 431)  # the rest of such a request is no next one
 
 
-class Answering(NamedTuple):
+class FastRequest(NamedTuple):
     """A request of a fast route."""
 
     route: FastRoute
@@ -80,8 +80,8 @@ class Gateway:
             path = self._root_path.apply(scope, headers)
             route = find_fast_route(path) if scope["method"] == "POST" else None
             if route is not None:
-                answering = Answering(route[0], route[1], path, headers)
-                await self._answer(answering, scope, receive, send)
+                request = FastRequest(route[0], route[1], path, headers)
+                await self._answer(request, scope, receive, send)
             else:
                 # The server sends no body in reply to HEAD; FastAPI need not know of it.
                 as_get = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
@@ -92,13 +92,13 @@ class Gateway:
             await self.api(scope, receive, send)
 
     async def _answer(
-        self, answering: Answering, scope: Scope, receive: Receive, send: Send
+        self, request: FastRequest, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """One request of a fast route, from its head to the last byte of the reply."""
         started = perf_counter()
-        path = answering.path
-        headers = answering.headers
-        scope["route"] = answering.route
+        path = request.path
+        headers = request.headers
+        scope["route"] = request.route
         request_id = self._make_request_id(headers)
         key_name = ""
         try:
@@ -106,7 +106,7 @@ class Gateway:
             self._origins.check_host(headers)
             key_name = self._guard.admit(path, headers)
             body = await self._body.read(receive, headers)
-            reply = await answering.route.answer(self.service, answering.name, headers, body)
+            reply = await request.route.answer(self.service, request.name, headers, body)
         except ClientDisconnect:
             return
         except Exception as error:
@@ -114,7 +114,7 @@ class Gateway:
             reply = make_problem_reply(error, path, request_id)
         await self._send(reply, request_id, send)
         seconds = perf_counter() - started
-        self._record(answering.route.path, reply.status, seconds, request_id, key_name)
+        self._record(request.route.path, reply.status, seconds, request_id, key_name)
 
     async def _send(self, reply: Reply, request_id: bytes, send: Send) -> None:
         headers = [

@@ -1,5 +1,5 @@
 """The Open Inference Protocol v2: infer requests and replies, with the binary tensor extension.
-Knows no model.
+Independent of the models.
 
 https://kserve.github.io/website/docs/concepts/architecture/data-plane/v2-protocol and, for binary
 tensors, Triton's extension_binary_data: the JSON comes first, and `Inference-Header-Content-Length`

@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import Field, SkipValidation
 
-from serving.wire.schemas import Parts, Row, ServedVersion, Wire
+from serving.wire.schemas import Parts, Row, ServedVersion, WireMessage
 
 
-class PlanRequest(Wire):
+class PlanRequest(WireMessage):
     """One character's state, and what it is to do."""
 
     skill: str | None = Field(default=None, description="As in /act")
@@ -33,7 +33,7 @@ class PlanRequest(Wire):
     )
 
 
-class PlanResponse(Wire):
+class PlanResponse(WireMessage):
     z: Row = Field(description="[D]: to be held for `llc_steps`")
     targets: Row = Field(description="What the skill does with z in this state")
     predicted_return: float = Field(

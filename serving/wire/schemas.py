@@ -17,13 +17,13 @@ Batch = list[Row]
 Parts = dict[str, Row | Batch]
 
 
-class Wire(BaseModel):
-    """A message. Null for an optional field means the same as no field."""
+class WireMessage(BaseModel):
+    """A request or a reply. Null for an optional field means the same as no field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-Model = TypeVar("Model", bound=Wire)
+Model = TypeVar("Model", bound=WireMessage)
 
 
 def validate(model: type[Model], fields: object) -> Model:
@@ -34,7 +34,7 @@ def validate(model: type[Model], fields: object) -> Model:
         raise _refusal(error, model) from None
 
 
-def _refusal(error: ValidationError, model: type[Wire]) -> Refusal:
+def _refusal(error: ValidationError, model: type[WireMessage]) -> Refusal:
     first = error.errors(include_url=False, include_input=False)[0]
     fields = model.model_fields
     code: Code = "missing_field" if first["type"] == "missing" else "wrong_type"
@@ -49,7 +49,7 @@ def _refusal(error: ValidationError, model: type[Wire]) -> Refusal:
     return invalid(code, f"{name} {says}", name, fields[name].description)
 
 
-class ActRequest(Wire):
+class ActRequest(WireMessage):
     """One character's state and skill, or a batch of each, of the same length."""
 
     skill: str | None = Field(
@@ -77,21 +77,21 @@ class ActRequest(Wire):
     )
 
 
-class DecideRequest(Wire):
+class DecideRequest(WireMessage):
     state: SkipValidation[Row | Batch | Parts] = Field(description="As in /act")
     goal: SkipValidation[Row | Batch | Parts] = Field(
         description="[G], [B, G] or named parts. See GET /controllers"
     )
 
 
-class EncodeRequest(Wire):
+class EncodeRequest(WireMessage):
     """A clip as states at the skill's control rate, at least one window long."""
 
     skill: str | None = Field(default=None, description="As in /act")
     frames: SkipValidation[Batch | Parts] = Field(description="[T, S], or named parts of [T, ...]")
 
 
-class EncodeUpload(Wire):
+class EncodeUpload(WireMessage):
     """A clip file, resampled to the control rate and fitted to the skill's character."""
 
     skill: str | None = None
@@ -101,7 +101,7 @@ class EncodeUpload(Wire):
     )
 
 
-class InterpolateRequest(Wire):
+class InterpolateRequest(WireMessage):
     """A path along the unit sphere, through two or more skills."""
 
     skill: str | None = Field(default=None, description="As in /act")
@@ -113,7 +113,7 @@ class InterpolateRequest(Wire):
     )
 
 
-class ServedVersion(Wire):
+class ServedVersion(WireMessage):
     """The bytes that computed a reply."""
 
     name: str
@@ -121,7 +121,7 @@ class ServedVersion(Wire):
     digest: Digest
 
 
-class ActResponse(Wire):
+class ActResponse(WireMessage):
     targets: Row | Batch = Field(
         description="Joint position targets, rad, in the order of `joints`; in the form asked"
     )
@@ -131,7 +131,7 @@ class ActResponse(Wire):
     skill: ServedVersion
 
 
-class DecideResponse(Wire):
+class DecideResponse(WireMessage):
     z: Row | Batch
     targets: Row | Batch = Field(
         description="What the controller's own skill does with z in this state"
@@ -144,12 +144,12 @@ class DecideResponse(Wire):
     skill: ServedVersion
 
 
-class Neighbour(Wire):
+class Neighbour(WireMessage):
     clip: str
     cosine: float
 
 
-class EncodeResponse(Wire):
+class EncodeResponse(WireMessage):
     z: Batch = Field(description="[N, D]: one per window, N = T - window + 1")
     pooled: Row = Field(description="[D]: the direction of the mean z")
     window: int = Field(description="Frames in one window")
@@ -159,17 +159,17 @@ class EncodeResponse(Wire):
     skill: ServedVersion
 
 
-class LatentListing(Wire):
+class LatentListing(WireMessage):
     latents: dict[str, Row] = Field(description="z of each training clip, by its name")
     skill: ServedVersion
 
 
-class InterpolateResponse(Wire):
+class InterpolateResponse(WireMessage):
     z: Batch = Field(description="[steps, D], evenly spaced by angle")
     skill: ServedVersion
 
 
-class Summary(Wire):
+class Summary(WireMessage):
     """A line of the listing."""
 
     name: str
@@ -178,12 +178,12 @@ class Summary(Wire):
     faults: list[str] = Field(description="Versions that are not served, and why")
 
 
-class SkillListing(Wire):
+class SkillListing(WireMessage):
     default: str = Field(description="Answers requests that name no skill")
     skills: list[Summary]
 
 
-class ControllerListing(Wire):
+class ControllerListing(WireMessage):
     controllers: list[Summary]
 
 
@@ -223,11 +223,11 @@ class ControllerDetail(ServedVersion):
     card: dict[str, Any]
 
 
-class Health(Wire):
+class Health(WireMessage):
     status: str = "ok"
 
 
-class Readiness(Wire):
+class Readiness(WireMessage):
     """`stale` while some reference is served as it was, because its newest meaning cannot be:
     `stale` says why."""
 

@@ -197,7 +197,7 @@ def test_more_versions_than_are_kept_open_are_all_served(store, serve):
     service = serve(store.root, max_memory=2 * size)
     asked = [1, 2, 3, 4, 1, 3, 3, 2]
     assert [version_of(service, f"humanoid@{n}") for n in asked] == asked
-    assert len(service.service.skills.open()) == 2
+    assert len(service.service.skills.list_open()) == 2
 
 
 def test_a_version_that_cannot_be_served_never_replaces_a_good_one(store, serve):
@@ -263,7 +263,7 @@ def test_default_skill_is_never_evicted(store, serve):
         2,
         3,
     ]
-    assert {version.number for version in service.service.skills.open()} == {2, 3}
+    assert {version.number for version in service.service.skills.list_open()} == {2, 3}
 
 
 def test_a_controller_and_its_skill_share_one_session(service):

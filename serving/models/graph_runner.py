@@ -1,4 +1,4 @@
-"""Engine: what runs graphs in this process. Bounds the threads and the queues, and warms a graph
+"""GraphRunner: runs graphs in this process. Bounds the threads and the queues, and warms a graph
 before it is used."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INLINE = 0.005  # s: a run of a full batch that takes no longer may hold up the 
 
 
 @dataclass(frozen=True)
-class Engine:
+class GraphRunner:
     threads: ThreadPoolExecutor  # for what is too long for the event loop
     max_waiting: int  # rows, per graph
     device: Device
