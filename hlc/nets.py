@@ -11,7 +11,14 @@ from hlc.config import PPOConfig
 from hlc.tasks.task import Task
 from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.library import MotionLibrary
-from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, make_unit_normalizer, mlp
+from pretrain.rl.nets import (
+    GaussianPolicy,
+    Inputs,
+    Value,
+    make_fixed_normalizer,
+    make_unit_normalizer,
+    mlp,
+)
 from pretrain.rl.rollout import Batch
 from pretrain.sim.features import proprioception
 
@@ -41,9 +48,7 @@ def make_nets(
     states = unflatten(clips.frames)
     # The task's own draw says how wide its features are.
     example = observation(task, states, task.draw(states, torch.Generator().manual_seed(0)))
-    # 0.1: what hardly varies in the clips (a wrist at rest) must not turn into a huge input when it
-    # does in simulation
-    obs = Normalizer(example["obs"].mean(0), example["obs"].std(0).clamp_min(0.1))
+    obs = make_fixed_normalizer(example["obs"])
     goal = make_unit_normalizer(example["goal"].shape[-1])
     width = sum(x.shape[-1] for x in example.values())
 

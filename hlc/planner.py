@@ -47,7 +47,7 @@ class Planner:
         self._backend = backend
         self._cfg = cfg
         self._rng = rng
-        self._may_touch = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
+        self._may_touch = torch.tensor(skeleton.is_foot)
         clip_latents = list(parent.version.manifest.latent.clips.values())
         dim = parent.skills.latent_dim
         self._clip_latents = torch.tensor(np.array(clip_latents, np.float32).reshape(-1, dim))

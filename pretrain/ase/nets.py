@@ -13,7 +13,7 @@ from pretrain.ase.reference_windows import ReferenceWindows, window_normalizer
 from pretrain.ase.symmetry import Symmetry
 from pretrain.characters.state import unflatten
 from pretrain.motion.library import MotionLibrary
-from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, mlp
+from pretrain.rl.nets import GaussianPolicy, Inputs, Value, make_fixed_normalizer, mlp
 from pretrain.sim.env import ActionScale
 from pretrain.sim.features import proprioception
 
@@ -49,6 +49,8 @@ class SkillNets:
 
 @dataclass(frozen=True)
 class Sizes:
+    """What the networks are made of: units of their hidden layers, and sizes of their inputs."""
+
     latent_dim: int
     policy: tuple[int, ...]
     value: tuple[int, ...]
@@ -77,9 +79,7 @@ def make_nets(
     """
     clip_obs = proprioception(unflatten(library.frames))
     inputs_size = clip_obs.shape[-1] + sizes.latent_dim
-    # 0.1: a feature that hardly varies in the clips, such as a wrist at rest, must not become a
-    # huge input in simulation.
-    obs = Normalizer(clip_obs.mean(0), clip_obs.std(0).clamp_min(0.1))
+    obs = make_fixed_normalizer(clip_obs)
 
     def inputs(**more: nn.Module) -> Inputs:
         return Inputs({"obs": obs, "z": nn.Identity(), **more})

@@ -72,6 +72,11 @@ class Skeleton:
         return tuple(map(tuple, groups))
 
     @cached_property
+    def is_foot(self) -> np.ndarray:
+        """Bodies that may touch the ground, (B,) bool."""
+        return np.array([body in self.feet for body in self.bodies])
+
+    @cached_property
     def legs(self) -> np.ndarray:
         """Hinges between the root and the feet, (J,) bool."""
         bodies: set[str] = set()

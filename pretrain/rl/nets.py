@@ -13,6 +13,8 @@ from pretrain.rl.mirror import Reflection, make_half_swap
 from pretrain.rl.mirror_net import MirrorLinear, MirrorNet, interleave_relu
 from pretrain.rl.rollout import Batch
 
+MIN_STD = 0.1  # of an input whose statistics are fixed by the clips
+
 
 class Normalizer(nn.Module):
     """(x - mean) / std, clipped. The statistics are fixed, or follow the data by `update`."""
@@ -44,6 +46,14 @@ class Normalizer(nn.Module):
         self.mean += share * delta
         self.std.copy_(variance.sqrt().clamp_min(floor))
         self.count.copy_(total)
+
+
+def make_fixed_normalizer(x: Tensor) -> Normalizer:
+    """By the mean and std of x (n, F), for observations of the clips.
+
+    A feature that hardly varies in the clips, such as a wrist at rest, must not become a huge input
+    in simulation; so its std counts as MIN_STD."""
+    return Normalizer(x.mean(0), x.std(0).clamp_min(MIN_STD))
 
 
 def make_unit_normalizer(dim: int) -> Normalizer:
@@ -127,7 +137,8 @@ class GaussianPolicy(nn.Module):
         return action, self.logp(mean, action)
 
     def logp(self, mean: Tensor, action: Tensor) -> Tensor:
-        """log N(action; mean, std) without its constant, (..., A) -> (...)."""
+        """log N(action; mean, std), less the terms that depend on std and A alone; (..., A) ->
+        (...)."""
         return -0.5 * ((action - mean) / self.std).square().sum(-1)
 
 

@@ -62,9 +62,11 @@ class ActionScale:
         return ActionScale(poses.mean(0), REACH * poses.std(0) + MIN_REACH)
 
     def target(self, action: Tensor) -> Tensor:
+        """Actions (..., J) -> joint targets (..., J) rad."""
         return self.offset + self.scale * action
 
     def action(self, target: Tensor) -> Tensor:
+        """Joint targets (..., J) rad -> actions (..., J)."""
         return (target - self.offset) / self.scale
 
 
@@ -113,7 +115,7 @@ class CharacterEnv(TensorState):
         self.window = episodes.window
         self.episode_length = episodes.length
         self._clip_weights = episodes.clip_weights or (lambda: library.weights)
-        self._may_touch = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
+        self._may_touch = torch.tensor(skeleton.is_foot)
         self._rng = rng
         self.starts = read_start_states(library, skeleton, episodes.window)
         self._lying = self._settle() if episodes.recovery.fall_init_prob else None
@@ -217,6 +219,7 @@ class CharacterEnv(TensorState):
         )
 
     def state(self) -> CharacterState:
+        """Of every world, (N,)."""
         return self.backend.state()
 
     def touches(self) -> Tensor:

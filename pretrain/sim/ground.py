@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from pretrain.characters.kinematics import lowest_points
-from pretrain.characters.rotations import heading_direction, to_heading_frame, up_axis
+from pretrain.characters.rotations import up_axis
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.library import MotionLibrary
+from pretrain.sim.velocity_range import level_velocity
 
 # m above the ground, or above the lowest body where that penetrates it, counts as contact
 NEAR = 0.03
@@ -43,7 +44,7 @@ def read_ground(library: MotionLibrary, skeleton: Skeleton, steady_above: float 
     Feet are always allowed, the other side of an allowed body is allowed, and in a clip that lies
     and does not rise every body is. `steady_above` replaces LEAN for steady clips, if it is more.
     """
-    feet = torch.tensor([body in skeleton.feet for body in skeleton.bodies])
+    feet = torch.tensor(skeleton.is_foot)
     standing = float(library.frames[:, 2].median())
     rising: list[bool] = []
     allowed: list[Tensor] = []
@@ -83,6 +84,6 @@ def _touched(skeleton: Skeleton, state: CharacterState) -> Tensor:
 
 def _moves_steadily(state: CharacterState) -> bool:
     """Whether the level velocity of `state` (T,) varies little in the heading frame."""
-    level = to_heading_frame(heading_direction(state.root_rot), state.root_vel)[:, :2]
+    level = level_velocity(state)[:, :2]
     mean = level.mean(0).norm()
     return bool(mean > SLOWEST and level.std(0).norm() < UNEVEN * mean)

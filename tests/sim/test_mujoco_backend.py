@@ -125,7 +125,7 @@ def test_a_lying_body_touches_with_more_than_its_feet(humanoid, library):
     )
     for _ in range(90):  # it bounces first
         backend.advance(targets)
-    feet = torch.tensor([body in humanoid.skeleton.feet for body in humanoid.skeleton.bodies])
+    feet = torch.tensor(humanoid.skeleton.is_foot)
     assert (backend.touching() & ~feet).any(-1).all()
 
 
