@@ -41,14 +41,16 @@ class ControllerGraph(nn.Module):
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedController:
+    """The graph of a controller, as the manifest declares it and as a file."""
+
     graph: g.Graph
     data: bytes
 
 
 def export_policy(
     policy: GaussianPolicy, task: Task, parent: Parent, recorded: Tensor, seed: int
-) -> Exported:
+) -> ExportedController:
     """The graph, proven on `recorded` states (n, S) with goals drawn for them, and on extreme
     ones."""
     rng = torch.Generator().manual_seed(seed)
@@ -58,7 +60,7 @@ def export_policy(
     module = ControllerGraph(policy, task)
     data = export(module, {key: x[:3] for key, x in rows.items()}, "z")
     parity = check_parity("controller", data, module, rows, "z")
-    return Exported(declare_graph(task, parent, parity), data)
+    return ExportedController(declare_graph(task, parent, parity), data)
 
 
 def declare_graph(task: Task, parent: Parent, parity: g.Parity) -> g.Graph:

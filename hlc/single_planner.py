@@ -23,7 +23,9 @@ from skills_store.store import Store
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlanResult:
+    """The best of the candidates."""
+
     z: Array  # (D,), unit
     predicted_return: float  # of that skill over the horizon, see `Planner.value`
 
@@ -55,7 +57,7 @@ class SinglePlanner:
 
     def plan(
         self, task: Task, state: Array, goal: Array, *, seed: int, last_z: Array | None = None
-    ) -> Planned:
+    ) -> PlanResult:
         """The best of the candidates for `state` (S,) and `goal` (G,), drawn with `seed`; `last_z`
         (D,) is one of them.
 
@@ -67,7 +69,7 @@ class SinglePlanner:
         if last_z is not None:
             planner.resume(torch.from_numpy(np.array(last_z))[None])
         z = planner(state[None], goal[None])
-        return Planned(z[0], float(planner.value[0]))
+        return PlanResult(z[0], float(planner.value[0]))
 
     def _backend(self, scene: Scene) -> Backend:
         if scene.box not in self._backends:

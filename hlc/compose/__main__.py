@@ -33,7 +33,7 @@ import torch
 
 from hlc.compose.behavior import make_behaviors
 from hlc.compose.contact_sheet import draw_contact_sheet
-from hlc.compose.player import Played, play_machine
+from hlc.compose.player import Playthrough, play_machine
 from hlc.compose.publish import BoundMachine, make_stages, publish_machine
 from hlc.compose.state_machine import load_machine
 from hlc.parent import SimulationConfig, open_parent
@@ -86,7 +86,7 @@ def run(file: Path, options: dict[str, str]) -> int:
     return 0
 
 
-def draw(played: Played, bound: BoundMachine, picture: Path) -> None:
+def draw(played: Playthrough, bound: BoundMachine, picture: Path) -> None:
     """A contact sheet or a video; a machine that cannot draw says so on stderr."""
     try:
         if picture.suffix == SHEET:
@@ -97,7 +97,7 @@ def draw(played: Played, bound: BoundMachine, picture: Path) -> None:
         print(f"no picture: {error}", file=sys.stderr)
 
 
-def describe(played: Played, as_json: bool) -> str:
+def describe(played: Playthrough, as_json: bool) -> str:
     """The visits, one a line, and how it ended."""
     if as_json:
         visits = [asdict(visit) for visit in played.visits]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hlc.compose.player import FALL, SUCCESS, Played
+from hlc.compose.player import FALL, SUCCESS, Playthrough
 from hlc.tasks.scene import Scene
 from pretrain.characters.character import Character
 from pretrain.evaluation.film_strip import DOWN, ON_CLIP, UP, FilmStrip, Strip
@@ -14,7 +14,7 @@ EVERY = 5  # control steps from one frame to the next
 COLORS = {SUCCESS: ON_CLIP, FALL: DOWN}  # of a strip's bar, by the cause of the visit's end
 
 
-def draw_contact_sheet(played: Played, character: Character, scene: Scene, path: Path) -> None:
+def draw_contact_sheet(played: Playthrough, character: Character, scene: Scene, path: Path) -> None:
     """Write the sheet to `path`. OSError where this machine cannot draw."""
     strips = []
     for visit in played.visits:

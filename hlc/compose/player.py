@@ -43,7 +43,9 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Played:
+class Playthrough:
+    """One run of a state machine, from its first state to its end."""
+
     visits: tuple[Visit, ...]
     qpos: Tensor  # (T, 7 + J), or (T, 14 + J) with a box, after each control step
     ended: bool  # by the state `end`, not by a fall or by time
@@ -60,7 +62,7 @@ def play_machine(
     simulated: SimulationConfig,
     *,
     rng: torch.Generator,
-) -> Played:
+) -> Playthrough:
     """From the first state to `end`, a fall that no state follows, or the end of its time.
 
     `simulated` says the engine and its threads. Raises ValueError where a task needs a box and the
@@ -71,7 +73,7 @@ def play_machine(
     while following is not None and following != END:
         visits.append(player.visit(behaviors[following]))
         following = player.follow(visits[-1])
-    return Played(tuple(visits), torch.stack(player.qpos), ended=following == END)
+    return Playthrough(tuple(visits), torch.stack(player.qpos), ended=following == END)
 
 
 class _Player:
@@ -94,8 +96,7 @@ class _Player:
         self._machine = machine
         self._parent = parent
         self._backend: Backend = env.backend
-        feet = parent.character.skeleton.feet
-        self._may_touch = torch.tensor([x in feet for x in parent.character.skeleton.bodies])
+        self._may_touch = torch.tensor(parent.character.skeleton.is_foot)
         self._backend.place(ONE, at_origin(env.state()))
         if self._backend.box is not None and machine.box is not None and scene.box is not None:
             stands = [*machine.box, scene.box.size[2] / 2, 1.0, *[0.0] * 9]

@@ -27,7 +27,7 @@ from hlc.compose.memory import (
 from hlc.compose.state_machine import StateMachine
 from hlc.evaluate import MACHINE, PARENT
 from hlc.export import FILE
-from hlc.measures import whole_decisions
+from hlc.measures import count_control_steps
 from hlc.parent import Parent, SimulationConfig
 from hlc.tasks.frames import place_from_heading
 from hlc.tasks.scene import Scene
@@ -73,7 +73,7 @@ class BoundMachine:
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinedGraphs:
     """The two graphs of a machine, as functions of tensors and as files."""
 
     memory: Decision  # state (B, S), goal (B, M) -> the next memory (B, M)
@@ -120,7 +120,9 @@ def make_stages(bound: BoundMachine) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def join(bound: BoundMachine, stages: tuple[Stage, ...], store: Store, rng: Generator) -> Joined:
+def join(
+    bound: BoundMachine, stages: tuple[Stage, ...], store: Store, rng: Generator
+) -> JoinedGraphs:
     """The graphs of the machine, proven on states of the library's clips."""
     memory = NextMemory(bound.machine, stages, bound.parent.character.skeleton)
     goals = StageGoals(stages)
@@ -144,7 +146,7 @@ def join(bound: BoundMachine, stages: tuple[Stage, ...], store: Store, rng: Gene
         "controller": describe_graph(FILE, inputs, z, parity),
         "memory": describe_graph(MEMORY_FILE, inputs, following, proven),
     }
-    return Joined(memory, reference, graphs, files)
+    return JoinedGraphs(memory, reference, graphs, files)
 
 
 def _describe(name: str, bound: BoundMachine) -> g.Tensor:
@@ -168,10 +170,14 @@ def _draw_rows(memory: NextMemory, bound: BoundMachine, rng: Generator) -> dict[
 
 
 def measure_machine(
-    joined: Joined, bound: BoundMachine, simulated: SimulationConfig, episodes: int, rng: Generator
+    joined: JoinedGraphs,
+    bound: BoundMachine,
+    simulated: SimulationConfig,
+    episodes: int,
+    rng: Generator,
 ) -> dict[str, Any]:
     """The share of plays that come to the machine's end before a fall, and how long those take."""
-    length = whole_decisions(bound.machine.seconds, bound.llc_steps)
+    length = count_control_steps(bound.machine.seconds, bound.llc_steps)
     plays = SimulationConfig(length, simulated.engine, simulated.threads)
     env = bound.parent.simulation(episodes, bound.scene, plays, rng)
     env.reset(torch.arange(episodes))
@@ -235,7 +241,7 @@ def _place_boxes(bound: BoundMachine, env: CharacterEnv) -> None:
 
 
 def _build_manifest(
-    name: str, bound: BoundMachine, joined: Joined, card: dict[str, Any], seed: int
+    name: str, bound: BoundMachine, joined: JoinedGraphs, card: dict[str, Any], seed: int
 ) -> m.Manifest:
     """Body and licence are those of the skills; the lineage has the machine's file."""
     version = bound.parent.version

@@ -21,7 +21,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecisionResult:
     """The result of one decision, before any reset, (N, ...) each."""
 
     obs: Floats  # (N, O)
@@ -67,7 +67,7 @@ class TaskBatch:
         """(N, O)."""
         return _join(self.worlds.observe())
 
-    def step(self, action: Floats) -> Decided:
+    def step(self, action: Floats) -> DecisionResult:
         """One decision of every world, (N, D). Raises ValueError for another shape, and for a
         number that is not finite."""
         expected = (self.worlds.num_envs, *self._width)
@@ -77,7 +77,7 @@ class TaskBatch:
             world = int((~np.isfinite(action)).any(-1).argmax())
             raise ValueError(f"action of world {world} is {action[world]}, expected finite numbers")
         step = self.worlds.step(torch.from_numpy(np.array(action, np.float32)))
-        return Decided(
+        return DecisionResult(
             obs=_join(step.next_obs),
             reward=step.reward.double().numpy(),
             terminated=step.terminated.numpy(),

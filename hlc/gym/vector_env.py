@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from hlc.gym.batch import Bools, Decided, Floats, TaskBatch
+from hlc.gym.batch import Bools, DecisionResult, Floats, TaskBatch
 
 Stepped = tuple[Floats, NDArray[np.float64], Bools, Bools, dict[str, Any]]
 
@@ -17,7 +17,8 @@ Stepped = tuple[Floats, NDArray[np.float64], Bools, Bools, dict[str, Any]]
 class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
     """`skill` and `settings` as in TaskBatch; `autoreset_mode` as gymnasium defines it.
 
-    NEXT_STEP resets a world in the step after its end, which ignores the action and pays 0.
+    NEXT_STEP resets a world in the step after its end, which ignores the action and has the reward
+    0.
     SAME_STEP resets it at once, and info has `final_obs` and `final_info`. DISABLED leaves it to
     `reset(options={"reset_mask": mask})`. docs/tasks.md says which library needs which."""
 
@@ -75,7 +76,7 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
             _info(outcome, self._all_worlds),
         )
 
-    def _begin_ended(self, outcome: Decided) -> Stepped:
+    def _begin_ended(self, outcome: DecisionResult) -> Stepped:
         """Worlds that ended in the step before begin anew; what this one did to them is dropped."""
         began = self._ended
         obs = outcome.obs
@@ -87,7 +88,7 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         self._ended = terminated | truncated
         return obs, outcome.reward * ~began, terminated, truncated, _info(outcome, ~began)
 
-    def _reset_at_once(self, outcome: Decided) -> Stepped:
+    def _reset_at_once(self, outcome: DecisionResult) -> Stepped:
         ended = outcome.terminated | outcome.truncated
         if not ended.any():
             info = _info(outcome, self._all_worlds)
@@ -111,6 +112,6 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         return rows
 
 
-def _info(outcome: Decided, rows: Bools) -> dict[str, Any]:
+def _info(outcome: DecisionResult, rows: Bools) -> dict[str, Any]:
     """gymnasium's form of infos of several worlds: an array, and the mask of whose it holds."""
     return {"success": outcome.success & rows, "_success": rows}

@@ -145,7 +145,7 @@ def _make_extremes(recorded: Tensor, rng: torch.Generator) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedLibrary:
     """A trained library before publication."""
 
     nets: SkillNets
@@ -155,7 +155,7 @@ class Trained:
 
 
 def build_version(
-    cfg: PretrainConfig, data: TrainingData, trained: Trained, card: dict[str, Any]
+    cfg: PretrainConfig, data: TrainingData, trained: TrainedLibrary, card: dict[str, Any]
 ) -> tuple[m.Manifest, dict[str, bytes]]:
     """The manifest of a published library and its files: graphs with metadata, and start states."""
     upright = read_ground(data.library, data.character.skeleton).upright
@@ -169,9 +169,10 @@ def build_version(
 
 
 def build_manifest(
-    cfg: PretrainConfig, data: TrainingData, trained: Trained, card: dict[str, Any]
+    cfg: PretrainConfig, data: TrainingData, trained: TrainedLibrary, card: dict[str, Any]
 ) -> m.Manifest:
     """The manifest of a published library, without its start states."""
+    # by the trained encoder: near the `clip_latents` that training drew, but not equal to them
     latents = embed_clips(trained.nets.encoder, data.demos)
     clips = {name: _to_floats(z) for name, z in zip(data.library.names, latents, strict=True)}
     scale = trained.nets.action_scale

@@ -1,5 +1,5 @@
-"""A torch module as one ONNX file: exported, stripped, and checked for parity. Knows no skills and
-no bodies."""
+"""A torch module as one ONNX file: exported, stripped, and checked for parity. Independent of
+skills and bodies."""
 
 from __future__ import annotations
 

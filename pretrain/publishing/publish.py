@@ -18,7 +18,7 @@ from pretrain.evaluation.learning_curves import learning
 from pretrain.evaluation.skill_card import skill_card
 from pretrain.evaluation.table import table
 from pretrain.parent import find_parent
-from pretrain.publishing.export import Trained, build_version, export_nets
+from pretrain.publishing.export import TrainedLibrary, build_version, export_nets
 from pretrain.rl.run_folder import read_log
 from pretrain.training_data import TrainingData
 from skills_store import publish_receipt
@@ -48,7 +48,7 @@ def make_candidate(
     action_std = training.nets.policy.std
     parent = find_parent(cfg)
     licence = parent.manifest.licence if parent else ""
-    trained = Trained(training.nets, exported, action_std, licence)
+    trained = TrainedLibrary(training.nets, exported, action_std, licence)
     cost = state_cost(cfg, training, parent)
     manifest, files = build_version(cfg, data, trained, {"cost": cost})
     version = scratch.publish(manifest, files)

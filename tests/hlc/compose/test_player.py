@@ -17,7 +17,7 @@ from PIL import Image
 from hlc.compose.__main__ import main
 from hlc.compose.behavior import make_behaviors
 from hlc.compose.ground_frame import ground_frame, to_world
-from hlc.compose.player import Played, at_origin, play_machine
+from hlc.compose.player import Playthrough, at_origin, play_machine
 from hlc.compose.state_machine import StateMachine
 from hlc.parent import Parent, SimulationConfig, open_parent
 from pretrain.evaluation.video import EVERY, HEIGHT, WIDTH
@@ -32,7 +32,7 @@ STAND = {"task": "stand", "goal": {"place": [0.0, 0.0]}}
 
 def play(
     parent: Parent, store: Store, states: dict[str, Any], engine: str = "mujoco", **machine: Any
-) -> Played:
+) -> Playthrough:
     asked = StateMachine.model_validate({"states": states, "plan": PLAN, **machine})
     simulated = SimulationConfig(1000, engine, 1)
     rngs = [torch.Generator().manual_seed(i) for i in range(2)]
@@ -40,7 +40,7 @@ def play(
     return play_machine(asked, behaviors, parent, simulated, rng=rngs[1])
 
 
-def path_of(played: Played) -> list[tuple[str, str]]:
+def path_of(played: Playthrough) -> list[tuple[str, str]]:
     return [(visit.name, visit.cause) for visit in played.visits]
 
 

@@ -25,7 +25,13 @@ from hlc.compose.memory import (
     empty_memory,
 )
 from hlc.compose.player import play_machine
-from hlc.compose.publish import BoundMachine, Joined, make_stages, measure_machine, publish_machine
+from hlc.compose.publish import (
+    BoundMachine,
+    JoinedGraphs,
+    make_stages,
+    measure_machine,
+    publish_machine,
+)
 from hlc.compose.state_machine import State, StateMachine
 from hlc.evaluate import main as evaluate
 from hlc.parent import Parent, SimulationConfig, open_parent
@@ -236,7 +242,7 @@ def test_box_is_placed_as_configured_and_kept_in_memory(strings: Parent) -> None
     )
     bound = BoundMachine(machine, {"strike": behavior}, strings)
     memory = NextMemory(machine, make_stages(bound), strings.character.skeleton)
-    joined = Joined(memory, decide, {}, {})
+    joined = JoinedGraphs(memory, decide, {}, {})
     rng = torch.Generator().manual_seed(0)
     card = measure_machine(joined, bound, SimulationConfig(60, "puppet", 1), 3, rng)
     assert card["ended"] == 1

@@ -1,5 +1,5 @@
-"""Worlds of known answers: an observation is how many steps the episode is old, and each step pays
-1. World 0 is cut off by time after 3 steps, world 1 ends after 2.
+"""Worlds of known answers: an observation is how many steps the episode is old, and the reward of
+each step is 1. World 0 is cut off by time after 3 steps, world 1 ends after 2.
 
 Where a state is worth 10 times its observation, the first step of world 0 returns 3 + 30, without
 discount, and that of world 1 returns 2."""
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box
 
-from hlc.gym.batch import Bools, Decided, Floats
+from hlc.gym.batch import Bools, DecisionResult, Floats
 
 LENGTHS = np.array([3, 2])
 WORTH = 10.0  # of a state, per step of its age
@@ -38,10 +38,10 @@ class CountingBatch:
     def observe(self) -> Floats:
         return self._age[:, None].astype(np.float32)
 
-    def step(self, action: Floats) -> Decided:
+    def step(self, action: Floats) -> DecisionResult:
         self._age += 1
         ended = self._age >= LENGTHS
-        return Decided(
+        return DecisionResult(
             obs=self.observe(),
             reward=np.ones(2),
             terminated=ended & np.array([False, True]),

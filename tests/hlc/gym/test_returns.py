@@ -123,7 +123,7 @@ def test_skrl_sums_through_time_limits_by_default(make: Make, tmp_path, monkeypa
 def test_skrl_stores_the_reset_as_a_step_in_the_next_step(
     make: Make, tmp_path, monkeypatch
 ) -> None:
-    """One row an episode that is none: it pays 0, and leads from the end to the start."""
+    """One row an episode that is none: its reward is 0, and it leads from the end to the start."""
     monkeypatch.chdir(tmp_path)
     returns = skrl_returns(make("NextStep"), bootstrap=True)
     assert returns[3, 0] == returns[4, 0] == 33
