@@ -1,4 +1,5 @@
-"""Players that learn nothing: random skills, the one skill that earns most, and the planner."""
+"""Baselines without training: random skills, the one skill with the highest return, and the
+planner."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import numpy as np
 import torch
 
 from hlc.config import HlcConfig
-from hlc.measures import play, whole_decisions
+from hlc.measures import count_control_steps, play
 from hlc.parent import Parent
 from hlc.planner import Planner
 from hlc.rollouts import Decide, RandomSkills, returns
@@ -21,7 +22,7 @@ PLAN_SEED = 5
 
 
 class FixedSkills:
-    """Every character keeps its row of z (E, D). Sees no goal."""
+    """Every character keeps its row of z (E, D), whatever its goal."""
 
     def __init__(self, z: Array):
         self._z = z
@@ -37,7 +38,7 @@ def random_players(parent: Parent, cfg: HlcConfig, num_episodes: int) -> dict[st
     players: dict[str, Decide] = {}
     for name, span in spans.items():
         shortest, longest = (
-            max(1, whole_decisions(t, cfg.llc_steps) // cfg.llc_steps) for t in span
+            max(1, count_control_steps(t, cfg.llc_steps) // cfg.llc_steps) for t in span
         )
         rng = torch.Generator().manual_seed(cfg.eval.seed + RANDOM_SEED)
         players[name] = RandomSkills(num_episodes, dim, shortest, longest, rng)
@@ -45,8 +46,8 @@ def random_players(parent: Parent, cfg: HlcConfig, num_episodes: int) -> dict[st
 
 
 def best_fixed(parent: Parent, cfg: HlcConfig, num_episodes: int) -> tuple[str, Decide] | None:
-    """The clip whose own latent, held for whole episodes, earns most, and its player; None for a
-    library without clips' latents.
+    """The clip whose own latent, held for whole episodes, has the highest return, and its player;
+    None for a library without clips' latents.
 
     It is chosen on other episodes than it is measured on, `eval.trials` for each clip; with 10
     each, a run was chosen for reach."""

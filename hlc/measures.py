@@ -33,8 +33,8 @@ SUMMARY = (  # of the measures of `summary`, those that are means
 )
 
 
-def whole_decisions(seconds: float, llc_steps: int) -> int:
-    """Control steps in `seconds`, rounded up to whole decisions."""
+def count_control_steps(seconds: float, llc_steps: int) -> int:
+    """Control steps in `seconds`, rounded up to whole decisions of `llc_steps` each."""
     return -(-round(seconds * CONTROL_RATE) // llc_steps) * llc_steps
 
 
@@ -44,7 +44,7 @@ def play(
     """The episodes that `decide` plays, and the worlds whose state broke. The same seed gives the
     same starts, goal times and goal draws to every player."""
     starts, goals = (torch.Generator().manual_seed(seed + i) for i in range(2))
-    length = whole_decisions(cfg.episode_length, cfg.llc_steps)
+    length = count_control_steps(cfg.episode_length, cfg.llc_steps)
     task = cfg.chosen_task()
     simulated = SimulationConfig(length, cfg.engine, cfg.threads)
     env = parent.simulation(num_episodes, task.scene(), simulated, starts)

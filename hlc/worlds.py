@@ -6,7 +6,7 @@ from torch import Generator
 
 from hlc.config import HlcConfig
 from hlc.goals import Goals
-from hlc.measures import whole_decisions
+from hlc.measures import count_control_steps
 from hlc.parent import Parent, SimulationConfig
 from hlc.task_env import DecisionConfig, TaskEnv
 
@@ -16,7 +16,7 @@ def make_worlds(
 ) -> TaskEnv:
     """`num_envs` worlds of `cfg.task`, with a generator each for the starts and for the goals."""
     task = cfg.chosen_task()
-    length = whole_decisions(cfg.episode_length, cfg.llc_steps)
+    length = count_control_steps(cfg.episode_length, cfg.llc_steps)
     return TaskEnv(
         parent.simulation(
             num_envs, task.scene(), SimulationConfig(length, cfg.engine, cfg.threads), starts

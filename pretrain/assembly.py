@@ -1,5 +1,5 @@
 """A configuration and clips to a training run: networks, environment, objective and training aids,
-their warm start, and what follows the progress of the curriculum."""
+their warm start, and the schedule of the action std."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
         rng,
         memory={"replay": replay},
     )
-    adapt(cfg, training)
+    set_action_std(cfg, training)
     return training
 
 
@@ -145,8 +145,8 @@ def make_latent_schedule(cfg: PretrainConfig) -> LatentSchedule:
     )
 
 
-def adapt(cfg: PretrainConfig, training: SkillTraining) -> None:
-    """Set what follows the progress of the curriculum: the action std."""
+def set_action_std(cfg: PretrainConfig, training: SkillTraining) -> None:
+    """Set the std of the policy's actions by the progress of the curriculum."""
     if isinstance(training.env, AssistedEnv):
         progress = float(training.env.curriculum.progress)
         training.nets.policy.std = schedule_action_std(cfg.ppo, progress)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from pretrain.assembly import SkillTraining, adapt, build_training, warm_up
+from pretrain.assembly import SkillTraining, build_training, set_action_std, warm_up
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.refinement import PhaseCorrectedPolicy, Refinement
 from pretrain.cli import command, program
@@ -35,7 +35,7 @@ from skills_store.store import Store
 
 def train(cfg: PretrainConfig, training: SkillTraining, folder: Path) -> bool:
     """Iterate up to `cfg.samples`. Returns whether it got there without an interruption."""
-    adapt(cfg, training)
+    set_action_std(cfg, training)
     progress = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill"}
     if isinstance(training.env, AssistedEnv):
         progress["assist"] = "assist"
@@ -55,7 +55,9 @@ def finish_iteration(cfg: PretrainConfig, training: SkillTraining, folder: Path)
     training.nets.average.update_parameters(policy)
     if isinstance(env, AssistedEnv):
         env.step_schedule()
-    adapt(cfg, training)  # by what a checkpoint keeps, so that a resumed run goes on with the same
+    set_action_std(
+        cfg, training
+    )  # by what a checkpoint keeps, so that a resumed run goes on with the same
     if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
         save_milestone(folder, cfg, training)
     down = float((env.env.falls.down > 0).float().mean())

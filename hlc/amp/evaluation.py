@@ -10,7 +10,7 @@ from torch import Generator
 from torch.nn import Module
 
 from hlc.amp.config import DECISION, AmpConfig
-from hlc.measures import summary, whole_decisions
+from hlc.measures import count_control_steps, summary
 from hlc.nets import observation
 from hlc.parent import Parent, SimulationConfig
 from hlc.rollouts import episodes
@@ -43,7 +43,7 @@ def evaluate(cfg: AmpConfig, parent: Parent, policy: Module) -> dict[str, Any]:
     control steps."""
     task = cfg.chosen_task()
     starts, goals = (Generator().manual_seed(cfg.eval.seed + i) for i in range(2))
-    length = whole_decisions(cfg.episode_length, DECISION)
+    length = count_control_steps(cfg.episode_length, DECISION)
     simulated = SimulationConfig(length, cfg.engine, cfg.threads)
     env = parent.simulation(cfg.eval.episodes, task.scene(), simulated, starts)
     scale = ActionScale.from_library(parent.clips)

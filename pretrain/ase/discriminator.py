@@ -27,7 +27,7 @@ from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Rollout
 
 MAX_REWARD = 9.21  # -log(1e-4), before scaling
-REPLAY_EVERY = 16  # one agent_windows window in so many is added to the replay
+REPLAY_EVERY = 16  # one of so many of the character's windows is added to the replay
 
 
 class Discriminator(nn.Module):
@@ -72,6 +72,7 @@ class Discriminator(nn.Module):
         return deviation.clamp(-self.BOUND, self.BOUND)
 
     def logit(self, normalised: Tensor, clip: Tensor) -> Tensor:
+        """Of windows that `norm` returned, (..., W * F), (...) -> (...)."""
         if not self.conditional:
             return self.body(normalised).squeeze(-1)
         code = self.CODE * one_hot(clip, len(self.centre)).to(normalised)

@@ -54,19 +54,22 @@ class AseEnv(TensorState):
         return torch.full((len(self.clip_latents),), self.schedule.near_prob)
 
     def reset(self, ids: Tensor) -> None:
+        """Start new episodes in worlds `ids` (n,), each with a new latent."""
         if not len(ids):
             return
         self.env.reset(ids)
         clips = self.env.clip[ids]
-        self._draw(ids, clips, clips, self._near_probs()[clips])
+        self._assign_latents(ids, clips, clips, self._near_probs()[clips])
 
-    def _draw(
+    def _assign_latents(
         self, ids: Tensor, clips: Tensor, previous: Tensor, near: Tensor | None = None
     ) -> None:
-        """New latents for worlds `ids` (n,) that have followed clips `previous` (n,).
+        """Draw latents for worlds `ids` (n,) that have followed clips `previous` (n,), and set
+        `z`, `z_clip` and `steps_to_resample`. Worlds that the new clip keeps off the ground have
+        time to get up (`Falls.allow_recovery`).
 
-        A share of them are those of `clips` (n,); of the others, shares `near` (n,) are nearest to
-        those, and the rest are uniform on the sphere.
+        A share `clip_prob` of the latents are those of `clips` (n,); of the others, shares `near`
+        (n,) are nearest to those, and the rest are uniform on the sphere.
         """
         from_clip = torch.rand(len(ids), generator=self._rng) < self.schedule.clip_prob
         z = sample_on_sphere(len(ids), self.schedule.dim, self._rng)
@@ -79,6 +82,8 @@ class AseEnv(TensorState):
         self.env.falls.allow_recovery(ids, previous, self.z_clip[ids])
 
     def observe(self, ids: Tensor | None = None) -> Batch:
+        """The observations of worlds `ids` (n,), by default of all: `obs` (n, 13 + 2 J) and `z`
+        (n, dim)."""
         rows = ALL if ids is None else ids
         return {"obs": self.env.obs(rows), "z": self.z[rows].clone()}
 
@@ -124,7 +129,7 @@ class AseEnv(TensorState):
         ids = expired.nonzero()[:, 0]
         if len(ids):
             new_clips, _ = self.env.library.sample(len(ids), self._rng)
-            self._draw(ids, new_clips, clips[ids])
+            self._assign_latents(ids, new_clips, clips[ids])
         return expired
 
     def snapshot(self) -> dict[str, Any]:

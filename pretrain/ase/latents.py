@@ -42,4 +42,5 @@ class LatentSchedule:
     own_return: bool = False
 
     def draw_lifetimes(self, n: int, rng: Generator) -> Tensor:
+        """Control steps for which n latents are kept, (n,)."""
         return torch.randint(self.shortest, self.longest + 1, (n,), generator=rng)

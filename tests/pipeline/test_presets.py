@@ -10,9 +10,9 @@ import torch
 
 from pretrain.ase.env import AseEnv
 from pretrain.assembly import (
-    adapt,
     build_training,
     schedule_action_std,
+    set_action_std,
     warm_up,
 )
 from pretrain.assist.assisted_env import AssistedEnv
@@ -129,7 +129,7 @@ def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
     iteration = cfg.num_envs * cfg.ppo.horizon
     assert train(cfg.model_copy(update={"samples": 2 * iteration}), whole, tmp_path)
     assert other.resume(tmp_path, 4 * iteration)
-    adapt(cfg, other)
+    set_action_std(cfg, other)
     for training in (whole, other):
         with use_one_thread():
             training.iterate()

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from benchmarks import learning
-from pretrain.assembly import adapt, build_training, warm_up
+from pretrain.assembly import build_training, set_action_std, warm_up
 from pretrain.characters.state import unflatten
 from pretrain.evaluation.card import Card
 from pretrain.evaluation.conditions import Conditions
@@ -124,7 +124,7 @@ def test_training_goes_on_from_a_published_library(skills, place):
             training.nets.encoder(frames), library.encode(windows), atol=1e-4
         )
     assert training.env.curriculum.assist_strength.max() == 0
-    adapt(cfg, training)
+    set_action_std(cfg, training)
     assert training.nets.policy.std == pytest.approx(cfg.ppo.action_std_final)
 
 
