@@ -53,8 +53,8 @@ def episodes(
     llc_steps: int,
     rng: Generator,
 ) -> Episodes:
-    """`env.episode_length` steps of every world from its start. A fallen character stays down and
-    earns nothing more."""
+    """`env.episode_length` steps of every world from its start. A fallen character stays down, and
+    its reward is 0 from then on."""
     n = env.num_envs
     world = GoalEnv(env, task, Goals(task, n, llc_steps, rng))
     standing = torch.ones(n, dtype=torch.bool)
@@ -95,8 +95,8 @@ def measure_distance(task: Task, skeleton: Skeleton, state: CharacterState, goal
 
 
 class RandomSkills:
-    """The baseline: skills uniform on the sphere, each held for `shortest` to `longest` decisions.
-    Sees no goal."""
+    """The baseline: skills uniform on the sphere, each held for `shortest` to `longest`
+    decisions, whatever the goal."""
 
     def __init__(self, n: int, dim: int, shortest: int, longest: int, rng: Generator):
         self._span = (shortest, longest + 1)

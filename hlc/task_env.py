@@ -34,9 +34,9 @@ class TaskEnv(GoalEnv):
     """N characters with a goal each. (Peng et al. 2022, section 6.) An `Env` of
     `pretrain.rl.rollout`.
 
-    What the task pays is averaged over the decision's control steps; a world earns nothing from the
-    moment it has ended. Style is that of the window a decision ends in: computed at every control
-    step, it would cost more than the simulation."""
+    The reward of the task is averaged over the decision's control steps; it is 0 for a world from
+    the moment it has ended. Style is that of the window a decision ends in: computed at every
+    control step, it would cost more than the simulation."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class TaskEnv(GoalEnv):
             targets = self.skills.act(self.env.state().flatten().numpy(), z)
             outcome = self.advance(torch.from_numpy(targets))
             failed = running & outcome.failed
-            running = running & ~failed  # a step that ends in a fall earns nothing
+            running = running & ~failed  # the reward of a step that ends in a fall is 0
             task_reward += running * outcome.reward
             stopped = running & outcome.timed_out
             terminated = terminated | failed

@@ -57,7 +57,7 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
 
 
 def controller_objective(cfg: HlcConfig, nets: ControllerNets) -> Objective:
-    """PPO on what the task pays, and on moving like the clips."""
+    """PPO on the reward of the task, and on that for moving like the clips."""
     return Objective(
         rewards={
             "style": (cfg.disc_reward_weight, _style),

@@ -1,7 +1,7 @@
 """The skill card of a published library, measured on the graphs that are served.
 
 python -m pretrain.evaluate skill=humanoid@latest       printed, and as card.json, CARD.md and
-                                                        pictures in cards/humanoid@1
+                                                        pictures in cards/humanoid@3
 python -m pretrain.evaluate humanoid@3 humanoid@1       side by side, a folder each
 python -m pretrain.evaluate humanoid@1 motions=all      by other clips than those it learned from
 python -m pretrain.evaluate humanoid@1 quick=true       falls, time on clip and switches, printed

@@ -1,11 +1,12 @@
-"""GoalTask: the parameters that all tasks have, and what a task need not say."""
+"""GoalTask: the parameters that all tasks have, the methods that each task has to define, and
+defaults for the others."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from torch import Tensor
+from torch import Generator, Tensor
 
 from hlc.tasks.scene import UPRIGHT, Scene
 from hlc.tasks.task import Range
@@ -32,9 +33,11 @@ def limit_goal(
 
 
 class GoalTask(BaseModel):
-    """A `Task` without bodies, place and potential of its own, until a subclass says otherwise.
+    """A `Task` (hlc/tasks/task.py says what each method returns) with defaults for most methods.
 
-    Each parameter NAME_min is checked against NAME_max."""
+    A subclass has `goal_layout`, `goal_ranges`, `draw`, `features`, `reward` and `success`. By
+    default it needs no bodies and has neither a place nor a potential. Each parameter NAME_min is
+    checked against NAME_max."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -57,6 +60,18 @@ class GoalTask(BaseModel):
 
     @abstractmethod
     def goal_ranges(self) -> dict[str, Range]: ...
+
+    @abstractmethod
+    def draw(self, state: CharacterState, rng: Generator) -> Tensor: ...
+
+    @abstractmethod
+    def features(self, state: CharacterState, goal: Tensor) -> Tensor: ...
+
+    @abstractmethod
+    def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor: ...
+
+    @abstractmethod
+    def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor: ...
 
     def goal_limits(self) -> tuple[GoalLimit, ...]:
         """Directions have the length 1; a scalar that is drawn from a range stays in it."""

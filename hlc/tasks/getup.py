@@ -1,5 +1,5 @@
 """Getup: rise from lying and stand. (The get-up reward of dm_control's humanoid: height times
-uprightness times stillness, here as a sum, which pays the first centimetre too.)"""
+uprightness times stillness, here as a sum, which rewards the first centimeter too.)"""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ class Getup(GoalTask):
         return (self.body,)
 
     def draw(self, state: CharacterState, rng: Generator) -> Tensor:
+        """(N, ...) -> heights (N, 1) m."""
         return uniform(self.goal_ranges(), state.shape, rng)["height"][..., None]
 
     def features(self, state: CharacterState, goal: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 from pretrain.rl.field_types import NotNegative, Positive
 
-# s^2/m^2, of MimicKit for a narrow range of speeds. nv-tlabs/ASE has 0.25, which pays 0.8 of the
+# s^2/m^2, of MimicKit for a narrow range of speeds. nv-tlabs/ASE has 0.25, which gives 0.8 of the
 # reward for standing still where the goal is a slow walk.
 SHARPNESS = 2.0
 MOVING = 0.7  # share of the reward for the velocity, the rest is for facing (nv-tlabs/ASE)
@@ -51,6 +51,7 @@ class Heading(GoalTask):
         return {"turn": turn, "speed": (self.speed_min, self.speed_max), "facing_turn": turn}
 
     def draw(self, state: CharacterState, rng: Generator) -> Tensor:
+        """(N, ...) -> directions, speeds in m/s and facings (N, 5), world."""
         drawn = uniform(self.goal_ranges(), state.shape, rng)
         direction = direction_from_heading(state, drawn["turn"])
         facing = direction

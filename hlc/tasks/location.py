@@ -1,4 +1,4 @@
-"""Location: come to a place and stop there. (ASE's task of that name, which pays for any speed at
+"""Location: come to a place and stop there. (ASE's task of that name, which rewards any speed at
 the place.)"""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PLACE_SHARE = 0.5
 MOVING = 0.4
 FACING = 0.1
 SHARPNESS = 0.5  # 1/m^2
-WALK = 1.0  # m/s towards the place that earns all
+WALK = 1.0  # m/s towards the place that gives the full reward
 PLACE = Part("place", 0, 2, "m", "world")
 
 
@@ -62,6 +62,7 @@ class Location(GoalTask):
         return (limit_goal(PLACE, "distance", (0.0, self.distance_max), "clip"),)
 
     def draw(self, state: CharacterState, rng: Generator) -> Tensor:
+        """(N, ...) -> places (N, 2) m, world."""
         drawn = uniform(self.goal_ranges(), state.shape, rng)
         r = drawn["distance"]
         angle = drawn["direction"]

@@ -45,6 +45,7 @@ class Path(GoalTask):
         return {"bend": bend, "end": bend, "speed": (self.speed_min, self.speed_max)}
 
     def draw(self, state: CharacterState, rng: Generator) -> Tensor:
+        """(N, ...) -> control points in m and speeds in m/s (N, 9), world."""
         drawn = uniform(self.goal_ranges(), state.shape, rng)
         straight = torch.zeros(state.shape)
         lefts = (straight, straight, drawn["bend"], drawn["end"])

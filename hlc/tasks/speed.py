@@ -35,6 +35,7 @@ class Speed(GoalTask):
         return {"speed": (self.speed_min, self.speed_max)}
 
     def draw(self, state: CharacterState, rng: Generator) -> Tensor:
+        """(N, ...) -> speeds (N, 1) m/s."""
         return uniform(self.goal_ranges(), state.shape, rng)["speed"][..., None]
 
     def features(self, state: CharacterState, goal: Tensor) -> Tensor:

@@ -36,6 +36,7 @@ class Stand(GoalTask):
         return {"ahead": side, "left": side}
 
     def draw(self, state: CharacterState, rng: Generator) -> Tensor:
+        """(N, ...) -> places (N, 2) m, world."""
         drawn = uniform(self.goal_ranges(), state.shape, rng)
         return place_from_heading(state, drawn["ahead"], drawn["left"])
 

@@ -29,7 +29,7 @@ from pretrain.rl.field_types import NotNegative, Positive
 BOX = Box(size=(0.4, 0.4, 1.8), mass=8.64)
 TOPPLING = 0.6
 MOVING = 0.4
-WALK = 1.0  # m/s towards the box that earns all
+WALK = 1.0  # m/s towards the box that gives the full reward
 DOWN = 0.2  # cosine between the box's long axis and the vertical below which it is down
 
 
@@ -68,6 +68,7 @@ class Strike(GoalTask):
         return self.bodies
 
     def draw(self, state: CharacterState, rng: Generator) -> Tensor:
+        """(N, ...) -> states of standing boxes (N, 13), world."""
         drawn = uniform(self.goal_ranges(), state.shape, rng)
         r = drawn["distance"]
         angle = drawn["direction"]

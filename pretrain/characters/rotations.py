@@ -1,4 +1,4 @@
-"""Rotation kernels: unit quaternions wxyz, right-handed, radians. Knows nothing of bodies.
+"""Rotation kernels: unit quaternions wxyz, right-handed, radians. Independent of bodies.
 
 Every kernel takes numpy arrays or torch tensors and returns the same kind, batched over leading
 axes: importers and the service have no torch, and training needs it. Only calls with the same names

@@ -38,7 +38,11 @@ class CharacterState:
 
 @dataclass(frozen=True)
 class Part:
-    """A named slice of the flat state."""
+    """A named slice of a flat state, goal or memory.
+
+    `unit`: "m", "m/s", "rad", "rad/s", "unit vector", "quaternion wxyz", or "1" for a plain number.
+    `frame`: "world"; "joint", for angles and velocities of hinges; "scalar", which no turn of the
+    scene changes."""
 
     name: str
     start: int

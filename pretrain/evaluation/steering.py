@@ -1,5 +1,5 @@
-"""Steering: how fast a library can go, sideways and turn, whether it stands, and how soon it
-obeys."""
+"""Steering: speeds and turn rates that a library reaches, whether it stands, and how long a change
+takes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""MotionClip: one motion of one skeleton at a steady rate. Numpy only; knows no file format and no
-simulator."""
+"""MotionClip: one motion of one skeleton at a steady rate. Numpy only; independent of file
+formats and of the simulator."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""MotionLibrary: clips packed into tensors, read at any time in a batch. Knows no file format and
-no simulator."""
+"""MotionLibrary: clips packed into tensors, read at any time in a batch. Independent of file
+formats and of the simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Returns from rewards. Knows nothing of bodies, skills or networks."""
+"""Returns from rewards. Independent of bodies, skills and networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rollout: T steps of N worlds. Knows nothing of bodies or skills."""
+"""Rollout: T steps of N worlds. Independent of bodies and skills."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ class Noise:
     value: Tensor  # (N, A)
 
     def draw(self, rng: Generator) -> Tensor:
+        """The noise of the next step, (N, A), which is kept for the one after it."""
         fresh = torch.randn(self.value.shape, generator=rng)
         self.value = self.color * self.value + (1 - self.color**2) ** 0.5 * fresh
         return self.value

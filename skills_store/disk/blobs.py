@@ -49,7 +49,7 @@ class Blobs:
         return self.root / blob.digest.removeprefix("sha256:")
 
     def write(self, data: bytes) -> Blob:
-        """Idempotent. Durable only after `sync`, so that a publish of many files pays for one."""
+        """Idempotent. Durable only after `sync`, so that a publish of many files needs one."""
         blob = describe(data)
         make_dirs(self.root)
         make_dirs(self.staging)

@@ -1,4 +1,5 @@
-"""Writes that survive a crash and a power cut: temp, fsync, then one atomic step. Knows no skills.
+"""Writes that survive a crash and a power cut: temp, fsync, then one atomic step. Independent
+of skills.
 
 POSIX only, on a local file system: link(2) and flock(2) are not to be trusted over NFS.
 """

@@ -1,5 +1,5 @@
-"""Every error of the store, in the user's words. Knows no files and no HTTP: a service maps `code`
-to a status.
+"""Every error of the store, in the user's words. Independent of files and HTTP: a service maps
+`code` to a status.
 
     StoreError
     |- invalid.py     what was typed means nothing

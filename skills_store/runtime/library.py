@@ -1,5 +1,5 @@
-"""The runtime of a published version: numpy in, numpy out. Knows no simulator and no trainer, and
-holds no state.
+"""The runtime of a published version: numpy in, numpy out. Independent of simulator and trainer,
+and without state.
 
 z and history travel with the caller, so one library serves any number of characters and threads.
 """

@@ -136,7 +136,7 @@ def test_a_planner_foresees_the_box_fall(parent: Parent) -> None:
         put(env, (2.5, 0.0), spin)
         planner(env.env.state().flatten().numpy(), env.goals.goal.numpy())
         values.append(float(planner.value[0]))
-    # a library of random weights stays up for half of the horizon, and earns nothing afterwards
+    # a library of random weights stays up for half of the horizon, and its reward is 0 afterwards
     assert values[1] > 1.5 * values[0]
 
 

@@ -60,7 +60,7 @@ def test_facing_equals_direction_unless_free_facing_is_set(parent: Parent) -> No
 def test_at_its_place_a_character_is_paid_for_stopping(
     rest: CharacterState, parent: Parent
 ) -> None:
-    """nv-tlabs/ASE pays all of it for running past."""
+    """In nv-tlabs/ASE running past gives all of it."""
     task = Location()
     skeleton = parent.character.skeleton
     goal = torch.zeros(2, 2)

@@ -1,4 +1,4 @@
-"""AMP with a task: what a run does, and what its environment pays."""
+"""AMP with a task: what a run does, and what its environment rewards."""
 
 from __future__ import annotations
 
