@@ -28,13 +28,17 @@ class LatentConfig(Frozen):
     )
     clip_latent_prob: Share = Field(
         default=0.5,
-        description="Share of latents that are a clip's own; the rest are uniform on the sphere",
+        description=(
+            "Share of latents that are a clip's own: at the start of an episode that of the clip "
+            "it starts in, later that of a random clip"
+        ),
     )
     near_prob: Share = Field(
         default=0.0,
         description=(
-            "Share of an episode's first latents, of those that are no clip's own, drawn "
-            "around the latent of the clip it starts in"
+            "Of an episode's first latents that are no clip's own, the share drawn from the "
+            "directions nearer to the latent of the clip it starts in than to any other clip's; "
+            "all other latents are uniform on the sphere"
         ),
     )
     near_steps: Positive | None = Field(
@@ -99,12 +103,22 @@ class PPOConfig(Frozen):
         default=0.99, description="Decay per iteration of the averaged weights that are published"
     )
     noise_color: Annotated[float, Field(ge=0, lt=1)] = Field(
-        default=0.5, description="Correlation of exploration noise from one step to the next"
+        default=0.5,
+        description=(
+            "Correlation of exploration noise from one control step to the next, AR(1); 0 is "
+            "white. Not a spectral exponent"
+        ),
     )
     action_bound: Positive = Field(
-        default=2.0, description="In units of the action scale; means beyond it are penalized"
+        default=2.0,
+        description=(
+            "In units of the action scale; the squared distance of mean actions beyond +- this is "
+            "penalized"
+        ),
     )
-    action_bound_weight: NotNegative = Field(default=1.0, description="Weight of that penalty")
+    action_bound_weight: NotNegative = Field(
+        default=1.0, description="Weight of that penalty in the policy's loss"
+    )
 
 
 class DiscConfig(Frozen):
