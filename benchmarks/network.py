@@ -1,5 +1,5 @@
 """The network of the benchmarks: state 253 and z 64 -> 1024 -> 1024 -> 512 -> 28 targets, ReLU,
-normaliser inside."""
+normalizer inside."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def rows(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
 def _policy(rng: np.random.Generator) -> bytes:
     nodes = [
         helper.make_node("Concat", ["state", "z"], ["raw"], axis=1),
-        helper.make_node("Sub", ["raw", "mean"], ["centred"]),
-        helper.make_node("Div", ["centred", "std"], ["h0"]),
+        helper.make_node("Sub", ["raw", "mean"], ["centered"]),
+        helper.make_node("Div", ["centered", "std"], ["h0"]),
     ]
     width = STATE + LATENT
     weights = {"mean": np.zeros(width, np.float32), "std": np.ones(width, np.float32)}

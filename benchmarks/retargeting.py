@@ -33,7 +33,7 @@ from pretrain.cli import program
 from pretrain.motion.clip import MotionClip
 from pretrain.motion.dataset import EVERYDAY
 from pretrain.motion.files import load_file
-from pretrain.motion.importers import RawFormat, recognise
+from pretrain.motion.importers import RawFormat, recognize
 from pretrain.motion.importers.amc import read_bytes
 from pretrain.motion.raw import RawMotion
 from pretrain.motion.retargeting.retarget import retarget
@@ -66,7 +66,7 @@ def read_raw(path: Path | None, skeleton: Skeleton) -> RawMotion:
     else:
         data = read_bytes(path)
         name = path.name
-    format_ = recognise(data, name)
+    format_ = recognize(data, name)
     if not isinstance(format_, RawFormat):
         raise ValueError(f"{name}: its skeleton is ours, so that nothing is retargeted")
     return format_.read(data, name)

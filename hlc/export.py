@@ -28,7 +28,7 @@ FILE = "controller.onnx"
 
 
 class ControllerGraph(nn.Module):
-    """state (B, S), goal (B, G) -> z (B, D), unit rows: the policy's mean. Features and normalisers
+    """state (B, S), goal (B, G) -> z (B, D), unit rows: the policy's mean. Features and normalizers
     are inside."""
 
     def __init__(self, policy: GaussianPolicy, task: Task):
@@ -75,7 +75,7 @@ def declare_graph(task: Task, parent: Parent, parity: g.Parity) -> g.Graph:
 
 
 def _extremes(states: Tensor, goals: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Thrown, spinning and upside down, with goals up to hundreds of metres off; and the all-zero
+    """Thrown, spinning and upside down, with goals up to hundreds of meters off; and the all-zero
     pose at rest."""
     wild = states + 3.0 * states.std(0) * torch.randn(states.shape, generator=rng)
     wild[:, 3:7] = on_sphere(torch.randn(len(states), 4, generator=rng))

@@ -43,7 +43,7 @@ class ControllerNets:
 def make_nets(
     cfg: PPOConfig, task: Task, clips: MotionLibrary, latent_dim: int, rng: Generator
 ) -> ControllerNets:
-    """Fresh networks. The body's normaliser is fixed by the clips; a goal is in metres already and
+    """Fresh networks. The body's normalizer is fixed by the clips; a goal is in meters already and
     needs none."""
     states = unflatten(clips.frames)
     # The task's own draw says how wide its features are.

@@ -126,7 +126,7 @@ def draw_skills(page: Path, store: str, version: Version, card: Card) -> str:
 
 CAPTION = (
     "Each clip's own z for 10 s, two frames a second, and a minute of random skills. "
-    "Bars: green within tolerance of the clip, grey up but not, red down"
+    "Bars: green within tolerance of the clip, gray up but not, red down"
 )
 
 

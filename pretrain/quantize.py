@@ -51,11 +51,11 @@ Measures = dict[str, float]
 
 
 class Refused(ValueError):
-    """What cannot be quantised, or loses too much by it."""
+    """What cannot be quantized, or loses too much by it."""
 
 
 @dataclass(frozen=True)
-class Quantised:
+class Quantization:
     skills: SkillLibrary  # with the policy in int8
     policy: bytes
     parity: Parity  # with the float policy
@@ -71,13 +71,13 @@ class Quantised:
         }
 
 
-def quantise(
+def quantize(
     store: Store, version: Version, data: TrainingData, conditions: Conditions
-) -> Quantised:
+) -> Quantization:
     """Its policy in int8, and both measured in the same episodes."""
     if "quantised" in version.manifest.lineage.config:
         raise Refused(
-            f"{version.ref} is quantised already; give the float version that it was made of"
+            f"{version.ref} is quantized already; give the float version that it was made of"
         )
     graph = version.manifest.graphs["policy"]
     threads = torch.get_num_threads()
@@ -87,7 +87,7 @@ def quantise(
     rounded = replace(skills, policy=load_net("the int8 policy", policy, graph, threads, "cpu"))
     policy_parity = parity(skills.act, rounded.act, rows)
     before, after = (measure(library, data, conditions) for library in (skills, rounded))
-    return Quantised(rounded, policy, policy_parity, len(rows["state"]), before, after)
+    return Quantization(rounded, policy, policy_parity, len(rows["state"]), before, after)
 
 
 def collect_calibration_rows(
@@ -132,7 +132,7 @@ def measure(skills: SkillLibrary, data: TrainingData, conditions: Conditions) ->
     return {name: float(values.mean()) for name, values in measures.items()}
 
 
-def accept(ref: str, result: Quantised) -> None:
+def accept(ref: str, result: Quantization) -> None:
     """Refused where more than MAX_LOST is lost of any measure."""
     if worse := [
         f"{name} by {share:.1%}" for name, share in result.lost.items() if share > MAX_LOST
@@ -144,7 +144,7 @@ def accept(ref: str, result: Quantised) -> None:
 
 
 def make_manifest(
-    version: Version, data: TrainingData, result: Quantised, card: Card, seed: int
+    version: Version, data: TrainingData, result: Quantization, card: Card, seed: int
 ) -> Manifest:
     """The manifest of `version`, but of the int8 policy, with what it was made of and what that
     cost."""
@@ -181,7 +181,7 @@ def run(store: Store, ref: str, conditions: Conditions, force: bool) -> Version:
     window = version.manifest.graphs["encoder"].input("window").shape[1]
     assert isinstance(window, int)
     data = load_published_data(version.manifest, window)
-    result = quantise(store, version, data, conditions)
+    result = quantize(store, version, data, conditions)
     for name, share in result.lost.items():
         print(
             f"{name}: {result.before[name]:.4f} in float, {result.after[name]:.4f} in int8, lost "

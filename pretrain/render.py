@@ -3,7 +3,7 @@
 python -m pretrain.render skill=humanoid@latest clips=walk,run,turn_left1 out=skills.png
 
 Each clip's own z is held for 10 s from the clip's first frame, two frames a second. The bar below
-a row is green while the character is within tolerance of the clip, grey while it is up but is not,
+a row is green while the character is within tolerance of the clip, gray while it is up but is not,
 and red while it is down.
 
 keys:

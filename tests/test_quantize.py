@@ -11,7 +11,7 @@ import pytest
 from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.skill_card import facts_of_run
 from pretrain.publishing.int8 import quantize_to_int8
-from pretrain.quantize import Quantised, accept, main, make_manifest, quantise, read_files
+from pretrain.quantize import Quantization, accept, main, make_manifest, quantize, read_files
 from skills_store.admission import gate
 from skills_store.runtime.library import SkillLibrary
 from skills_store.store import BUNDLED, Store
@@ -66,14 +66,14 @@ def test_quantizing_a_graph_with_one_matmul_is_refused():
 
 
 @pytest.fixture(scope="module")
-def made(training_data) -> Quantised:
+def made(training_data) -> Quantization:
     store = Store(BUNDLED)
-    return quantise(
+    return quantize(
         store, store.resolve("humanoid@1"), training_data, Conditions(episodes=8, seconds=1.0)
     )
 
 
-def test_quantised_manifest_records_source_and_lost_measures(made, training_data, tmp_path):
+def test_quantized_manifest_records_source_and_lost_measures(made, training_data, tmp_path):
     original = Store(BUNDLED).resolve("humanoid@1")
     bundled = Store(BUNDLED)
     store = Store(tmp_path)
@@ -97,8 +97,8 @@ def test_quantised_manifest_records_source_and_lost_measures(made, training_data
     np.testing.assert_array_equal(
         SkillLibrary.open(store, version).act(*asked), made.skills.act(*asked)
     )
-    with pytest.raises(ValueError, match="humanoid@1 is quantised already"):
-        quantise(store, version, training_data, Conditions())
+    with pytest.raises(ValueError, match="humanoid@1 is quantized already"):
+        quantize(store, version, training_data, Conditions())
 
 
 def test_one_that_loses_more_than_a_hundredth_is_refused(made):

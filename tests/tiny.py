@@ -121,7 +121,7 @@ def encoder(seed: int = 0, window: int = WINDOW) -> bytes:
     nodes = [
         helper.make_node("Flatten", ["window"], ["flat"], axis=1),
         helper.make_node("Gemm", ["flat", "w"], ["raw"]),
-        *normalised("raw"),
+        *normalized("raw"),
     ]
     declared = windowed(ENCODER.file, window, {"z": (LATENT,)})
     return model(nodes, {"w": linear(rng, window * STATE, LATENT), **AXIS}, declared)
@@ -144,7 +144,7 @@ def controller(seed: int = 0, goal: int = GOAL) -> bytes:
     nodes = [
         helper.make_node("Concat", ["state", "goal"], ["obs"], axis=1),
         helper.make_node("Gemm", ["obs", "w"], ["raw"]),
-        *normalised("raw"),
+        *normalized("raw"),
     ]
     weights = {"w": linear(rng, STATE + goal, LATENT), **AXIS}
     return model(nodes, weights, controlling(goal))
@@ -168,7 +168,7 @@ def memory() -> bytes:
 AXIS = {"axis": np.array([1], dtype=np.int64)}
 
 
-def normalised(name: str) -> Nodes:
+def normalized(name: str) -> Nodes:
     return [
         helper.make_node("ReduceL2", [name, "axis"], ["norm"], keepdims=1),
         helper.make_node("Div", [name, "norm"], ["z"]),

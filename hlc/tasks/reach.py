@@ -76,7 +76,7 @@ class Reach(GoalTask):
         return place_in_heading(state, goal)
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """1 in the target, 0.37 half a metre away."""
+        """1 in the target, 0.37 half a meter away."""
         return bell(body_position(skeleton, state, self.body) - goal, SHARPNESS)
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 from pretrain.rl.field_types import NotNegative, Positive
 
-SHARPNESS = 4.0  # s^2/m^2: half a metre per second beside the goal is worth 0.37
+SHARPNESS = 4.0  # s^2/m^2: half a meter per second beside the goal is worth 0.37
 
 
 class Speed(GoalTask):

@@ -102,7 +102,7 @@ class Strike(GoalTask):
         return torch.where(self.success(skeleton, state, goal), 0.0, apart)
 
     def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """Negative: metres to the box, and how upright it is, 0 to 1."""
+        """Negative: meters to the box, and how upright it is, 0 to 1."""
         down = self.success(skeleton, state, goal)
         upright = torch.where(down, 0.0, long_axis(goal).clamp(0, 1))
         return -self.distance(skeleton, state, goal) - upright

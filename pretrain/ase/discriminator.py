@@ -34,7 +34,7 @@ class Discriminator(nn.Module):
     """Logit of a style window being from a given clip, (..., W * F), (...) -> (...)."""
 
     CODE = 3.0  # value in the clip's one-hot code: as large as a window feature far from the mean
-    BOUND = 8.0  # of a normalised feature
+    BOUND = 8.0  # of a normalized feature
 
     centre: Tensor
     spread: Tensor
@@ -71,12 +71,12 @@ class Discriminator(nn.Module):
         deviation = (window - embedding(group, self.centre)) / self.spread
         return deviation.clamp(-self.BOUND, self.BOUND)
 
-    def logit(self, normalised: Tensor, clip: Tensor) -> Tensor:
+    def logit(self, normalized: Tensor, clip: Tensor) -> Tensor:
         """Of windows that `norm` returned, (..., W * F), (...) -> (...)."""
         if not self.conditional:
-            return self.body(normalised).squeeze(-1)
-        code = self.CODE * one_hot(clip, len(self.centre)).to(normalised)
-        return self.body(torch.cat([normalised, code], -1)).squeeze(-1)
+            return self.body(normalized).squeeze(-1)
+        code = self.CODE * one_hot(clip, len(self.centre)).to(normalized)
+        return self.body(torch.cat([normalized, code], -1)).squeeze(-1)
 
     def best_logit(self, window: Tensor) -> Tensor:
         """The largest logit over all clips, (B, W * F) -> (B)."""
@@ -122,7 +122,7 @@ def disc_loss(
     """Binary cross-entropy, the clips' windows against the character's new and replayed ones, with
     a gradient penalty at the clips' windows.
 
-    (AMP eq. 8.) Gradients are taken at normalised inputs. `replay_share` is the number of replayed
+    (AMP eq. 8.) Gradients are taken at normalized inputs. `replay_share` is the number of replayed
     windows per new one. Without a condition, the clips' windows are drawn by their durations. Each
     call adds windows to `replay`.
     """
@@ -158,11 +158,11 @@ def disc_loss(
 def _with_gradient_penalty(
     net: Discriminator, windows: Tensor, clips: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Logits (n,) of `windows` (n, W * F), and the mean square of their gradient at the normalised
+    """Logits (n,) of `windows` (n, W * F), and the mean square of their gradient at the normalized
     windows."""
-    normalised = net.norm(windows, clips).requires_grad_()
-    logit = net.logit(normalised, clips)
-    (slope,) = torch.autograd.grad(logit.sum(), normalised, create_graph=True)
+    normalized = net.norm(windows, clips).requires_grad_()
+    logit = net.logit(normalized, clips)
+    (slope,) = torch.autograd.grad(logit.sum(), normalized, create_graph=True)
     return logit, slope.square().sum(-1).mean()
 
 

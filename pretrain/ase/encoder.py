@@ -114,7 +114,7 @@ def warm_encoder(
     others apart.
 
     The loss is contrastive: each window is to be matched with another one of its clip among those
-    of a batch (InfoNCE, van den Oord et al. 2018), so that similar clips stay neighbours. The
+    of a batch (InfoNCE, van den Oord et al. 2018), so that similar clips stay neighbors. The
     clips' mean embeddings are written to `clip_latents`. Returns the last loss; raises Diverged if
     it is not finite.
     """

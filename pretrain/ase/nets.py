@@ -1,4 +1,4 @@
-"""The four networks of ASE, with inputs normalised by statistics of the clips."""
+"""The four networks of ASE, with inputs normalized by statistics of the clips."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def make_nets(
     symmetry: Symmetry,
     rng: Generator,
 ) -> SkillNets:
-    """Fresh networks. Normalisers are fixed by the clips, so that nothing shifts while the networks
+    """Fresh networks. Normalizers are fixed by the clips, so that nothing shifts while the networks
     learn.
 
     The value net may have privileged inputs, which a published policy has not. (Pinto et al. 2017,

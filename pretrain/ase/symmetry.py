@@ -72,7 +72,7 @@ def make_symmetry(
 
 
 def hinge_mirror(skeleton: Skeleton) -> Mirror:
-    """Of joint angles, rates and targets, (J)."""
+    """Of joint angles, velocities and targets, (J)."""
     source, sign = skeleton.mirrored_hinges
     return Mirror(torch.from_numpy(source), torch.from_numpy(sign).float())
 

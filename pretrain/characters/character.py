@@ -128,7 +128,7 @@ def _read_skeleton(
 
 
 def _read_surface(model: mujoco.MjModel) -> list[tuple[int, float, float, float, float]]:
-    """Spheres whose lowest point is the body's lowest point: sphere centres, capsule ends, box
+    """Spheres whose lowest point is the body's lowest point: sphere centers, capsule ends, box
     corners."""
     spheres: list[tuple[int, float, float, float, float]] = []
     for g in range(model.ngeom):
@@ -137,7 +137,7 @@ def _read_surface(model: mujoco.MjModel) -> list[tuple[int, float, float, float,
             continue
         kind = model.geom_type[g]
         size = model.geom_size[g]
-        centre = model.geom_pos[g]
+        center = model.geom_pos[g]
         rotation = np.zeros(9)
         mujoco.mju_quat2Mat(rotation, model.geom_quat[g])
         ends = [np.zeros(3)]
@@ -148,6 +148,6 @@ def _read_surface(model: mujoco.MjModel) -> list[tuple[int, float, float, float,
             ends = [size * np.array([a, b, c]) for a, b, c in product((-1, 1), repeat=3)]
             radius = 0.0
         for end in ends:
-            x, y, z = map(float, centre + rotation.reshape(3, 3) @ end)
+            x, y, z = map(float, center + rotation.reshape(3, 3) @ end)
             spheres.append((body, x, y, z, radius))
     return spheres

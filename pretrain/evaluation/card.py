@@ -97,7 +97,7 @@ def _map(latents: Latents) -> Figure:
         # a clip and its mirror image often lie on each other
         places.setdefault((x, y), []).append(name)
     upwards = sorted(places, key=lambda place: place[1])
-    line = {"arrowstyle": "-", "color": "grey", "lw": 0.4, "relpos": (0, 0.5)}
+    line = {"arrowstyle": "-", "color": "gray", "lw": 0.4, "relpos": (0, 0.5)}
     for height, place in zip(np.linspace(0.02, 0.98, len(upwards)), upwards, strict=True):
         axes.annotate(
             ", ".join(places[place]),

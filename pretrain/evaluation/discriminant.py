@@ -47,8 +47,8 @@ def leave_one_out(features: Tensor) -> Tensor:
     """
     points = _principal(features)
     skills, repeats, dim = points.shape
-    centred = (points - points.mean(1, keepdim=True)).flatten(0, 1)
-    within = centred.T @ centred / (skills * (repeats - 1)) + RIDGE * torch.eye(dim)
+    centered = (points - points.mean(1, keepdim=True)).flatten(0, 1)
+    within = centered.T @ centered / (skills * (repeats - 1)) + RIDGE * torch.eye(dim)
     precision = torch.linalg.inv(within)
     sums = points.sum(1)
     log_probs = torch.zeros(skills, repeats)

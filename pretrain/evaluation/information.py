@@ -15,7 +15,7 @@ def information_bound(mean_cosine: float, dim: int) -> float | None:
 
     z is uniform on the unit sphere in `dim` dimensions. With a von Mises-Fisher distribution of
     concentration kappa about the code as the variational posterior, the bound of Barber and Agakov
-    (2003) is kappa * mean_cosine + log C(kappa) - log C(0), C its normaliser, at the best kappa.
+    (2003) is kappa * mean_cosine + log C(kappa) - log C(0), C its normalizer, at the best kappa.
     Cosines of different dimensions can't be compared; nats can. None of fewer than 2 dimensions.
     """
     if dim < 2:

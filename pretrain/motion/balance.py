@@ -1,4 +1,4 @@
-"""Where the centre of mass of a clip is. For the lab only: masses come from the compiled model."""
+"""Where the center of mass of a clip is. For the lab only: masses come from the compiled model."""
 
 # MuJoCo's bindings ship no type stubs
 # pyright: reportAttributeAccessIssue=false
@@ -17,14 +17,14 @@ GRAVITY = 9.81  # m/s^2
 
 @cache
 def masses(character: str) -> tuple[np.ndarray, np.ndarray]:
-    """Each body's share of the whole mass (B,), and its centre in its own frame (B, 3) m."""
+    """Each body's share of the whole mass (B,), and its center in its own frame (B, 3) m."""
     model = mujoco.MjModel.from_xml_string(load_character(character).mjcf)
     mass = np.array(model.body_mass[1:])
     return mass / mass.sum(), np.array(model.body_ipos[1:])
 
 
-def centre_of_mass(clip: MotionClip) -> np.ndarray:
+def center_of_mass(clip: MotionClip) -> np.ndarray:
     """(T, 3) m, world."""
-    share, centres = masses(clip.skeleton.name)
+    share, centers = masses(clip.skeleton.name)
     positions, rotations = clip.world_poses
-    return ((positions + rotate(rotations, centres)) * share[:, None]).sum(1)
+    return ((positions + rotate(rotations, centers)) * share[:, None]).sum(1)

@@ -7,7 +7,7 @@ from pathlib import Path
 from pretrain.characters.character import load_character
 from pretrain.motion.clip import MotionClip
 from pretrain.motion.dataset import load_dataset
-from pretrain.motion.importers import SUFFIXES, is_recognised, read_clip
+from pretrain.motion.importers import SUFFIXES, is_recognized, read_clip
 from pretrain.motion.importers.amc import read_bytes
 from pretrain.motion.recipe import RECIPES
 
@@ -40,7 +40,7 @@ def _is_clip(file: Path) -> bool:
     does.
     """
     suffix = file.suffix.lower()
-    return suffix in SUFFIXES and (suffix not in TEXT or is_recognised(file.read_bytes()))
+    return suffix in SUFFIXES and (suffix not in TEXT or is_recognized(file.read_bytes()))
 
 
 def load_file(file: Path, character: str) -> MotionClip:

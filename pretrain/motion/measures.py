@@ -10,7 +10,7 @@ import numpy as np
 
 from pretrain.characters import rotations
 from pretrain.characters.kinematics import lowest_points
-from pretrain.motion.balance import centre_of_mass
+from pretrain.motion.balance import center_of_mass
 from pretrain.motion.clip import MotionClip
 from pretrain.motion.feasibility import past_range
 from pretrain.motion.gait import read_gait, suggested_speed
@@ -43,7 +43,7 @@ class Measures:
     skate_most: float  # m, the worst contact
     jump: float  # m/s, the fastest body
     seam: float  # rad, the joint that differs most between the last frame and the first
-    fall: float  # m/s^2, the centre of mass in flight, mean; NaN without a flight
+    fall: float  # m/s^2, the center of mass in flight, mean; NaN without a flight
     hand_low: float  # m, the lowest height of a hand
     hand_high: float  # m
     cadence: float  # steps/s, NaN without a steady gait
@@ -127,10 +127,10 @@ def _seam(clip: MotionClip) -> float:
 
 
 def _fall(clip: MotionClip, lowest: np.ndarray) -> float:
-    """Vertical acceleration of the centre of mass while nothing touches the ground, m/s^2, over all
+    """Vertical acceleration of the center of mass while nothing touches the ground, m/s^2, over all
     flights.
     """
-    height = centre_of_mass(clip)[:, 2]
+    height = center_of_mass(clip)[:, 2]
     accelerations = []
     for first, last in runs(lowest > AIRBORNE):
         frames = last - first + 1

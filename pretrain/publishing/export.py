@@ -1,4 +1,4 @@
-"""Networks -> published skill library: features, normalisers and action scale go inside the ONNX
+"""Networks -> published skill library: features, normalizers and action scale go inside the ONNX
 graphs."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A learner: a loss, and the optimiser that minimises it over a batch."""
+"""A learner: a loss, and the optimizer that minimizes it over a batch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_finite(name: str, loss: Tensor) -> float:
 
 @dataclass(frozen=True)
 class Learner:
-    """One loss and its optimiser, `epochs` times through the batch in minibatches of `minibatch`
+    """One loss and its optimizer, `epochs` times through the batch in minibatches of `minibatch`
     rows."""
 
     name: str

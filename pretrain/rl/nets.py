@@ -1,4 +1,4 @@
-"""Networks: multilayer perceptrons over named inputs, and their normalisers."""
+"""Networks: multilayer perceptrons over named inputs, and their normalizers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def make_fixed_normalizer(x: Tensor) -> Normalizer:
 
 
 def make_unit_normalizer(dim: int) -> Normalizer:
-    """A normaliser before any update: mean 0, std 1."""
+    """A normalizer before any update: mean 0, std 1."""
     return Normalizer(torch.zeros(dim), torch.ones(dim))
 
 
@@ -81,7 +81,7 @@ def mlp(
     rng: Generator,
     mirrored: Reflection | None = None,
 ) -> nn.Sequential:
-    """Linear and ReLU layers. He-initialised; the last layer is scaled by `last_scale`; biases
+    """Linear and ReLU layers. He-initialized; the last layer is scaled by `last_scale`; biases
     start at 0.
 
     With `mirrored`, the net commutes with these reflections of its input and output:
@@ -143,7 +143,7 @@ class GaussianPolicy(nn.Module):
 
 
 class Value(nn.Module):
-    """V(inputs), normalised by the running mean and std of returns."""
+    """V(inputs), normalized by the running mean and std of returns."""
 
     def __init__(self, inputs: Inputs, body: nn.Sequential):
         super().__init__()
@@ -152,7 +152,7 @@ class Value(nn.Module):
         self.scale = make_unit_normalizer(1)
 
     def forward(self, obs: Batch) -> Tensor:
-        """Normalised value, (...)."""
+        """Normalized value, (...)."""
         return self.body(self.inputs(obs)).squeeze(-1)
 
     @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Proximal policy optimisation as losses over a batch. (Schulman et al. 2017, eq. 7.)"""
+"""Proximal policy optimization as losses over a batch. (Schulman et al. 2017, eq. 7.)"""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def policy_loss(policy: GaussianPolicy, surrogate: Surrogate) -> Loss:
 
 
 def value_loss(value: Value) -> Loss:
-    """Squared error to the normalised returns."""
+    """Squared error to the normalized returns."""
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         error = (value(batch) - batch["return"]).square().mean()

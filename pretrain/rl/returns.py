@@ -23,7 +23,7 @@ def gae(
     *,
     discount: Discount,
 ) -> Tensor:
-    """Generalised advantage estimates, all (T, N). (Schulman et al. 2016, eq. 16.)
+    """Generalized advantage estimates, all (T, N). (Schulman et al. 2016, eq. 16.)
 
     The return after a termination is 0; after a truncation, and at the end of the horizon, it is
     `next_value`. Advantages of a later episode pass neither.

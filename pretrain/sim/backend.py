@@ -56,7 +56,7 @@ class Backend(Protocol):
         ...
 
     def push(self, ids: Tensor, body: str, wrench: Tensor) -> None:
-        """Force and torque (n, 6) N and N m, world, at `body`'s centre of mass from now on; zero
+        """Force and torque (n, 6) N and N m, world, at `body`'s center of mass from now on; zero
         ends it."""
         ...
 

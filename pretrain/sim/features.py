@@ -30,7 +30,7 @@ def proprioception(state: CharacterState) -> Tensor:
     """Policy observation, no kinematics in it: (...) -> (..., 13 + 2 J).
 
     Root height 1 | root rotation 6 | root velocity 3 | root angular velocity 3 | joint angles J |
-    joint rates J, rotation and velocities in the heading frame."""
+    joint velocities J, rotation and velocities in the heading frame."""
     heading = heading_direction(state.root_rot)
     return torch.cat(
         [
@@ -51,7 +51,7 @@ def style_frame(skeleton: Skeleton, state: CharacterState) -> Tensor:
     Root height 1 | root rotation 6 | joint rotations, 6 a ball joint and 1 a hinge | root velocity
     3 | root angular velocity 3 | key bodies from the root, 3 each; all in the state's own heading
     frame. A window is W such frames, oldest first: the features of nv-tlabs/ASE without the joint
-    rates, which W frames contain."""
+    velocities, which W frames contain."""
     heading = heading_direction(state.root_rot)
     balls = ball_rotations(skeleton, state.joint_pos)
     keys = key_positions(

@@ -74,8 +74,8 @@ class SkillLibrary:
         S) and skills z (B, D).
 
         The policy's `state` names the slices of S: root position, m, rotation, wxyz, and
-        velocities, joint angles and rates. z need not be of unit length. InvalidInput says which
-        shape was expected.
+        velocities, joint angles and joint velocities. z need not be of unit length. InvalidInput
+        says which shape was expected.
         """
         return self.policy.run(state=state, z=z)
 

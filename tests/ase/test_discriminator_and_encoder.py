@@ -132,12 +132,12 @@ def test_the_discriminator_learns_to_tell_a_clip_from_another(training_data, net
     assert best.shape == (512,)
 
 
-def test_discriminator_normalises_windows_per_clip(training_data, nets):
+def test_discriminator_normalizes_windows_per_clip(training_data, nets):
     demos = training_data.demos
     disc = nets.discriminator
     seen = disc.norm(demos.windows, demos.clip)
     means = torch.stack([part.mean(0) for part in seen.split(demos.counts.tolist())])
-    assert means.abs().max() < 0.2  # but for what is clipped, every clip is centred
+    assert means.abs().max() < 0.2  # but for what is clipped, every clip is centered
     walk, run = (training_data.library.names.index(name) for name in ("walk", "run"))
     as_run = disc.norm(
         demos.windows[demos.clip == walk], torch.full((int(demos.counts[walk]),), run)
@@ -186,10 +186,10 @@ def test_the_encoder_learns_to_read_z_back(training_data, nets, rng):
 
 def test_a_warm_encoder_keeps_clips_together_and_apart(training_data, nets, rng):
     warm_encoder(nets.encoder, training_data.demos, 150, 1e-3, rng)
-    centres = embed_clips(nets.encoder, training_data.demos)
-    assert torch.equal(centres, nets.encoder.clip_latents)
+    centers = embed_clips(nets.encoder, training_data.demos)
+    assert torch.equal(centers, nets.encoder.clip_latents)
     with torch.no_grad():
-        nearest = (nets.encoder(training_data.demos.windows) @ centres.T).argmax(-1)
+        nearest = (nets.encoder(training_data.demos.windows) @ centers.T).argmax(-1)
     assert (nearest == training_data.demos.clip).float().mean() > 0.8
 
 

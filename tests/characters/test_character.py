@@ -63,7 +63,7 @@ def test_body_positions_are_the_engines(humanoid, skeleton):
 
 
 def test_lowest_point_is_where_the_engine_touches_the_floor(humanoid, skeleton):
-    """Drop a standing body by its lowest point's height: it touches; a millimetre higher it does
+    """Drop a standing body by its lowest point's height: it touches; a millimeter higher it does
     not."""
     model = compile_model(humanoid)
     data = mujoco.MjData(model)

@@ -24,21 +24,21 @@ def test_information_of_uninformative_features_is_near_zero(rng):
 
 
 def test_information_of_separated_skills_is_log_of_their_count(rng):
-    centres = 20 * torch.randn(SKILLS, 1, 30, generator=rng)
-    features = centres + torch.randn(SKILLS, REPEATS, 30, generator=rng)
+    centers = 20 * torch.randn(SKILLS, 1, 30, generator=rng)
+    features = centers + torch.randn(SKILLS, REPEATS, 30, generator=rng)
     assert information(features) == pytest.approx(math.log(SKILLS), abs=0.01)
 
 
 def test_pairs_that_are_alike_count_as_one(rng):
-    centres = 20 * torch.randn(SKILLS // 2, 1, 30, generator=rng).repeat_interleave(2, 0)
-    features = centres + torch.randn(SKILLS, 60, 30, generator=rng)
+    centers = 20 * torch.randn(SKILLS // 2, 1, 30, generator=rng).repeat_interleave(2, 0)
+    features = centers + torch.randn(SKILLS, 60, 30, generator=rng)
     assert information(features) == pytest.approx(math.log(SKILLS / 2), abs=0.1)
 
 
 def test_information_of_two_overlapping_gaussians_matches_theory(rng):
     """Of two skills 2 spreads apart, 0.337 nats; with few examples the bound is lower."""
-    centres = torch.tensor([0.0, 2.0])[:, None, None]
-    features = centres + torch.randn(2, 2000, 1, generator=rng)
+    centers = torch.tensor([0.0, 2.0])[:, None, None]
+    features = centers + torch.randn(2, 2000, 1, generator=rng)
     assert information(features) == pytest.approx(0.337, abs=0.04)
 
 

@@ -15,7 +15,7 @@ def test_no_agreement_is_no_information():
 
 
 def test_in_three_dimensions_it_is_the_closed_form():
-    """There the normaliser is kappa / (4 pi sinh kappa), and the mean cosine coth k - 1 / k."""
+    """There the normalizer is kappa / (4 pi sinh kappa), and the mean cosine coth k - 1 / k."""
     kappa = 5.0
     cosine = 1 / math.tanh(kappa) - 1 / kappa
     expected = kappa * cosine + math.log(kappa / math.sinh(kappa))

@@ -17,7 +17,7 @@ from tests.hlc.bodies import clip_states
 
 @pytest.mark.parametrize("name", TASKS)
 def test_features_are_simple_enough_for_a_graph_that_agrees(name: str, parent: Parent) -> None:
-    """Also on thrown states, and on goals hundreds of metres off; and the store admits it."""
+    """Also on thrown states, and on goals hundreds of meters off; and the store admits it."""
     task = CONFIG_MODEL(task=name).chosen_task()
     rng = torch.Generator().manual_seed(0)
     nets = make_nets(PPOConfig(hidden=(16,)), task, parent.clips, parent.skills.latent_dim, rng)

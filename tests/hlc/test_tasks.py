@@ -48,7 +48,7 @@ def test_shapes_are_declared_and_numbers_finite(task: Task, parent: Parent) -> N
 
 
 def test_reward_is_within_0_and_1_from_anywhere(task: Task, parent: Parent) -> None:
-    """Thrown, fast, and up to hundreds of metres from the goal."""
+    """Thrown, fast, and up to hundreds of meters from the goal."""
     rng = torch.Generator().manual_seed(0)
     state = clip_states(parent, 256)
     goal = task.draw(state, rng)

@@ -92,7 +92,7 @@ def test_a_non_commercial_licence_is_named(stroll):
 
 @pytest.mark.parametrize(("peak", "flies"), [(0.02, False), (0.3, True)])
 def test_a_gap_under_the_feet_is_no_flight(still, peak, flies):
-    """A retargeted walk floats by a centimetre or two, whose curve says nothing of gravity."""
+    """A retargeted walk floats by a centimeter or two, whose curve says nothing of gravity."""
     hop = np.zeros((len(still), 3))
     hop[20:33, 2] = peak * np.sin(np.linspace(0, np.pi, 13))
     fall = measure(replace(still, root_pos=still.root_pos + hop)).fall

@@ -59,10 +59,10 @@ def test_wrist_is_where_the_raw_file_puts_it(skeleton, name):
 
 def test_walk_moves_forward_upright_and_on_the_ground(skeleton):
     clip = read_clip(raw("humanoid3d_walk"), "humanoid3d_walk.txt", skeleton)
-    travelled = clip.root_pos[-1] - clip.root_pos[0]
+    traveled = clip.root_pos[-1] - clip.root_pos[0]
     assert clip.name == "walk"
-    assert travelled[0] == pytest.approx(1.24, abs=0.02)
-    assert abs(travelled[1]) < 0.05
+    assert traveled[0] == pytest.approx(1.24, abs=0.02)
+    assert abs(traveled[1]) < 0.05
     assert 0.8 < clip.root_pos[:, 2].mean() < 0.95
 
 
@@ -88,10 +88,10 @@ def test_odd_frame_durations_are_integrated(skeleton):
     assert clip.duration == pytest.approx(0.65, abs=1 / 30)
 
 
-def test_non_unit_quaternions_are_normalised_with_a_warning(skeleton):
+def test_non_unit_quaternions_are_normalized_with_a_warning(skeleton):
     clip = read_clip(raw("humanoid3d_kick"), "humanoid3d_kick.txt", skeleton)
     (said,) = (warning for warning in clip.warnings if "non-unit" in warning)
-    assert "29 non-unit quaternions normalised, worst |q| = 0.583, right_thigh in frame 27" in said
+    assert "29 non-unit quaternions normalized, worst |q| = 0.583, right_thigh in frame 27" in said
     assert "(right_thigh 20, right_foot 9)" in said
     np.testing.assert_allclose(np.linalg.norm(clip.root_rot, axis=-1), 1, atol=1e-9)
 

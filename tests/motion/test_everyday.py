@@ -127,5 +127,5 @@ def test_loading_the_dataset_is_deterministic(everyday, skeleton):
         ("LicenseRef-CMU-MoCap", False),
     ],
 )
-def test_non_commercial_licences_are_recognised(licence, so):
+def test_non_commercial_licences_are_recognized(licence, so):
     assert is_non_commercial(licence) is so

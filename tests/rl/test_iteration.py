@@ -256,7 +256,7 @@ def test_colored_noise_has_unit_std_and_given_autocorrelation(rng):
     assert (first * second).mean() == pytest.approx(0.8, abs=0.03)
 
 
-def test_running_normaliser_matches_statistics_of_all_data(rng):
+def test_running_normalizer_matches_statistics_of_all_data(rng):
     data = 3 + 2 * torch.randn(500, 4, generator=rng)
     norm = make_unit_normalizer(4)
     for chunk in data.split(70):
@@ -266,7 +266,7 @@ def test_running_normaliser_matches_statistics_of_all_data(rng):
     assert norm(torch.full((1, 4), 1e9)).max() == norm.clip
 
 
-def test_a_fixed_normaliser_clips():
+def test_a_fixed_normalizer_clips():
     norm = Normalizer(torch.zeros(1), torch.ones(1), clip=2.0)
     assert norm(torch.tensor([[5.0]])) == 2.0
 

@@ -118,7 +118,7 @@ def test_seed_is_refused_for_a_policy_without_action_std(service):
     problem(service.post("/act", json=ask), 422, "not_sampled", "seed")
 
 
-def test_unnormalised_z_is_normalised_and_flagged_unless_strict(service, library):
+def test_unnormalized_z_is_normalized_and_flagged_unless_strict(service, library):
     state = state_rows(2)
     z = skill_rows(2)
     ask = {"state": state.tolist(), "z": (3 * z).tolist()}

@@ -12,7 +12,7 @@ SWING_SHARE = 0.8  # of a step's time, in which its foot is in the air
 LIFT = 0.07  # m that a foot is lifted
 RAMP = 0.5  # s, in which a command comes and goes
 WAIT = 0.6  # s of standing before the first and after the last step
-TIP = 0.5  # rad that the heel leads and then the toe, for a step of a metre ahead
+TIP = 0.5  # rad that the heel leads and then the toe, for a step of a meter ahead
 TURNED = 0.2  # m of a step that a foot turned by a radian is worth, for how high it is lifted
 
 

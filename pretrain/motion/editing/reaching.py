@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pretrain.characters import rotations
-from pretrain.motion.balance import centre_of_mass
+from pretrain.motion.balance import center_of_mass
 from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.editing.time import smoothstep
 from pretrain.motion.poses import foot_poses, with_feet, with_hand
@@ -68,10 +68,10 @@ def _bend(clip: MotionClip, target: Target, share: np.ndarray) -> MotionClip:
     root_rot = continuous(rotations.multiply(pitch, clip.root_rot))
     bent = replace(clip, root_pos=clip.root_pos + down, root_rot=root_rot, joint_rot=joint_rot)
     ankles, soles = foot_poses(clip)
-    goal = centre_of_mass(clip)[:, :2]
+    goal = center_of_mass(clip)[:, :2]
     for _ in range(4):  # each leaves a fifth of the gap, which is that of the legs' mass
         bent = with_feet(bent, ankles, soles)
-        gap = goal - centre_of_mass(bent)[:, :2]
+        gap = goal - center_of_mass(bent)[:, :2]
         bent = replace(bent, root_pos=bent.root_pos + np.pad(gap, ((0, 0), (0, 1))))
     return with_feet(bent, ankles, soles)
 

@@ -19,10 +19,10 @@ UP = np.array([0.0, 0.0, 1.0])
 def settle(clip: MotionClip) -> MotionClip:
     """`clip` with some part of the body near the ground at any time and none below it.
 
-    Retargeting one floating body onto another leaves a gap of some centimetres that changes with
+    Retargeting one floating body onto another leaves a gap of some centimeters that changes with
     the pose. The root is lowered by the height of the lowest part, hands aside, smoothed; standing
     feet are locked, hands that sink are raised by inverse kinematics, and what gap is left is
-    closed. Where the lowest part changes fast, smoothing leaves up to a few centimetres.
+    closed. Where the lowest part changes fast, smoothing leaves up to a few centimeters.
     """
     hands = [clip.skeleton.bodies.index(hand) for hand in _hands(clip)]
     lowest = np.delete(lowest_of_bodies(clip), hands, axis=1).min(-1)

@@ -1,7 +1,7 @@
 """Steps authored from a stand: feet are planned, the body follows as a pendulum over them, legs are
 solved.
 
-No capture: for what no free clip shows, as a turn on the spot. The centre of mass moves as that of
+No capture: for what no free clip shows, as a turn on the spot. The center of mass moves as that of
 a linear inverted pendulum (the cart-table model of Kajita et al. 2003) whose zero-moment point goes
 from foot to foot.
 """
@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from pretrain.characters import rotations
-from pretrain.motion.balance import GRAVITY, centre_of_mass
+from pretrain.motion.balance import GRAVITY, center_of_mass
 from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.editing.footsteps import Footsteps, Gait, plan_footsteps
 from pretrain.motion.editing.time import frames, homed
@@ -22,7 +22,7 @@ from pretrain.motion.soles import sole_corners
 from pretrain.motion.stance import lowered, smooth
 
 CROUCH = 0.015  # m that the root is lower than in the stand, so that legs have reach
-ARM_SWING = 0.9  # rad of a shoulder for each metre that the opposite foot is ahead
+ARM_SWING = 0.9  # rad of a shoulder for each meter that the opposite foot is ahead
 SOLE = 0.035  # m that the middle of the weight is before the ankles
 BALANCINGS = (
     4  # corrections of the root: each leaves a third of the gap, the legs' share of the mass
@@ -41,7 +41,7 @@ def step(clip: MotionClip, gait: Gait) -> MotionClip:
     clip = replace(swinging, root_pos=_root_path(swinging, feet, weight))
     for _ in range(BALANCINGS):
         clip = _stepped(clip, stand, feet)
-        gap = weight - centre_of_mass(clip)[:, :2]
+        gap = weight - center_of_mass(clip)[:, :2]
         clip = replace(clip, root_pos=clip.root_pos + np.pad(gap, ((0, 0), (0, 1))))
     return _stepped(clip, stand, feet)
 
@@ -74,20 +74,20 @@ def _swung(clip: MotionClip, feet: Footsteps, heading: np.ndarray) -> MotionClip
 
 
 def _weight_path(clip: MotionClip, feet: Footsteps) -> np.ndarray:
-    """Where the centre of mass goes, (T, 2) m: as a pendulum over the feet."""
+    """Where the center of mass goes, (T, 2) m: as a pendulum over the feet."""
     ahead = np.stack([np.cos(feet.yaw), np.sin(feet.yaw)], -1)
     middle = feet.pos[..., :2] + SOLE * ahead
     weight = feet.support / feet.support.sum(1, keepdims=True)
     zmp = smooth((middle * weight[..., None]).sum(1), 0.04 * clip.fps)
-    return _pendulum(zmp, float(centre_of_mass(clip)[0, 2]), clip.fps)
+    return _pendulum(zmp, float(center_of_mass(clip)[0, 2]), clip.fps)
 
 
 def _root_path(clip: MotionClip, feet: Footsteps, weight: np.ndarray) -> np.ndarray:
-    """Root positions (T, 3) m near those that put the centre of mass at `weight` (T, 2): legs move
+    """Root positions (T, 3) m near those that put the center of mass at `weight` (T, 2): legs move
     it, too.
     """
     still = clip.root_pos * np.array([0.0, 0.0, 1.0])
-    offset = centre_of_mass(replace(clip, root_pos=still))[:, :2]
+    offset = center_of_mass(replace(clip, root_pos=still))[:, :2]
     moving = np.ptp(feet.support, axis=1) > 0
     between = np.maximum.accumulate(moving) & np.maximum.accumulate(moving[::-1])[::-1]
     low = CROUCH * smooth(between.astype(float)[:, None], 0.2 * clip.fps)
@@ -98,8 +98,8 @@ def _pendulum(zmp: np.ndarray, height: float, fps: float) -> np.ndarray:
     """c with c - height / g * c'' = zmp, at rest at both ends. (T, 2) -> (T, 2)."""
     count = len(zmp)
     stiffness = height / GRAVITY * fps**2
-    neighbours = np.eye(count, k=1) + np.eye(count, k=-1)
-    matrix = np.diag(np.full(count, 1 + 2 * stiffness)) - stiffness * neighbours
+    neighbors = np.eye(count, k=1) + np.eye(count, k=-1)
+    matrix = np.diag(np.full(count, 1 + 2 * stiffness)) - stiffness * neighbors
     matrix[0, 0] = matrix[-1, -1] = 1 + stiffness
     return np.linalg.solve(matrix, zmp)
 

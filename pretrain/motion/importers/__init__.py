@@ -1,8 +1,8 @@
-"""Motion files in, MotionClip out: one module a format, recognised by content. Numpy only: the
+"""Motion files in, MotionClip out: one module a format, recognized by content. Numpy only: the
 service imports it.
 
 A format on our skeleton reads a MotionClip; any other reads a RawMotion, which is retargeted. A new
-format is one module with `recognise(data) -> bool` and `read`, and one line of FORMATS.
+format is one module with `recognize(data) -> bool` and `read`, and one line of FORMATS.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RawFormat:
     """Files on a skeleton of their own, which are retargeted and planted."""
 
     suffixes: tuple[str, ...]  # only to list files and for messages
-    recognise: Callable[[bytes], bool]
+    recognize: Callable[[bytes], bool]
     read: Callable[[bytes, str], RawMotion]
 
 
@@ -47,7 +47,7 @@ class ClipFormat:
     """Files on our skeleton."""
 
     suffixes: tuple[str, ...]
-    recognise: Callable[[bytes], bool]
+    recognize: Callable[[bytes], bool]
     read: Callable[[bytes, str, Skeleton], MotionClip]
     settle: Callable[[MotionClip], MotionClip]  # puts the clip on the ground
 
@@ -62,34 +62,34 @@ Format = RawFormat | ClipFormat
 FORMATS: dict[str, Format] = {
     "deepmimic": ClipFormat(
         (".txt", ".json"),
-        deepmimic.recognise,
+        deepmimic.recognize,
         deepmimic.read,
         MotionClip.grounded,
     ),
-    "bvh": RawFormat((".bvh",), bvh.recognise, bvh.read),
-    "asf/amc": RawFormat((".amc",), amc.recognise, amc.read),
-    "mimickit": ClipFormat((".pkl",), mimickit.recognise, mimickit.read, MotionClip.grounded),
-    "poselib": ClipFormat((".npy",), poselib.recognise, poselib.read, MotionClip.grounded),
-    "npz": ClipFormat((".npz",), npz.recognise, npz.read, as_it_is),
-    "isaac lab": ClipFormat((".npz",), isaac_lab.recognise, isaac_lab.read, MotionClip.grounded),
-    "amass": RawFormat((".npz",), smpl.recognise, smpl.read),
-    "protomotions": RawFormat((".motion",), protomotions.recognise, protomotions.read),
-    "mjlab": ClipFormat((".npz",), robots.recognise_arrays, robots.read_arrays, as_it_is),
-    "robot table": ClipFormat((".csv",), robots.recognise_table, robots.read_table, as_it_is),
+    "bvh": RawFormat((".bvh",), bvh.recognize, bvh.read),
+    "asf/amc": RawFormat((".amc",), amc.recognize, amc.read),
+    "mimickit": ClipFormat((".pkl",), mimickit.recognize, mimickit.read, MotionClip.grounded),
+    "poselib": ClipFormat((".npy",), poselib.recognize, poselib.read, MotionClip.grounded),
+    "npz": ClipFormat((".npz",), npz.recognize, npz.read, as_it_is),
+    "isaac lab": ClipFormat((".npz",), isaac_lab.recognize, isaac_lab.read, MotionClip.grounded),
+    "amass": RawFormat((".npz",), smpl.recognize, smpl.read),
+    "protomotions": RawFormat((".motion",), protomotions.recognize, protomotions.read),
+    "mjlab": ClipFormat((".npz",), robots.recognize_arrays, robots.read_arrays, as_it_is),
+    "robot table": ClipFormat((".csv",), robots.recognize_table, robots.read_table, as_it_is),
 }
 _SUFFIXES = (suffix for format_ in FORMATS.values() for suffix in format_.suffixes)
 SUFFIXES = tuple(dict.fromkeys(_SUFFIXES))
 
 
-def is_recognised(data: bytes) -> bool:
+def is_recognized(data: bytes) -> bool:
     """Whether a file's bytes are of a known format."""
-    return any(format_.recognise(data) for format_ in FORMATS.values())
+    return any(format_.recognize(data) for format_ in FORMATS.values())
 
 
-def recognise(data: bytes, filename: str) -> Format:
+def recognize(data: bytes, filename: str) -> Format:
     """The format of a file's bytes; ClipError lists those that there are."""
     for format_ in FORMATS.values():
-        if format_.recognise(data):
+        if format_.recognize(data):
             return format_
     kinds = {name: ", ".join(format_.suffixes) for name, format_ in FORMATS.items()}
     formats = ", ".join(f"{name} ({suffixes})" for name, suffixes in kinds.items())
@@ -110,7 +110,7 @@ def read_clip(
     body, where their own names do not tell: "left_thigh": "Bone_017".
     """
     path = PurePath(filename)
-    format_ = recognise(data, filename)
+    format_ = recognize(data, filename)
     try:
         if isinstance(format_, RawFormat):
             clip = retarget(format_.read(data, filename), skeleton, joints)

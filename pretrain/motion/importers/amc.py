@@ -27,7 +27,7 @@ LARGEST_FILE = 1 << 29  # bytes
 HEAD = 2_000_000  # bytes, which a skeleton and a take's head are within
 
 
-def recognise(data: bytes) -> bool:
+def recognize(data: bytes) -> bool:
     """Whether `data` is a take, a skeleton or both after each other."""
     head = data[:4000].lower()
     return TAKE in head or (SKELETON in head and b":version" in head)

@@ -26,7 +26,7 @@ LARGEST = 1e6  # of a channel's values
 OFFSET_LEFT_OUT = 0.3  # of the body's height: a root below that, with an OFFSET above, left it out
 
 
-def recognise(data: bytes) -> bool:
+def recognize(data: bytes) -> bool:
     """Whether `data` begins as a BVH file does."""
     return data[:200].lstrip(b"\xef\xbb\xbf \t\r\n").upper().startswith(b"HIERARCHY")
 

@@ -43,7 +43,7 @@ LONGEST_FRAME = (
 )
 
 
-def recognise(data: bytes) -> bool:
+def recognize(data: bytes) -> bool:
     """Whether `data` begins as JSON does; `read` says what is missing in it."""
     return data[:200].lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
 
@@ -141,7 +141,7 @@ def _lengths(q: np.ndarray, label: str) -> np.ndarray:
 
 
 def _not_unit(lengths: dict[str, np.ndarray], name: str) -> tuple[str, ...]:
-    """One line on all quaternions that had to be normalised, if there were any."""
+    """One line on all quaternions that had to be normalized, if there were any."""
     off = {body: np.abs(length - 1) for body, length in lengths.items()}
     several = {body: int((x > UNIT_TOLERANCE).sum()) for body, x in off.items()}
     if not any(several.values()):
@@ -150,7 +150,7 @@ def _not_unit(lengths: dict[str, np.ndarray], name: str) -> tuple[str, ...]:
     frame = int(off[body].argmax())
     worst = f"worst |q| = {lengths[body][frame]:.3f}, {body} in frame {frame}"
     bodies = ", ".join(f"{body} {n}" for body, n in several.items() if n)
-    return (f"{name}: {sum(several.values())} non-unit quaternions normalised, {worst} ({bodies})",)
+    return (f"{name}: {sum(several.values())} non-unit quaternions normalized, {worst} ({bodies})",)
 
 
 def _z_up(q: np.ndarray) -> np.ndarray:

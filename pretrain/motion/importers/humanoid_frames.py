@@ -1,7 +1,7 @@
 """Frames of the body that MimicKit, poselib's AMP clips, ASE and Isaac Lab share, and ours is: the
 same bones, so that nothing is retargeted.
 
-World z up, x forward, metres. Ours and MimicKit's zero pose has the arms spread, that of the others
+World z up, x forward, meters. Ours and MimicKit's zero pose has the arms spread, that of the others
 has them hanging: a quarter turn about x apart.
 """
 
@@ -99,7 +99,7 @@ def unit_quaternions(q: np.ndarray, label: str, joints: tuple[str, ...]) -> np.n
         length = np.linalg.norm(q[frame, joint])
         problem = f"the quaternion of {joints[joint]} has length {length:.3f}"
         many = f"{len(np.unique(bad[:, 0]))} of {len(q)} frames are so"
-        raise ClipError(f"{label}: frame {frame}: {problem}, expected 1; {many}, normalise them")
+        raise ClipError(f"{label}: frame {frame}: {problem}, expected 1; {many}, normalize them")
     return normalize(q)
 
 
@@ -149,7 +149,7 @@ def check_bones(bones: Mapping[str, np.ndarray], skeleton: Skeleton, label: str)
     for body, ours in zip(skeleton.bodies[1:], skeleton.offsets[1:], strict=True):
         length = float(np.linalg.norm(bones[body]))
         if not abs(length - np.linalg.norm(ours)) <= SAME_SIZE:
-            expected = f"expected {np.linalg.norm(ours):.3f}; is it in metres, is it another body?"
+            expected = f"expected {np.linalg.norm(ours):.3f}; is it in meters, is it another body?"
             raise ClipError(f"{label}: {body} is {length:.3f} m from its parent, {expected}")
         if body in SIDED and bones[body][1] * ours[1] < 0:
             problem = f"{body} is at y = {bones[body][1]:.3f} m of its parent"

@@ -1,6 +1,6 @@
 """Isaac Lab's AMP .npz: positions and rotations of 15 bodies in the world, wxyz, z up.
 
-The zero pose has hanging arms. Every pose is stored twice, labelled with twice the rate: every
+The zero pose has hanging arms. Every pose is stored twice, labeled with twice the rate: every
 second frame is kept, with a warning. Its dof columns are components of rotation
 vectors and no hinge angles, its velocities smoothed or 0: neither is read.
 (isaaclab 2.3.2, direct/humanoid_amp/motions.)
@@ -25,7 +25,7 @@ from pretrain.motion.importers.poselib import against_parents, clip_of
 KEYS = ("fps", "body_names", "body_positions", "body_rotations")
 
 
-def recognise(data: bytes) -> bool:
+def recognize(data: bytes) -> bool:
     """Whether `data` is an .npz of these arrays."""
     return entry_names(data) >= set(KEYS)
 

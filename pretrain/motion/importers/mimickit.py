@@ -50,7 +50,7 @@ OTHERS = {35: "Unitree G1", 18: "Unitree Go2", 75: "SMPL humanoid", 7: "Pi Plus"
 KEYS = ("loop_mode", "fps", "frames")
 
 
-def recognise(data: bytes) -> bool:
+def recognize(data: bytes) -> bool:
     """Whether `data` begins as a pickle does; `read` says what is missing in it."""
     return is_pickle(data)
 

@@ -34,7 +34,7 @@ LARGEST = 1e6
 UNIT_TOLERANCE = 1e-3
 
 
-def recognise(data: bytes) -> bool:
+def recognize(data: bytes) -> bool:
     """Whether `data` is a zip that holds our arrays."""
     return entry_names(data) >= {"root_rot", "hinges"}
 

@@ -35,7 +35,7 @@ TURNED_HAND = np.radians(2.0)
 KEYS = ("rotation", "root_translation", "skeleton_tree", "fps", "is_local")
 
 
-def recognise(data: bytes) -> bool:
+def recognize(data: bytes) -> bool:
     """Whether `data` is an .npy file."""
     return data.startswith(MAGIC)
 

@@ -77,7 +77,7 @@ BODIES: dict[int, tuple[tuple[str, ...], tuple[int, ...]]] = {  # number -> name
 }
 
 
-def recognise(data: bytes) -> bool:
+def recognize(data: bytes) -> bool:
     """Whether `data` is a zip as torch.save writes it."""
     return any(entry.endswith("/data.pkl") for entry in entry_names(data))
 

@@ -1,4 +1,4 @@
-"""Robots' motion files: recognised and refused by name, with what is missing to read them.
+"""Robots' motion files: recognized and refused by name, with what is missing to read them.
 
 Their joints are a robot's, which no character here has yet; and most leave open what a reader would
 have to guess: the order of quaternions, or of the columns.
@@ -30,7 +30,7 @@ def refuse_pickle(document: Mapping[object, object], name: str) -> None:
         raise ClipError(f"{name}: a robot's motion by GMR (quaternions xyzw); {lacking}; {NO_BODY}")
 
 
-def recognise_arrays(data: bytes) -> bool:
+def recognize_arrays(data: bytes) -> bool:
     """Whether `data` is an .npz with the keys of mjlab and BeyondMimic."""
     return entry_names(data) >= MJLAB
 
@@ -42,7 +42,7 @@ def read_arrays(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
     raise ClipError(f"{name}: a robot's motion for mjlab or BeyondMimic; {lacking}; {NO_BODY}")
 
 
-def recognise_table(data: bytes) -> bool:
+def recognize_table(data: bytes) -> bool:
     """Whether `data` begins as a robot's table of comma-separated columns."""
     line = _first_line(data)
     columns = line.split(",")

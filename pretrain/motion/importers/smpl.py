@@ -3,7 +3,7 @@
 poses (T, 66 or more) begins with root and 21 body joints in all of them (SMPL-X puts jaw and eyes
 behind those), trans (T, 3) m, world z up; a body's own axes are x left, y up, z forward, zero pose
 with spread arms. The rate is `mocap_framerate` in SMPL-H's release and `mocap_frame_rate` in
-SMPL-X's. Bone lengths are those of an average adult to the centimetre, limbs lie in the planes that
+SMPL-X's. Bone lengths are those of an average adult to the centimeter, limbs lie in the planes that
 knees and elbows bend in: `betas` need SMPL's model.
 (amass.is.tue.mpg.de; Mahmood et al. 2019.)
 """
@@ -49,7 +49,7 @@ JOINTS = (
 NAMES = tuple(name for name, _, _ in JOINTS)
 
 
-def recognise(data: bytes) -> bool:
+def recognize(data: bytes) -> bool:
     """Whether `data` is an .npz of SMPL poses."""
     names = entry_names(data)
     return "trans" in names and ("poses" in names or names >= {"root_orient", "pose_body"})

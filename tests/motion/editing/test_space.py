@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrain.motion.balance import GRAVITY, centre_of_mass
+from pretrain.motion.balance import GRAVITY, center_of_mass
 from pretrain.motion.clip import ClipError
 from pretrain.motion.editing import space
 from pretrain.motion.editing.footsteps import Gait, plan_footsteps
@@ -29,12 +29,12 @@ def test_an_arc_turns_at_its_rate_and_keeps_the_length_of_the_way(stroll):
 def test_an_arc_leans_inwards(stroll):
     bent = space.arc(stroll, 1.0)
     gap = (
-        centre_of_mass(bent)
+        center_of_mass(bent)
         - foot_poses(bent)[0]["left_foot"] / 2
         - foot_poses(bent)[0]["right_foot"] / 2
     )
     plain = (
-        centre_of_mass(stroll)
+        center_of_mass(stroll)
         - foot_poses(stroll)[0]["left_foot"] / 2
         - foot_poses(stroll)[0]["right_foot"] / 2
     )
@@ -69,7 +69,7 @@ def test_a_swaying_stand_keeps_its_feet(still):
     after = foot_poses(swayed)[0]
     for foot, ankle in before.items():
         assert np.abs(after[foot] - ankle).max() < 0.004
-    assert 0.005 < np.ptp(centre_of_mass(swayed)[:, 0]) < 0.05
+    assert 0.005 < np.ptp(center_of_mass(swayed)[:, 0]) < 0.05
 
 
 GAITS = [
@@ -95,7 +95,7 @@ def test_the_weight_of_authored_steps_is_where_the_feet_are(still, gait):
     breadth.
     """
     clip = step(still, gait)
-    com = centre_of_mass(clip)
+    com = center_of_mass(clip)
     force = np.gradient(np.gradient(com, 1 / clip.fps, axis=0), 1 / clip.fps, axis=0)
     zmp = com[:, :2] - com[:, 2:] * force[:, :2] / (GRAVITY + force[:, 2:])
     feet = plan_footsteps(gait, clip.fps)
@@ -132,6 +132,6 @@ def test_a_hand_reaches_its_height_while_feet_and_weight_stay(still, height, han
     clip = reach(stand, Target(hand, height, 0.35, 0.0, 1.0, 1.0))
     at = clip.world_poses[0][:, clip.skeleton.bodies.index(f"{hand}_hand")]
     assert at[60, 2] == pytest.approx(height, abs=0.03)
-    assert np.abs(centre_of_mass(clip)[:, :2] - centre_of_mass(stand)[:, :2]).max() < 0.06
+    assert np.abs(center_of_mass(clip)[:, :2] - center_of_mass(stand)[:, :2]).max() < 0.06
     assert np.abs(soles_of(clip).lowest).max() < 0.02
     np.testing.assert_allclose(clip.world_poses[0][-1], stand.world_poses[0][-1], atol=0.01)

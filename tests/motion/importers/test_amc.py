@@ -61,7 +61,7 @@ def test_radians_are_read_as_radians():
 def test_line_ends_and_a_mark_do_not_matter():
     plain = importer.read(take(), "a.amc").rotations
     for data in (take().replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + take(), take().rstrip()):
-        assert importer.recognise(data)
+        assert importer.recognize(data)
         np.testing.assert_array_equal(importer.read(data, "a.amc").rotations, plain)
 
 

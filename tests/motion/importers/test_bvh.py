@@ -100,7 +100,7 @@ def test_line_ends_a_mark_and_letters_do_not_matter():
         data.rstrip(),
         data.replace(b"JOINT Arm", b"JOINT My Arm"),
     ):
-        assert importer.recognise(other)
+        assert importer.recognize(other)
         np.testing.assert_array_equal(importer.read(other, "a.bvh").rotations, plain.rotations)
 
 

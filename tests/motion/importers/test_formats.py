@@ -1,4 +1,4 @@
-"""All formats: recognised by content, and no change of a file's bytes is more than refused."""
+"""All formats: recognized by content, and no change of a file's bytes is more than refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.clip_files import formats
 from benchmarks.clip_files.human_rigs import bvh_of, deepmimic, human_amc, standing
 from pretrain.motion.clip import CONTROL_RATE, ClipError, MotionClip
-from pretrain.motion.importers import FORMATS, npz, read_clip, recognise
+from pretrain.motion.importers import FORMATS, npz, read_clip, recognize
 
 MAKERS = {
     "deepmimic": deepmimic,
@@ -26,10 +26,10 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_format_is_recognised_by_content(stroll, name):
+def test_format_is_recognized_by_content(stroll, name):
     data = MAKERS[name](stroll)
-    assert recognise(data, "a") is FORMATS[name]
-    assert [other for other in FORMATS if FORMATS[other].recognise(data)] == [name]
+    assert recognize(data, "a") is FORMATS[name]
+    assert [other for other in FORMATS if FORMATS[other].recognize(data)] == [name]
 
 
 @pytest.mark.parametrize("name", MAKERS)

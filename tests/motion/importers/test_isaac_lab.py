@@ -46,7 +46,7 @@ def test_still_clip_keeps_all_its_frames(still, skeleton):
         ({"body_names": np.array(["pelvis"])}, "body_positions has shape"),
         ({"body_names": np.array([f"b{i}" for i in range(15)])}, "no body head"),
         ({"body_names": np.zeros(15)}, "body_names holds float64"),
-        ({"body_positions": np.zeros((326, 15, 3))}, "right_upper_arm is 0.000 m|is it in metres"),
+        ({"body_positions": np.zeros((326, 15, 3))}, "right_upper_arm is 0.000 m|is it in meters"),
         ({"body_positions": np.full((326, 15, 3), np.nan)}, "frame 0 pelvis is nan"),
         ({"body_rotations": np.zeros((326, 15, 4))}, "the quaternion of pelvis has length 0.000"),
         ({"body_rotations": np.zeros((326, 15, 3))}, "body_rotations has shape"),
@@ -58,7 +58,7 @@ def test_invalid_npz_is_refused_with_its_reason(stroll, skeleton, changed, said)
     assert str(caught.value).startswith("a.npz: ")
 
 
-def test_centimetres_are_refused(stroll, skeleton):
+def test_centimeters_are_refused(stroll, skeleton):
     positions = np.repeat(stroll.body_positions(), 2, axis=0) * 100
     with pytest.raises(ClipError, match=r"torso is 23\.615 m from its parent, expected 0\.236"):
         isaac_lab.read(formats.isaac_lab(stroll, body_positions=positions), "a.npz", skeleton)

@@ -1,4 +1,4 @@
-"""ProtoMotions' .motion: read without torch, bodies recognised by their number."""
+"""ProtoMotions' .motion: read without torch, bodies recognized by their number."""
 
 from __future__ import annotations
 

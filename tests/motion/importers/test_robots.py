@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.clip_files import formats
 from pretrain.motion.clip import ClipError
-from pretrain.motion.importers import is_recognised, read_clip
+from pretrain.motion.importers import is_recognized, read_clip
 
 
 def row(columns: int) -> str:
@@ -39,4 +39,4 @@ def test_a_robots_file_is_refused_by_name(skeleton, data, said):
 
 @pytest.mark.parametrize("data", [b"a,b,c,d,e,f,g,h,i\n", b"1,2,3\n", b"", b"1;2;3;4;5;6;7;8;9"])
 def test_another_table_is_no_robots(data):
-    assert not is_recognised(data)
+    assert not is_recognized(data)

@@ -53,10 +53,10 @@ def test_retargeting_our_own_body_recovers_the_clip(walk, skeleton):
 
 
 def test_the_unit_of_a_file_does_not_matter(walk, skeleton):
-    metres = retarget(as_rig(walk, unit=1.0), skeleton)
+    meters = retarget(as_rig(walk, unit=1.0), skeleton)
     inches = retarget(as_rig(walk, unit=0.0254), skeleton)
-    np.testing.assert_allclose(metres.root_pos, inches.root_pos, atol=1e-9)
-    assert apart(metres, inches) < 1e-9
+    np.testing.assert_allclose(meters.root_pos, inches.root_pos, atol=1e-9)
+    assert apart(meters, inches) < 1e-9
 
 
 @pytest.mark.parametrize("axis", "xyz")
@@ -132,7 +132,7 @@ def test_a_joint_may_be_named_for_a_part(walk, skeleton):
         ),
     ],
 )
-def test_common_rig_joint_names_are_recognised(joints, thigh):
+def test_common_rig_joint_names_are_recognized(joints, thigh):
     left = joints.split()
     right = [
         joint.replace("Left", "Right").replace("_L", "_R") for joint in left if "Head" not in joint
