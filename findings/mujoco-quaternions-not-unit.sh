@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mujoco 4.0.0: mj_forward normalises a quaternion in qpos, mju_rotVecQuat and mju_quat2Mat do not.
+# mujoco 4.0.0: mj_forward normalizes a quaternion in qpos, mju_rotVecQuat and mju_quat2Mat do not.
 #
 # So the same numbers, of motion data whose quaternions are not quite unit, are one rotation as a pose of a free joint and
 # none as an argument of those functions: a vector comes back with another length and direction.
