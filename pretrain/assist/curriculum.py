@@ -18,7 +18,7 @@ from torch import Tensor
 from pretrain.sim.tensor_state import TensorState
 
 RECORD_DECAY = 0.9  # share of a clip's record that one iteration leaves
-MASTERED_STEPS = 150.0  # control steps between falls at which a clip counts as mastered
+MASTERED_STEPS = 150.0  # control steps between failures at which a clip counts as mastered
 PROGRESS_RATE = 0.02  # share by which the progress approaches its present value per iteration
 OFF_BELOW = 0.01  # strength below which an assistance ends for good
 RAISE_BELOW = 0.6  # of the steps that an episode must last for the assistance to weaken
@@ -61,8 +61,8 @@ class NearLatents:
     where it begins."""
 
     prob: float
-    # until that clip needs no assistance and its losses lie further apart than so many control
-    # steps
+    # until that clip needs no assistance and more than so many control steps lie between its
+    # failures
     steps: float
     after: float  # from then on, this share of `prob`
 
@@ -104,7 +104,7 @@ class Curriculum(TensorState):
 
     @property
     def lengths(self) -> Tensor:
-        """Steps between falls in episodes begun in each clip, (C,). No fall counts as half of one,
+        """Steps between failures in episodes begun in each clip, (C,). None counts as half of one,
         no step as an episode."""
         return torch.where(
             self.steps > 0, self.steps / self.falls.clamp_min(0.5), float(self.episode_length)
@@ -116,7 +116,8 @@ class Curriculum(TensorState):
         return self.matched / self.compared.clamp_min(1.0)
 
     def find_mastered(self, steps: float) -> Tensor:
-        """Clips without assistance and with more than so many steps between falls, (C,) bool."""
+        """Clips without assistance and with more than so many steps between failures, (C,)
+        bool."""
         return (self.assist_strength == 0) & (self.lengths > steps)
 
     def near_probs(self, near: NearLatents) -> Tensor:
