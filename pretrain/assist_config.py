@@ -27,7 +27,8 @@ class CurriculumConfig(Frozen):
         default=None,
         description=(
             "How well the feet are lifted when the clip's are, below which its assist does not "
-            "weaken: 1 in playback, 0 for a body that stands through the steps. null: it does"
+            "weaken: 1 in playback, 0 for a body that stands through the steps. null: the feet do "
+            "not count"
         ),
     )
     steady_above: Share = Field(

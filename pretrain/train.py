@@ -55,9 +55,8 @@ def finish_iteration(cfg: PretrainConfig, training: SkillTraining, folder: Path)
     training.nets.average.update_parameters(policy)
     if isinstance(env, AssistedEnv):
         env.step_schedule()
-    set_action_std(
-        cfg, training
-    )  # by what a checkpoint keeps, so that a resumed run goes on with the same
+    # by what a checkpoint keeps, so that a resumed run goes on with the same
+    set_action_std(cfg, training)
     if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
         save_milestone(folder, cfg, training)
     down = float((env.env.falls.down > 0).float().mean())

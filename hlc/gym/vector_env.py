@@ -18,8 +18,7 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
     """`skill` and `settings` as in TaskBatch; `autoreset_mode` as gymnasium defines it.
 
     NEXT_STEP resets a world in the step after its end, which ignores the action and has the reward
-    0.
-    SAME_STEP resets it at once, and info has `final_obs` and `final_info`. DISABLED leaves it to
+    0. SAME_STEP resets it at once, and info has `final_obs` and `final_info`. DISABLED leaves it to
     `reset(options={"reset_mask": mask})`. docs/tasks.md says which library needs which."""
 
     def __init__(

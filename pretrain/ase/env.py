@@ -65,8 +65,8 @@ class AseEnv(TensorState):
         self, ids: Tensor, clips: Tensor, previous: Tensor, near: Tensor | None = None
     ) -> None:
         """Draw latents for worlds `ids` (n,) that have followed clips `previous` (n,), and set
-        `z`, `z_clip` and `steps_to_resample`. Worlds that the new clip keeps off the ground have
-        time to get up (`Falls.allow_recovery`).
+        `z`, `z_clip` and `steps_to_resample`. Where the previous clip may touch the ground with a
+        body that the new one keeps off it, the world has time to get up (`Falls.allow_recovery`).
 
         A share `clip_prob` of the latents are those of `clips` (n,); of the others, shares `near`
         (n,) are nearest to those, and the rest are uniform on the sphere.

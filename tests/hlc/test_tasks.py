@@ -13,7 +13,9 @@ from hlc.config import CONFIG_MODEL
 from hlc.goals import Goals
 from hlc.parent import Parent
 from hlc.tasks import TASKS
+from hlc.tasks.base import GoalTask
 from hlc.tasks.frames import body_position
+from hlc.tasks.stand import Stand
 from hlc.tasks.task import Task, check_bodies, checked_reward, goal_width, uniform
 from pretrain.characters.rotations import from_axis_angle
 from pretrain.characters.state import CharacterState
@@ -226,3 +228,11 @@ def test_nan_or_misshapen_reward_is_refused(
     state = clip_states(parent, 4)
     with pytest.raises(ValueError, match=message):
         checked_reward(Broken(), parent.character.skeleton, state, torch.zeros(4, 2))
+
+
+@pytest.mark.parametrize("method", ["draw", "features", "reward", "success"])
+def test_a_task_that_lacks_a_method_cannot_be_made(method: str) -> None:
+    """Not first in the first step of a training."""
+    unfinished = type("Unfinished", (Stand,), {method: getattr(GoalTask, method)})
+    with pytest.raises(TypeError, match=f"abstract method '?{method}'?"):
+        unfinished()
