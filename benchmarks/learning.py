@@ -32,7 +32,7 @@ from pretrain.evaluation.conditions import Conditions
 from pretrain.evaluation.skill_card import skill_card
 from pretrain.evaluation.table import value_at
 from pretrain.options import parse_int, parse_options, split_arguments
-from pretrain.publishing.publish import make_candidate
+from pretrain.publishing.publish import make_candidate, take_trained
 from pretrain.rl import checkpoint
 from pretrain.rl.run_folder import write_atomically
 from pretrain.train import find_run_folder
@@ -98,7 +98,7 @@ def measure_milestones(folder: Path, measurement: Measurement) -> list[Row]:
         for name, weights in milestone["nets"].items():
             training.nets.modules()[name].load_state_dict(weights)
         with TemporaryDirectory() as scratch:
-            skills = make_candidate(cfg, data, training, Store(scratch)).skills
+            skills = make_candidate(cfg, data, take_trained(training), Store(scratch)).skills
             card = measurement.measure(skills, data, cfg)
         row = {"samples": milestone["samples"], "seconds": milestone["seconds"]}
         row |= {name: value_at(card, path) for name, path in measurement.columns.items()}

@@ -17,6 +17,7 @@ from hlc.nets import ControllerNets
 from hlc.parent import Parent
 from hlc.task_env import on_sphere
 from hlc.worlds import make_worlds
+from pretrain.rl.adam import Adam
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.rollout import Batch
 
@@ -61,7 +62,7 @@ def fit(policy: GaussianPolicy, labels: Labels, cfg: HlcConfig, rng: Generator) 
     n = len(labels.z)
     held_out = max(1, n // 10)
     fitted = max(1, n - held_out)
-    optimizer = torch.optim.Adam(policy.parameters(), cfg.clone.lr)
+    optimizer = Adam(policy.parameters(), cfg.clone.lr)
     for _ in range(cfg.clone.epochs):
         for rows in torch.randperm(fitted, generator=rng).split(cfg.clone.minibatch):
             mean = policy({name: x[rows] for name, x in labels.obs.items()})

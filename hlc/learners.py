@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hlc.config import PPOConfig
-from pretrain.rl.learner import Learner, make_adam
+from pretrain.rl.adam import Adam
+from pretrain.rl.learner import Learner
 from pretrain.rl.nets import GaussianPolicy, Value
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_loss, value_loss
 
@@ -14,7 +15,7 @@ def make_policy_learner(ppo: PPOConfig, policy: GaussianPolicy) -> Learner:
         "policy",
         (*policy.inputs.names, *FOR_POLICY),
         policy_loss(policy, surrogate),
-        make_adam(policy, ppo.lr),
+        Adam(policy.parameters(), ppo.lr),
         ppo.epochs,
         ppo.minibatch,
         target_kl=ppo.target_kl,
@@ -23,5 +24,5 @@ def make_policy_learner(ppo: PPOConfig, policy: GaussianPolicy) -> Learner:
 
 def make_value_learner(ppo: PPOConfig, value: Value) -> Learner:
     names = (*value.inputs.names, *FOR_VALUE)
-    optimizer = make_adam(value, ppo.value_lr)
+    optimizer = Adam(value.parameters(), ppo.value_lr)
     return Learner("value", names, value_loss(value), optimizer, ppo.epochs, ppo.minibatch)

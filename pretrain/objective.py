@@ -23,8 +23,9 @@ from pretrain.assist.imitation import (
 from pretrain.assist.tracking_termination import nearer_reward, read_clip_spreads
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PretrainConfig
+from pretrain.rl.adam import Adam
 from pretrain.rl.iteration import Objective, Reward
-from pretrain.rl.learner import Learner, make_adam
+from pretrain.rl.learner import Learner
 from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss
 from pretrain.rl.replay import Replay
 from pretrain.sim.ground import Ground
@@ -77,7 +78,7 @@ def make_policy_learner(
         "policy",
         (*nets.policy.inputs.names, *FOR_POLICY, *imitation_keys(cfg)),
         make_policy_loss(cfg, nets, skeleton, error_scale),
-        make_adam(nets.policy, ppo.lr),
+        Adam(nets.policy.parameters(), ppo.lr),
         ppo.epochs,
         ppo.minibatch,
         target_kl=ppo.target_kl,
@@ -89,7 +90,7 @@ def make_value_learner(ppo: PPOConfig, nets: SkillNets) -> Learner:
         "value",
         (*nets.value.inputs.names, *FOR_VALUE),
         value_loss(nets.value),
-        make_adam(nets.value, ppo.value_lr),
+        Adam(nets.value.parameters(), ppo.value_lr),
         ppo.value_epochs,
         ppo.value_minibatch,
     )
@@ -104,7 +105,7 @@ def make_enc_learner(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -
         "enc",
         ("window", "z"),
         loss,
-        make_adam(nets.encoder, enc.lr),
+        Adam(nets.encoder.parameters(), enc.lr),
         epochs=1,
         minibatch=enc.minibatch,
         max_rows=enc.rows,

@@ -6,6 +6,7 @@ make pretrain            or   python -m pretrain.train preset=locomotion seed=1 
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from copy import deepcopy
@@ -20,7 +21,7 @@ from pretrain.cli import command, program
 from pretrain.config import PretrainConfig
 from pretrain.help_text import describe_config
 from pretrain.parent import find_parent
-from pretrain.publishing.publish import publish
+from pretrain.publishing.publish import TrainedSkills, publish, take_trained
 from pretrain.rl import checkpoint
 from pretrain.rl.background import use_one_thread
 from pretrain.rl.learner import Scalars
@@ -158,6 +159,25 @@ def train_and_publish(
     cfg: PretrainConfig, data: TrainingData, folder: Path, store: Store | None, start: float
 ) -> int:
     """Finish the run in `folder` and publish its library; without a store, only finish the run."""
+    skills = train_skills(cfg, data, folder)
+    if skills is None:
+        return 130
+    if store is None:
+        return 0
+    if version := publish_receipt.find_published(folder, store, skills.samples):
+        name = f"{version.ref} ({version.digest[:19]})"
+        print(f"{name} is this run's already; samples=N with a larger N goes on from it")
+        return 0
+    gc.collect()  # the environment refers to itself; the evaluation makes others
+    version = publish(cfg, data, skills, folder, store)
+    minutes = (time.monotonic() - start) / 60
+    print(f"published {version.ref} ({version.digest[:19]}) after {minutes:.1f} min", flush=True)
+    print(f"next: make serve, or make hlc TASK=reach ARGS=skill={version.ref}", flush=True)
+    return 0
+
+
+def train_skills(cfg: PretrainConfig, data: TrainingData, folder: Path) -> TrainedSkills | None:
+    """Begin the run in `folder` or go on with it, to its end. None if it was interrupted."""
     training = build_training(cfg, data)
     if training.resume(folder, cfg.samples):
         done = f"{training.samples:,} of {cfg.samples:,} samples"
@@ -171,18 +191,9 @@ def train_and_publish(
     if not train_and_refine(cfg, data, training, folder):
         done = f"stopped after {training.samples:,} samples"
         print(f"{done}; the same command goes on from {folder}", flush=True)
-        return 130
-    if store is None:
-        return 0
-    if version := publish_receipt.find_published(folder, store, training.samples):
-        name = f"{version.ref} ({version.digest[:19]})"
-        print(f"{name} is this run's already; samples=N with a larger N goes on from it")
-        return 0
-    version = publish(cfg, data, training, folder, store)
-    minutes = (time.monotonic() - start) / 60
-    print(f"published {version.ref} ({version.digest[:19]}) after {minutes:.1f} min", flush=True)
-    print(f"next: make serve, or make hlc TASK=reach ARGS=skill={version.ref}", flush=True)
-    return 0
+        return None
+    training.background.finish()
+    return take_trained(training)
 
 
 def main(arguments: list[str]) -> int:

@@ -14,6 +14,7 @@ from pretrain.ase.latents import sample_on_sphere
 from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
+from pretrain.rl.adam import Adam
 from pretrain.rl.learner import check_finite
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.sim.env import ActionScale, pd_target
@@ -46,7 +47,7 @@ def clone(policy: GaussianPolicy, data: CloneData, config: CloneConfig, rng: Gen
     """
     library = data.library
     before = deepcopy(policy)
-    optimizer = torch.optim.Adam(policy.parameters(), config.lr)
+    optimizer = Adam(policy.parameters(), config.lr)
     loss = torch.zeros(())
     for _ in range(config.steps):
         ids, times = library.sample(config.batch, rng)
@@ -58,7 +59,7 @@ def clone(policy: GaussianPolicy, data: CloneData, config: CloneConfig, rng: Gen
             with torch.no_grad():
                 action = torch.where(data.is_learned[ids, None], before(obs), action)
         loss = (policy(obs) - action).square().mean()
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     return check_finite("the policy's warm start", loss.detach())

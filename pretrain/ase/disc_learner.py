@@ -5,7 +5,8 @@ from __future__ import annotations
 from pretrain.ase.discriminator import DiscLossWeights, Discriminator, disc_loss
 from pretrain.ase.reference_windows import ReferenceWindows
 from pretrain.ase_config import DiscConfig
-from pretrain.rl.learner import Learner, make_adam
+from pretrain.rl.adam import Adam
+from pretrain.rl.learner import Learner
 from pretrain.rl.replay import Replay
 
 
@@ -24,7 +25,7 @@ def make_disc_learner(
         "disc",
         ("window", "z_clip"),
         loss,
-        make_adam(discriminator, disc.lr),
+        Adam(discriminator.parameters(), disc.lr),
         epochs=1,
         minibatch=disc.minibatch,
         max_rows=disc.rows,

@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 
 from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.reference_windows import ReferenceWindows
+from pretrain.rl.adam import Adam
 from pretrain.rl.iteration import Reward
 from pretrain.rl.learner import check_finite
 from pretrain.rl.mirror import Reflection
@@ -118,7 +119,7 @@ def warm_encoder(
     clips' mean embeddings are written to `clip_latents`. Returns the last loss; raises Diverged if
     it is not finite.
     """
-    optimizer = torch.optim.Adam(net.parameters(), lr)
+    optimizer = Adam(net.parameters(), lr)
     num_clips = len(demos.counts)
     members = [(demos.clip == clip).nonzero()[:, 0] for clip in range(num_clips)]
     loss = torch.zeros(())
@@ -136,7 +137,7 @@ def warm_encoder(
         of_clip = torch.arange(len(first)) // WINDOWS_PER_SIDE * WINDOWS_PER_SIDE
         match = of_clip + torch.randint(WINDOWS_PER_SIDE, (len(first),), generator=rng)
         loss = nn.functional.cross_entropy(first @ second.T / TEMPERATURE, match)
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     last = check_finite("the encoder's warm start", loss.detach())

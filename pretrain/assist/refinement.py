@@ -20,6 +20,7 @@ import torch
 from torch import Generator, Tensor
 
 from pretrain.assist.assisted_env import AssistedEnv
+from pretrain.rl.adam import Adam
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.ppo import Metrics
@@ -117,7 +118,7 @@ class Refinement:
     memory: Replay = field(init=False)
 
     def __post_init__(self) -> None:
-        optimizer = torch.optim.Adam(self.policy.body.parameters(), LR, fused=True)
+        optimizer = Adam(self.policy.body.parameters(), LR)
         keys = (*self.policy.inputs.names, "corrected_action")
         self.learner = Learner(
             "refine", keys, self._imitation_loss, optimizer, epochs=1, minibatch=MINIBATCH
@@ -146,8 +147,7 @@ class Refinement:
             batch["corrected_action"] = self.teacher.mean(batch)
         self.memory.add(**{name: batch[name] for name in self.memory.rows})
         left = 1 - (self.samples - self.correcting) / self.learning
-        for group in self.learner.optimizer.param_groups:
-            group["lr"] = LR * min(1.0, left / LR_DECAY_SHARE)
+        self.learner.optimizer.lr = LR * min(1.0, left / LR_DECAY_SHARE)
         return scalars | self.learner.fit(self.memory.sample(REPLAY_BATCH, self.rng), self.rng)
 
     def _collect(self, policy: PhaseCorrectedPolicy | GaussianPolicy) -> tuple[Batch, Scalars]:

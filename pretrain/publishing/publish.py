@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from pretrain.ase.nets import SkillNets
 from pretrain.assembly import SkillTraining
 from pretrain.config import PretrainConfig
 from pretrain.evaluation.card import write_card
@@ -30,6 +32,22 @@ from skills_store.version import Version
 
 
 @dataclass(frozen=True)
+class TrainedSkills:
+    """What a training leaves for its publication."""
+
+    nets: SkillNets
+    states: Tensor  # (N, W, S) where its worlds were at the end
+    samples: int
+    seconds: float
+
+
+def take_trained(training: SkillTraining) -> TrainedSkills:
+    """Its networks themselves, no copies."""
+    states = training.env.env.states.clone()
+    return TrainedSkills(training.nets, states, training.samples, training.seconds)
+
+
+@dataclass(frozen=True)
 class ReleaseCandidate:
     """A version in a store of its own, for the evaluation of the very bytes that are published."""
 
@@ -39,32 +57,30 @@ class ReleaseCandidate:
 
 
 def make_candidate(
-    cfg: PretrainConfig, data: TrainingData, training: SkillTraining, scratch: Store
+    cfg: PretrainConfig, data: TrainingData, skills: TrainedSkills, scratch: Store
 ) -> ReleaseCandidate:
-    """Networks to ONNX, with parity checked on the states of the environment."""
-    exported = export_nets(
-        training.nets, data.character.skeleton, training.env.env.states, cfg.seed
-    )
-    action_std = training.nets.policy.std
+    """Networks to ONNX, with parity checked on the states of the worlds."""
+    exported = export_nets(skills.nets, data.character.skeleton, skills.states, cfg.seed)
+    action_std = skills.nets.policy.std
     parent = find_parent(cfg)
     licence = parent.manifest.licence if parent else ""
-    trained = TrainedLibrary(training.nets, exported, action_std, licence)
-    cost = state_cost(cfg, training, parent)
+    trained = TrainedLibrary(skills.nets, exported, action_std, licence)
+    cost = state_cost(cfg, skills, parent)
     manifest, files = build_version(cfg, data, trained, {"cost": cost})
     version = scratch.publish(manifest, files)
     threads = torch.get_num_threads()
     # a candidate has no signature
-    skills = SkillLibrary.open(scratch, version, intra_op_num_threads=threads, trust=TrustPolicy())
-    return ReleaseCandidate(manifest, files, skills)
+    opened = SkillLibrary.open(scratch, version, intra_op_num_threads=threads, trust=TrustPolicy())
+    return ReleaseCandidate(manifest, files, opened)
 
 
 def state_cost(
-    cfg: PretrainConfig, training: SkillTraining, parent: Version | None
+    cfg: PretrainConfig, skills: TrainedSkills, parent: Version | None
 ) -> dict[str, Any]:
     """What the training took, for the card; with that of the library that it went on from."""
     cost: dict[str, Any] = {
-        "samples": cfg.count_samples(training.samples),
-        "seconds": round(training.seconds),
+        "samples": cfg.count_samples(skills.samples),
+        "seconds": round(skills.seconds),
         "cores": cfg.threads or torch.get_num_threads(),
         "accelerator": None,
     }
@@ -74,11 +90,11 @@ def state_cost(
 
 
 def publish(
-    cfg: PretrainConfig, data: TrainingData, training: SkillTraining, folder: Path, store: Store
+    cfg: PretrainConfig, data: TrainingData, skills: TrainedSkills, folder: Path, store: Store
 ) -> Version:
     """Export, evaluate the exported graphs, and publish them with their card."""
     print("exporting to ONNX and proving parity", flush=True)
-    candidate = make_candidate(cfg, data, training, Store(folder / "draft"))
+    candidate = make_candidate(cfg, data, skills, Store(folder / "draft"))
     curves = learning(read_log(folder))  # an unreadable log fails before minutes of trials
     print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
     conditions = Conditions(
@@ -91,7 +107,7 @@ def publish(
     }
     print(table({cfg.name: card}), flush=True)
     manifest = candidate.manifest.model_copy(update={"card": card})
-    version = publish_receipt.publish(folder, store, manifest, candidate.files, training.samples)
+    version = publish_receipt.publish(folder, store, manifest, candidate.files, skills.samples)
     text = table({version.ref: card})
     latents = candidate.manifest.latent.clips
     try:

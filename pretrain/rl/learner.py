@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.optim import Optimizer
 
+from pretrain.rl.adam import Adam
 from pretrain.rl.ppo import Loss
 from pretrain.rl.rollout import Batch
 
@@ -20,10 +20,6 @@ Scalars = dict[str, float]
 
 class Diverged(RuntimeError):
     """The loss or the gradients of a learner are not finite; the message names it."""
-
-
-def make_adam(net: nn.Module, lr: float) -> Optimizer:
-    return torch.optim.Adam(net.parameters(), lr, fused=True)
 
 
 def check_finite(name: str, loss: Tensor) -> float:
@@ -41,7 +37,7 @@ class Learner:
     name: str
     keys: tuple[str, ...]  # the tensors of the batch that the loss reads
     loss: Loss
-    optimizer: Optimizer
+    optimizer: Adam
     epochs: int
     minibatch: int
     max_rows: int | None = None  # number of random rows of each rollout that are used; None: all
@@ -79,21 +75,19 @@ class Learner:
         return {
             **means,
             f"{self.name}/skipped": float(skipped),
-            f"{self.name}/lr": self.optimizer.param_groups[0]["lr"],
+            f"{self.name}/lr": self.optimizer.lr,
         }
 
     def _adapt_lr(self, excess: float) -> None:
         """A lower rate after a change of twice the target, a higher one after less than half of it.
         (The rule of rsl_rl, per fit.)"""
         factor = 1 / 1.5 if excess > 2 else 1.5 if excess < 0.5 else 1.0
-        for group in self.optimizer.param_groups:
-            group["lr"] = min(max(group["lr"] * factor, MIN_LR), MAX_LR)
+        self.optimizer.lr = min(max(self.optimizer.lr * factor, MIN_LR), MAX_LR)
 
     def _step(self, loss: Tensor) -> bool:
-        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         loss.backward()
-        norm = nn.utils.clip_grad_norm_(parameters, self.max_grad_norm, foreach=True)
+        norm = nn.utils.clip_grad_norm_(self.optimizer.parameters, self.max_grad_norm, foreach=True)
         finite = bool(torch.isfinite(norm))
         if finite:
             self.optimizer.step()

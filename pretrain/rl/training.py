@@ -156,8 +156,7 @@ def train_until(training: Trainable, samples: int, folder: Path, monitor: Monito
     log = Log(folder, training.iteration)
     progress = Progress(samples, training.samples, monitor.label)
     gc.collect()
-    # Objects that live as long as the process are not walked again, neither between iterations nor,
-    # for seconds, at its end.
+    # Objects that live as long as the run are not walked again between its iterations.
     gc.freeze()
     saved = time.monotonic()
     with (
@@ -174,7 +173,9 @@ def train_until(training: Trainable, samples: int, folder: Path, monitor: Monito
                 checkpoint.save(folder / CHECKPOINT, training.snapshot())
                 saved = time.monotonic()
         checkpoint.save(folder / CHECKPOINT, training.snapshot())
-        return training.samples >= samples and not interrupt.requested
+        reached = training.samples >= samples and not interrupt.requested
+    gc.unfreeze()
+    return reached
 
 
 @contextmanager

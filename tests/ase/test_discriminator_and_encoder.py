@@ -29,6 +29,7 @@ from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.ase.symmetry import Symmetry
+from pretrain.rl.adam import Adam
 from pretrain.rl.ppo import clipped_surrogate
 from pretrain.rl.rollout import Rollout
 
@@ -59,7 +60,7 @@ def rollout(**extras: torch.Tensor) -> Rollout:
 
 
 def fit(loss, net, batch, rng, steps: int = 60) -> None:
-    optimizer = torch.optim.Adam(net.parameters(), 1e-3)
+    optimizer = Adam(net.parameters(), 1e-3)
     for _ in range(steps):
         optimizer.zero_grad()
         loss(batch, rng)[0].backward()

@@ -21,7 +21,7 @@ from pretrain.evaluation.card import Card
 from pretrain.evaluation.conditions import Conditions
 from pretrain.motion.fetch import fetched
 from pretrain.parent import find_parent
-from pretrain.publishing.publish import state_cost
+from pretrain.publishing.publish import state_cost, take_trained
 from pretrain.rl import checkpoint
 from pretrain.rl.training import CHECKPOINT
 from pretrain.sim.features import proprioception, style_frame
@@ -144,7 +144,7 @@ def test_warm_start_assists_only_clips_new_to_the_library(skills, place):
     assert (strength[~slow] == 0).all()
     parent = find_parent(cfg)
     assert parent is not None
-    cost = state_cost(cfg, training, parent)
+    cost = state_cost(cfg, take_trained(training), parent)
     assert cost["samples"] == 0
     assert cost["parent"] == parent.manifest.card["cost"]
     assert cost["parent"]["samples"] > 0

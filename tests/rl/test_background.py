@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from pretrain.rl.adam import Adam
 from pretrain.rl.background import Background
 from pretrain.rl.learner import Diverged, Learner, Scalars
 from pretrain.rl.rollout import Batch
@@ -22,7 +23,7 @@ def fitting(name: str, rng: torch.Generator, wrong: float = 0.0) -> tuple[nn.Lin
         aim = 2 * batch["x"] + 0.1 * torch.randn(batch["x"].shape, generator=rng) + wrong
         return (net(batch["x"]) - aim).square().mean(), {}
 
-    return net, Learner(name, ("x",), loss, torch.optim.Adam(net.parameters(), 1e-2), 3, 32)
+    return net, Learner(name, ("x",), loss, Adam(net.parameters(), 1e-2), 3, 32)
 
 
 def test_background_fit_matches_inline_fit():

@@ -15,6 +15,7 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from pretrain.rl import checkpoint
+from pretrain.rl.adam import Adam
 from pretrain.rl.iteration import LoopConfig, Objective, add_rewards, bootstrap_values
 from pretrain.rl.learner import Diverged, Learner
 from pretrain.rl.nets import GaussianPolicy, Inputs, Normalizer, Value, make_unit_normalizer, mlp
@@ -66,7 +67,7 @@ def parts(seed: int = 0) -> tuple[GaussianPolicy, Value, Objective, torch.Genera
             "policy",
             ("obs", *FOR_POLICY),
             policy_loss(policy, clipped_surrogate(policy, 0.2, 2.0, 0.1)),
-            torch.optim.Adam(policy.parameters(), 3e-3),
+            Adam(policy.parameters(), 3e-3),
             4,
             256,
         ),
@@ -74,7 +75,7 @@ def parts(seed: int = 0) -> tuple[GaussianPolicy, Value, Objective, torch.Genera
             "value",
             ("obs", *FOR_VALUE),
             value_loss(value),
-            torch.optim.Adam(value.parameters(), 3e-3),
+            Adam(value.parameters(), 3e-3),
             4,
             256,
         ),

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from pretrain.rl.adam import Adam
 from pretrain.rl.learner import Diverged, Learner
 from pretrain.rl.rollout import Batch
 
@@ -20,7 +21,7 @@ def poisoned(share: float) -> tuple[nn.Linear, Learner]:
             float("nan") if next(rows) % 10 < 10 * share else 1.0
         ), {}
 
-    return net, Learner("bad", ("x",), loss, torch.optim.Adam(net.parameters()), 2, 2)
+    return net, Learner("bad", ("x",), loss, Adam(net.parameters(), 1e-3), 2, 2)
 
 
 def test_nonfinite_gradient_steps_are_skipped_and_counted():

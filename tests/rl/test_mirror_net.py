@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from pretrain.rl.adam import Adam
 from pretrain.rl.mirror import (
     Mirror,
     SymmetryBasis,
@@ -28,7 +29,7 @@ def test_mirror_net_is_equivariant_before_and_after_training(rng):
     net = mlp([6, 32, 16, 3], rng=rng, mirrored=(BOTH, SWAP))
     x = torch.randn(64, 6, generator=rng)
     torch.testing.assert_close(net(BOTH(x)), SWAP(net(x)))
-    optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+    optimizer = Adam(net.parameters(), 1e-2)
     for _ in range(5):
         optimizer.zero_grad()
         (net(x) - 1).square().mean().backward()
@@ -70,7 +71,7 @@ def test_adam_step_moves_dense_weights_by_sqrt_2_times_lr(rng):
     x = torch.randn(64, 66, generator=rng)
     before = [layer.weight.detach() for layer in net]
     net(x).square().sum().backward()
-    torch.optim.Adam(net.parameters(), 1e-3).step()
+    Adam(net.parameters(), 1e-3).step()
     for layer, old in zip(net, before, strict=True):
         assert float((layer.weight.detach() - old).square().mean().sqrt()) == pytest.approx(
             1e-3 * 2**0.5, rel=0.05
