@@ -8,7 +8,7 @@ from reprlib import repr as shortened
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from pretrain.motion.editing.edits import AnyEdit
@@ -53,6 +53,9 @@ class Recipe(BaseModel):
     base: Annotated[str, Field(pattern=r"^\w+$")] | None = None
     character: str = "humanoid"
     mirror: bool = True
+    without: tuple[str, ...] = Field(
+        default=(), description="Motions of `base` that are left out, by name or file"
+    )
     motions: Annotated[tuple[Motion, ...], Field(min_length=1)]
 
     @field_validator("motions")
@@ -66,10 +69,24 @@ class Recipe(BaseModel):
             )
         return motions
 
+    @model_validator(mode="after")
+    def _without_a_base(self) -> Recipe:
+        if self.without and self.base is None:
+            raise PydanticCustomError("no_base", "without: there is no base to leave them out of")
+        return self
+
     def over(self, base: Recipe) -> Recipe:
         """`base` with the fields that are set here: a motion of the same key is changed, any other
-        is added after those of `base`."""
+        is added after those of `base`. ValueError for one in `without` that `base` does not
+        have."""
         motions = {motion.key: motion for motion in base.motions}
+        for key in self.without:
+            if key not in motions:
+                names = ", ".join(motions)
+                raise ValueError(
+                    f"without: recipe {base.name!r} has no motion {key!r}; it has: {names}"
+                )
+            del motions[key]
         for motion in self.motions:
             motions[motion.key] = motions.get(motion.key, motion).model_copy(
                 update=_explicit_fields(motion)
@@ -109,7 +126,13 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         RecursionError,
     ) as error:  # ValueError: bytes that are no text, a number too long
         raise ValueError(f"{path}: {error}") from None
-    return (recipe.over(load_recipe(recipe.base)[0]) if recipe.base else recipe), path.parent
+    if recipe.base is None:
+        return recipe, path.parent
+    base, _ = load_recipe(recipe.base)
+    try:
+        return recipe.over(base), path.parent
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _explicit_fields(model: BaseModel) -> dict[str, Any]:

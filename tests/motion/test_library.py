@@ -175,9 +175,25 @@ def test_recipe_overrides_its_base_with_default_values(tmp_path):
     assert [motion.low_pass for motion in mine.motions] == [None] * 7
 
 
+def test_a_recipe_leaves_out_motions_of_its_base():
+    walks, _ = load_recipe("mobility_walks")
+    whole, _ = load_recipe("mobility")
+    run = "pybullet:humanoid3d_run.txt"
+    assert walks.motions == tuple(motion for motion in whole.motions if motion.key != run)
+    assert len(walks.motions) == len(whole.motions) - 1
+
+
 @pytest.mark.parametrize(
     ("document", "said"),
     [
+        (
+            "base: all\nwithout: [fly]\nmotions: [{file: a.txt}]",
+            "recipe.yaml: without: recipe 'all' has no motion 'fly'; it has: .*walk",
+        ),
+        (
+            "without: [run]\nmotions: [{file: a.txt}]",
+            "without: there is no base to leave them out of",
+        ),
         (
             "base: nothing\nmotions: [{file: a.txt}]",
             "no dataset recipe 'nothing'; there are: all, all_smooth, everyday, everyday_ground, ",
