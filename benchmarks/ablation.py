@@ -59,10 +59,15 @@ MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
     "own_return": ("latent.own_return=false",),
     "symmetry": ("symmetry=false",),
     "foot_swing": ("imitation.foot_weight=0", "curriculum.min_foot_match=null"),
+    "latent_distillation": ("warm.distill_steps=0",),
+    "switch_assist": ("switch.assist_start=0",),
+    "switch_cloning": ("switch.cloning_weight=0",),
+    "reference_blend": ("switch.blend_time=0",),
     "averaged_weights": ("ppo.average_decay=0",),
     "colored_noise": ("ppo.noise_color=0",),
 }
-AIDS = ("curriculum", "tracking_termination", "imitation")  # groups of keys of the training aids
+# groups of keys of the training aids
+AIDS = ("curriculum", "switch", "tracking_termination", "imitation")
 HEADLINE = {
     "time_on_clip": "time_on_clip.mean",
     "falls_own": "falls_per_minute.own",

@@ -204,6 +204,13 @@ class WarmConfig(Frozen):
     clone_steps: Annotated[int, Field(ge=0)] = Field(
         default=1500, description="Gradient steps of the policy before simulation"
     )
+    distill_steps: Annotated[int, Field(ge=0)] = Field(
+        default=0,
+        description=(
+            "Gradient steps in which the policy of `library` learns to depend on its latent, "
+            "before simulation (pretrain/assist/latent_distillation.py)"
+        ),
+    )
     batch: Count = Field(default=1024, description="Rows of a batch")
     lr: Positive = Field(default=1e-3, description="Learning rate of both")
 

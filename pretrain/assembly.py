@@ -17,6 +17,7 @@ from pretrain.ase.symmetry import make_symmetry
 from pretrain.ase_config import PPOConfig
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
+from pretrain.assist.latent_distillation import DistillConfig, distill_latents, visit_states
 from pretrain.assist.privileged_observation import privileged_mirror
 from pretrain.config import PretrainConfig
 from pretrain.objective import make_objective
@@ -177,10 +178,24 @@ def start_from_parent(cfg: PretrainConfig, data: TrainingData, training: SkillTr
     load_encoder(nets.encoder, encoder, data.demos, latents)
     is_learned = torch.tensor([clip in latents for clip in range(len(data.library.names))])
     if isinstance(training.env, AssistedEnv):
-        training.env.begin_unassisted(is_learned)
+        training.env.assistance.begin_unassisted(is_learned)
     if not is_learned.all():
         clone_clips(cfg, data, training, is_learned)
+    if isinstance(training.env, AssistedEnv) and cfg.warm.distill_steps:
+        distill(cfg, data, training, training.env)
     return True
+
+
+def distill(
+    cfg: PretrainConfig, data: TrainingData, training: SkillTraining, env: AssistedEnv
+) -> None:
+    """The policy learns to depend on its latent; see pretrain/assist/latent_distillation.py."""
+    nets = training.nets
+    warm = cfg.warm
+    visited = visit_states(env, nets.policy, training.rng)
+    config = DistillConfig(warm.distill_steps, warm.lr, 4 * warm.batch)
+    latents = nets.encoder.clip_latents
+    distill_latents(nets.policy, visited, data.library, latents, config, rng=training.rng)
 
 
 def match_latents(manifest: Manifest, data: TrainingData) -> dict[int, Tensor]:

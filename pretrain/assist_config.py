@@ -44,6 +44,29 @@ class CurriculumConfig(Frozen):
     )
 
 
+class SwitchConfig(Frozen):
+    """What helps after a change to the latent of a clip of another velocity
+    (pretrain/assist/switch_assist.py, reference_blend.py)."""
+
+    assist_start: Share = Field(
+        default=0.0,
+        description=(
+            "First strength of the assist force in the grace period after the change; for clips "
+            "that are upright throughout. 0: none"
+        ),
+    )
+    cloning_weight: NotNegative = Field(
+        default=0.0,
+        description=(
+            "Weight of the cloning loss towards the reference action, times that assist's strength"
+        ),
+    )
+    blend_time: NotNegative = Field(
+        default=0.0,
+        description="s in which a reference goes over to that of another clip. 0: at once",
+    )
+
+
 class TrackingTerminationConfig(Frozen):
     """Early termination by the tracking error, and the reward for coming nearer
     (pretrain/assist/tracking_termination.py)."""

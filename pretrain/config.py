@@ -16,6 +16,7 @@ from pretrain.assist_config import (
     ImitationConfig,
     RecoveryConfig,
     RefineConfig,
+    SwitchConfig,
     TrackingTerminationConfig,
 )
 from pretrain.rl.field_types import Count, Frozen, Positive, Seconds, Seed, Share
@@ -81,12 +82,13 @@ class PretrainConfig(Frozen):
     assist: Literal["full", "none"] = Field(
         default="full",
         description=(
-            "full: the training aids beyond ASE. none: without them; then curriculum, "
+            "full: the training aids beyond ASE. none: without them; then curriculum, switch, "
             "tracking_termination, imitation, near_steps, near_after, getup_start, getup_rate and "
             "getup_reward_weight have no effect"
         ),
     )
     curriculum: CurriculumConfig = CurriculumConfig()
+    switch: SwitchConfig = SwitchConfig()
     tracking_termination: TrackingTerminationConfig = TrackingTerminationConfig()
     imitation: ImitationConfig = ImitationConfig()
     recovery: RecoveryConfig = RecoveryConfig()

@@ -134,9 +134,14 @@ def imitation_keys(cfg: PretrainConfig) -> tuple[str, ...]:
     """The tensors of a batch that the policy's loss reads for imitation."""
     if not cfg.assisted:
         return ()
-    cloning = FOR_CLONING if cfg.imitation.cloning_weight else ()
+    cloning = FOR_CLONING if clones_reference(cfg) else ()
     poses = FOR_POSE_GRADIENT if cfg.imitation.pose_gradient_weight else ()
     return cloning + poses
+
+
+def clones_reference(cfg: PretrainConfig) -> bool:
+    """Whether the policy clones the actions that aim at the references, in assisted worlds."""
+    return cfg.imitation.cloning_weight > 0 or cfg.switch.cloning_weight > 0
 
 
 def make_policy_loss(
@@ -146,8 +151,8 @@ def make_policy_loss(
     ppo = cfg.ppo
     imitation = cfg.imitation
     loss = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
-    if cfg.assisted and imitation.cloning_weight:
-        loss = with_cloning_loss(loss, imitation.cloning_weight)
+    if cfg.assisted and clones_reference(cfg):
+        loss = with_cloning_loss(loss, imitation.cloning_weight, cfg.switch.cloning_weight)
     if cfg.assisted and imitation.pose_gradient_weight:
         loss = with_pose_gradient(
             loss,

@@ -15,9 +15,15 @@ from skills_store.version import Version
 def find_parent(cfg: PretrainConfig) -> Version | None:
     """The version that `warm.library` names; None where it is empty.
 
-    Raises ValueError where that is no skill library, and a StoreError where there is none.
+    Raises ValueError where that is no skill library or a distillation needs one, and a StoreError
+    where there is none.
     """
     if not cfg.warm.library:
+        if cfg.warm.distill_steps:
+            raise ValueError(
+                f"warm.distill_steps={cfg.warm.distill_steps} distills a library, and none is "
+                "given; expected warm.library=NAME@N"
+            )
         return None
     version = open_store(cfg.store).resolve(cfg.warm.library)
     if version.manifest.kind != "skills":

@@ -11,10 +11,12 @@ from torch import Tensor
 from pretrain.ase.env import AseEnv
 from pretrain.ase.nets import SkillNets
 from pretrain.ase.reference_windows import make_reference_windows
+from pretrain.assist.assistance import Assistance
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
 from pretrain.assist.foot_swing import FootSwing
 from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.switch_assist import SwitchAssist
 from pretrain.assist.tracking_termination import TrackingLimits, TrackingTermination
 from pretrain.config import PretrainConfig
 from pretrain.motion.clip import CONTROL_RATE
@@ -54,11 +56,11 @@ def make_assisted_env(
     )
     return AssistedEnv(
         skills,
-        curriculum,
-        make_getup_assist(cfg, ground),
+        Assistance(curriculum, make_getup_assist(cfg, ground), make_switch_assist(cfg, ground)),
         TrackingTermination(windows, nets.discriminator.spread, limits, curriculum, cfg.num_envs),
         tracks=tracks_reference(cfg, ground),
         feet=FootSwing(skeleton, skills.env.starts) if compares_feet(cfg) else None,
+        blend_steps=control_steps(cfg.switch.blend_time),
     )
 
 
@@ -81,6 +83,7 @@ def tracks_reference(cfg: PretrainConfig, ground: Ground) -> bool:
         phase_locks
         or compares_feet(cfg)
         or cfg.refine.correct > 0
+        or cfg.switch.assist_start > 0
         or any(weight > 0 for weight in weights)
     )
     return cfg.assisted and (uses or not bool(ground.steady.all()))
@@ -108,6 +111,13 @@ def make_curriculum(cfg: PretrainConfig, data: TrainingData, ground: Ground) -> 
 def make_getup_assist(cfg: PretrainConfig, ground: Ground) -> GetUpAssist:
     """Of strength 0 in clips that do not rise."""
     return GetUpAssist(cfg.recovery.getup_start * ground.rising, cfg.recovery.getup_rate)
+
+
+def make_switch_assist(cfg: PretrainConfig, ground: Ground) -> SwitchAssist:
+    """For clips that are upright throughout; a switch takes the grace period of its termination."""
+    strength = cfg.switch.assist_start * ground.upright
+    period = control_steps(cfg.tracking_termination.grace_period)
+    return SwitchAssist(strength, cfg.curriculum.assist_rate, cfg.num_envs, period)
 
 
 def make_recovery(cfg: PretrainConfig, ground: Ground) -> Recovery:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.switch_assist import MIN_SWITCHES, SwitchAssist
 from pretrain.rl.learner import Scalars
 
 
@@ -33,4 +34,20 @@ def log_getting_up(names: Sequence[str], rising: Tensor, getup: GetUpAssist) -> 
     for clip in rising.nonzero()[:, 0].tolist():
         scalars[f"getup/{names[clip]}"] = float(getup.strength[clip])
         scalars[f"recovery_rate/{names[clip]}"] = float(getup.recovery_rate[clip])
+    return scalars
+
+
+def log_switches(names: Sequence[str], switches: SwitchAssist) -> Scalars:
+    """`switch_assist/CLIP`, the mean strength of the assistance in switches to a clip, and
+    `switch_success/CLIP`, the share of them that succeeds, means over the clips that it has been
+    switched to from often enough; nothing where there is no such assistance."""
+    if not switches.enabled:
+        return {}
+    scalars: Scalars = {}
+    occurred = switches.switches >= MIN_SWITCHES
+    for clip, name in enumerate(names):
+        sources = occurred[:, clip]
+        if sources.any():
+            scalars[f"switch_assist/{name}"] = float(switches.strength[sources, clip].mean())
+            scalars[f"switch_success/{name}"] = float(switches.success[sources, clip].mean())
     return scalars

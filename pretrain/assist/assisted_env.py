@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 
 from pretrain.ase.env import AseEnv
-from pretrain.assist.assistance_log import log_assistance, log_getting_up
-from pretrain.assist.curriculum import Curriculum
+from pretrain.assist.assistance import Assistance
+from pretrain.assist.assistance_log import log_assistance, log_getting_up, log_switches
 from pretrain.assist.foot_swing import FootSwing
 from pretrain.assist.forces import AssistForces
-from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.privileged_observation import observe_privileged
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
 from pretrain.assist.tracking_termination import CHECK_EVERY, TrackingTermination
@@ -38,34 +37,37 @@ class StepAids:
 
 
 class AssistedEnv:
-    """`skills` under a curriculum of assistance, with a reference motion for every world.
+    """`skills` under assistance, with a reference motion for every world.
 
     Without `tracks` the reference motions do not advance and are in neither observations nor
-    extras; without `feet`, no extra says how the feet are lifted.
+    extras; without `feet`, no extra says how the feet are lifted. After a change of skill the
+    references are blended over `blend_steps` control steps.
     """
 
     def __init__(
         self,
         skills: AseEnv,
-        curriculum: Curriculum,
-        getup: GetUpAssist,
+        assistance: Assistance,
         termination: TrackingTermination,
         *,
         tracks: bool = True,
         feet: FootSwing | None = None,
+        blend_steps: int = 0,
     ):
         env = skills.env
         self.skills = skills
         self.num_envs = skills.num_envs
-        self.curriculum = curriculum
-        self.getup = getup
+        self.assistance = assistance
+        self.curriculum = assistance.curriculum
+        self.getup = assistance.getup
+        self.switches = assistance.switches
         self.termination = termination
         self.tracks = tracks
         self.feet = feet
         self.tracker = ReferenceTracker(
-            env.library, env.starts, env.falls.ground.rising, env.num_envs
+            env.library, env.starts, env.falls.ground.rising, env.num_envs, blend_steps
         )
-        self.forces = AssistForces(env, curriculum, getup, self.tracker)
+        self.forces = AssistForces(env, assistance, self.tracker)
         self.velocity = VelocityTracker(env.library, self.num_envs)
         self._start(torch.arange(self.num_envs))
 
@@ -84,6 +86,8 @@ class AssistedEnv:
         self._start_tracker(ids)
         self.velocity.start(ids, self.env.clip[ids], self.env.state()[ids])
         self.termination.start(ids, self.skills.z_clip[ids] != self.env.clip[ids])
+        away = self.velocity.distance(self.skills.z_clip[ids], ids) > 1
+        self.switches.start(ids, self.env.clip[ids], away)
 
     def _start_tracker(self, ids: Tensor) -> None:
         """Where the episodes of worlds `ids` (n,) began; lying ones have no reference yet."""
@@ -106,7 +110,8 @@ class AssistedEnv:
         `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it
         with; `nearer` (N,), how much nearer it came to that clip's mean; where references are
         tracked also `reference_action` and `pose_error` (N, J), in units of actions,
-        `assist_strength`, `tracking_error`, `velocity_excess` and, with `feet`, `foot_match` (N,).
+        `assist_strength`, `switch_strength`, `tracking_error`, `velocity_excess` and, with `feet`,
+        `foot_match` (N,).
         """
         skills = self.skills
         clips = skills.z_clip.clone()
@@ -117,7 +122,9 @@ class AssistedEnv:
         terminated = after.failed | self.env.falls.find_new()
         own_obs = self.observe() if skills.schedule.own_return else None
         expired = skills.resample_expired(clips)
-        self.termination.change_skill(skills.z_clip != clips)
+        changed = skills.z_clip != clips
+        self.termination.change_skill(changed)
+        self.switches.change_skill(changed, clips, self.velocity.distance(skills.z_clip) > 1)
         style = self._style_extras(clips, windows, outcome)
         truncated = outcome.timed_out
         if own_obs is not None:
@@ -133,13 +140,14 @@ class AssistedEnv:
 
     def before_step(self, clips: Tensor) -> Batch:
         """Advance the references along clips (N,), and apply the assistance. Returns the actions
-        that aim at the references and the strength of the assistance, where they are tracked."""
+        that aim at the references and the strengths of the assistance, where they are tracked."""
         extras: Batch = {}
         if self.tracks:
             env = self.env
             self.tracker.advance(clips, env.falls.down > 0, env.windows(), env.state())
             extras["reference_action"] = self.skills.action_scale.action(self.tracker.target())
             extras["assist_strength"] = self.forces.strength(clips)
+            extras["switch_strength"] = self.switches.strengths(clips) * (env.falls.down == 0)
         self.forces.apply(clips)
         return extras
 
@@ -154,13 +162,17 @@ class AssistedEnv:
             outcome.recovered[tracked],
             outcome.timed_out_on_ground[tracked],
         )
-        self.velocity.advance(self.env.state())
-        excess = self.velocity.excess(clips)
+        self.velocity.advance(self.env.state(), clips, self.tracker.blend)
+        excess = self.velocity.excess()
         extras = self._tracking(excess) if self.tracks else {}
         extras |= self._match_feet(clips)
         exceeded = self._exceeded(clips, excess, extras)
         self._record(clips, outcome.fell, exceeded)
-        return StepAids(outcome.fell | outcome.broken | exceeded, extras)
+        failed = outcome.fell | outcome.broken | exceeded
+        if self.tracks:
+            arrived = self.termination.is_near(extras["tracking_error"], excess, clips)
+            self.switches.record(clips, failed | (self.env.falls.down > 0), arrived)
+        return StepAids(failed, extras)
 
     def _exceeded(self, clips: Tensor, excess: Tensor, tracking: Batch) -> Tensor:
         """Worlds whose episode the tracking error, or the velocity `excess` (N,), ends, (N,)
@@ -228,23 +240,16 @@ class AssistedEnv:
         rises = self.tracker.has_reference & falls.ground.rising[reference]
         return torch.where((falls.down > 0) & rises, reference, clips)
 
-    def begin_unassisted(self, clips: Tensor) -> None:
-        """The training begins with `clips` (C,) bool learned: without assistance, and with the
-        progress that this makes."""
-        self.curriculum.assist_strength[clips] = 0.0
-        self.curriculum.progress = self.curriculum.measure_progress()
-        self.getup.strength[clips] = 0.0
-
     def step_schedule(self) -> None:
         """Once per iteration of the learning loop."""
-        self.curriculum.step_schedule()
-        self.getup.step_schedule()
+        self.assistance.step_schedule()
 
     def scalars(self) -> Scalars:
         """For the log, by clip."""
         names = self.env.library.names
         getting_up = log_getting_up(names, self.env.falls.ground.rising, self.getup)
-        return log_assistance(names, self.curriculum) | getting_up
+        switching = log_switches(names, self.switches)
+        return log_assistance(names, self.curriculum) | getting_up | switching
 
     def snapshot(self) -> dict[str, Any]:
         """Everything `restore` needs to go on bit for bit."""
@@ -261,6 +266,7 @@ class AssistedEnv:
             "getup": self.getup,
             "tracker": self.tracker,
             "termination": self.termination,
+            "switches": self.switches,
             "forces": self.forces,
             "velocity": self.velocity,
         }

@@ -1,9 +1,10 @@
 """Assistance forces on the root: upright torque and forward force, or a pull towards the reference
 pose.
 
-Worlds that stand in a clip of steady velocity are held upright and driven at the clip's mean
+Worlds that are up in a clip of steady velocity are held upright and driven at the clip's mean
 velocity; all others are pulled towards the reference pose of their tracker, with the strength of
-the get-up assistance where they are down or are to rise.
+the get-up assistance where they are down or are to rise. Worlds in a switch to a clip of another
+velocity are held upright and driven as well.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pretrain.assist.curriculum import Curriculum
-from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.assistance import Assistance
 from pretrain.assist.reference_tracker import ReferenceTracker, clamp_norm
 from pretrain.characters.rotations import (
     from_heading_frame,
@@ -61,19 +61,15 @@ def mean_velocities(library: MotionLibrary) -> Tensor:
 
 
 class AssistForces:
-    """Pushes the roots of `env`'s characters, as strongly as `curriculum` and `getup` have it."""
+    """Pushes the roots of `env`'s characters, as strongly as `assistance` has it."""
 
-    def __init__(
-        self,
-        env: CharacterEnv,
-        curriculum: Curriculum,
-        getup: GetUpAssist,
-        tracker: ReferenceTracker,
-    ):
+    def __init__(self, env: CharacterEnv, assistance: Assistance, tracker: ReferenceTracker):
         self.env = env
-        self.curriculum = curriculum
-        self.getup = getup
+        self.curriculum = assistance.curriculum
+        self.getup = assistance.getup
+        self.switches = assistance.switches
         self.tracker = tracker
+        self._assistance = assistance
         self._mean_velocities = mean_velocities(env.library)
         self._pushed = False  # in the step before
 
@@ -91,7 +87,7 @@ class AssistForces:
         After the last assistance has ended, zeros are pushed once more, so that no force stays
         behind.
         """
-        pushes = bool(self.curriculum.assist_strength.any()) or bool(self.getup.strength.any())
+        pushes = self._assistance.pushes
         if pushes or self._pushed:
             all_ids = torch.arange(self.env.num_envs)
             self.env.backend.push(all_ids, self.env.skeleton.bodies[0], self._wrench(clips))
@@ -103,14 +99,23 @@ class AssistForces:
         falls = self.env.falls
         before = self.curriculum.assist_strength[self.env.clip]
         after = self.curriculum.assist_strength[clips]
-        force = after[:, None] * forward_force(state, self._mean_velocities[clips])
-        torque = torch.maximum(before, after)[:, None] * upright_torque(state)
-        wrench = torch.cat([force, torque], -1)
+        drive = forward_force(state, self._reference_velocities(clips))
+        upright = upright_torque(state)
+        torque = torch.maximum(before, after)[:, None] * upright
+        wrench = torch.cat([after[:, None] * drive, torque], -1)
         pulled = ((falls.down > 0) | ~falls.ground.steady[clips]).nonzero()[:, 0]
         wrench[pulled] = self.strength(clips)[pulled, None] * self.tracker.wrench(
             pulled, state[pulled]
         )
-        return wrench
+        switch = self.switches.strengths(clips) * (falls.down == 0)
+        return wrench + switch[:, None] * torch.cat([drive, upright], -1)
+
+    def _reference_velocities(self, clips: Tensor) -> Tensor:
+        """Mean velocities of clips (N,), to which the references come by their blend, (N, 3)
+        m/s."""
+        blend = self.tracker.blend
+        previous = self._mean_velocities[blend.clip]
+        return torch.lerp(previous, self._mean_velocities[clips], blend.share[:, None])
 
     def snapshot(self) -> dict[str, Any]:
         return {"pushed": torch.tensor(self._pushed)}

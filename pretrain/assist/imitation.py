@@ -23,7 +23,8 @@ from pretrain.rl.iteration import Reward
 from pretrain.rl.ppo import Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
-FOR_CLONING = ("reference_action", "assist_strength")  # read by `with_cloning_loss`
+# read by `with_cloning_loss`
+FOR_CLONING = ("reference_action", "assist_strength", "switch_strength")
 FOR_POSE_GRADIENT = (
     "pose_error",
     "tracking_error",
@@ -48,17 +49,21 @@ def imitation_reward(scale: Tensor, velocity_weight: float = 0.0) -> Reward:
     return reward
 
 
-def with_cloning_loss(surrogate: Surrogate, weight: float) -> Surrogate:
+def with_cloning_loss(surrogate: Surrogate, weight: float, switch_weight: float) -> Surrogate:
     """`surrogate`, and the squared distance from mean actions to the reference's, for each world by
-    its assistance: in full at strength 1, none below CLONING_OFF_BELOW."""
+    its assistance: `weight` at strength 1, none below CLONING_OFF_BELOW, and `switch_weight` times
+    the strength of the assistance in a switch."""
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
         share = (batch["assist_strength"] - CLONING_OFF_BELOW).clamp_min(0) / (
             1 - CLONING_OFF_BELOW
         )
-        off = (share * (mean - batch["reference_action"]).square().sum(-1)).mean()
-        return total + weight * off, {**metrics, "cloning_loss": off}
+        distance = (mean - batch["reference_action"]).square().sum(-1)
+        off = (share * distance).mean()
+        switch_off = (batch["switch_strength"] * distance).mean()
+        total = total + weight * off + switch_weight * switch_off
+        return total, {**metrics, "cloning_loss": off, "switch_cloning_loss": switch_off}
 
     return loss
 

@@ -41,7 +41,7 @@ def observe_privileged(
     down = falls.down[ids]
     clip = tracker.clip[ids]
     error = tracker.tracking_error(env.windows(ids), ids)
-    excess = velocity.excess(skills.z_clip[ids], ids)
+    excess = velocity.excess(ids)
     patience = (down > 0) * (falls.patience[ids] - down) / max(falls.recovery.steps, 1)
     scalars = torch.stack(
         [error, excess, termination.grace_share[ids], (down > 0).float(), patience], -1

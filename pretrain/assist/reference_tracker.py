@@ -9,9 +9,12 @@ learned.)
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from pretrain.assist.reference_blend import ReferenceBlend
 from pretrain.characters.rotations import conjugate, log, multiply, normalize, rotate
 from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.clip import CONTROL_RATE
@@ -42,13 +45,22 @@ class ReferenceTracker(TensorState):
 
     A new clip begins at the phase nearest to the character's window. A clip that has ended begins
     again where the character is; but the reference of a world that has risen stays at the end of
-    its clip, standing.
+    its clip, standing. Between clips that do not rise it is blended over `blend_steps` control
+    steps.
     """
 
     state_fields = ("clip", "phase", "anchor_rot", "anchor_pos")
 
-    def __init__(self, library: MotionLibrary, starts: StartStates, rising: Tensor, num_envs: int):
+    def __init__(
+        self,
+        library: MotionLibrary,
+        starts: StartStates,
+        rising: Tensor,
+        num_envs: int,
+        blend_steps: int = 0,
+    ):
         self.library = library
+        self.blend = ReferenceBlend(library.durations, num_envs, blend_steps)
         self._starts = starts
         self._rising = rising
         self._rate = starts.rate
@@ -91,6 +103,7 @@ class ReferenceTracker(TensorState):
         """Worlds `ids` (n,) are where clips (n,) are at `times` (n,) s."""
         self.clip[ids] = clips
         self.phase[ids] = times
+        self.blend.end(ids)
         self.anchor_rot[ids] = torch.tensor([1.0, 0.0, 0.0, 0.0])
         self.anchor_pos[ids] = 0.0
 
@@ -103,6 +116,7 @@ class ReferenceTracker(TensorState):
         down = down & self._rising.any()
         self._synchronize(windows)
         self.phase += torch.where(down, RISING_SPEED, 1.0) / CONTROL_RATE
+        self.blend.advance()
         over = self.phase > self.library.durations[self.clip]
         changed = ~self.has_reference | torch.where(
             down, ~self._rising[self.clip] | over, self.clip != clips
@@ -116,7 +130,15 @@ class ReferenceTracker(TensorState):
         if len(ids):
             nearest = self._find_nearest(windows[ids] / self._scale, clips[ids], down[ids])
             nearest_clips = torch.searchsorted(self._first, nearest, right=True) - 1
+            self._begin_blend(ids, nearest_clips, down[ids])
             self.align_to(ids, nearest_clips, self._starts.times[nearest], state[ids])
+
+    def _begin_blend(self, ids: Tensor, clips: Tensor, down: Tensor) -> None:
+        """Worlds `ids` (n,), of which some are `down` (n,) bool, are about to follow clips (n,)."""
+        previous = self.clip[ids]
+        rises = self._rising[previous] | self._rising[clips]
+        blends = (previous != NONE) & (previous != clips) & ~down & ~rises
+        self.blend.begin(ids, previous.clamp_min(0), self.phase[ids], blends)
 
     def _find_nearest(self, scaled: Tensor, clips: Tensor, down: Tensor) -> Tensor:
         """The stored row nearest to `scaled` (n, W * F) in clips (n,), or in any that rises where a
@@ -156,16 +178,16 @@ class ReferenceTracker(TensorState):
 
     def target(self) -> Tensor:
         """Joint targets (N, J) rad that bring the bodies to the reference pose."""
-        return self._targets.index_select(0, self._row(self.phase))
+        return self._blend(self._targets)
 
     def pose(self) -> Tensor:
         """Joint angles (N, J) rad of the reference pose."""
-        return self._poses.index_select(0, self._row(self.phase))
+        return self._blend(self._poses)
 
     def reference_frame(self, ids: Rows = ALL) -> Tensor:
         """The reference's style frames (n, F) for worlds `ids` (n,), about the clips' mean and in
         their spread."""
-        return self._frames.index_select(0, self._row(self.phase[ids], ids))
+        return self._blend(self._frames, ids)
 
     def phase_index(self, ids: Rows = ALL) -> Tensor:
         """The phases of worlds `ids` (n,) as an index into all `num_phases`, one clip's after the
@@ -178,11 +200,42 @@ class ReferenceTracker(TensorState):
         """How far `windows` (n, W * F) of worlds `ids` (n,) are from the reference's: root mean
         square over the features, in the clips' spread, (n,)."""
         rows = self._row(self.phase[ids], ids)
-        return window_error(windows, self._scale, self._windows, rows)
+        error = window_error(windows, self._scale, self._windows, rows)
+        blending, worlds = self._find_blending(ids)
+        if len(blending):
+            off = windows[blending] / self._scale - self._blend(self._windows, worlds)
+            error[blending] = off.norm(dim=-1) / windows.shape[-1] ** 0.5
+        return error
 
     def rows(self) -> Tensor:
-        """The row of the start states that each world's reference is at, (N,)."""
-        return self._row(self.phase)
+        """The row of the start states that each world's reference is at, (N,); in a blend, of the
+        clip that has the larger share."""
+        rows = self._row(self.phase)
+        earlier = (self.blend.share < 0.5).nonzero()[:, 0]
+        rows[earlier] = self._previous_row(earlier)
+        return rows
+
+    def _find_blending(self, ids: Rows) -> tuple[Tensor, Tensor]:
+        """Of worlds `ids` (n,) those whose reference is blended: their indices in `ids` and among
+        all worlds, (m,) and (m,)."""
+        blending = (self.blend.left[ids] > 0).nonzero()[:, 0]
+        return blending, torch.arange(len(self.clip))[ids][blending]
+
+    def _blend(self, values: Tensor, ids: Rows = ALL) -> Tensor:
+        """The rows of `values` (M, K) at the references of worlds `ids` (n,), (n, K)."""
+        present = values.index_select(0, self._row(self.phase[ids], ids))
+        blending, worlds = self._find_blending(ids)
+        if len(blending):
+            previous = values.index_select(0, self._previous_row(worlds))
+            share = self.blend.share[worlds, None]
+            present[blending] = torch.lerp(previous, present[blending], share)
+        return present
+
+    def _previous_row(self, ids: Tensor) -> Tensor:
+        """The row that the references of worlds `ids` (n,) would be at in their last clip, (n,)."""
+        blend = self.blend
+        counts = self._starts.counts
+        return find_rows(self._first, counts, blend.clip[ids], blend.phase[ids], self._rate)
 
     def _row(self, phases: Tensor, ids: Rows = ALL) -> Tensor:
         """The stored row of the clips of worlds `ids` (n,) at `phases` (n,) s, (n,)."""
@@ -200,6 +253,14 @@ class ReferenceTracker(TensorState):
         spin_error = rotate(anchor_rot, reference.root_ang_vel) - state.root_ang_vel
         torque = TURN_STIFFNESS * off + TURN_DAMPING * spin_error
         return torch.cat([clamp_norm(force, MAX_PULL), clamp_norm(torque, MAX_TORQUE)], -1)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything `restore` needs to go on bit for bit."""
+        return {**super().snapshot(), "blend": self.blend.snapshot()}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        super().restore(snapshot)
+        self.blend.restore(snapshot["blend"])
 
 
 def clamp_norm(vectors: Tensor, longest: float) -> Tensor:

@@ -27,6 +27,7 @@ from pretrain.sim.tensor_state import TensorState
 # The distance to all windows costs as much as a tenth of a step, so each world is checked in every
 # CHECK_EVERY-th one.
 CHECK_EVERY = 3  # control steps
+NEAR_VELOCITY = 1.5  # margins outside a clip's velocities that count as near, with the noise
 
 
 # From whether each clip is unassisted, (C,) bool, to whether its error is measured at the phase.
@@ -122,6 +123,11 @@ class TrackingTermination(TensorState):
         """Worlds whose velocity excess (N,) is over its limit, (N,) bool."""
         most = self.limits.max_velocity_excess
         return velocity_excess > (torch.inf if most is None else most)
+
+    def is_near(self, error: Tensor, velocity_excess: Tensor, clips: Tensor) -> Tensor:
+        """Worlds that follow clips (N,) within the phase-locked error limit, whether or not it is
+        in force, and near the clip's velocity, (N,) bool."""
+        return (error <= self._locked_max_errors[clips]) & (velocity_excess <= NEAR_VELOCITY)
 
     def exceeded_at_phase(self, error: Tensor, clips: Tensor, down: Tensor) -> Tensor:
         """One step in which worlds that follow clips (N,) are `error` (N,) from their reference:

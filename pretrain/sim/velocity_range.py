@@ -6,6 +6,7 @@ as the walk is to its own repetition. Its velocity over a second is not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -51,13 +52,32 @@ class VelocityRanges:
         low = self.low.index_select(0, clips)
         return velocity.clamp(low, self.high.index_select(0, clips))
 
+    def of(self, clips: Tensor) -> VelocityRanges:
+        """The ranges of clips (N,), one a row."""
+        return self.map(lambda x: x.index_select(0, clips))
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> VelocityRanges:
+        """Each of the three changed."""
+        return VelocityRanges(change(self.low), change(self.high), change(self.margin))
+
+    def lerp(self, other: VelocityRanges, share: Tensor | float) -> VelocityRanges:
+        """Between these (N, 3) and the `other` (N, 3), of which the result has a `share`, (N, 1) or
+        one for all."""
+        low = torch.lerp(self.low, other.low, share)
+        high = torch.lerp(self.high, other.high, share)
+        return VelocityRanges(low, high, torch.lerp(self.margin, other.margin, share))
+
     def excess(self, velocity: Tensor, clips: Tensor) -> Tensor:
-        """How far averaged velocities (N, 3) lie outside the ranges of clips (N,), in margins, the
-        largest of the three components, (N,). 0 inside."""
-        below = self.low.index_select(0, clips) - velocity
-        above = velocity - self.high.index_select(0, clips)
-        outside = torch.maximum(below, above).clamp_min(0)
-        return (outside / self.margin.index_select(0, clips)).amax(-1)
+        """How far averaged velocities (N, 3) lie outside the ranges of clips (N,); see
+        `row_excess`."""
+        return self.of(clips).row_excess(velocity)
+
+    def row_excess(self, velocity: Tensor) -> Tensor:
+        """How far averaged velocities (N, 3) lie outside these N ranges, in margins, the largest of
+        the three components, (N,). 0 inside."""
+        below = self.low - velocity
+        above = velocity - self.high
+        return (torch.maximum(below, above).clamp_min(0) / self.margin).amax(-1)
 
 
 def read_velocity_ranges(library: MotionLibrary) -> VelocityRanges:
@@ -77,7 +97,11 @@ def read_velocity_ranges(library: MotionLibrary) -> VelocityRanges:
     return VelocityRanges(low, high, torch.tensor(MIN_MARGIN) + RELATIVE_MARGIN * scale)
 
 
+# Share of the newest value in an exponential average whose values are as old, in the mean, as in a
+# mean over AVERAGED_STEPS.
+NEWEST_SHARE = 2 / (AVERAGED_STEPS + 1)
+
+
 def average(mean: Tensor, velocity: Tensor) -> Tensor:
-    """One control step of an exponential average, `mean` and `velocity` (N, 3) -> (N, 3). What it
-    averages is as old, in the mean, as in a mean over AVERAGED_STEPS."""
-    return torch.lerp(mean, velocity, 2 / (AVERAGED_STEPS + 1))
+    """One control step of that average, `mean` and `velocity` (N, 3) -> (N, 3)."""
+    return torch.lerp(mean, velocity, NEWEST_SHARE)

@@ -20,7 +20,6 @@ from pretrain.ase.symmetry import make_symmetry
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum, NearLatents
 from pretrain.assist.foot_swing import FootSwing
-from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.privileged_observation import PRIVILEGED_SCALARS, privileged_mirror
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
 from pretrain.assist.tracking_termination import CHECK_EVERY, TrackingLimits, TrackingTermination
@@ -28,6 +27,7 @@ from pretrain.sim.backend import make_backend
 from pretrain.sim.env import ActionScale, CharacterEnv, EpisodeConfig, pd_target
 from pretrain.sim.falls import NO_RECOVERY, Recovery
 from pretrain.sim.start_states import read_start_states
+from tests.assist.assistances import PERIOD, make_assistance, make_switches
 
 GRACE = 3
 ANYWHERE = NearLatents(prob=0.0, steps=150, after=0.0)
@@ -47,6 +47,7 @@ class Settings:
     max_velocity_excess: float | None = None
     phase_locking: str = "never"
     feet: bool = False
+    switch_start: float = 0.0
 
 
 def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> AssistedEnv:
@@ -83,10 +84,10 @@ def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> A
         phase_locking=chosen.phase_locking,
     )
     termination = TrackingTermination(demos, window_normalizer(demos).std, limits, curriculum, 256)
+    switches = make_switches(len(library.names), 256, chosen.switch_start)
     return AssistedEnv(
         skills,
-        curriculum,
-        GetUpAssist(torch.zeros(len(library.names))),
+        make_assistance(curriculum, 256, switches=switches),
         termination,
         feet=FootSwing(humanoid.skeleton, env.starts) if chosen.feet else None,
     )
@@ -289,7 +290,7 @@ def test_learned_clips_start_unassisted_and_count_as_progress(training_data, hum
     learned = torch.arange(len(names)) < len(names) // 2
     assisted.curriculum.assist_strength[:] = 1.0
     assisted.getup.strength[:] = 0.5
-    assisted.begin_unassisted(learned)
+    assisted.assistance.begin_unassisted(learned)
     for strength in (assisted.curriculum.assist_strength, assisted.getup.strength):
         assert (strength[learned] == 0).all()
         assert (strength[~learned] > 0).all()
@@ -304,6 +305,45 @@ def test_foot_match_is_recorded_under_the_own_latent(training_data, humanoid, de
     assert match[1::2].mean() > 0.6  # one step after the clip's state
     assert assisted.curriculum.compared.sum() == 128
     assert assisted.curriculum.matched.sum() == pytest.approx(float(match[1::2].sum()), rel=1e-4)
+
+
+def test_a_skill_of_another_velocity_begins_a_switch(training_data, humanoid, demos):
+    assisted = make(training_data, humanoid, demos, switch_start=0.8, longest=300)
+    names = training_data.library.names
+    run = names.index("run")
+    walk = names.index("walk")
+    every = torch.arange(256)
+    begin(assisted, torch.full((256,), run), torch.zeros(256))
+    assisted.skills.z_clip[:] = run
+    assisted.velocity.start(every, assisted.env.clip, assisted.env.state())
+    assisted.switches.start(every, assisted.env.clip, every < 0)
+    changed = every % 2 == 0
+    assisted.skills.z_clip[changed] = walk
+    away = assisted.velocity.distance(assisted.skills.z_clip) > 1
+    assert torch.equal(away, changed)  # a run is faster than a walk may be
+    assisted.switches.change_skill(changed, assisted.env.clip, away)
+    strengths = assisted.switches.strengths(assisted.skills.z_clip)
+    assert torch.equal(strengths > 0, changed)
+    assisted.step(torch.zeros(256, 28))
+    assert (assisted.switches.steps[changed] == 1).float().mean() > 0.9  # but where it fell
+
+
+def test_a_switch_succeeds_where_the_motion_is_the_clips_at_its_end(training_data, humanoid, demos):
+    assisted = make(training_data, humanoid, demos, switch_start=0.8, longest=300, max_error=1.3)
+    every = torch.arange(256)
+    walk = training_data.library.names.index("walk")
+    for arrives in (True, False):
+        begin(assisted, torch.full((256,), walk), torch.zeros(256))
+        assisted.skills.z_clip[:] = walk
+        assisted.velocity.start(every, assisted.env.clip, assisted.env.state())
+        if not arrives:
+            assisted.velocity.mean[:, 0] += 5.0
+        assisted.switches.steps[:] = PERIOD - 1
+        assisted.switches.switches.zero_()
+        assisted.switches.successes.zero_()
+        assisted.step(torch.zeros(256, 28))  # one step from a state of the clip
+        success = assisted.switches.success[walk, walk]
+        assert success == pytest.approx(float(arrives), abs=0.1)
 
 
 def test_without_tracking_there_is_no_tracking_error(training_data, humanoid, demos):
@@ -367,7 +407,7 @@ def test_privileged_obs_has_reference_errors_and_remaining_time(every_clip, huma
     slack = assisted.termination.grace_steps / GRACE
     patience = lies * (90 - falls.down) / 90
     error = tracker.tracking_error(assisted.env.windows())
-    excess = assisted.velocity.excess(assisted.skills.z_clip)
+    excess = assisted.velocity.excess()
     expected = torch.stack([error, excess, slack, lies, patience], -1)
     is_set = lies | (tracker.clip == assisted.skills.z_clip)
     assert is_set.float().mean() > 0.9

@@ -18,12 +18,12 @@ from pretrain.assist.forces import (
     mean_velocities,
     upright_torque,
 )
-from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import ReferenceTracker
 from pretrain.characters.rotations import from_axis_angle, multiply, rotate
 from pretrain.characters.state import unflatten
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
+from tests.assist.assistances import PERIOD, make_assistance, make_switches
 
 
 def leaning(axis: str, angle: float):
@@ -102,8 +102,10 @@ def test_mean_velocities_are_those_of_the_clips(library):
     )
 
 
-def make(humanoid, library, strength: float = 0.0) -> tuple[CharacterEnv, AssistForces]:
-    """32 characters, and an assistance that ends in one iteration."""
+def make(
+    humanoid, library, strength: float = 0.0, switch: float = 0.0
+) -> tuple[CharacterEnv, AssistForces]:
+    """32 characters, an assistance that ends in one iteration, and one for switches."""
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 32, 1),
         humanoid.skeleton,
@@ -116,7 +118,9 @@ def make(humanoid, library, strength: float = 0.0) -> tuple[CharacterEnv, Assist
     tracker = ReferenceTracker(library, env.starts, env.falls.ground.rising, 32)
     env.reset(torch.arange(32))
     tracker.start(torch.arange(32), env.clip, env.clip_time)
-    return env, AssistForces(env, curriculum, GetUpAssist(torch.zeros(len(library.names))), tracker)
+    switches = make_switches(len(library.names), 32, switch)
+    assistance = make_assistance(curriculum, 32, switches=switches)
+    return env, AssistForces(env, assistance, tracker)
 
 
 def pose(env: CharacterEnv) -> torch.Tensor:
@@ -169,3 +173,20 @@ def test_forces_are_cleared_when_assistance_reaches_zero(humanoid, library):
         pushes.apply(env.clip)
         env.step(targets)
     assert torch.equal(free.state().flatten(), assisted.state().flatten())
+
+
+def test_a_switch_drives_the_body_to_the_new_velocity_and_no_other(humanoid, library):
+    env, forces = make(humanoid, library, switch=1.0)
+    walk = library.names.index("walk")
+    run = library.names.index("run")
+    every = torch.arange(32)
+    env.begin(every, torch.full((32,), walk), torch.zeros(32))
+    clips = torch.full((32,), run)
+    forces.switches.start(every, env.clip, every % 2 == 0)
+    targets = pose(env)
+    for _ in range(PERIOD):
+        forces.apply(clips)
+        env.step(targets, clips)
+        forces.switches.record(clips, every < 0, every < 0)
+    speed = env.state().root_vel[:, :2].norm(dim=-1)
+    assert speed[::2].mean() > speed[1::2].mean() + 0.5

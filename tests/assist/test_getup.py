@@ -14,6 +14,7 @@ from pretrain.assist_config import RecoveryConfig
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import Recovery
+from tests.assist.assistances import make_assistance
 
 FIRST = torch.tensor([0])
 SECOND = torch.tensor([1])
@@ -92,7 +93,8 @@ def lying_env(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, Assi
     tracker.start(torch.arange(16), env.clip, env.clip_time)
     tracker.clip[:] = NONE
     getup = GetUpAssist(torch.full((len(library.names),), strength))
-    return env, AssistForces(env, Curriculum(library.weights, episode_length=300), getup, tracker)
+    assistance = make_assistance(Curriculum(library.weights, episode_length=300), 16, getup)
+    return env, AssistForces(env, assistance, tracker)
 
 
 def recovered(env: CharacterEnv, forces: AssistForces, every_clip) -> tuple[float, float]:

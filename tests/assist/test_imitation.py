@@ -57,14 +57,32 @@ def test_cloning_loss_applies_only_under_strong_assistance():
     batch = {
         "reference_action": aim,
         "assist_strength": torch.tensor([(1 + CLONING_OFF_BELOW) / 2, CLONING_OFF_BELOW]),
+        "switch_strength": torch.ones(2),
     }
-    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}), 2.0)(
+    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}), 2.0, 0.0)(
         mean, batch
     )
     assert metrics["cloning_loss"].item() == pytest.approx(0.5 * 3 / 2)
     assert total.item() == pytest.approx(7 + 2 * 0.5 * 3 / 2)
     (slope,) = torch.autograd.grad(total, mean)
     assert (slope[0] < 0).all()  # descent moves it towards the aim
+    assert not slope[1].any()
+
+
+def test_cloning_loss_grows_with_the_strength_in_a_switch():
+    mean = torch.zeros(2, 3, requires_grad=True)
+    batch = {
+        "reference_action": torch.ones(2, 3),
+        "assist_strength": torch.zeros(2),
+        "switch_strength": torch.tensor([0.25, 0.0]),
+    }
+    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}), 2.0, 4.0)(
+        mean, batch
+    )
+    assert metrics["switch_cloning_loss"].item() == pytest.approx(0.25 * 3 / 2)
+    assert total.item() == pytest.approx(7 + 4 * 0.25 * 3 / 2)
+    (slope,) = torch.autograd.grad(total, mean)
+    assert (slope[0] < 0).all()
     assert not slope[1].any()
 
 

@@ -7,7 +7,6 @@ import torch
 
 from pretrain.assist.curriculum import AssistSchedule, Curriculum
 from pretrain.assist.forces import AssistForces
-from pretrain.assist.getup import GetUpAssist
 from pretrain.assist.reference_tracker import ReferenceTracker
 from pretrain.characters.rotations import conjugate, from_axis_angle, log, multiply, rotate
 from pretrain.sim.backend import make_backend
@@ -15,6 +14,7 @@ from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.features import style_frame
 from pretrain.sim.ground import read_ground
 from pretrain.sim.start_states import read_start_states
+from tests.assist.assistances import make_assistance
 
 FOLLOWED = ("kick", "cartwheel", "roll")
 
@@ -38,11 +38,7 @@ def make(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, AssistFor
     )
     tracker = ReferenceTracker(library, env.starts, env.falls.ground.rising, len(clips))
     tracker.start(every, clips, torch.zeros(len(clips)))
-    return (
-        env,
-        AssistForces(env, curriculum, GetUpAssist(torch.zeros(len(library.names))), tracker),
-        clips,
-    )
+    return env, AssistForces(env, make_assistance(curriculum, len(clips)), tracker), clips
 
 
 def step(
@@ -198,3 +194,75 @@ def test_restored_snapshot_continues_identically(every_clip, humanoid):
     others.tracker.restore(pushes.tracker.snapshot())
     others.restore(pushes.snapshot())
     assert torch.equal(run(first, pushes, clips), run(second, others, clips))
+
+
+def blending_tracker(training_data, skeleton, steps: int) -> tuple[ReferenceTracker, torch.Tensor]:
+    """Of a world in the middle of a walk that is to run, just after the change, in `steps`."""
+    library = training_data.library
+    starts = read_start_states(library, skeleton, 3)
+    rising = read_ground(library, skeleton).rising
+    tracker = ReferenceTracker(library, starts, rising, 1, blend_steps=steps)
+    walk, run = (torch.tensor([library.names.index(name)]) for name in ("walk", "run"))
+    half = library.durations[walk] / 2
+    tracker.start(ONE, walk, half)
+    window = style_frame(skeleton, library.windows(walk, half, 3)).flatten(1)
+    tracker.advance(run, STANDS, window, library.at(walk, half))
+    return tracker, window
+
+
+def test_a_blended_reference_begins_at_the_previous_clip_and_ends_at_the_new_one(
+    training_data, skeleton
+):
+    library = training_data.library
+    steps = 10
+    blended, window = blending_tracker(training_data, skeleton, steps)
+    at_once, _ = blending_tracker(training_data, skeleton, 0)
+    run = torch.tensor([library.names.index("run")])
+    assert blended.tracking_error(window) < 0.3 * at_once.tracking_error(window)
+    state = library.at(run, torch.zeros(1))
+    distances = []
+    for _ in range(steps):
+        distances.append(float((blended.pose() - at_once.pose()).norm()))
+        for tracker in (blended, at_once):
+            tracker.advance(run, STANDS, window, state)
+    assert distances[0] > 2 * distances[-1] > 0
+    for read in ("pose", "target", "reference_frame", "rows"):
+        assert torch.equal(getattr(blended, read)(), getattr(at_once, read)())
+    assert blended.tracking_error(window) == at_once.tracking_error(window)
+
+
+def test_an_episode_that_begins_ends_a_blend(training_data, skeleton):
+    library = training_data.library
+    tracker, window = blending_tracker(training_data, skeleton, 10)
+    walk = torch.tensor([library.names.index("walk")])
+    half = library.durations[walk] / 2
+    tracker.start(ONE, walk, half)
+    assert tracker.blend.share == 1
+    assert tracker.tracking_error(window) < 0.1
+
+
+def test_a_clip_that_rises_is_not_blended(every_clip, skeleton):
+    library = every_clip.library
+    starts = read_start_states(library, skeleton, 3)
+    rising = read_ground(library, skeleton).rising
+    tracker = ReferenceTracker(library, starts, rising, 1, blend_steps=10)
+    walk, rise = (torch.tensor([library.names.index(n)]) for n in ("walk", "getup_faceup"))
+    window = style_frame(skeleton, library.windows(rise, torch.zeros(1), 3)).flatten(1)
+    for first, then in ((walk, rise), (rise, walk)):
+        tracker.start(ONE, first, torch.zeros(1))
+        tracker.advance(then, STANDS, window, library.at(rise, torch.zeros(1)))
+        assert tracker.blend.share == 1
+
+
+def test_a_restored_tracker_continues_as_the_original(training_data, skeleton):
+    library = training_data.library
+    original, window = blending_tracker(training_data, skeleton, 10)
+    copy, _ = blending_tracker(training_data, skeleton, 10)
+    copy.start(ONE, ONE, torch.zeros(1))
+    copy.restore(original.snapshot())
+    run = torch.tensor([library.names.index("run")])
+    for tracker in (original, copy):
+        for _ in range(3):
+            tracker.advance(run, STANDS, window, library.at(run, torch.zeros(1)))
+    assert torch.equal(original.pose(), copy.pose())
+    assert torch.equal(original.tracking_error(window), copy.tracking_error(window))

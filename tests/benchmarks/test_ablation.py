@@ -31,12 +31,19 @@ def row(samples: float, time_on_clip: float, falls_own: float | None = 0.0) -> R
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_preset_has_every_mechanism(mechanism: str) -> None:
-    assert has_mechanism(parse_plan(["preset=mobility"]), mechanism)
+    assert has_mechanism(parse_plan(["preset=switching"]), mechanism)
 
 
-def test_the_default_preset_lacks_only_the_reward_for_lifted_feet() -> None:
-    plan = parse_plan([])
-    assert [name for name in MECHANISMS if not has_mechanism(plan, name)] == ["foot_swing"]
+FOR_SWITCHES = ["latent_distillation", "switch_assist", "switch_cloning", "reference_blend"]
+
+
+@pytest.mark.parametrize(
+    ("preset", "lacks"),
+    [("mobility", FOR_SWITCHES), ("locomotion", ["foot_swing", *FOR_SWITCHES])],
+)
+def test_a_preset_lacks_only_these_mechanisms(preset: str, lacks: list[str]) -> None:
+    plan = parse_plan([f"preset={preset}"])
+    assert [name for name in MECHANISMS if not has_mechanism(plan, name)] == lacks
 
 
 def test_plain_ase_has_no_mechanism_beyond_it() -> None:

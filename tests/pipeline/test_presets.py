@@ -13,6 +13,7 @@ from pretrain.assembly import (
     build_training,
     schedule_action_std,
     set_action_std,
+    start_from_parent,
     warm_up,
 )
 from pretrain.assist.assisted_env import AssistedEnv
@@ -24,7 +25,10 @@ from pretrain.rl.background import use_one_thread
 from pretrain.train import train
 from pretrain.training_aids import make_near_probs
 from pretrain.training_data import load_training_data
+from skills_store.store import BUNDLED
 from tests.pipeline.small import SMALL, toy, weights
+
+PARENT = "mobility@5"  # bundled
 
 
 @pytest.mark.parametrize(
@@ -158,3 +162,25 @@ def test_in_clip_units_the_error_of_a_lively_clip_weighs_less():
         scales[clip_units] = make_error_scale(cfg, nets, data)
     assert set(scales["false"].tolist()) == {cfg.imitation.reward_scale}
     assert scales["true"][run] > 1.5 * scales["true"][walk]
+
+
+def test_the_preset_switching_distills_a_library_and_assists_changes_of_skill(tmp_path):
+    sizes = ("num_envs=64", "warm.value_samples=0", "warm.batch=64")
+    small = ("preset=switching", f"store={BUNDLED}", f"warm.library={PARENT}", *sizes)
+    cfg, undistilled = (
+        load_config(PretrainConfig, "pretrain.conf", [*small, f"warm.distill_steps={steps}"])
+        for steps in (20, 0)
+    )
+    training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, training_data)
+    assert start_from_parent(undistilled, training_data, training)
+    learned = weights(training)
+    assert start_from_parent(cfg, training_data, training)
+    distilled = weights(training)
+    assert not torch.equal(learned, distilled)
+    assert train(cfg.model_copy(update={"samples": 2 * 64 * 8}), training, tmp_path)
+    assert not torch.equal(distilled, weights(training))
+    env = training.env
+    assert isinstance(env, AssistedEnv)
+    assert not env.curriculum.assist_strength.any()  # its clips are learned
+    assert env.switches.strength.amax() == pytest.approx(cfg.switch.assist_start, rel=0.05)

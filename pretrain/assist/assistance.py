@@ -1,0 +1,44 @@
+"""The assistances of a training: of whole clips, of getting up, and of switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from pretrain.assist.curriculum import Curriculum
+from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.switch_assist import SwitchAssist
+
+
+@dataclass(frozen=True)
+class Assistance:
+    """Strengths of the forces in assist/forces.py, for each of C clips, and the records that they
+    follow from."""
+
+    curriculum: Curriculum
+    getup: GetUpAssist
+    switches: SwitchAssist
+
+    @property
+    def pushes(self) -> bool:
+        """Whether any strength is above 0."""
+        strengths = (
+            self.curriculum.assist_strength,
+            self.getup.strength,
+            self.switches.strength,
+        )
+        return any(bool(strength.any()) for strength in strengths)
+
+    def begin_unassisted(self, clips: Tensor) -> None:
+        """The training begins with `clips` (C,) bool learned: without assistance, and with the
+        progress that this makes. Switches to them are not known to be learned."""
+        self.curriculum.assist_strength[clips] = 0.0
+        self.curriculum.progress = self.curriculum.measure_progress()
+        self.getup.strength[clips] = 0.0
+
+    def step_schedule(self) -> None:
+        """Once per iteration of the learning loop."""
+        self.curriculum.step_schedule()
+        self.getup.step_schedule()
+        self.switches.step_schedule(self.curriculum.assist_strength == 0)

@@ -1,0 +1,132 @@
+"""Distillation of a trained policy into one that depends on its latent.
+
+A policy that has learned each clip under its own latent hardly needs the latent: the state says
+which clip it is in, and under the z of a stand a walk goes on (docs/training.md). Here the policy
+learns, in states that it visits itself, to act under the latent of a clip of another velocity as it
+does in that clip at the nearest pose; under all other latents it stays as it is. It then loses its
+balance where it went on before, and learns to keep it in the training that follows.
+(Policy distillation as in Rusu et al. 2016, with the policy itself as teacher.)
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from math import cos, pi
+
+import torch
+from torch import Generator, Tensor
+from torch.nn.functional import normalize
+
+from pretrain.ase.latents import sample_on_sphere
+from pretrain.assist.assisted_env import AssistedEnv
+from pretrain.characters.state import CharacterState, unflatten
+from pretrain.motion.library import MotionLibrary
+from pretrain.rl.adam import Adam
+from pretrain.rl.learner import check_finite
+from pretrain.rl.nets import GaussianPolicy
+from pretrain.rl.rollout import Batch
+from pretrain.sim.features import proprioception
+from pretrain.sim.velocity_range import read_velocity_ranges
+
+VISITED_STEPS = 240  # control steps of each world
+LATENT_NOISE = 0.6  # most of a random direction that is added to a clip's latent
+FINAL_LR_SHARE = 0.05  # of the learning rate, at the end of a cosine
+
+
+@dataclass(frozen=True)
+class DistillConfig:
+    steps: int
+    lr: float
+    batch: int
+
+
+@dataclass(frozen=True)
+class VisitedStates:
+    """M states in which a policy did what its latent's clip does."""
+
+    obs: Tensor  # (M, 13 + 2 J)
+    z: Tensor  # (M, D)
+    joint_pos: Tensor  # (M, J) rad
+    velocity: Tensor  # (M, 3) forward m/s, left m/s, turn rate rad/s, averaged over a second
+
+
+@torch.no_grad()
+def visit_states(env: AssistedEnv, policy: GaussianPolicy, rng: Generator) -> VisitedStates:
+    """What `policy` visits with its own noise, from the start of episodes. Worlds that are down, or
+    not at the velocities of their latent's clip, are left out."""
+    env.reset(torch.arange(env.num_envs))
+    parts: list[VisitedStates] = []
+    for _ in range(VISITED_STEPS):
+        obs = env.observe()
+        on_clip = (env.velocity.distance(env.skills.z_clip) <= 1) & (env.env.falls.down == 0)
+        joint_pos = env.env.state().joint_pos
+        rows = (obs["obs"], obs["z"], joint_pos, env.velocity.mean)
+        parts.append(VisitedStates(*(x[on_clip] for x in rows)))
+        mean = policy(obs)
+        step = env.step(mean + policy.std * torch.randn(mean.shape, generator=rng))
+        assert step.continues is not None
+        env.reset((~step.continues).nonzero()[:, 0])
+    fields = ("obs", "z", "joint_pos", "velocity")
+    return VisitedStates(*(torch.cat([getattr(part, name) for part in parts]) for name in fields))
+
+
+class NearestFrames:
+    """The frame of a clip whose pose is nearest."""
+
+    def __init__(self, library: MotionLibrary):
+        self._frames = unflatten(library.frames)  # (M,)
+        counts = library.lengths
+        self._clips = torch.arange(len(counts)).repeat_interleave(counts)  # (M,)
+
+    def find(self, joint_pos: Tensor, clips: Tensor) -> CharacterState:
+        """For joint angles (n, J) rad and clips (n,): states (n,)."""
+        apart = torch.cdist(joint_pos, self._frames.joint_pos)
+        apart.masked_fill_(self._clips != clips[:, None], torch.inf)
+        return self._frames[apart.argmin(1)]
+
+
+def distill_latents(
+    policy: GaussianPolicy,
+    visited: VisitedStates,
+    library: MotionLibrary,
+    clip_latents: Tensor,
+    config: DistillConfig,
+    *,
+    rng: Generator,
+) -> float:
+    """Fit `policy` in the visited states: half of the rows with their own latent, half with that of
+    a random clip, of `clip_latents` (C, D). Returns the last loss; Diverged if it is not finite."""
+    teacher = deepcopy(policy)
+    frames = NearestFrames(library)
+    ranges = read_velocity_ranges(library)
+    optimizer = Adam(policy.parameters(), config.lr)
+    half = config.batch // 2
+    loss = torch.zeros(())
+    for step in range(config.steps):
+        optimizer.lr = config.lr * cosine_decay(step / config.steps)
+        rows = torch.randint(len(visited.obs), (config.batch,), generator=rng)
+        clips, _ = library.sample(half, rng)
+        z = torch.cat([_draw_near(clip_latents[clips], rng), visited.z[rows[half:]]])
+        away = (ranges.excess(visited.velocity[rows[:half]], clips) > 1).nonzero()[:, 0]
+        nearest = frames.find(visited.joint_pos[rows[away]], clips[away])
+        obs: Batch = {"obs": visited.obs[rows], "z": z}
+        with torch.no_grad():
+            target = teacher(obs)
+            target[away] = teacher({"obs": proprioception(nearest), "z": z[away]})
+        loss = (policy(obs) - target).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return check_finite("the distillation of the policy", loss.detach())
+
+
+def cosine_decay(share: float) -> float:
+    """From 1 at the beginning to FINAL_LR_SHARE at the end of a fit, of which `share` is done."""
+    return FINAL_LR_SHARE + (1 - FINAL_LR_SHARE) * (1 + cos(pi * share)) / 2
+
+
+def _draw_near(z: Tensor, rng: Generator) -> Tensor:
+    """Latents up to LATENT_NOISE off z (n, D), (n, D)."""
+    size = LATENT_NOISE * torch.rand(len(z), 1, generator=rng)
+    return normalize(z + size * sample_on_sphere(len(z), z.shape[-1], rng), dim=-1)
