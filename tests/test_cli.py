@@ -138,7 +138,7 @@ def test_other_values_are_in_hydras_grammar() -> None:
         (
             "preset=huge",
             "In 'config': Could not find 'preset/huge'. "
-            "Available options in 'preset': all ase everyday locomotion mobility toy",
+            "Available options in 'preset': all ase everyday locomotion mobility switching toy",
         ),
         ("toy", "toy is not key=value"),
     ],

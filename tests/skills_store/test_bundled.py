@@ -188,7 +188,7 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
         ["humanoid", "3"],
         ["humanoid", "1"],
         ["location", "3"],
-        ["mobility", "3"],
+        ["mobility", "5"],
         ["mobility", "2"],
         ["path", "1"],
         ["reach", "2"],
