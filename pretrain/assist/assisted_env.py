@@ -85,6 +85,8 @@ class AssistedEnv:
         """The aids of worlds `ids` (n,), whose episodes have just begun."""
         self._start_tracker(ids)
         self.velocity.start(ids, self.env.clip[ids], self.env.state()[ids])
+        if not self.tracker.blend.steps:
+            self.velocity.follow(self.skills.z_clip[ids], ids)
         self.termination.start(ids, self.skills.z_clip[ids] != self.env.clip[ids])
         away = self.velocity.distance(self.skills.z_clip[ids], ids) > 1
         self.switches.start(ids, self.env.clip[ids], away)
@@ -122,6 +124,8 @@ class AssistedEnv:
         terminated = after.failed | self.env.falls.find_new()
         own_obs = self.observe() if skills.schedule.own_return else None
         expired = skills.resample_expired(clips)
+        if not self.tracker.blend.steps:
+            self.velocity.follow(skills.z_clip)
         changed = skills.z_clip != clips
         self.termination.change_skill(changed)
         self.switches.change_skill(changed, clips, self.velocity.distance(skills.z_clip) > 1)

@@ -37,8 +37,8 @@ FINAL_LR_SHARE = 0.05  # of the learning rate, at the end of a cosine
 @dataclass(frozen=True)
 class DistillConfig:
     steps: int
-    lr: float
-    batch: int
+    lr: float  # at the beginning
+    batch: int  # rows of a step
 
 
 @dataclass(frozen=True)

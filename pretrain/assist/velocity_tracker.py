@@ -45,6 +45,10 @@ class VelocityTracker(TensorState):
     def start(self, ids: Tensor, clips: Tensor, state: CharacterState) -> None:
         """Worlds `ids` (n,) begin in clips (n,) in `state` (n,)."""
         self.mean[ids] = self._ranges.clamp(level_velocity(state), clips)
+        self.follow(clips, ids)
+
+    def follow(self, clips: Tensor, ids: Rows = ALL) -> None:
+        """The ranges of worlds `ids` (n,) are those of clips (n,) at once."""
         ranges = self._ranges.of(clips)
         self.low[ids] = ranges.low
         self.high[ids] = ranges.high

@@ -27,6 +27,7 @@ from pretrain.sim.backend import make_backend
 from pretrain.sim.env import ActionScale, CharacterEnv, EpisodeConfig, pd_target
 from pretrain.sim.falls import NO_RECOVERY, Recovery
 from pretrain.sim.start_states import read_start_states
+from pretrain.sim.velocity_range import read_velocity_ranges
 from tests.assist.assistances import PERIOD, make_assistance, make_switches
 
 GRACE = 3
@@ -551,3 +552,14 @@ def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
     ahead = run(first)
     second.restore(snapshot)
     assert torch.equal(run(second), ahead)
+
+
+def test_without_a_blend_the_velocity_ranges_are_those_of_the_skill(training_data, humanoid, demos):
+    assisted = make(training_data, humanoid, demos)
+    ranges = read_velocity_ranges(training_data.library)
+    assert torch.equal(assisted.velocity.low, ranges.of(assisted.skills.z_clip).low)
+    before = assisted.skills.z_clip.clone()
+    assisted.skills.steps_to_resample[:] = 1
+    assisted.step(torch.zeros(256, 28))
+    assert (assisted.skills.z_clip != before).any()
+    assert torch.equal(assisted.velocity.low, ranges.of(assisted.skills.z_clip).low)
