@@ -150,6 +150,11 @@ def log(q: Array) -> Array:
     return xp.where(sine > 1e-8, q[..., 1:] * angle / (sine + 1e-30), 2 * q[..., 1:])
 
 
+def angle_between(a: Array, b: Array) -> Array:
+    """Angle of the rotation from a to b, the shorter way round, (..., 4), (..., 4) -> (...) rad."""
+    return 2 * namespace(a).arccos(abs((a * b).sum(-1)).clip(0.0, 1.0))
+
+
 def slerp(a: Array, b: Array, t: Array) -> Array:
     """Constant-speed path from a (t = 0) to b (t = 1), the shorter way. (..., 4), (..., 4), (...)
     -> (..., 4)."""

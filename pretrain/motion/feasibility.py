@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pretrain.characters.rotations import up_axis
+from pretrain.characters.rotations import angle_between, up_axis
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip
 
@@ -111,5 +111,4 @@ def find_infeasible(clip: MotionClip) -> tuple[str, ...]:
 def _turning(rotations: np.ndarray, fps: float) -> np.ndarray:
     """How fast quaternions (T, 4) turn from each to the next, (T - 1,) rad/s. Hinges' own rates
     grow without bound where the axes of a joint align."""
-    cosine = np.abs((rotations[1:] * rotations[:-1]).sum(-1))
-    return 2 * np.arccos(cosine.clip(0, 1)) * fps
+    return angle_between(rotations[1:], rotations[:-1]) * fps

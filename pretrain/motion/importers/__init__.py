@@ -30,12 +30,13 @@ from pretrain.motion.importers.copies import without_copies
 from pretrain.motion.importers.jumps import find_jumps
 from pretrain.motion.raw import RawMotion
 from pretrain.motion.retargeting.retarget import retarget
-from pretrain.motion.stance import plant
+from pretrain.motion.retargeting.settle import settle_retargeted
 
 
 @dataclass(frozen=True)
 class RawFormat:
-    """Files on a skeleton of their own, which are retargeted and planted."""
+    """Files on a skeleton of their own, which are retargeted, held within the hinges' ranges and
+    planted."""
 
     suffixes: tuple[str, ...]  # only to list files and for messages
     recognize: Callable[[bytes], bool]
@@ -114,7 +115,7 @@ def read_clip(
     try:
         if isinstance(format_, RawFormat):
             clip = retarget(format_.read(data, filename), skeleton, joints)
-            settle = plant
+            settle = settle_retargeted
         else:
             clip = format_.read(data, filename, skeleton)
             settle = format_.settle

@@ -18,6 +18,8 @@ from pretrain.motion.importers import bvh, read_clip
 from pretrain.motion.measures import measure
 from pretrain.motion.retargeting.joint_names import find_joints
 from pretrain.motion.retargeting.retarget import retarget
+from pretrain.motion.retargeting.settle import settle_retargeted
+from pretrain.motion.stance import plant
 from skills_store import places
 from tests.motion.mocap import find_mocap
 
@@ -175,3 +177,35 @@ def test_every_bvh_file_of_the_collection_imports(skeleton):
     for file in files:
         raw = bvh.read(file.read_bytes(), file.name)
         assert np.isfinite(retarget(raw, skeleton).states.flatten()).all(), file.name
+
+
+@needs_mocap
+@pytest.mark.parametrize(
+    "take", ["05_02", "05_03", "05_13", "49_06", "49_07"], ids=lambda take: f"cmu_{take}"
+)
+def test_dances_and_cartwheels_are_held_within_the_hinges_ranges(skeleton, take):
+    """And their feet stand: what was turned is said in a warning."""
+    assert MOCAP is not None
+    file = MOCAP / "cmu" / "bvh" / f"{take}.bvh"
+    clip = read_clip(file.read_bytes(), file.name, skeleton)
+    measures = measure(clip)
+    assert measures.past_limits == 0
+    assert measures.skate_most < 0.02
+    assert sum("of its frames are held within the hinges' ranges" in w for w in clip.warnings) == 1
+
+
+def test_a_joint_held_within_its_range_is_named_in_a_warning(walk, skeleton):
+    head = walk.joint_rot["head"].copy()
+    head[5] = [0.0, 0.0, 0.0, 1.0]  # half a turn
+    twisted = replace(walk, joint_rot=walk.joint_rot | {"head": head})
+    (warning,) = settle_retargeted(twisted).warnings
+    assert "head by up to 1" in warning
+    assert "(frame 5)" in warning
+
+
+def test_a_walk_within_its_ranges_is_only_planted(walk):
+    settled = settle_retargeted(walk)
+    planted = plant(walk)
+    assert settled.warnings == walk.warnings
+    for body, turns in planted.joint_rot.items():
+        np.testing.assert_array_equal(settled.joint_rot[body], turns)
