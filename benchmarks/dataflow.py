@@ -144,15 +144,19 @@ def follow_iteration(recorder: Recorder) -> list[str]:
 
 
 def find_named_files() -> list[Path]:
-    """The files that README's section on the flow of data names, in its order."""
+    """The files that README's section on the flow of data names, in its order; a name is looked for
+    beside the file before it and in the folders above.
+
+    Raises FileNotFoundError for one that is not there."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     section = text.partition("## How data flows")[2].partition("\n## ")[0]
     found: dict[Path, None] = {}
     folder = ROOT
     for name in re.findall(r"`([\w/]+\.py)`", section):
-        place = next(
-            above / name for above in (folder, *folder.parents) if (above / name).is_file()
-        )
+        places = (above / name for above in (folder, *folder.parents))
+        place = next((place for place in places if place.is_file()), None)
+        if place is None:
+            raise FileNotFoundError(f"README.md, How data flows: no {name} in or above {folder}")
         found[place] = None
         folder = place.parent
     return list(found)

@@ -2,6 +2,7 @@
 
 python -m pretrain.motion check everyday              a line a clip: measures, verdict and advice
 python -m pretrain.motion preview takes/ -o takes.png a contact sheet
+python -m pretrain.motion preview takes/ --browser    a page that plays them (needs viser)
 python -m pretrain.motion convert takes/ clips/       any format -> .npz on our humanoid, 30 Hz
 python -m pretrain.motion recipe clips/ > mine.yaml   a dataset recipe with even weights
 
@@ -52,11 +53,20 @@ def check(args: argparse.Namespace) -> int:
 
 
 def preview(args: argparse.Namespace) -> int:
-    """A contact sheet of all clips."""
+    """A contact sheet of all clips, or a page that plays them."""
     from pretrain.motion.preview import contact_sheet  # before mujoco: it says what to draw with
+    from pretrain.motion.browser import ClipViewer  # isort: skip
     from pretrain.motion.files import load_clips  # isort: skip
 
     clips = [clip for path in args.paths for clip in load_clips(path, args.character)]
+    if args.browser:
+        viewer = ClipViewer(clips, args.port)
+        print(f"{len(clips)} clips on {viewer.url}, until Ctrl-C", flush=True)
+        try:
+            viewer.run()
+        except KeyboardInterrupt:
+            viewer.server.stop()
+        return 0
     contact_sheet(clips[:ROWS], args.frames).save(args.out)
     left = f", the first {ROWS} of {len(clips)}" if len(clips) > ROWS else ""
     print(f"{args.out}: {min(len(clips), ROWS)} clips{left}")
@@ -128,10 +138,12 @@ def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def add_preview(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser("preview", help="a contact sheet")
+    command = commands.add_parser("preview", help="a contact sheet, or a page that plays them")
     command.add_argument("paths", nargs="+", metavar="PATH")
     command.add_argument("-o", "--out", default="preview.png", help="a .png")
     command.add_argument("--frames", type=int, default=12, help="of a clip")
+    command.add_argument("--browser", action="store_true", help="play them in the browser (viser)")
+    command.add_argument("--port", type=int, default=8080, help="of the page; a free one if taken")
     command.set_defaults(run=preview)
 
 
@@ -176,7 +188,7 @@ def main(arguments: list[str]) -> int:
     args = parser().parse_args(arguments)
     try:
         return args.run(args)
-    except (ValueError, OSError, KeyError) as error:
+    except (ValueError, OSError, KeyError, ImportError) as error:
         print(error.args[0] if isinstance(error, KeyError) else error, file=sys.stderr)
         return 2
 
