@@ -45,10 +45,10 @@ def _describe_held(clip: MotionClip, held: MotionClip) -> tuple[str, ...]:
     turns = _turns(clip, held)
     body = max(turns, key=lambda body: float(turns[body].max()))
     frame = int(turns[body].argmax())
-    share = np.mean(np.max(list(turns.values()), axis=0) > CHANGED)
-    if share == 0:
+    count = int((np.max(list(turns.values()), axis=0) > CHANGED).sum())
+    if count == 0:
         return ()
     return (
-        f"{clip.name}: {share:.0%} of its frames are held within the hinges' ranges, "
+        f"{clip.name}: {count} of {len(clip)} frames are held within the hinges' ranges, "
         f"{body} by up to {np.degrees(turns[body][frame]):.0f} degrees (frame {frame})",
     )

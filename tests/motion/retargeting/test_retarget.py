@@ -191,7 +191,7 @@ def test_dances_and_cartwheels_are_held_within_the_hinges_ranges(skeleton, take)
     measures = measure(clip)
     assert measures.past_limits == 0
     assert measures.skate_most < 0.02
-    assert sum("of its frames are held within the hinges' ranges" in w for w in clip.warnings) == 1
+    assert sum("frames are held within the hinges' ranges" in w for w in clip.warnings) == 1
 
 
 def test_a_joint_held_within_its_range_is_named_in_a_warning(walk, skeleton):
@@ -199,6 +199,7 @@ def test_a_joint_held_within_its_range_is_named_in_a_warning(walk, skeleton):
     head[5] = [0.0, 0.0, 0.0, 1.0]  # half a turn
     twisted = replace(walk, joint_rot=walk.joint_rot | {"head": head})
     (warning,) = settle_retargeted(twisted).warnings
+    assert f"1 of {len(walk)} frames" in warning
     assert "head by up to 1" in warning
     assert "(frame 5)" in warning
 
