@@ -184,14 +184,13 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     header, *rows = capsys.readouterr().out.splitlines()
     assert "SOURCE" in header.split()
     assert [row.split()[:2] for row in rows if "bundled" in row] == [
-        ["heading", "1"],
+        ["heading", "2"],
         ["humanoid", "3"],
         ["humanoid", "1"],
-        ["location", "3"],
+        ["location", "4"],
         ["mobility", "5"],
-        ["mobility", "2"],
-        ["path", "1"],
-        ["reach", "2"],
+        ["path", "2"],
+        ["reach", "3"],
         ["reach", "1"],
     ]
     assert main(["show", "humanoid@3", "--json"]) == 0
@@ -199,7 +198,7 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     assert main(["search", "--task", "reach", "--json"]) == 0
     versions = json.loads(capsys.readouterr().out)["versions"]
     assert [(row["ref"], row["source"]) for row in versions] == [
-        ("reach@2", "bundled"),
+        ("reach@3", "bundled"),
         ("reach@1", "bundled"),
     ]
     assert main(["diff", "humanoid@1", "humanoid@3"]) == 0
