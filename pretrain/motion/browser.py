@@ -69,6 +69,7 @@ class ClipViewer:
         """Begins the chosen clip."""
         self.frame.max = len(self.clip) - 1
         self.frame.value = 0
+        self.show()  # a frame that was 0 before calls back nothing
 
     def show(self) -> None:
         """Poses the bodies as in the chosen frame."""

@@ -42,6 +42,12 @@ def test_bodies_stand_as_in_the_chosen_frame(viewer, clips):
     np.testing.assert_allclose([body.wxyz for body in viewer.bodies], rotations[7], atol=1e-6)
 
 
+def test_a_clip_chosen_at_the_first_frame_is_shown(viewer, clips):
+    viewer.choice.value = list(viewer.clips)[2]
+    positions, _ = clips[2].world_poses
+    np.testing.assert_allclose([body.position for body in viewer.bodies], positions[0], atol=1e-6)
+
+
 def test_in_place_the_root_stays_over_the_origin(viewer, clips):
     viewer.choice.value = list(viewer.clips)[2]
     viewer.in_place.value = True

@@ -22,17 +22,20 @@ from pretrain.motion.feasibility import past_range
 # hinges have one axis and their angles are not defined
 MARGIN = 0.01
 ROUNDING = 1e-6  # rad past a range, which is the end of it
+# rad that a joint may be turned by: what needs more is a limb mapped to the wrong joint, or one that
+# turns over in the file, which `check` has to see
+MAX_HELD = 1.0
 STARTS = (0.2, 0.8)  # shares of each hinge's range from which a nearest pose is looked for
 FIRST_SWEEPS = 4  # from every start
 MORE_SWEEPS = 12  # from the best of them
 
 
 def hold_in_ranges(clip: MotionClip) -> MotionClip:
-    """`clip` with the nearest rotation within its hinges' ranges where a joint is past them; all
-    else keeps its bits.
+    """`clip` with the nearest rotation within its hinges' ranges where a joint is past them by at
+    most MAX_HELD; all else keeps its bits.
 
-    A frame for itself: where a limb crosses the part of the sphere that its joint cannot reach, it
-    may step from one end of a range to the other.
+    Each frame is held on its own: where a limb crosses the part of the sphere that its joint cannot
+    reach, it may jump from one end of a range to the other.
     """
     skeleton = clip.skeleton
     past = past_range(skeleton, clip.joint_pos)
@@ -41,7 +44,9 @@ def hold_in_ranges(clip: MotionClip) -> MotionClip:
         frames = np.flatnonzero((past[:, joint.start : joint.stop] > ROUNDING).any(-1))
         if len(frames):
             turns = joint_rot[joint.body].copy()
-            turns[frames] = nearest_within(skeleton, joint, turns[frames])
+            nearest = nearest_within(skeleton, joint, turns[frames])
+            near = angle_between(nearest, turns[frames]) <= MAX_HELD
+            turns[frames[near]] = nearest[near]
             joint_rot[joint.body] = continuous(turns)
     return replace(clip, joint_rot=joint_rot)
 

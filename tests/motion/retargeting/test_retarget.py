@@ -20,6 +20,7 @@ from pretrain.motion.retargeting.joint_names import find_joints
 from pretrain.motion.retargeting.retarget import retarget
 from pretrain.motion.retargeting.settle import settle_retargeted
 from pretrain.motion.stance import plant
+from pretrain.motion.verdict import BAD, judge
 from skills_store import places
 from tests.motion.mocap import find_mocap
 
@@ -196,11 +197,11 @@ def test_dances_and_cartwheels_are_held_within_the_hinges_ranges(skeleton, take)
 
 def test_a_joint_held_within_its_range_is_named_in_a_warning(walk, skeleton):
     head = walk.joint_rot["head"].copy()
-    head[5] = [0.0, 0.0, 0.0, 1.0]  # half a turn
+    head[5] = [np.cos(0.7), 0.0, 0.0, np.sin(0.7)]  # 80 degrees, of 45
     twisted = replace(walk, joint_rot=walk.joint_rot | {"head": head})
     (warning,) = settle_retargeted(twisted).warnings
     assert f"1 of {len(walk)} frames" in warning
-    assert "head by up to 1" in warning
+    assert "head by up to 3" in warning
     assert "(frame 5)" in warning
 
 
@@ -210,3 +211,12 @@ def test_a_walk_within_its_ranges_is_only_planted(walk):
     assert settled.warnings == walk.warnings
     for body, turns in planted.joint_rot.items():
         np.testing.assert_array_equal(settled.joint_rot[body], turns)
+
+
+def test_a_limb_that_turns_over_is_left_for_check_to_see(walk):
+    foot = walk.joint_rot["left_foot"].copy()
+    foot[5:] = [0.0, 0.0, 0.0, 1.0]  # half a turn
+    settled = settle_retargeted(replace(walk, joint_rot=walk.joint_rot | {"left_foot": foot}))
+    verdict = judge(settled)
+    assert verdict.verdict == BAD
+    assert any("hinge left_ankle" in line for line in verdict.advice)
