@@ -22,8 +22,8 @@ from pretrain.motion.feasibility import past_range
 # hinges have one axis and their angles are not defined
 MARGIN = 0.01
 ROUNDING = 1e-6  # rad past a range, which is the end of it
-# rad that a joint may be turned by: what needs more is a limb mapped to the wrong joint, or one that
-# turns over in the file, which `check` has to see
+# rad that a joint may be turned by: what needs more is a limb mapped to the wrong joint, or one
+# that turns over in the file, which `check` has to see
 MAX_HELD = 1.0
 STARTS = (0.2, 0.8)  # shares of each hinge's range from which a nearest pose is looked for
 FIRST_SWEEPS = 4  # from every start
