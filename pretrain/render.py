@@ -66,11 +66,11 @@ def hold_clips(setup: Setup, clips: Sequence[str]) -> list[Strip]:
     down = []
     z = setup.own_z[numbers]
     for outcome in hold_skill(setup.skills.act, env, z, numbers, env.episode_length):
-        falls.update(env.falls.down, outcome.broken)
+        falls.update(env.falls.steps_down, outcome.broken)
         poses.append(_qpos(env.state()))
         windows.append(env.windows().clone())
         velocity.append(level_velocity(env.state()))
-        down.append(env.falls.down > 0)
+        down.append(env.falls.is_down)
     strips = []
     targets = [target.name for target in setup.targets]
     recorded_windows = torch.stack(windows)
@@ -98,9 +98,9 @@ def random_minute(setup: Setup) -> Strip:
     schedule = random_schedule(setup)
     rollout = random_skill_rollout(setup.skills.act, env, schedule, rng, setup.nearest_clip)
     for step in rollout:
-        falls.update(env.falls.down, step.outcome.broken, step.clip_changed)
+        falls.update(env.falls.steps_down, step.outcome.broken, step.clip_changed)
         poses.append(_qpos(env.state())[0])
-        down.append(bool(env.falls.down[0] > 0))
+        down.append(bool(env.falls.is_down[0]))
     colors = _colors(down, [False] * len(down))
     title = f"random z, redrawn every 0 to 5 s, for a minute: {int(falls.falls[0])} falls"
     return Strip(title, torch.stack(poses), RANDOM_EVERY, colors)

@@ -60,7 +60,7 @@ def finish_iteration(cfg: PretrainConfig, training: SkillTraining, folder: Path)
     set_action_std(cfg, training)
     if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
         save_milestone(folder, cfg, training)
-    down = float((env.env.falls.down > 0).float().mean())
+    down = float(env.env.falls.is_down.float().mean())
     scalars = {"broken": env.env.num_broken, "down": down, "action_std": policy.std}
     return env.scalars() | scalars if isinstance(env, AssistedEnv) else scalars
 

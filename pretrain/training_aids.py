@@ -125,5 +125,5 @@ def make_recovery(cfg: PretrainConfig, ground: Ground) -> Recovery:
     recovery = cfg.recovery
     if not ground.rising.any():
         return NO_RECOVERY
-    patience = control_steps(recovery.seconds)
-    return Recovery(patience, recovery.episode_prob, recovery.fall_init_prob)
+    steps = control_steps(recovery.seconds)
+    return Recovery(steps, recovery.episode_prob, recovery.fall_init_prob)

@@ -148,10 +148,10 @@ class AssistedEnv:
         extras: Batch = {}
         if self.tracks:
             env = self.env
-            self.tracker.advance(clips, env.falls.down > 0, env.windows(), env.state())
+            self.tracker.advance(clips, env.falls.is_down, env.windows(), env.state())
             extras["reference_action"] = self.skills.action_scale.action(self.tracker.target())
             extras["assist_strength"] = self.forces.strength(clips)
-            extras["switch_strength"] = self.switches.strengths(clips) * (env.falls.down == 0)
+            extras["switch_strength"] = self.switches.strengths(clips) * ~env.falls.is_down
         self.forces.apply(clips)
         return extras
 
@@ -175,7 +175,7 @@ class AssistedEnv:
         failed = outcome.fell | outcome.broken | exceeded
         if self.tracks:
             arrived = self.termination.is_near(extras["tracking_error"], excess, clips)
-            self.switches.record(clips, failed | (self.env.falls.down > 0), arrived)
+            self.switches.record(clips, failed | self.env.falls.is_down, arrived)
         return StepAids(failed, extras)
 
     def _exceeded(self, clips: Tensor, excess: Tensor, tracking: Batch) -> Tensor:
@@ -183,7 +183,7 @@ class AssistedEnv:
         bool."""
         termination = self.termination
         astray = termination.exceeds_velocity_bound(excess)
-        down = self.env.falls.down > 0
+        down = self.env.falls.is_down
         exceeded = torch.zeros_like(down)
         if termination.phase_locked.any():
             # only here: where clips are still assisted, it would end what balances badly too soon
@@ -197,7 +197,7 @@ class AssistedEnv:
     def _tracking(self, excess: Tensor) -> Batch:
         """How far the worlds are from their references; their velocity `excess` (N,), and how far
         each joint is, in units of actions, 0 where a world is down."""
-        up = self.env.falls.down == 0
+        up = ~self.env.falls.is_down
         joint_error = self.tracker.pose() - self.env.state().joint_pos
         return {
             "tracking_error": self.tracker.tracking_error(self.env.windows()),
@@ -210,7 +210,7 @@ class AssistedEnv:
         where a world is down. The curriculum records it."""
         if self.feet is None:
             return {}
-        up = self.env.falls.down == 0
+        up = ~self.env.falls.is_down
         match = self.feet.match(self.env.frames[:, -1], self.tracker.rows()) * up
         own = ((clips == self.env.clip) & up).nonzero()[:, 0]
         self.curriculum.record_foot_match(clips[own], match[own])
@@ -219,12 +219,13 @@ class AssistedEnv:
     def _record(self, clips: Tensor, fell: Tensor, exceeded: Tensor) -> None:
         """To the curriculum: the worlds that were lost in this step, under clips (N,)."""
         env = self.env
-        down = env.falls.down
         own_clip = clips == env.clip
         lost = env.falls.find_new() | fell | (exceeded & own_clip)
         # time on the ground is no success; and from a clip that lies, a world is down at first
         # under any other skill
-        counts = ((down <= 1) | fell) & (own_clip | env.falls.ground.upright[env.clip])
+        counts = ((env.falls.steps_down <= 1) | fell) & (
+            own_clip | env.falls.ground.upright[env.clip]
+        )
         self.curriculum.record(env.clip[counts], lost[counts])
 
     def _style_extras(self, clips: Tensor, windows: Tensor, outcome: Outcome) -> Batch:
@@ -242,7 +243,7 @@ class AssistedEnv:
         reference = self.tracker.clip
         falls = self.env.falls
         rises = self.tracker.has_reference & falls.ground.rising[reference]
-        return torch.where((falls.down > 0) & rises, reference, clips)
+        return torch.where(falls.is_down & rises, reference, clips)
 
     def step_schedule(self) -> None:
         """Once per iteration of the learning loop."""

@@ -77,7 +77,7 @@ class AssistForces:
         """Of the assistance in clips (N,), or of the get-up assistance where a world is down or is
         to rise, (N,); none of the latter without a reference."""
         falls = self.env.falls
-        rises = (falls.down > 0) | falls.ground.rising[clips]
+        rises = falls.is_down | falls.ground.rising[clips]
         getup = self.tracker.has_reference * self.getup.strength[self.tracker.clip]
         return torch.where(rises, getup, self.curriculum.assist_strength[clips])
 
@@ -103,11 +103,11 @@ class AssistForces:
         upright = upright_torque(state)
         torque = torch.maximum(before, after)[:, None] * upright
         wrench = torch.cat([after[:, None] * drive, torque], -1)
-        pulled = ((falls.down > 0) | ~falls.ground.steady[clips]).nonzero()[:, 0]
+        pulled = (falls.is_down | ~falls.ground.steady[clips]).nonzero()[:, 0]
         wrench[pulled] = self.strength(clips)[pulled, None] * self.tracker.wrench(
             pulled, state[pulled]
         )
-        switch = self.switches.strengths(clips) * (falls.down == 0)
+        switch = self.switches.strengths(clips) * ~falls.is_down
         return wrench + switch[:, None] * torch.cat([drive, upright], -1)
 
     def _reference_velocities(self, clips: Tensor) -> Tensor:

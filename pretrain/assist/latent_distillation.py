@@ -59,7 +59,7 @@ def visit_states(env: AssistedEnv, policy: GaussianPolicy, rng: Generator) -> Vi
     parts: list[VisitedStates] = []
     for _ in range(VISITED_STEPS):
         obs = env.observe()
-        on_clip = (env.velocity.distance(env.skills.z_clip) <= 1) & (env.env.falls.down == 0)
+        on_clip = (env.velocity.distance(env.skills.z_clip) <= 1) & ~env.env.falls.is_down
         joint_pos = env.env.state().joint_pos
         rows = (obs["obs"], obs["z"], joint_pos, env.velocity.mean)
         parts.append(VisitedStates(*(x[on_clip] for x in rows)))

@@ -38,13 +38,14 @@ def observe_privileged(
     """
     env = skills.env
     falls = env.falls
-    down = falls.down[ids]
+    is_down = falls.is_down[ids]
     clip = tracker.clip[ids]
     error = tracker.tracking_error(env.windows(ids), ids)
     excess = velocity.excess(ids)
-    patience = (down > 0) * (falls.patience[ids] - down) / max(falls.recovery.steps, 1)
+    steps_left = (falls.max_steps_down - falls.steps_down)[ids]
+    time_left = is_down * steps_left / max(falls.recovery.steps, 1)
     scalars = torch.stack(
-        [error, excess, termination.grace_share[ids], (down > 0).float(), patience], -1
+        [error, excess, termination.grace_share[ids], is_down.float(), time_left], -1
     )
-    is_set = (clip == skills.z_clip[ids]) | (down > 0) & tracker.has_reference[ids]
+    is_set = (clip == skills.z_clip[ids]) | is_down & tracker.has_reference[ids]
     return is_set[:, None] * torch.cat([tracker.reference_frame(ids), scalars], -1)

@@ -54,7 +54,7 @@ class PhaseObservationEnv:
     def _phase(self, ids: Rows) -> Batch:
         character_env = self.env.env
         tracker = self.env.tracker
-        is_up = character_env.falls.down == 0
+        is_up = ~character_env.falls.is_down
         follows = is_up & (tracker.clip == self.env.skills.z_clip)
         error = tracker.tracking_error(character_env.windows(ids), ids)
         trust = ((FAR - error) / (FAR - NEAR)).clamp(0, 1)

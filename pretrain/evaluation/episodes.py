@@ -89,12 +89,12 @@ class _Observer:
     def update(self, number: int, step: RandomSkillStep) -> None:
         env = self._env
         up = step.standing
-        began = self._falls.update(env.falls.down, step.outcome.broken, step.clip_changed)
+        began = self._falls.update(env.falls.steps_down, step.outcome.broken, step.clip_changed)
         self._fallen = self._fallen | began
         recovered = step.outcome.recovered
         ended = self._stood & self._fallen & (recovered | step.outcome.timed_out_on_ground)
         self._recovered.append(recovered[ended].float())
-        self._fallen = self._fallen & (env.falls.down > 0)
+        self._fallen = self._fallen & env.falls.is_down
         self._stood = up
         self._counted += up
         self._measure_skill(step)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from pretrain.evaluation.intervals import Interval, rate_interval
-from pretrain.evaluation.setup import PATIENCE
+from pretrain.evaluation.setup import RECOVERY_STEPS
 from pretrain.motion.clip import CONTROL_RATE
 
 
@@ -37,7 +37,7 @@ class FallCounter:
         began = began & self._watched
         self.falls += began
         self.steps += self._watched
-        self._watched = self._watched & (down <= PATIENCE) & ~broken
+        self._watched = self._watched & (down <= RECOVERY_STEPS) & ~broken
         return began
 
     def split(self, counts: list[int]) -> list[FallCounter]:

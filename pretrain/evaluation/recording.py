@@ -58,10 +58,10 @@ def record(act: Act, env: CharacterEnv, z: Tensor, clips: Tensor, steps: int) ->
     feet = []
     falls = FallCounter(env.num_envs)
     for outcome in hold_skill(act, env, z, clips, steps):
-        falls.update(env.falls.down, outcome.broken)
+        falls.update(env.falls.steps_down, outcome.broken)
         frames.append(env.frames[:, -1].clone())
         velocity.append(level_velocity(env.state()))
-        down.append((env.falls.down > 0) | outcome.broken)
+        down.append(env.falls.is_down | outcome.broken)
         feet.append(read_feet(env.skeleton, env.state()))
     return Recording(
         torch.stack(frames),

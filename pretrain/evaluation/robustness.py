@@ -13,7 +13,7 @@ from pretrain.characters.perturbation import perturb
 from pretrain.characters.rotations import up_axis
 from pretrain.evaluation.intervals import Interval, interval, share_interval
 from pretrain.evaluation.rollout import Act, advance, hold_skill, start_anywhere
-from pretrain.evaluation.setup import PATIENCE, Setup
+from pretrain.evaluation.setup import RECOVERY_STEPS, Setup
 from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import settle_on_ground
 from pretrain.training_data import control_steps
@@ -94,7 +94,7 @@ def _survival(trial: Trial, act: Act, rng: Generator, body: Character | None) ->
     up = torch.ones(env.num_envs, dtype=torch.bool)
     steps = torch.zeros(env.num_envs)
     for outcome in hold_skill(act, env, trial.z, trial.clips, env.episode_length):
-        up = up & (env.falls.down == 0) & ~outcome.broken
+        up = up & ~env.falls.is_down & ~outcome.broken
         if not up.any():
             break
         steps += up
@@ -130,16 +130,16 @@ def _push(trial: Trial, force: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
     env.backend.push(ids, PUSHED_BODY, wrench)
     during = _fell(act, env, trial, PUSH_STEPS)
     env.backend.push(ids, PUSHED_BODY, torch.zeros(n, 6))
-    after = _fell(act, env, trial, PATIENCE - PUSH_STEPS)
+    after = _fell(act, env, trial, RECOVERY_STEPS - PUSH_STEPS)
     return during | after, ~before
 
 
 def _fell(act: Act, env: CharacterEnv, trial: Trial, steps: int) -> Tensor:
     """Hold each z for `steps`, or until all have fallen. -> which worlds were down or broke, (N,)
     bool."""
-    fell = env.falls.down > 0
+    fell = env.falls.is_down
     for outcome in hold_skill(act, env, trial.z, trial.clips, steps):
-        fell = fell | (env.falls.down > 0) | outcome.broken
+        fell = fell | env.falls.is_down | outcome.broken
         if fell.all():
             break
     return fell
@@ -154,7 +154,7 @@ def _getting_up(trial: Trial, rng: Generator) -> Interval:
     lay = ~stands(env)
     risen = torch.zeros_like(lay)
     broken = torch.zeros_like(lay)
-    for _ in range(PATIENCE):
+    for _ in range(RECOVERY_STEPS):
         broken = broken | advance(trial.setup.skills.act, env, trial.z, trial.clips).broken
         risen = risen | (stands(env) & ~broken)
     return share_interval(risen[lay].float())

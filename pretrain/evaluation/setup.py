@@ -21,7 +21,7 @@ from pretrain.sim.velocity_range import VelocityRanges, read_velocity_ranges
 from pretrain.training_data import TrainingData, control_steps
 from skills_store.runtime.library import SkillLibrary
 
-PATIENCE = control_steps(3.0)  # steps within which a fallen character has to be up again
+RECOVERY_STEPS = control_steps(3.0)  # steps within which a fallen character has to be up again
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Setup:
         episodes = EpisodeConfig(
             window=self.skills.window_length,
             length=control_steps(seconds),
-            recovery=Recovery(PATIENCE, episode_prob=1.0) if rising else NO_RECOVERY,
+            recovery=Recovery(RECOVERY_STEPS, episode_prob=1.0) if rising else NO_RECOVERY,
         )
         return CharacterEnv(
             backend, body.skeleton, self.library, episodes, rng=rng, ground=self.ground

@@ -1,7 +1,7 @@
 """Falls: which worlds are down, which have fallen for good, and how characters are laid down.
 
 A world is down while a body is on the ground that its clip keeps off it. In a protected episode
-that is a fall only if the character is not back within `patience`, so that getting up can be
+that is a fall only if the character is not back within `max_steps_down`, so that getting up can be
 learned. (As nv-tlabs/ASE trains recovery: some episodes begin lying, some are not ended by a fall.)
 """
 
@@ -49,22 +49,22 @@ class FallUpdate:
 class Falls(TensorState):
     """The control steps that each of N worlds has been down, and how many it may be."""
 
-    state_fields = ("down", "patience", "was_lying")
+    state_fields = ("steps_down", "max_steps_down", "was_lying")
 
     def __init__(self, ground: Ground, num_envs: int, recovery: Recovery):
         self.ground = ground
         self.recovery = recovery
-        self.down = torch.zeros(num_envs, dtype=torch.long)
-        self.patience = torch.zeros(num_envs, dtype=torch.long)
+        self.steps_down = torch.zeros(num_envs, dtype=torch.long)
+        self.max_steps_down = torch.zeros(num_envs, dtype=torch.long)
         self.was_lying = torch.zeros(num_envs, dtype=torch.bool)  # low since it has been down
 
     def begin(self, ids: Tensor, clips: Tensor) -> None:
         """Worlds `ids` (n,) begin in clips (n,); in those that rise they have time to get up."""
         rising = self.ground.rising[clips]
         protected = rising | (self.recovery.episode_prob == 1.0)
-        self.down[ids] = rising.long()
+        self.steps_down[ids] = rising.long()
         self.was_lying[ids] = False
-        self.patience[ids] = torch.where(protected, self.recovery.steps, 0)
+        self.max_steps_down[ids] = torch.where(protected, self.recovery.steps, 0)
 
     def draw_fall_init(self, ids: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
         """Which of `ids` (n,) begin lying, (m,), and of which others a fall does not end the
@@ -80,7 +80,7 @@ class Falls(TensorState):
 
     def protect(self, ids: Tensor) -> None:
         """A fall does not end the episodes of worlds `ids` (n,) at once."""
-        self.patience[ids] = self.recovery.steps
+        self.max_steps_down[ids] = self.recovery.steps
 
     def allow_recovery(self, ids: Tensor, before: Tensor, after: Tensor) -> None:
         """Worlds `ids` (n,) change from clips `before` (n,) to clips `after` (n,). Where a body may
@@ -88,12 +88,17 @@ class Falls(TensorState):
         up."""
         allowed = self.ground.allowed
         rises = ids[(allowed[before] & ~allowed[after]).any(-1)]
-        self.patience[rises] = self.recovery.steps
-        self.down[rises] = self.down[rises].clamp_min(1)
+        self.max_steps_down[rises] = self.recovery.steps
+        self.steps_down[rises] = self.steps_down[rises].clamp_min(1)
+
+    @property
+    def is_down(self) -> Tensor:
+        """Worlds that are down, (N,) bool."""
+        return self.steps_down > 0
 
     def find_new(self) -> Tensor:
         """Worlds that have been down for one control step, (N,) bool."""
-        return self.down == 1
+        return self.steps_down == 1
 
     def update(self, touching: Tensor, height: Tensor, clips: Tensor | None) -> FallUpdate:
         """One step with bodies on the ground (N, B), root heights (N,) m and the clips (N,) that
@@ -109,12 +114,12 @@ class Falls(TensorState):
         # under a clip that puts every body on the ground, being low is no fall.
         to_stand = ~allowed.all(-1)
         enough = torch.where(self.was_lying & to_stand, RISEN * ground.standing, lowest)
-        low = (self.down > 0) & (height < enough)
-        self.down = torch.where(forbidden | low, self.down + 1, 0)
-        fallen = self.down > self.patience
-        recovered = self.was_lying & (self.down == 0) & to_stand
+        low = self.is_down & (height < enough)
+        self.steps_down = torch.where(forbidden | low, self.steps_down + 1, 0)
+        fallen = self.steps_down > self.max_steps_down
+        recovered = self.was_lying & ~self.is_down & to_stand
         timed_out = self.was_lying & fallen
-        self.was_lying = (self.was_lying | (height < LYING * ground.standing)) & (self.down > 0)
+        self.was_lying = (self.was_lying | (height < LYING * ground.standing)) & self.is_down
         return FallUpdate(fallen, recovered, timed_out)
 
 

@@ -149,7 +149,7 @@ def test_fall_sets_terminated_even_if_the_episode_continues(every_clip, humanoid
     failed = torch.zeros(256, dtype=torch.bool)
     for _ in range(60):
         step = skills.step(torch.zeros(256, 28))
-        down = skills.env.falls.down
+        down = skills.env.falls.steps_down
         assert step.continues is not None
         # one failure per fall, and no world has fallen for good yet
         assert torch.equal(step.terminated & step.continues, down == 1)
@@ -165,7 +165,7 @@ def test_a_change_to_a_standing_clip_while_lying_is_no_fall(every_clip, humanoid
     skills.z_clip[:] = crawl
     skills.steps_to_resample[:] = 2
     steps = [skills.step(torch.zeros(256, 28)) for _ in range(3)]
-    assert (skills.env.falls.down > 1).sum() > 32
+    assert (skills.env.falls.steps_down > 1).sum() > 32
     assert not any(step.terminated.any() for step in steps)
 
 

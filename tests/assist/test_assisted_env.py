@@ -187,20 +187,19 @@ def test_fallen_env_tracks_a_getup_clip_and_is_not_terminated(every_clip, humano
     assisted = make(
         every_clip, humanoid, every_clip.demos, max_error=1.3, longest=300, recovery=patient
     )
-    ground = assisted.env.falls.ground
+    falls = assisted.env.falls
+    ground = falls.ground
     for _ in range(20):
         held = assisted.skills.z_clip.clone()
         step = assisted.step(torch.zeros(256, 28))
-        down = assisted.env.falls.down > 0
-        since = assisted.env.falls.down > 1  # references have it from the step before
+        down = falls.is_down
+        since = falls.steps_down > 1  # references have it from the step before
         assert ground.rising[step.extras["z_clip"][since]].all()
         assert torch.equal(step.extras["z_clip"][~down], held[~down])
         done = step.terminated | step.truncated
         assert step.continues is not None
         over = done & ~step.continues
-        assert not (
-            over & down & (assisted.env.falls.patience == 90) & (assisted.env.falls.down <= 90)
-        ).any()
+        assert not (over & down & (falls.max_steps_down == 90) & (falls.steps_down <= 90)).any()
         assisted.reset(over.nonzero()[:, 0])
     assert down.sum() > 32
 
@@ -217,7 +216,7 @@ def test_env_reset_after_nan_into_lying_keeps_its_skill_clip(every_clip, humanoi
     held = assisted.skills.z_clip.clone()
     assisted.env.backend.place(every, assisted.env.state().map(lambda x: x * float("nan")))
     step = assisted.step(torch.zeros(256, 28))
-    assert (assisted.env.falls.down > 0).any()
+    assert assisted.env.falls.is_down.any()
     assert torch.equal(step.extras["z_clip"], held)
 
 
@@ -235,7 +234,7 @@ def test_curriculum_counts_lying_starts_under_their_skill_only(every_clip, human
     for _ in range(2):  # an episode that has just begun touches nothing yet
         assisted.step(torch.zeros(256, 28))
     assert not ground.upright[crawl]
-    assert (assisted.env.falls.down[1::2] == 3).sum() > 32
+    assert (assisted.env.falls.steps_down[1::2] == 3).sum() > 32
     assert assisted.curriculum.steps[crawl] == 2 * 128
     assert not assisted.curriculum.falls.any()
 
@@ -383,7 +382,7 @@ def test_pose_error_is_reference_minus_pose_and_zero_when_down(every_clip, human
     assisted.skills.z_clip[:] = assisted.env.clip
     missed = assisted.step(torch.zeros(256, 28)).extras["pose_error"]
     env = assisted.env
-    down = env.falls.down > 0
+    down = env.falls.is_down
     assert down.any()
     assert not missed[down].any()
     there = env.library.at(assisted.tracker.clip, assisted.tracker.phase).joint_pos
@@ -404,9 +403,9 @@ def test_privileged_obs_has_reference_errors_and_remaining_time(every_clip, huma
     seen = assisted.observe()["privileged"]
     falls = assisted.env.falls
     tracker = assisted.tracker
-    lies = falls.down > 0
+    lies = falls.is_down
     slack = assisted.termination.grace_steps / GRACE
-    patience = lies * (90 - falls.down) / 90
+    patience = lies * (90 - falls.steps_down) / 90
     error = tracker.tracking_error(assisted.env.windows())
     excess = assisted.velocity.excess()
     expected = torch.stack([error, excess, slack, lies, patience], -1)

@@ -106,7 +106,7 @@ def recovered(env: CharacterEnv, forces: AssistForces, every_clip) -> tuple[floa
     targets = env.state().joint_pos
     tracker = forces.tracker
     for _ in range(90):
-        tracker.advance(walk, env.falls.down > 0, env.windows(), env.state())
+        tracker.advance(walk, env.falls.is_down, env.windows(), env.state())
         forces.apply(walk)
         outcome = env.step(targets, walk)
         forces.getup.record(tracker.clip, outcome.recovered, outcome.timed_out_on_ground)

@@ -44,7 +44,7 @@ def make(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, AssistFor
 def step(
     env: CharacterEnv, forces: AssistForces, targets: torch.Tensor, clips: torch.Tensor
 ) -> None:
-    forces.tracker.advance(clips, env.falls.down > 0, env.windows(), env.state())
+    forces.tracker.advance(clips, env.falls.is_down, env.windows(), env.state())
     forces.apply(clips)
     env.step(targets, clips)
 

@@ -19,7 +19,7 @@ from pretrain.evaluation.episodes import (
 )
 from pretrain.evaluation.jerk import clip_jerk
 from pretrain.evaluation.rollout import start_in_clips
-from pretrain.evaluation.setup import PATIENCE
+from pretrain.evaluation.setup import RECOVERY_STEPS
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig, Outcome
@@ -38,7 +38,7 @@ class UprightEnv(CharacterEnv):
         state = self.state()
         force = forward_force(state, mean_velocities(self.library)[driven])
         wrench = torch.cat([force, upright_torque(state)], -1)
-        up = self.falls.down == 0
+        up = ~self.falls.is_down
         ids = torch.arange(self.num_envs)
         self.backend.push(ids, self.skeleton.bodies[0], wrench * up[:, None])
         return super().step(targets, clips)
@@ -159,7 +159,7 @@ def test_limp_body_falls_and_its_episode_ends_after_patience(limp_episodes):
     assert (falls.falls == 1).float().mean() > 0.8
     assert (falls.falls <= 2).all()  # it may bounce
     assert (falls.steps < 150).float().mean() > 0.8
-    assert (falls.steps > PATIENCE).all()
+    assert (falls.steps > RECOVERY_STEPS).all()
 
 
 def test_a_limp_body_never_recovers(limp_episodes):

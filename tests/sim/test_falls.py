@@ -93,9 +93,9 @@ def test_env_that_lay_is_up_only_after_standing_upright():
         falls.begin(torch.tensor([0]), torch.tensor([WALK]))
         falls_in(falls, ON_HANDS, first)
         falls_in(falls, STANDING, torch.tensor([0.5]))
-        assert (falls.down == 0).item() == up
+        assert falls.is_down.item() != up
         recovered = step(falls, STANDING, TALL).recovered
-        assert not falls.down
+        assert not falls.steps_down
         assert recovered.item() != up  # after a stumble a world has not recovered
 
 
@@ -104,7 +104,7 @@ def test_a_lying_world_under_a_crawling_clip_has_not_recovered():
     falls_in(falls, ON_HANDS, LOW)
     assert not step(falls, ON_HANDS, LOW, CRAWL).recovered
     assert not falls.was_lying
-    assert not falls.down
+    assert not falls.steps_down
 
 
 def test_env_times_out_on_the_ground_after_its_patience():
@@ -119,28 +119,28 @@ def test_standing_up_resets_the_time_down():
     for _ in range(3):
         assert not any(falls_in(falls, ON_HANDS, LOW) for _ in range(3))
         assert not falls_in(falls, STANDING, TALL)
-        assert falls.down.tolist() == [0]
+        assert falls.steps_down.tolist() == [0]
 
 
 def test_switch_from_lying_to_upright_clip_grants_patience():
     one = torch.tensor([0])
     falls = walking(patience=3, share=0.5)
     falls.allow_recovery(one, torch.tensor([WALK]), torch.tensor([CRAWL]))
-    assert falls.patience.tolist() == [0]
+    assert falls.max_steps_down.tolist() == [0]
     falls.allow_recovery(one, torch.tensor([CRAWL]), torch.tensor([WALK]))
-    assert falls.patience.tolist() == [3]
-    assert falls.down.tolist() == [1]  # it lies as it was asked to: that is no fall
+    assert falls.max_steps_down.tolist() == [3]
+    assert falls.steps_down.tolist() == [1]  # it lies as it was asked to: that is no fall
     assert not falls_in(falls, ON_HANDS, LOW, WALK)
-    assert falls.down.tolist() == [2]
+    assert falls.steps_down.tolist() == [2]
 
 
 def test_env_starting_in_a_getup_clip_is_down_with_patience():
     falls = Falls(GROUND, 1, Recovery(3))
     falls.begin(torch.tensor([0]), torch.tensor([GETUP]))
-    assert falls.down.tolist() == [1]
+    assert falls.steps_down.tolist() == [1]
     assert not falls_in(falls, ON_HANDS, LOW, GETUP)
     assert not falls_in(falls, STANDING, TALL, GETUP)
-    assert falls.down.tolist() == [0]
+    assert falls.steps_down.tolist() == [0]
     assert [falls_in(falls, ON_HANDS, LOW, GETUP) for _ in range(4)] == [False, False, False, True]
 
 
@@ -181,7 +181,7 @@ def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, 
         env.reset(torch.arange(64))
         began_lying.append(env.began_lying.clone())
         rising.append(env.falls.ground.rising[env.clip])
-        protected.append(env.falls.patience == 90)
+        protected.append(env.falls.max_steps_down == 90)
     lying = torch.cat(began_lying)
     protected = torch.cat(protected)
     assert lying.float().mean() == pytest.approx(0.25, abs=0.03)
@@ -192,8 +192,8 @@ def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, 
 def test_episodes_are_protected_where_none_begins_lying(every_clip, humanoid):
     env = make(every_clip, humanoid, Recovery(90, episode_prob=0.5))
     standing = ~env.falls.ground.rising[env.clip]
-    assert 0.2 < (env.falls.patience[standing] == 90).float().mean() < 0.8
-    assert set(env.falls.patience.tolist()) == {0, 90}
+    assert 0.2 < (env.falls.max_steps_down[standing] == 90).float().mean() < 0.8
+    assert set(env.falls.max_steps_down.tolist()) == {0, 90}
 
 
 def test_a_snapshot_has_which_worlds_are_down(every_clip, humanoid):
@@ -201,7 +201,7 @@ def test_a_snapshot_has_which_worlds_are_down(every_clip, humanoid):
         for _ in range(steps):
             done = env.step(torch.zeros(64, 28), env.clip).fell
             env.reset(done.nonzero()[:, 0])
-        return torch.stack([env.falls.down, env.falls.patience])
+        return torch.stack([env.falls.steps_down, env.falls.max_steps_down])
 
     first, second = (
         make(every_clip, humanoid, Recovery(20, episode_prob=0.3, fall_init_prob=0.3))
