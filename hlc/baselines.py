@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from hlc.config import HlcConfig
-from hlc.measures import count_control_steps, play
+from hlc.measures import count_decisions, play
 from hlc.parent import Parent
 from hlc.planner import Planner
 from hlc.rollouts import Decide, RandomSkills, returns
@@ -37,9 +37,7 @@ def random_players(parent: Parent, cfg: HlcConfig, num_episodes: int) -> dict[st
     spans = {"redrawn": (0.0, 0.0), "held": (cfg.eval.random_time_min, cfg.eval.random_time_max)}
     players: dict[str, Decide] = {}
     for name, span in spans.items():
-        shortest, longest = (
-            max(1, count_control_steps(t, cfg.llc_steps) // cfg.llc_steps) for t in span
-        )
+        shortest, longest = (max(1, count_decisions(t, cfg.llc_steps)) for t in span)
         rng = torch.Generator().manual_seed(cfg.eval.seed + RANDOM_SEED)
         players[name] = RandomSkills(num_episodes, dim, shortest, longest, rng)
     return players

@@ -21,7 +21,7 @@ from typing import Any
 
 from hlc.baselines import best_fixed, make_planner, random_players
 from hlc.config import CONFIG_MODEL, HlcConfig
-from hlc.measures import SUMMARY, count_control_steps, measure
+from hlc.measures import SUMMARY, count_decisions, measure
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide
 from pretrain.cli import program
@@ -79,7 +79,7 @@ def task_card(
     baselines = measure_baselines(parent, cfg, planner_episodes)
     compared = baselines.compared
     mean_return = controller["return"]["mean"]
-    decisions = count_control_steps(cfg.episode_length, cfg.llc_steps) // cfg.llc_steps
+    decisions = count_decisions(cfg.episode_length, cfg.llc_steps)
     means = {key: controller[key]["mean"] for key in SUMMARY}
     for name, measures in compared.items():
         means |= {f"{key}_{name}": measures[key]["mean"] for key in SUMMARY}

@@ -33,9 +33,14 @@ SUMMARY = (  # of the measures of `summary`, those that are means
 )
 
 
+def count_decisions(seconds: float, llc_steps: int) -> int:
+    """Decisions of `llc_steps` control steps each in `seconds`, rounded up."""
+    return -(-round(seconds * CONTROL_RATE) // llc_steps)
+
+
 def count_control_steps(seconds: float, llc_steps: int) -> int:
     """Control steps in `seconds`, rounded up to whole decisions of `llc_steps` each."""
-    return -(-round(seconds * CONTROL_RATE) // llc_steps) * llc_steps
+    return count_decisions(seconds, llc_steps) * llc_steps
 
 
 def play(
