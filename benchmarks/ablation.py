@@ -64,6 +64,7 @@ MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
     "switch_cloning": ("switch.cloning_weight=0",),
     "reference_blend": ("switch.blend_time=0",),
     "averaged_weights": ("ppo.average_decay=0",),
+    "action_smoothing": ("ppo.smoothing_weight=0",),
     "colored_noise": ("ppo.noise_color=0",),
 }
 # groups of keys of the training aids

@@ -109,6 +109,10 @@ class PPOConfig(Frozen):
             "white. Not a spectral exponent"
         ),
     )
+    smoothing_weight: NotNegative = Field(
+        default=0.0,
+        description="Weight of the squared distance to the mean actions just before and after",
+    )
     action_bound: Positive = Field(
         default=2.0,
         description=(

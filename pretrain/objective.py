@@ -23,6 +23,7 @@ from pretrain.assist.imitation import (
 from pretrain.assist.tracking_termination import nearer_reward, read_clip_spreads
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PretrainConfig
+from pretrain.rl.action_smoothing import FOR_SMOOTHING, with_action_smoothing
 from pretrain.rl.adam import Adam
 from pretrain.rl.iteration import Objective, Reward
 from pretrain.rl.learner import Learner
@@ -74,9 +75,10 @@ def make_policy_learner(
     cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, error_scale: Tensor
 ) -> Learner:
     ppo = cfg.ppo
+    smoothing = FOR_SMOOTHING if ppo.smoothing_weight else ()
     return Learner(
         "policy",
-        (*nets.policy.inputs.names, *FOR_POLICY, *imitation_keys(cfg)),
+        (*nets.policy.inputs.names, *FOR_POLICY, *imitation_keys(cfg), *smoothing),
         make_policy_loss(cfg, nets, skeleton, error_scale),
         Adam(nets.policy.parameters(), ppo.lr),
         ppo.epochs,
@@ -147,7 +149,7 @@ def clones_reference(cfg: PretrainConfig) -> bool:
 def make_policy_loss(
     cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, error_scale: Tensor
 ) -> Loss:
-    """PPO's surrogate, the cloning loss while assisted, the pose gradient, and diversity."""
+    """PPO's surrogate, cloning while assisted, the pose gradient, smoothing, and diversity."""
     ppo = cfg.ppo
     imitation = cfg.imitation
     loss = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
@@ -161,6 +163,8 @@ def make_policy_loss(
             error_scale,
             assisted=imitation.pose_gradient_assisted,
         )
+    if ppo.smoothing_weight:
+        loss = with_action_smoothing(loss, ppo.smoothing_weight)
     enc = cfg.enc
     return with_diversity_loss(
         nets.policy,

@@ -25,7 +25,7 @@ from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.ppo import Metrics
 from pretrain.rl.replay import Replay
-from pretrain.rl.rollout import Batch, Noise, Step, collect
+from pretrain.rl.rollout import Batch, Noise, SampledAction, Step, collect
 from pretrain.sim.env import ALL, Rows
 
 RATE = 0.05  # share of a phase's mean error that is corrected in one iteration
@@ -83,10 +83,10 @@ class PhaseCorrectedPolicy:
     def mean(self, obs: Batch) -> Tensor:
         return self.policy(obs) + obs["trust"][..., None] * self.corrections[obs["phase_index"]]
 
-    def act(self, obs: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
+    def act(self, obs: Batch, noise: Tensor) -> SampledAction:
         mean = self.mean(obs)
         action = mean + self.policy.std * noise
-        return action, self.policy.logp(mean, action)
+        return SampledAction(mean, action, self.policy.logp(mean, action))
 
     def learn(self, phase_index: Tensor, trust: Tensor, error: Tensor) -> None:
         """Worlds at `phase_index` (n,) were `error` (n, J), in units of actions, short of their

@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 from torch import Generator, Tensor, nn
 
+from pretrain.rl.action_smoothing import average_neighbors
 from pretrain.rl.background import Background, PendingCall
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.nets import GaussianPolicy, Value
@@ -138,6 +139,7 @@ def add_advantages(rollout: Rollout, values: Tensor, value: Value, cfg: LoopConf
     advantage = ((advantage - advantage.mean()) / advantage.std().clamp_min(1e-6)).clamp(-4, 4)
     return {
         **rollout.flatten(),
+        **{name: x.flatten(0, 1) for name, x in average_neighbors(rollout).items()},
         "advantage": advantage,
         "return": value.scale(returns[:, None])[:, 0],
     }

@@ -11,7 +11,7 @@ from torch import Generator, Tensor, nn
 
 from pretrain.rl.mirror import Reflection, make_half_swap
 from pretrain.rl.mirror_net import MirrorLinear, MirrorNet, interleave_relu
-from pretrain.rl.rollout import Batch
+from pretrain.rl.rollout import Batch, SampledAction
 
 MIN_STD = 0.1  # of an input whose statistics are fixed by the clips
 
@@ -130,11 +130,11 @@ class GaussianPolicy(nn.Module):
         return self.body(self.inputs(obs))
 
     @torch.no_grad()
-    def act(self, obs: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Action mu + std * noise (N, A), and its log-probability (N,)."""
+    def act(self, obs: Batch, noise: Tensor) -> SampledAction:
+        """The action mu + std * noise (N, A)."""
         mean = self(obs)
         action = mean + self.std * noise
-        return action, self.logp(mean, action)
+        return SampledAction(mean, action, self.logp(mean, action))
 
     def logp(self, mean: Tensor, action: Tensor) -> Tensor:
         """log N(action; mean, std), less the terms that depend on std and A alone; (..., A) ->

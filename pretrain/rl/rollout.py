@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Generator, Tensor
@@ -45,9 +45,15 @@ class Env(Protocol):
     def reset(self, ids: Tensor) -> None: ...
 
 
+class SampledAction(NamedTuple):
+    mean: Tensor  # (N, A)
+    action: Tensor  # (N, A), the mean under the noise of exploration
+    logp: Tensor  # (N,) log-probability of the action
+
+
 class Policy(Protocol):
-    def act(self, obs: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Action under standard normal `noise` (N, A), and its log-probability (N,)."""
+    def act(self, obs: Batch, noise: Tensor) -> SampledAction:
+        """An action under standard normal `noise` (N, A)."""
         ...
 
 
@@ -75,6 +81,7 @@ class Rollout:
 
     obs: Batch
     next_obs: Batch
+    mean: Tensor  # mean action
     action: Tensor
     logp: Tensor
     reward: Tensor
@@ -97,15 +104,16 @@ def collect_steps(
     them as their episodes end."""
     obs = env.observe()
     for _ in range(horizon):
-        action, logp = policy.act(obs, noise.draw(rng))
-        step = env.step(action)
+        sampled = policy.act(obs, noise.draw(rng))
+        step = env.step(sampled.action)
         over = step.terminated | step.truncated
         ended = over if step.continues is None else over & ~step.continues
         yield Rollout(
             obs=_add_time_axis(obs),
             next_obs=_add_time_axis(step.next_obs),
-            action=action[None],
-            logp=logp[None],
+            mean=sampled.mean[None],
+            action=sampled.action[None],
+            logp=sampled.logp[None],
             reward=step.reward[None],
             terminated=step.terminated[None],
             truncated=step.truncated[None],
@@ -121,6 +129,7 @@ def concatenate(parts: Sequence[Rollout]) -> Rollout:
     return Rollout(
         obs=_concatenate([part.obs for part in parts]),
         next_obs=_concatenate([part.next_obs for part in parts]),
+        mean=torch.cat([part.mean for part in parts]),
         action=torch.cat([part.action for part in parts]),
         logp=torch.cat([part.logp for part in parts]),
         reward=torch.cat([part.reward for part in parts]),

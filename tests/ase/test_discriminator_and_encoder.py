@@ -56,7 +56,7 @@ def rollout(**extras: torch.Tensor) -> Rollout:
     zero = torch.zeros(1, n)
     flag = torch.zeros(1, n, dtype=torch.bool)
     named = {name: x[None] for name, x in extras.items()}
-    return Rollout({"z": named.pop("z", zero)}, {}, zero, zero, zero, flag, flag, flag, named)
+    return Rollout({"z": named.pop("z", zero)}, {}, zero, zero, zero, zero, flag, flag, flag, named)
 
 
 def fit(loss, net, batch, rng, steps: int = 60) -> None:

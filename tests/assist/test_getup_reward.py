@@ -22,7 +22,7 @@ def test_getup_reward_grows_with_height_up_to_standing_upright(every_clip, skele
     nothing = torch.zeros_like(height)
     flag = torch.zeros_like(height, dtype=torch.bool)
     rollout = Rollout(
-        {}, {"obs": obs}, nothing, nothing, nothing, flag, flag, flag, {"z_clip": clips}
+        {}, {"obs": obs}, nothing, nothing, nothing, nothing, flag, flag, flag, {"z_clip": clips}
     )
     torch.testing.assert_close(
         getup_reward(ground)(rollout), torch.tensor([[0.0, 0.2, 1.0, 1.0, 1.0, 0.5, 0.0]])

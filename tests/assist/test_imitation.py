@@ -28,6 +28,7 @@ def rollout_of(error: list[float], excess: list[float]) -> Rollout:
         nothing,
         nothing,
         nothing,
+        nothing,
         flag,
         flag,
         flag,

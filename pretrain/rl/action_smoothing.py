@@ -1,0 +1,44 @@
+"""Action smoothing: a loss that draws each mean action towards the average of the one before it and
+the one after it.
+
+PPO has no reason to change actions smoothly: at the noise of exploration, a shaking policy earns
+what a smooth one does, and the feet that it shakes slide. (The temporal term of CAPS, Mysore et al.
+2021, "Regularizing action policies for smooth control", is the first difference, which also costs
+a steady change; this is the second.)
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pretrain.rl.ppo import Metrics, Surrogate
+from pretrain.rl.rollout import Batch, Rollout
+
+FOR_SMOOTHING = ("neighbor_mean", "has_neighbors")  # read by `with_action_smoothing`
+
+
+def average_neighbors(rollout: Rollout) -> Batch:
+    """`neighbor_mean` (T, N, A), the average of the mean actions one step before and after, and
+    `has_neighbors` (T, N), 1 where both belong to the same return, else 0. With `own_return`, a
+    return ends at a change of latent."""
+    mean = rollout.mean
+    ends = rollout.terminated | rollout.truncated
+    neighbor_mean = torch.zeros_like(mean)
+    has_neighbors = torch.zeros_like(rollout.reward)
+    neighbor_mean[1:-1] = (mean[:-2] + mean[2:]) / 2
+    has_neighbors[1:-1] = (~ends[:-2] & ~ends[1:-1]).float()
+    return {"neighbor_mean": neighbor_mean, "has_neighbors": has_neighbors}
+
+
+def with_action_smoothing(surrogate: Surrogate, weight: float) -> Surrogate:
+    """`surrogate`, and `weight` times the squared distance of mean actions (n, A) to their
+    neighbors' average, where they have two."""
+
+    def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
+        total, metrics = surrogate(mean, batch)
+        distance = (mean - batch["neighbor_mean"]).square().sum(-1)
+        roughness = (batch["has_neighbors"] * distance).mean()
+        return total + weight * roughness, {**metrics, "roughness": roughness}
+
+    return loss
