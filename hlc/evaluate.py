@@ -85,6 +85,7 @@ def task_card(
         means |= {f"{key}_{name}": measures[key]["mean"] for key in SUMMARY}
     return {
         "task": cfg.task,
+        "distance_unit": cfg.chosen_task().distance_unit,
         **means,
         "return_per_decision": mean_return / decisions,
         "return_ratio": mean_return / max(compared["random"]["return"]["mean"], 1e-9),
@@ -110,7 +111,7 @@ ROWS = {  # of the table: measure -> heading and format
     "return": ("return", "{:.2f}"),
     "success": ("success", "{:.2f}"),
     "time_to_goal": ("time to goal", "{:.2f} s"),
-    "final_distance": ("final distance", "{:.3f} m"),
+    "final_distance": ("final distance", "{:.3f} {unit}"),
     "survival": ("survival", "{:.2f}"),
     "falls_per_minute": ("falls a minute", "{:.2f}"),
 }
@@ -126,22 +127,25 @@ def table(card: dict[str, Any]) -> str:
     }
     columns = {suffix: title for suffix, title in titles.items() if f"return{suffix}" in card}
     rows = [("", list(columns.values()))]
+    unit = card["distance_unit"]
     for key, (heading, form) in ROWS.items():
-        rows.append((heading, [_cell(card[f"{key}{suffix}"], form) for suffix in columns]))
+        cells = [_cell(card[f"{key}{suffix}"], form, unit) for suffix in columns]
+        rows.append((heading, cells))
     curves = card["distance_curve"]
     for second in (0, 0.5, 1, 1.5, 2, 2.5, 3):
         at = max(0, round(second * CONTROL_RATE) - 1)
         curve = [curves[player] for player in ("controller", "random")]
         if at < max(map(len, curve)):
             distances = [row[at] if at < len(row) else None for row in curve]
-            rows.append((f"  distance at {second:g} s", [_cell(x, "{:.3f} m") for x in distances]))
+            cells = [_cell(x, ROWS["final_distance"][1], unit) for x in distances]
+            rows.append((f"  distance at {second:g} s", cells))
     width = max(20, *(len(title) + 2 for title in columns.values()))
     lines = [f"{name:<20}" + "".join(f"{cell:>{width}}" for cell in cells) for name, cells in rows]
     return "\n".join([*lines, f"{'return ratio':<20}{card['return_ratio']:>{width}.2f}"])
 
 
-def _cell(x: float | None, form: str) -> str:
-    return "-" if x is None else form.format(x)
+def _cell(x: float | None, form: str, unit: str) -> str:
+    return "-" if x is None else form.format(x, unit=unit)
 
 
 def trained_config(version: Version) -> HlcConfig:

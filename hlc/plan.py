@@ -28,7 +28,7 @@ COLUMNS = {  # of the table: measure -> heading and format
     "return": ("return", "{:.2f}"),
     "success": ("success", "{:.3f}"),
     "time_to_goal": ("s to goal", "{:.2f}"),
-    "final_distance": ("final m", "{:.2f}"),
+    "final_distance": ("final distance", "{:.2f}"),
     "falls_per_minute": ("falls/min", "{:.2f}"),
 }
 

@@ -37,7 +37,8 @@ class Episodes:
     """One episode in each of E worlds over T control steps, all (T, E)."""
 
     reward: Tensor  # 0 from the fall on
-    distance: Tensor  # m, to the goal that holds in this step; NaN for a task without a distance
+    # to the goal that holds in this step, in the task's unit; NaN for a task without a distance
+    distance: Tensor
     success: Tensor  # bool: that goal is met, by a character that stands
     since: Tensor  # control steps that the goal has been there, from 1
     last: Tensor  # bool: the goal changes after this step
@@ -89,7 +90,7 @@ def stack_steps(steps: Sequence[Episodes]) -> Episodes:
 
 
 def measure_distance(task: Task, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-    """The task's distance (N,) m; NaN where it has none."""
+    """The task's distance (N,); NaN where it has none."""
     distance = task.distance(skeleton, state, goal)
     return torch.full(state.shape, torch.nan) if distance is None else distance
 
@@ -149,14 +150,14 @@ def times_to_goal(e: Episodes) -> Tensor:
 
 
 def final_distances(e: Episodes) -> Tensor:
-    """Distances in the last step before each change of goal, of characters that stand, (n,) m;
+    """Distances in the last step before each change of goal, of characters that stand, (n,);
     none for a task without a distance."""
     distances = e.distance[e.last & e.standing]
     return distances[~distances.isnan()]
 
 
 def distance_curve(e: Episodes) -> tuple[Tensor, Tensor]:
-    """Mean distance (K,) m of standing characters, 1 ... K control steps after their goal appeared;
+    """Mean distance (K,) of standing characters, 1 ... K control steps after their goal appeared;
     rows in each (K,).
 
     It ends where the first episodes have no data.

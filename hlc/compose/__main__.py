@@ -105,7 +105,9 @@ def describe(played: Playthrough, as_json: bool) -> str:
         return json.dumps(summary, indent=2)
     lines = []
     for visit in played.visits:
-        distance = "" if visit.distance is None else f"   {visit.distance:.2f} m from its goal"
+        distance = ""
+        if visit.distance is not None:
+            distance = f"   {visit.distance:.2f} {visit.distance_unit} from its goal"
         start, stop = (step / CONTROL_RATE for step in (visit.start, visit.stop))
         lines.append(f"{start:6.1f} to {stop:5.1f} s  {visit.name:<16} {visit.cause:<8}{distance}")
     end = "came to its end" if played.ended else f"ended by {played.visits[-1].cause}"

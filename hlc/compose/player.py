@@ -39,7 +39,8 @@ class Visit:
     start: int  # control step
     stop: int
     cause: str  # of its end: SUCCESS, TIME, FALL or BROKEN
-    distance: float | None  # m, at its end, from its goal; None for a task without a place
+    distance: float | None  # at its end, from its goal; None for a task without a distance
+    distance_unit: str
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,14 @@ class _Player:
                 goal = boxes.update(goal, NONE)
                 if broken or self._fallen(task, boxes, goal):
                     cause = BROKEN if broken else FALL
-        return Visit(behavior.name, start, len(self.qpos), cause, self._distance(task, goal))
+        return Visit(
+            behavior.name,
+            start,
+            len(self.qpos),
+            cause,
+            self._distance(task, goal),
+            task.distance_unit,
+        )
 
     def _advance(self, z: np.ndarray) -> bool:
         """One control step. Returns whether the world broke."""

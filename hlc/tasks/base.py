@@ -4,6 +4,7 @@ defaults for the others."""
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Generator, Tensor
@@ -40,6 +41,7 @@ class GoalTask(BaseModel):
     checked against NAME_max."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    distance_unit: ClassVar[str] = "m"
 
     goal_time_min: Positive = Field(default=5.0, description="s; shortest time that a goal stays")
     goal_time_max: Positive = Field(default=5.0, description="s; longest time that a goal stays")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 from torch import Generator, Tensor
 
@@ -21,6 +23,8 @@ class Speed(GoalTask):
 
     The default range is that of the bundled walks; they run at 3.2 to 3.7 m/s, and nothing moves
     at a speed between."""
+
+    distance_unit: ClassVar[str] = "m/s"
 
     speed_min: NotNegative = Field(default=0.7, description="m/s; lowest speed of a goal")
     speed_max: NotNegative = Field(default=1.1, description="m/s; highest speed of a goal")
@@ -45,10 +49,11 @@ class Speed(GoalTask):
         return bell(speed_error(state, goal), SHARPNESS)
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        return speed_error(state, goal)[..., 0].abs() < self.success_error
+        return self.distance(skeleton, state, goal) < self.success_error
 
-    def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        return -speed_error(state, goal)[..., 0].abs()
+    def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
+        """From the speed to that of the goal, (...) m/s."""
+        return speed_error(state, goal)[..., 0].abs()
 
 
 def speed_error(state: CharacterState, goal: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ A task is pure: it holds parameters and no state, and it draws from the generato
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Generator, Tensor
@@ -22,6 +22,8 @@ class Task(Protocol):
     """Goals are (N, G) in the world frame, so that a client sends plain world numbers.
 
     Most tasks derive from `hlc.tasks.base.GoalTask`, which has the optional methods."""
+
+    distance_unit: ClassVar[str]  # of `distance`
 
     @property
     def goal_time_min(self) -> float:
@@ -77,7 +79,8 @@ class Task(Protocol):
         ...
 
     def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor | None:
-        """How far the goal is from being met, (N,) m; None for a task without a place."""
+        """How far the goal is from being met, (N,), in `distance_unit`; None for a task that
+        has no such measure."""
         ...
 
     def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor | None:

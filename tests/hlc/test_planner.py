@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
@@ -29,6 +31,7 @@ class Leftward:
     """A task of a user's own, which derives from nothing: turn left. It has neither distance nor
     potential."""
 
+    distance_unit: ClassVar[str] = "m"
     goal_time_min = 1.0
     goal_time_max = 1.0
 
