@@ -64,8 +64,10 @@ class GoalEnv:
         return expired
 
     def observe(self, ids: Tensor | None = None) -> Batch:
+        """Of worlds `ids` (n,), or of all. The goals are copies: a task may return its goal as its
+        features, and a later draw writes into the goals."""
         rows = slice(None) if ids is None else ids
-        return observation(self.task, self.env.state()[rows], self.goals.goal[rows])
+        return observation(self.task, self.env.state()[rows], self.goals.goal[rows].clone())
 
     def snapshot(self) -> dict[str, Tensor]:
         """Everything `restore` needs to go on bit for bit."""

@@ -51,7 +51,7 @@ class TaskEnv(GoalEnv):
         self.llc_steps = decisions.llc_steps
         self._style_scale = decisions.style_scale
         self._discount = decisions.discount
-        # of the last decision, (N,): its goal was met at its end, by a world that had not ended
+        # of the last decision, (N,): its goal was met at its end, by a world that had not failed
         self.success = torch.zeros(self.num_envs, dtype=torch.bool)
 
     def step(self, action: Tensor) -> Step:

@@ -15,6 +15,7 @@ from hlc.parent import Parent, SimulationConfig
 from hlc.task_env import DecisionConfig, TaskEnv, on_sphere, published_style_reward
 from hlc.tasks.reach import Reach
 from hlc.tasks.scene import UPRIGHT
+from hlc.tasks.speed import Speed
 from hlc.train import build
 from pretrain.characters.state import CharacterState
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
@@ -105,6 +106,24 @@ def test_reward_stops_after_a_fall(scripted: Scripted, parent: Parent) -> None:
     torch.testing.assert_close(step.reward, each * torch.tensor([5, 2, 4, 1]) / STEPS)
     assert step.terminated.tolist() == [False, True, True, True]
     assert not step.truncated.any()
+
+
+def test_observations_do_not_change_with_later_goals(parent: Parent) -> None:
+    """The features of `speed` are its goal itself."""
+    rng = torch.Generator().manual_seed(0)
+    simulated = EpisodeConfig(window=parent.skills.window_length, length=100)
+    engine = StillEngine(parent, 4, {}, {})
+    character = parent.character.skeleton
+    env = CharacterEnv(engine, character, parent.clips, simulated, rng=rng)
+    task = Speed(goal_time_min=STEPS / 30, goal_time_max=STEPS / 30)  # a goal each decision
+    skills = parent.skills
+    decisions = DecisionConfig(STEPS, 2.0, None)
+    world = TaskEnv(env, skills, task, Goals(task, 4, STEPS, rng), decisions)
+    first = world.step(torch.ones(4, skills.latent_dim)).next_obs
+    before = {name: x.clone() for name, x in first.items()}
+    world.step(torch.ones(4, skills.latent_dim))
+    for name, x in first.items():
+        assert torch.equal(x, before[name]), name
 
 
 def test_step_does_not_reset_terminated_envs(scripted: Scripted, parent: Parent) -> None:
