@@ -65,11 +65,11 @@ def best_fixed(parent: Parent, cfg: HlcConfig, num_episodes: int) -> tuple[str, 
     return list(clips)[best], FixedSkills(latents[best : best + 1].repeat(num_episodes, 0))
 
 
-def make_planner(parent: Parent, cfg: HlcConfig, num_episodes: int) -> Planner:
+def make_planner(parent: Parent, cfg: HlcConfig, num_episodes: int, *, seed: int) -> Planner:
     """A planner for as many characters, with copies of their worlds."""
     worlds = num_episodes * cfg.plan.candidates
     task = cfg.chosen_task()
     character = task.scene().furnish(parent.character)
     backend = make_backend(cfg.engine, character, worlds, cfg.threads)
-    rng = torch.Generator().manual_seed(cfg.eval.seed + PLAN_SEED)
+    rng = torch.Generator().manual_seed(seed + PLAN_SEED)
     return Planner(parent, task, backend, cfg.plan, rng=rng)

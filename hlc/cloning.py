@@ -39,7 +39,7 @@ def collect_labels(cfg: HlcConfig, parent: Parent) -> Labels:
     streams = [Generator().manual_seed(cfg.seed + SEED + i) for i in range(2)]
     worlds = cfg.clone.worlds
     env = make_worlds(cfg, parent, worlds, starts=streams[0], goals=streams[1])
-    planner = make_planner(parent, cfg, worlds)
+    planner = make_planner(parent, cfg, worlds, seed=cfg.seed)
     observations: list[Batch] = []
     chosen: list[Tensor] = []
     rewards: list[Tensor] = []

@@ -131,7 +131,7 @@ class HlcConfig(TaskConfig):
     task_reward_weight: NotNegative = Field(default=0.9, description="Weight of the task reward")
     disc_reward_weight: NotNegative = Field(default=0.1, description="Weight of the style reward")
     progress_reward_weight: NotNegative = Field(
-        default=3.0, description="Weight per meter of progress, or of the task's own potential"
+        default=3.0, description="Weight of progress, in units of the task's distance or potential"
     )
     shaping: Literal["difference", "potential"] = Field(
         default="difference",

@@ -61,7 +61,7 @@ def measure_baselines(parent: Parent, cfg: HlcConfig, planner_episodes: int) -> 
     if fixed:
         others["fixed"] = measure(fixed[1], parent, cfg, n)
     if planner_episodes:
-        planner = make_planner(parent, cfg, planner_episodes)
+        planner = make_planner(parent, cfg, planner_episodes, seed=cfg.eval.seed)
         others["planner"] = measure(planner, parent, cfg, planner_episodes)
     return Baselines(random, best, fixed and fixed[0], others)
 
@@ -132,8 +132,8 @@ def table(card: dict[str, Any]) -> str:
         cells = [_cell(card[f"{key}{suffix}"], form, unit) for suffix in columns]
         rows.append((heading, cells))
     curves = card["distance_curve"]
-    for second in (0, 0.5, 1, 1.5, 2, 2.5, 3):
-        at = max(0, round(second * CONTROL_RATE) - 1)
+    for second in (0.5, 1, 1.5, 2, 2.5, 3):
+        at = round(second * CONTROL_RATE) - 1
         curve = [curves[player] for player in ("controller", "random")]
         if at < max(map(len, curve)):
             distances = [row[at] if at < len(row) else None for row in curve]

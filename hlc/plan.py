@@ -28,7 +28,7 @@ COLUMNS = {  # of the table: measure -> heading and format
     "return": ("return", "{:.2f}"),
     "success": ("success", "{:.3f}"),
     "time_to_goal": ("s to goal", "{:.2f}"),
-    "final_distance": ("final distance", "{:.2f}"),
+    "final_distance": ("final {unit}", "{:.2f}"),
     "falls_per_minute": ("falls/min", "{:.2f}"),
 }
 
@@ -58,7 +58,7 @@ def run(cfg: HlcConfig) -> int:
     store = open_store(cfg.store)
     parent = open_parent(store, cfg.skill)
     n = cfg.plan.episodes
-    planner = Stopwatch(make_planner(parent, cfg, n))
+    planner = Stopwatch(make_planner(parent, cfg, n, seed=cfg.eval.seed))
     players: dict[str, Decide] = {"planner": planner, **random_players(parent, cfg, n)}
     if fixed := best_fixed(parent, cfg, n):
         players[f"fixed z ({fixed[0]})"] = fixed[1]
@@ -71,7 +71,8 @@ def run(cfg: HlcConfig) -> int:
 
 def plan_table(players: dict[str, Decide], parent: Parent, cfg: HlcConfig) -> str:
     """A row for each of `players`: means and the half widths of their 95 % intervals."""
-    headings = "".join(f"{heading:>16}" for heading, _ in COLUMNS.values())
+    unit = cfg.chosen_task().distance_unit
+    headings = "".join(f"{heading.format(unit=unit):>16}" for heading, _ in COLUMNS.values())
     lines = [f"{'':<28}{headings}"]
     for name, decide in players.items():
         measures = measure(decide, parent, cfg, cfg.plan.episodes)

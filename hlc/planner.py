@@ -26,7 +26,7 @@ class Planner:
 
     Candidates are the last plan, the clips' own latents and sequences drawn from the sphere;
     further iterations draw around the best ones. (The cross-entropy method, Rubinstein 1999, over
-    skills in place of actions.) The last plans are its only state: `forget` drops those of
+    skills in place of actions.) Each call begins from the last plans: `forget` drops those of
     characters that begin anew, `resume` sets them."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Planner:
             plans = self._refit(plans, values)
             values = self._simulate(start, goals, plans)
             self._choose(plans, values)
-        return self._last[:, 0].numpy()
+        return self._last[:, 0].numpy().copy()  # `forget` writes into the last plans
 
     def forget(self, ids: Tensor) -> None:
         """Replace the last plans of characters `ids` (n,) by draws from the sphere."""
@@ -111,14 +111,16 @@ class Planner:
         self._last = plans[torch.arange(self.num_envs), best].clone()
 
     def _simulate(self, start: Tensor, goals: Tensor, plans: Tensor) -> Tensor:
-        """Sum of the rewards over the horizon, plus the potential at its end, less the cost of a
-        fall, after which nothing is earned. (W, S), (W * K, G), (W, K, segments, D) -> (W, K)."""
+        """Sum of the rewards over the horizon, plus the gain in potential, less the cost of a fall,
+        after which nothing is earned or gained. (W, S), (W * K, G), (W, K, segments, D) -> (W, K).
+        """
         cfg = self._cfg
         backend = self._backend
         worlds = torch.arange(backend.num_envs)
         z = plans.flatten(0, 1).numpy()
         backend.place(worlds, unflatten(start.repeat_interleave(cfg.candidates, 0)))
         self._boxes.place(worlds, goals)
+        before = self._task.potential(self._skeleton, backend.state(), goals)
         up = torch.ones(len(worlds), dtype=torch.bool)
         total = torch.zeros(len(worlds))
         for step in range(cfg.horizon):
@@ -134,8 +136,8 @@ class Planner:
             reward = checked_reward(self._task, self._skeleton, backend.state(), goals)
             total += up * reward
         potential = self._task.potential(self._skeleton, backend.state(), goals)
-        if potential is not None:
-            total += up * cfg.progress_weight * potential
+        if potential is not None and before is not None:
+            total += up * cfg.progress_weight * (potential - before)
         return (total - cfg.fall_cost * ~up).view(self.num_envs, cfg.candidates)
 
     def _fallen(self, goals: Tensor) -> Tensor:

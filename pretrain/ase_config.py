@@ -111,7 +111,10 @@ class PPOConfig(Frozen):
     )
     smoothing_weight: NotNegative = Field(
         default=0.0,
-        description="Weight of the squared distance to the mean actions just before and after",
+        description=(
+            "Weight of the squared distance of each mean action to the average of those one step "
+            "before and after it"
+        ),
     )
     action_bound: Positive = Field(
         default=2.0,

@@ -37,8 +37,8 @@ class GoalTask(BaseModel):
     """A `Task` (hlc/tasks/task.py says what each method returns) with defaults for most methods.
 
     A subclass has `goal_layout`, `goal_ranges`, `draw`, `features`, `reward` and `success`. By
-    default it needs no bodies and has neither a place nor a potential. Each parameter NAME_min is
-    checked against NAME_max."""
+    default it needs no bodies and has no distance; its potential is the negative distance. Each
+    parameter NAME_min is checked against NAME_max."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     distance_unit: ClassVar[str] = "m"

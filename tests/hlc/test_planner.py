@@ -120,6 +120,33 @@ def test_planner_value_matches_the_executed_return(strings: Parent) -> None:
     torch.testing.assert_close(planner.value, earned)
 
 
+class FarAway(Leftward):
+    """Its place is out of reach: nothing changes the potential."""
+
+    def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return torch.full(state.shape, -1000.0)
+
+
+def test_only_the_gain_in_potential_counts(strings: Parent) -> None:
+    """Else a fall would pay where the goal is far, as nothing is added after it."""
+    cfg = PlanConfig(horizon=HORIZON, candidates=12)
+    values: list[Tensor] = []
+    for task in (Leftward(), FarAway()):
+        backend = Stumbler(strings.character, W * cfg.candidates, 1)
+        planner = Planner(strings, task, backend, cfg, rng=Generator().manual_seed(0))
+        planner(*start(strings))
+        values.append(planner.value)
+    torch.testing.assert_close(values[0], values[1])
+
+
+def test_chosen_skills_are_copies(strings: Parent) -> None:
+    planner = make(strings)
+    z = planner(*start(strings))
+    before = z.copy()
+    planner.forget(torch.arange(W))
+    np.testing.assert_array_equal(z, before)
+
+
 def test_a_fall_costs_more_than_what_it_earns(strings: Parent) -> None:
     careless = make(strings, Stumbler, fall_cost=0.0)(*start(strings))
     careful = make(strings, Stumbler, fall_cost=30.0)(*start(strings))
@@ -177,7 +204,7 @@ def puppet(strings: Parent) -> HlcConfig:
 
 
 def test_planning_is_worth_more_than_random_skills(puppet: HlcConfig, strings: Parent) -> None:
-    planner = plan.make_planner(strings, puppet, 8)
+    planner = plan.make_planner(strings, puppet, 8, seed=0)
     random = plan.random_players(strings, puppet, 8)["held"]
     planned = measure(planner, strings, puppet, 8)
     drawn = measure(random, strings, puppet, 8)

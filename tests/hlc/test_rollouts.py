@@ -122,6 +122,7 @@ def test_planner_episodes_setting_adds_planner_results_to_card(strings: Parent) 
     card = task_card(player, strings, cfg, planner_episodes=2)
     assert card["detail"]["planner"]["return"]["n"] == 2
     assert card["return_planner"] >= card["return_random"]
-    assert card["final_distance"] is None  # speed has no place
+    assert card["final_distance"] is None  # no goal ends within the second
+    assert card["distance_unit"] == "m/s"
     for heading in ("controller", "random (", "fixed (", "planner", "success", "falls a minute"):
         assert heading in table(card)
