@@ -3,7 +3,6 @@ decision in place of a goal. Zeros begin the machine."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -67,13 +66,6 @@ class Stage:
         frame = memory[:, ENTRY if self.state.frame == "entry" else ORIGIN]
         goal = self.goal.expand(memory.shape[0], -1)
         return to_world(goal, self.task.goal_layout(), frame)
-
-
-def count_decisions(state: State, llc_steps: int, control_dt: float) -> int | None:
-    """The decisions after which the time of `state` is up, rounded up; None where it has none."""
-    if state.seconds is None:
-        return None
-    return math.ceil(state.seconds / (llc_steps * control_dt) - 1e-6)
 
 
 class NextMemory(nn.Module):

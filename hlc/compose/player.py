@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 from hlc.box_goals import BoxGoals
 from hlc.compose.behavior import Behavior, scene_of
 from hlc.compose.state_machine import END, StateMachine
+from hlc.measures import count_control_steps
 from hlc.parent import Parent, SimulationConfig
 from hlc.tasks.task import Task
 from pretrain.characters.rotations import (
@@ -26,7 +28,8 @@ from pretrain.sim.backend import Backend
 ONE = torch.tensor([0])  # the one world
 NONE = torch.tensor([False])  # of it broke
 SUCCESS = "success"
-TIME = "time"
+TIME = "time"  # of the state
+MACHINE_TIME = "total time"  # of the machine
 FALL = "fall"
 BROKEN = "broken"  # the state was no longer finite
 
@@ -38,7 +41,7 @@ class Visit:
     name: str
     start: int  # control step
     stop: int
-    cause: str  # of its end: SUCCESS, TIME, FALL or BROKEN
+    cause: str  # of its end: SUCCESS, TIME, MACHINE_TIME, FALL or BROKEN
     distance: float | None  # at its end, from its goal; None for a task without a distance
     distance_unit: str
 
@@ -105,11 +108,12 @@ class _Player:
         self.qpos: list[Tensor] = []
 
     def follow(self, visit: Visit) -> str | None:
+        """The state after `visit`; None where none follows, or the machine's time is up."""
         state = self._machine.states[visit.name]
-        if len(self.qpos) >= self._longest:
-            return None
         follows = {SUCCESS: state.on_success, TIME: state.on_time, FALL: state.on_fall}
-        return follows.get(visit.cause)
+        following = follows.get(visit.cause)
+        is_time_up = len(self.qpos) >= self._longest
+        return None if is_time_up and following != END else following
 
     @property
     def _longest(self) -> int:
@@ -123,9 +127,9 @@ class _Player:
         goal = boxes.update(behavior.goal(self._backend.state()), NONE)
         if behavior.planner is not None:
             behavior.planner.forget(ONE)
-        stop = self._longest
+        stop = math.inf
         if behavior.state.seconds is not None:
-            stop = min(stop, start + round(behavior.state.seconds * CONTROL_RATE))
+            stop = start + count_control_steps(behavior.state.seconds, behavior.llc_steps)
         cause = ""
         z = np.zeros((1, self._parent.skills.latent_dim), np.float32)
         while not cause:
@@ -135,6 +139,8 @@ class _Player:
                 cause = SUCCESS
             elif len(self.qpos) >= stop:
                 cause = TIME
+            elif len(self.qpos) >= self._longest:
+                cause = MACHINE_TIME
             else:
                 if decides:
                     z = behavior.decide(self._backend.state().flatten().numpy(), goal.numpy())
@@ -174,7 +180,9 @@ class _Player:
 
     def _distance(self, task: Task, goal: Tensor) -> float | None:
         distance = task.distance(self._parent.character.skeleton, self._backend.state(), goal)
-        return None if distance is None else float(distance[0])
+        if distance is None or not distance.isfinite():  # of a broken state it is not
+            return None
+        return float(distance[0])
 
 
 def at_origin(state: CharacterState) -> CharacterState:

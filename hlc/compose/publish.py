@@ -20,14 +20,13 @@ from hlc.compose.memory import (
     NextMemory,
     Stage,
     StageGoals,
-    count_decisions,
     empty_memory,
     memory_layout,
 )
 from hlc.compose.state_machine import StateMachine
 from hlc.evaluate import MACHINE, PARENT
 from hlc.export import FILE
-from hlc.measures import count_control_steps
+from hlc.measures import count_control_steps, count_decisions
 from hlc.parent import Parent, SimulationConfig
 from hlc.tasks.frames import place_from_heading
 from hlc.tasks.scene import Scene
@@ -107,7 +106,6 @@ def make_stages(bound: BoundMachine) -> tuple[Stage, ...]:
     rates = {name: x.llc_steps for name, x in bound.behaviors.items()}
     if len(set(rates.values())) > 1:
         raise ValueError(f"the controllers hold a decision for {rates} control steps, expected one")
-    control_dt = bound.parent.character.control_dt
     stages: list[Stage] = []
     for name, behavior in bound.behaviors.items():
         state = behavior.state
@@ -115,7 +113,9 @@ def make_stages(bound: BoundMachine) -> tuple[Stage, ...]:
             raise ValueError(f"{name}: a planned task cannot be published, expected a controller")
         if state.on_fall is not None:
             raise ValueError(f"{name}: on_fall cannot be published: no graph sees the contacts")
-        decisions = count_decisions(state, behavior.llc_steps, control_dt)
+        decisions = None
+        if state.seconds is not None:
+            decisions = count_decisions(state.seconds, behavior.llc_steps)
         stages.append(Stage(state, behavior.task, behavior.named_goal()[0], decisions))
     return tuple(stages)
 
@@ -184,12 +184,13 @@ def measure_machine(
     _place_boxes(bound, env)
     tasks = [behavior.task for behavior in bound.behaviors.values()]
     boxes = [BoxGoals(task, env.skeleton, env.backend) for task in tasks]
+    may_lie = torch.tensor([task.scene().lying for task in tasks])
     standing = torch.ones(episodes, dtype=torch.bool)
     took = torch.full((episodes,), torch.nan)  # s, from the first step to the end of the machine
     minutes = 0.0
     memory = empty_memory(episodes, bound.has_box)
     z = torch.zeros(episodes, bound.parent.skills.latent_dim)
-    for step in range(length):
+    for step in range(length + 1):
         state = env.state().flatten()
         if step % bound.llc_steps == 0:
             if env.backend.box is not None:
@@ -198,9 +199,13 @@ def measure_machine(
             z = joined.decide(state, memory)
             arrived = standing & took.isnan() & (memory[:, ENDED][:, 0] > 0.5)
             took[arrived] = step / CONTROL_RATE
+        if step == length:  # a whole number of decisions: only transitions were left
+            break
         targets = bound.parent.skills.act(state.numpy(), z.numpy())
         outcome = env.step(torch.from_numpy(targets))
-        failed = outcome.fell | outcome.broken | _illegal_contact(boxes, env, memory)
+        present = memory[:, INDEX][:, 0].round().long() - 1
+        fell = outcome.fell & ~may_lie[present]
+        failed = fell | outcome.broken | _illegal_contact(boxes, env, memory)
         standing = standing & ~failed
         minutes += float((standing & took.isnan()).sum()) / CONTROL_RATE / 60
     ended = ~took.isnan()

@@ -60,10 +60,25 @@ def test_a_success_in_the_last_step_is_one(strings: Parent, store: Store) -> Non
     assert path_of(play(strings, store, states, "puppet")) == [("a", "success")]
 
 
+@pytest.mark.parametrize("transition", [{"on_success": "end"}, {"seconds": 0.5, "on_time": "end"}])
+def test_a_transition_in_the_last_step_ends_the_machine(
+    strings: Parent, store: Store, transition: dict[str, Any]
+) -> None:
+    seconds = transition.get("seconds", 1 / 6)
+    played = play(strings, store, {"a": STAND | transition}, "puppet", seconds=seconds)
+    assert played.ended
+
+
+def test_state_seconds_round_up_to_whole_decisions(strings: Parent, store: Store) -> None:
+    """As in a published machine, which sees no other steps."""
+    waits = STAND | {"seconds": 0.6, "on_time": "end"}
+    assert len(play(strings, store, {"a": waits}, "puppet").qpos) == 20
+
+
 def test_endless_state_machine_stops_at_its_time_limit(strings: Parent, store: Store) -> None:
     again = STAND | {"seconds": 0.5, "on_time": "a"}
     played = play(strings, store, {"a": again}, "puppet", seconds=1.2)
-    assert path_of(played) == [("a", "time")] * 3
+    assert path_of(played) == [("a", "time")] * 2 + [("a", "total time")]
     assert not played.ended
     assert played.seconds == pytest.approx(1.2)
 

@@ -21,7 +21,6 @@ from hlc.compose.memory import (
     INDEX,
     ORIGIN,
     NextMemory,
-    count_decisions,
     empty_memory,
 )
 from hlc.compose.player import play_machine
@@ -32,7 +31,7 @@ from hlc.compose.publish import (
     measure_machine,
     publish_machine,
 )
-from hlc.compose.state_machine import State, StateMachine
+from hlc.compose.state_machine import StateMachine
 from hlc.evaluate import main as evaluate
 from hlc.parent import Parent, SimulationConfig, open_parent
 from hlc.tasks.frames import level_place_in_heading
@@ -170,13 +169,9 @@ def test_unexportable_state_machine_is_refused(
         publish_machine("errand", bind(opened, states), opened, SIMULATED, episodes=1, seed=0)
 
 
-def test_state_seconds_round_up_to_whole_decisions() -> None:
-    def count(seconds: float) -> int | None:
-        state = State(controller="a", seconds=seconds, on_time="end")
-        return count_decisions(state, llc_steps=5, control_dt=1 / 30)
-
-    assert [count(x) for x in (1 / 6, 0.5, 0.51)] == [1, 3, 4]
-    assert count_decisions(State(controller="a"), 5, 1 / 30) is None
+def test_state_seconds_round_up_to_whole_decisions(bound: BoundMachine) -> None:
+    """1.5 s and 4 s are 9 and 24 decisions of 5 control steps."""
+    assert [stage.decisions for stage in make_stages(bound)] == [9, 24]
 
 
 def test_goal_positions_rotate_with_their_reference_frame(bound: BoundMachine) -> None:
