@@ -69,7 +69,7 @@ def make_planner(parent: Parent, cfg: HlcConfig, num_episodes: int, *, seed: int
     """A planner for as many characters, with copies of their worlds."""
     worlds = num_episodes * cfg.plan.candidates
     task = cfg.chosen_task()
-    character = task.scene().furnish(parent.character)
+    character = task.scene().extend(parent.character)
     backend = make_backend(cfg.engine, character, worlds, cfg.threads)
     rng = torch.Generator().manual_seed(seed + PLAN_SEED)
     return Planner(parent, task, backend, cfg.plan, rng=rng)

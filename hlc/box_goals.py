@@ -1,4 +1,4 @@
-"""BoxGoals: keeps a box where its goal says, and the goal what the box has become."""
+"""BoxGoals: places the box at a new goal; afterwards the goal is the state of the simulated box."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BoxGoals:
             name = type(task).__name__
             raise ValueError(
                 f"{name} needs a box in its worlds, expected a backend of "
-                "task.scene().furnish(character)"
+                "task.scene().extend(character)"
             )
         self._task = task
         self._skeleton = skeleton

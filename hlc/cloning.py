@@ -51,7 +51,7 @@ def collect_labels(cfg: HlcConfig, parent: Parent) -> Labels:
         rewards.append(step.reward)
         ended = (step.terminated | step.truncated).nonzero()[:, 0]
         env.reset(ended)
-        planner.forget(ended)
+        planner.reset_plans(ended)
     obs = {name: torch.cat([row[name] for row in observations]) for name in observations[0]}
     return Labels(obs, torch.cat(chosen), float(torch.cat(rewards).mean()))
 

@@ -75,8 +75,8 @@ def declare_graph(task: Task, parent: Parent, parity: g.Parity) -> g.Graph:
 
 
 def _extremes(states: Tensor, goals: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Thrown, spinning and upside down, with goals up to hundreds of meters off; and the all-zero
-    pose at rest."""
+    """States far from the clips, spinning and upside down, with goals up to hundreds of meters
+    off; and the all-zero pose at rest."""
     wild = states + 3.0 * states.std(0) * torch.randn(states.shape, generator=rng)
     wild[:, 3:7] = on_sphere(torch.randn(len(states), 4, generator=rng))
     wild[:, 7:13] *= 10.0

@@ -1,4 +1,4 @@
-"""What a player of a task is worth over seeded episodes, with 95 % intervals."""
+"""Measures of a task over seeded episodes of one policy, with 95 % intervals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a controller stands on: a published skill library, the very body it was trained on, and
-states to start from."""
+"""Parent: what a controller needs of a published skill library, its graphs, its character model and
+its start states."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Parent:
         before its controller has decided."""
         return CharacterEnv(
             make_backend(
-                simulated.engine, scene.furnish(self.character), num_envs, simulated.threads
+                simulated.engine, scene.extend(self.character), num_envs, simulated.threads
             ),
             self.character.skeleton,
             self.clips,

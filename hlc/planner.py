@@ -26,8 +26,8 @@ class Planner:
 
     Candidates are the last plan, the clips' own latents and sequences drawn from the sphere;
     further iterations draw around the best ones. (The cross-entropy method, Rubinstein 1999, over
-    skills in place of actions.) Each call begins from the last plans: `forget` drops those of
-    characters that begin anew, `resume` sets them."""
+    skills in place of actions.) Each call begins from the last plans: `reset_plans` drops those of
+    characters that begin anew, `set_plans` sets them."""
 
     def __init__(
         self, parent: Parent, task: Task, backend: Backend, cfg: PlanConfig, *, rng: Generator
@@ -70,13 +70,13 @@ class Planner:
             plans = self._refit(plans, values)
             values = self._simulate(start, goals, plans)
             self._choose(plans, values)
-        return self._last[:, 0].numpy().copy()  # `forget` writes into the last plans
+        return self._last[:, 0].numpy().copy()  # `reset_plans` writes into the last plans
 
-    def forget(self, ids: Tensor) -> None:
+    def reset_plans(self, ids: Tensor) -> None:
         """Replace the last plans of characters `ids` (n,) by draws from the sphere."""
         self._last[ids] = self._draw(len(ids))
 
-    def resume(self, z: Tensor) -> None:
+    def set_plans(self, z: Tensor) -> None:
         """Take z (W, D), each held for the whole horizon, for the last plans."""
         self._last = on_sphere(z)[:, None].expand(-1, self._cfg.segments, -1).clone()
 

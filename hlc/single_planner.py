@@ -67,13 +67,13 @@ class SinglePlanner:
         backend = self._backend(task.scene())
         planner = Planner(self._parent, task, backend, self._cfg.plan, rng=rng)
         if last_z is not None:
-            planner.resume(torch.from_numpy(np.array(last_z))[None])
+            planner.set_plans(torch.from_numpy(np.array(last_z))[None])
         z = planner(state[None], goal[None])
         return PlanResult(z[0], float(planner.value[0]))
 
     def _backend(self, scene: Scene) -> Backend:
         if scene.box not in self._backends:
-            character = scene.furnish(self._parent.character)
+            character = scene.extend(self._parent.character)
             cfg = self._cfg
             backend = make_backend(cfg.engine, character, cfg.plan.candidates, cfg.threads)
             self._backends[scene.box] = backend

@@ -106,8 +106,8 @@ class TaskEnv(GoalEnv):
 
 
 def on_sphere(action: Tensor) -> Tensor:
-    """The skill that a raw vector points at, (..., D) -> (..., D), unit rows. Its length is a free
-    direction."""
+    """The skill that a raw vector points at, (..., D) -> (..., D), unit rows. Its length
+    is ignored."""
     return normalize(action, dim=-1)
 
 

@@ -92,7 +92,7 @@ def draw(played: Playthrough, bound: BoundMachine, picture: Path) -> None:
         if picture.suffix == SHEET:
             draw_contact_sheet(played, bound.parent.character, bound.scene, picture)
         else:
-            write_video(played.qpos, bound.scene.furnish(bound.parent.character), picture)
+            write_video(played.qpos, bound.scene.extend(bound.parent.character), picture)
     except OSError as error:
         print(f"no picture: {error}", file=sys.stderr)
 

@@ -61,7 +61,7 @@ def make_behaviors(
             behaviors[name] = _controlled(name, state, parent, store)
             continue
         task = _planned_task(name, state, parent)
-        character = task.scene().furnish(parent.character)
+        character = task.scene().extend(parent.character)
         worlds = machine.plan.candidates
         backend = make_backend(simulated.engine, character, worlds, simulated.threads)
         planner = Planner(parent, task, backend, machine.plan, rng=rng)

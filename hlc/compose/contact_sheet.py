@@ -10,7 +10,7 @@ from pretrain.characters.character import Character
 from pretrain.evaluation.film_strip import DOWN, ON_CLIP, UP, FilmStrip, Strip
 from pretrain.motion.clip import CONTROL_RATE
 
-EVERY = 5  # control steps from one frame to the next
+FRAME_STRIDE = 5  # control steps from one frame to the next
 COLORS = {SUCCESS: ON_CLIP, FALL: DOWN}  # of a strip's bar, by the cause of the visit's end
 
 
@@ -22,8 +22,8 @@ def draw_contact_sheet(played: Playthrough, character: Character, scene: Scene, 
         steps = played.qpos[visit.start : visit.stop]
         colors = [COLORS.get(visit.cause, UP)] * len(steps)
         title = f"{visit.name}: {visit.cause} after {seconds:.1f} s"
-        strips.append(Strip(title, steps, EVERY, colors))
-    film = FilmStrip(scene.furnish(character))
+        strips.append(Strip(title, steps, FRAME_STRIDE, colors))
+    film = FilmStrip(scene.extend(character))
     try:
         film.draw(strips).save(path)
     finally:

@@ -25,8 +25,8 @@ from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.backend import Backend
 
-ONE = torch.tensor([0])  # the one world
-NONE = torch.tensor([False])  # of it broke
+WORLD_IDS = torch.tensor([0])  # the one world
+NOT_BROKEN = torch.tensor([False])  # of it broke
 SUCCESS = "success"
 TIME = "time"  # of the state
 MACHINE_TIME = "total time"  # of the machine
@@ -96,15 +96,15 @@ class _Player:
         if scene.box is not None and machine.box is None:
             raise ValueError("a task needs a box, expected `box: [x, y]` in the state machine")
         env = parent.simulation(1, scene, simulated, rng)
-        env.reset(ONE)
+        env.reset(WORLD_IDS)
         self._machine = machine
         self._parent = parent
         self._backend: Backend = env.backend
         self._may_touch = torch.tensor(parent.character.skeleton.is_foot)
-        self._backend.place(ONE, at_origin(env.state()))
+        self._backend.place(WORLD_IDS, at_origin(env.state()))
         if self._backend.box is not None and machine.box is not None and scene.box is not None:
             stands = [*machine.box, scene.box.size[2] / 2, 1.0, *[0.0] * 9]
-            self._backend.box.place(ONE, torch.tensor([stands]))
+            self._backend.box.place(WORLD_IDS, torch.tensor([stands]))
         self.qpos: list[Tensor] = []
 
     def follow(self, visit: Visit) -> str | None:
@@ -124,9 +124,9 @@ class _Player:
         start = len(self.qpos)
         task = behavior.task
         boxes = BoxGoals(task, self._parent.character.skeleton, self._backend)
-        goal = boxes.update(behavior.goal(self._backend.state()), NONE)
+        goal = boxes.update(behavior.goal(self._backend.state()), NOT_BROKEN)
         if behavior.planner is not None:
-            behavior.planner.forget(ONE)
+            behavior.planner.reset_plans(WORLD_IDS)
         stop = math.inf
         if behavior.state.seconds is not None:
             stop = start + count_control_steps(behavior.state.seconds, behavior.llc_steps)
@@ -145,7 +145,7 @@ class _Player:
                 if decides:
                     z = behavior.decide(self._backend.state().flatten().numpy(), goal.numpy())
                 broken = self._advance(z)
-                goal = boxes.update(goal, NONE)
+                goal = boxes.update(goal, NOT_BROKEN)
                 if broken or self._fallen(task, boxes, goal):
                     cause = BROKEN if broken else FALL
         return Visit(

@@ -28,7 +28,7 @@ class DecisionResult:
     reward: NDArray[np.float64]  # the mean task reward of its control steps, in [0, 1]
     terminated: Bools
     truncated: Bools
-    success: Bools  # the goal is met; its world stands
+    success: Bools  # the goal is met, and the world has not failed
 
 
 class TaskBatch:

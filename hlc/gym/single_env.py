@@ -9,7 +9,7 @@ import numpy as np
 
 from hlc.gym.batch import Floats, TaskBatch
 
-EVERY = np.ones(1, np.bool_)
+ALL_WORLDS = np.ones(1, np.bool_)
 
 
 class SingleEnv(gymnasium.Env[Floats, Floats]):
@@ -28,7 +28,7 @@ class SingleEnv(gymnasium.Env[Floats, Floats]):
         super().reset(seed=seed)
         if seed is not None:
             self._batch.seed(seed)
-        self._batch.reset(EVERY)
+        self._batch.reset(ALL_WORLDS)
         return self._batch.observe()[0], {}
 
     def step(self, action: Floats) -> tuple[Floats, float, bool, bool, dict[str, Any]]:

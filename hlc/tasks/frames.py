@@ -57,12 +57,12 @@ def body_position(skeleton: Skeleton, state: CharacterState, body: str) -> Tenso
 
 def reward_approach(state: CharacterState, direction: Tensor, speed: float) -> Tensor:
     """1 for a root that moves along level unit vectors `direction` (..., 2) at `speed` (m/s) or
-    faster, less below, 0 from standing on, (...)."""
+    faster, less if slower, 0 at a standstill or moving away, (...)."""
     along = (state.root_vel[..., :2] * direction).sum(-1)
     missing = (speed - along).clamp_min(0)[..., None]
-    return (along > 0) * bell(missing, SPEED_SHARPNESS)
+    return (along > 0) * gaussian(missing, SPEED_SHARPNESS)
 
 
-def bell(error: Tensor, sharpness: float) -> Tensor:
+def gaussian(error: Tensor, sharpness: float) -> Tensor:
     """exp(-sharpness * |error|^2), (..., n) -> (...): 1 without error."""
     return (-sharpness * error.square().sum(-1)).exp()

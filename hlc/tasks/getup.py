@@ -7,7 +7,7 @@ from pydantic import Field
 from torch import Generator, Tensor
 
 from hlc.tasks.base import GoalTask
-from hlc.tasks.frames import bell, body_position
+from hlc.tasks.frames import body_position, gaussian
 from hlc.tasks.scene import Scene
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.rotations import up_axis
@@ -15,9 +15,11 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 from pretrain.rl.field_types import Positive
 
-HEIGHT = 0.6  # share of the reward for the height, the rest is for standing still at it
+HEIGHT_SHARE = 0.6  # share of the reward for the height, the rest is for standing still at it
 SHARPNESS = 1.0  # s^2/m^2
-ERECT = 0.9  # least cosine between the root's z axis and the vertical of a body that stands
+MIN_UPRIGHT_COSINE = (
+    0.9  # least cosine between the root's z axis and the vertical of a body that stands
+)
 
 
 class Getup(GoalTask):
@@ -58,13 +60,13 @@ class Getup(GoalTask):
         height = body_position(skeleton, state, self.body)[..., 2]
         risen = (height / goal[..., 0]).clamp(0, 1)
         erect = up_axis(state.root_rot)[..., 2].clamp(0, 1)
-        rests = bell(state.root_vel, SHARPNESS)
-        return risen * (HEIGHT + (1 - HEIGHT) * erect * rests)
+        rests = gaussian(state.root_vel, SHARPNESS)
+        return risen * (HEIGHT_SHARE + (1 - HEIGHT_SHARE) * erect * rests)
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         risen = self.distance(skeleton, state, goal) < self.success_shortfall
         stands = state.root_vel.norm(dim=-1) < self.success_speed
-        return risen & stands & (up_axis(state.root_rot)[..., 2] > ERECT)
+        return risen & stands & (up_axis(state.root_rot)[..., 2] > MIN_UPRIGHT_COSINE)
 
     def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """How far the body is below its goal, (...) m; 0 above it."""

@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Generator, Tensor
 
 from hlc.tasks.base import GoalTask
-from hlc.tasks.frames import bell, direction_from_heading, direction_in_heading
+from hlc.tasks.frames import direction_from_heading, direction_in_heading, gaussian
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.rotations import heading_direction
 from pretrain.characters.skeleton import Skeleton
@@ -19,8 +19,8 @@ from pretrain.rl.field_types import NotNegative, Positive
 # s^2/m^2, of MimicKit for a narrow range of speeds. nv-tlabs/ASE has 0.25, which gives 0.8 of the
 # reward for standing still where the goal is a slow walk.
 SHARPNESS = 2.0
-MOVING = 0.7  # share of the reward for the velocity, the rest is for facing (nv-tlabs/ASE)
-ALONG = math.cos(math.radians(30))
+MOVING_SHARE = 0.7  # share of the reward for the velocity, the rest is for facing (nv-tlabs/ASE)
+MIN_FACING_COSINE = math.cos(math.radians(30))
 
 
 class Heading(GoalTask):
@@ -67,16 +67,18 @@ class Heading(GoalTask):
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """0.7 for the velocity, nothing of it for moving the other way; 0.3 for facing."""
         forward = (state.root_vel[..., :2] * goal[..., :2]).sum(-1) > 0
-        moving = forward * bell(velocity_error(state, goal), SHARPNESS)
-        return MOVING * moving + (1 - MOVING) * faces(state, goal).clamp(0, 1)
+        moving = forward * gaussian(velocity_error(state, goal), SHARPNESS)
+        return MOVING_SHARE * moving + (1 - MOVING_SHARE) * facing_cosine(state, goal).clamp(0, 1)
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         moves = velocity_error(state, goal).norm(dim=-1) < self.success_error
-        return moves & (faces(state, goal) > ALONG)
+        return moves & (facing_cosine(state, goal) > MIN_FACING_COSINE)
 
     def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """How far the velocity, m/s, and the facing, 0 to 2, are from the goal's, negative."""
-        return faces(state, goal).clamp_max(1) - 1 - velocity_error(state, goal).norm(dim=-1)
+        return (
+            facing_cosine(state, goal).clamp_max(1) - 1 - velocity_error(state, goal).norm(dim=-1)
+        )
 
 
 def velocity_error(state: CharacterState, goal: Tensor) -> Tensor:
@@ -85,6 +87,6 @@ def velocity_error(state: CharacterState, goal: Tensor) -> Tensor:
     return state.root_vel[..., :2] - goal[..., 2:3] * goal[..., :2]
 
 
-def faces(state: CharacterState, goal: Tensor) -> Tensor:
+def facing_cosine(state: CharacterState, goal: Tensor) -> Tensor:
     """Cosine between the heading and the direction to face, (...)."""
     return (heading_direction(state.root_rot) * goal[..., 3:]).sum(-1)

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 from hlc.tasks.base import GoalTask, limit_goal
 from hlc.tasks.frames import (
     SPEED_SHARPNESS,
-    bell,
+    gaussian,
     level_place_in_heading,
     place_from_heading,
     reward_approach,
@@ -27,10 +27,10 @@ from skills_store.manifest import GoalLimit
 
 # Of nv-tlabs/ASE: shares of the reward for place, velocity and facing, and their constants.
 PLACE_SHARE = 0.5
-MOVING = 0.4
-FACING = 0.1
+MOVING_SHARE = 0.4
+FACING_SHARE = 0.1
 SHARPNESS = 0.5  # 1/m^2
-WALK = 1.0  # m/s towards the place that gives the full reward
+APPROACH_SPEED = 1.0  # m/s towards the place that gives the full reward
 PLACE = Part("place", 0, 2, "m", "world")
 
 
@@ -77,12 +77,14 @@ class Location(GoalTask):
         offset = goal - state.root_pos[..., :2]
         velocity = state.root_vel[..., :2]
         direction = normalize(offset, dim=-1)
-        moving = reward_approach(state, direction, WALK)
+        moving = reward_approach(state, direction, APPROACH_SPEED)
         facing = (heading_direction(state.root_rot) * direction).sum(-1).clamp(0, 1)
-        going = MOVING * moving + FACING * facing
-        resting = (MOVING + FACING) * bell(velocity, SPEED_SHARPNESS)
+        approach_reward = MOVING_SHARE * moving + FACING_SHARE * facing
+        standstill_reward = (MOVING_SHARE + FACING_SHARE) * gaussian(velocity, SPEED_SHARPNESS)
         arrived = offset.norm(dim=-1) < self.success_distance
-        return PLACE_SHARE * bell(offset, SHARPNESS) + torch.where(arrived, resting, going)
+        return PLACE_SHARE * gaussian(offset, SHARPNESS) + torch.where(
+            arrived, standstill_reward, approach_reward
+        )
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         arrived = self.distance(skeleton, state, goal) < self.success_distance

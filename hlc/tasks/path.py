@@ -9,14 +9,14 @@ from torch import Generator, Tensor
 from torch.nn.functional import normalize
 
 from hlc.tasks.base import GoalTask
-from hlc.tasks.frames import SPEED_SHARPNESS, bell, level_place_in_heading, place_from_heading
+from hlc.tasks.frames import SPEED_SHARPNESS, gaussian, level_place_in_heading, place_from_heading
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 from pretrain.rl.field_types import NotNegative, Positive
 
 SHARPNESS = 2.0  # 1/m^2, of ProtoMotions
-PLACE = 0.5  # share of the reward for being on the curve whatever the speed
+PLACE_SHARE = 0.5  # share of the reward for being on the curve whatever the speed
 POINTS = 33  # of the curve, among which the nearest is looked for: 0.25 m apart on 8 m
 
 
@@ -55,7 +55,7 @@ class Path(GoalTask):
 
     def features(self, state: CharacterState, goal: Tensor) -> Tensor:
         """The control points from above the root, and the speed: the curve as a whole. Its nearest
-        point would jump, and no ONNX graph would agree with another about it."""
+        point would jump, where exported graphs could differ."""
         points = goal[..., :8].split(2, -1)
         local_points = [level_place_in_heading(state, point) for point in points]
         return torch.cat([*local_points, goal[..., 8:]], -1)
@@ -64,8 +64,8 @@ class Path(GoalTask):
         """1 on the curve at its speed; half of that for being on it at rest or the wrong way."""
         offset, tangent = nearest(state.root_pos[..., :2], goal[..., :8])
         along = speed_along(state, tangent)
-        moving = (along > 0) * bell((goal[..., 8] - along)[..., None], SPEED_SHARPNESS)
-        return bell(offset, SHARPNESS) * (PLACE + (1 - PLACE) * moving)
+        moving = (along > 0) * gaussian((goal[..., 8] - along)[..., None], SPEED_SHARPNESS)
+        return gaussian(offset, SHARPNESS) * (PLACE_SHARE + (1 - PLACE_SHARE) * moving)
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """On the curve, and moving along it at half the speed or more."""

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Generator, Tensor
 
 from hlc.tasks.base import GoalTask, limit_goal
-from hlc.tasks.frames import bell, body_position, place_from_heading, place_in_heading
+from hlc.tasks.frames import body_position, gaussian, place_from_heading, place_in_heading
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
@@ -77,7 +77,7 @@ class Reach(GoalTask):
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """1 in the target, 0.37 half a meter away."""
-        return bell(body_position(skeleton, state, self.body) - goal, SHARPNESS)
+        return gaussian(body_position(skeleton, state, self.body) - goal, SHARPNESS)
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         return self.distance(skeleton, state, goal) < self.success_distance

@@ -18,7 +18,7 @@ class Scene:
     # A touch by any other body counts as a fall, until the goal is met.
     may_touch_box: tuple[str, ...] = ()
 
-    def furnish(self, character: Character) -> Character:
+    def extend(self, character: Character) -> Character:
         """`character` with the scene's box beside it."""
         return replace(character, box=self.box)
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Generator, Tensor
 
 from hlc.tasks.base import GoalTask
-from hlc.tasks.frames import bell
+from hlc.tasks.frames import gaussian
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.rotations import heading_direction
 from pretrain.characters.skeleton import Skeleton
@@ -46,7 +46,7 @@ class Speed(GoalTask):
         return goal
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        return bell(speed_error(state, goal), SHARPNESS)
+        return gaussian(speed_error(state, goal), SHARPNESS)
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         return self.distance(skeleton, state, goal) < self.success_error

@@ -6,13 +6,13 @@ from pydantic import Field
 from torch import Generator, Tensor
 
 from hlc.tasks.base import GoalTask
-from hlc.tasks.frames import bell, level_place_in_heading, place_from_heading
+from hlc.tasks.frames import gaussian, level_place_in_heading, place_from_heading
 from hlc.tasks.task import Range, uniform
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 from pretrain.rl.field_types import NotNegative, Positive
 
-PLACE = 0.5  # share of the reward for the place, the rest is for not moving
+PLACE_SHARE = 0.5  # share of the reward for the place, the rest is for not moving
 SHARPNESS = 4.0  # 1/m^2 and s^2/m^2
 
 
@@ -44,8 +44,10 @@ class Stand(GoalTask):
         return level_place_in_heading(state, goal)
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        place = bell(state.root_pos[..., :2] - goal, SHARPNESS)
-        return place * (PLACE + (1 - PLACE) * bell(state.root_vel[..., :2], SHARPNESS))
+        place = gaussian(state.root_pos[..., :2] - goal, SHARPNESS)
+        return place * (
+            PLACE_SHARE + (1 - PLACE_SHARE) * gaussian(state.root_vel[..., :2], SHARPNESS)
+        )
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         return self.distance(skeleton, state, goal) < self.success_distance

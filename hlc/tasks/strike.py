@@ -27,10 +27,10 @@ from pretrain.rl.field_types import NotNegative, Positive
 
 # Of nv-tlabs/ASE: the box (30 kg/m^3), and the shares of the reward.
 BOX = Box(size=(0.4, 0.4, 1.8), mass=8.64)
-TOPPLING = 0.6
-MOVING = 0.4
-WALK = 1.0  # m/s towards the box that gives the full reward
-DOWN = 0.2  # cosine between the box's long axis and the vertical below which it is down
+TOPPLING_SHARE = 0.6
+MOVING_SHARE = 0.4
+APPROACH_SPEED = 1.0  # m/s towards the box that gives the full reward
+TOPPLED_COSINE = 0.2  # cosine between the box's long axis and the vertical below which it is down
 
 
 class Strike(GoalTask):
@@ -88,13 +88,13 @@ class Strike(GoalTask):
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """1 once the box is down; before, 0.6 for its tilt and 0.4 for walking to it."""
         direction = normalize(goal[..., :2] - state.root_pos[..., :2], dim=-1)
-        moving = reward_approach(state, direction, WALK)
+        moving = reward_approach(state, direction, APPROACH_SPEED)
         tilt = (1 - long_axis(goal)).clamp(0, 1)
         down = self.success(skeleton, state, goal)
-        return torch.where(down, 1.0, TOPPLING * tilt + MOVING * moving)
+        return torch.where(down, 1.0, TOPPLING_SHARE * tilt + MOVING_SHARE * moving)
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        return long_axis(goal) < DOWN
+        return long_axis(goal) < TOPPLED_COSINE
 
     def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """From the root to the box, level; 0 once it is down."""

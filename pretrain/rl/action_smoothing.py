@@ -1,10 +1,9 @@
 """Action smoothing: a loss that draws each mean action towards the average of the one before it and
 the one after it.
 
-PPO has no reason to change actions smoothly: at the noise of exploration, a shaking policy earns
-what a smooth one does, and the feet that it shakes slide. (The temporal term of CAPS, Mysore et al.
-2021, "Regularizing action policies for smooth control", is the first difference, which also costs
-a steady change; this is the second.)
+PPO's objective does not penalize jitter, which roughens motions and lets feet slide. (The temporal
+term of CAPS, Mysore et al. 2021, "Regularizing action policies for smooth control", is the first
+difference, which a steady change costs as well; this is the second.)
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ FOR_SMOOTHING = ("neighbor_mean", "has_neighbors")  # read by `with_action_smoot
 
 def average_neighbors(rollout: Rollout) -> Batch:
     """`neighbor_mean` (T, N, A), the average of the mean actions one step before and after, and
-    `has_neighbors` (T, N), 1 where both belong to the same return, else 0. With `own_return`, a
-    return ends at a change of latent."""
+    `has_neighbors` (T, N), 1 where both belong to the same segment of an episode, else 0. With
+    `own_return`, a segment ends at a change of latent."""
     mean = rollout.mean
     ends = rollout.terminated | rollout.truncated
     neighbor_mean = torch.zeros_like(mean)

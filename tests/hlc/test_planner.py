@@ -143,7 +143,7 @@ def test_chosen_skills_are_copies(strings: Parent) -> None:
     planner = make(strings)
     z = planner(*start(strings))
     before = z.copy()
-    planner.forget(torch.arange(W))
+    planner.reset_plans(torch.arange(W))
     np.testing.assert_array_equal(z, before)
 
 

@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 
 from hlc.parent import Parent
-from hlc.tasks.frames import bell, body_position, place_in_heading
+from hlc.tasks.frames import body_position, gaussian, place_in_heading
 from hlc.tasks.reach import SHARPNESS, Reach
 from hlc.tasks.task import check_bodies
 from pretrain.characters.rotations import from_axis_angle, heading_direction, to_heading_frame
@@ -20,7 +20,7 @@ def test_reward_is_1_at_target_and_decays_with_squared_distance() -> None:
     hand = torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     target = torch.tensor([[1.0, 2.0, 3.0], [0.3, 0.4, 0.0], [0.0, 1.0, 1.0]])
     torch.testing.assert_close(
-        bell(hand - target, SHARPNESS), torch.tensor([1.0, math.exp(-1.0), math.exp(-4.0)])
+        gaussian(hand - target, SHARPNESS), torch.tensor([1.0, math.exp(-1.0), math.exp(-4.0)])
     )
 
 

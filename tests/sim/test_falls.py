@@ -33,8 +33,8 @@ TALL = torch.tensor([0.85])
 LOW = torch.tensor([0.3])
 
 
-def walking(patience: int, share: float = 1.0) -> Falls:
-    falls = Falls(GROUND, 1, Recovery(patience, share))
+def walking(recovery_steps: int, share: float = 1.0) -> Falls:
+    falls = Falls(GROUND, 1, Recovery(recovery_steps, share))
     falls.begin(torch.tensor([0]), torch.tensor([WALK]))
     return falls
 
@@ -52,24 +52,24 @@ def falls_in(
 
 
 def test_by_default_no_world_has_time_to_get_up():
-    assert falls_in(walking(patience=90, share=0.0), ON_HANDS, LOW)
+    assert falls_in(walking(recovery_steps=90, share=0.0), ON_HANDS, LOW)
     assert falls_in(Falls(GROUND, 1, Recovery()), ON_HANDS, LOW, clip=None)
 
 
 def test_contacts_of_the_reference_clip_are_no_fall():
-    falls = walking(patience=0)
+    falls = walking(recovery_steps=0)
     assert not falls_in(falls, ON_HANDS, LOW, CRAWL)
     assert not falls_in(falls, STANDING, TALL)
     assert falls_in(falls, ON_HANDS, LOW, WALK)
 
 
-def test_env_has_fallen_after_lying_past_its_patience():
-    falls = walking(patience=3)
+def test_env_has_fallen_after_lying_past_its_recovery_steps():
+    falls = walking(recovery_steps=3)
     assert [falls_in(falls, ON_HANDS, LOW) for _ in range(5)] == [False, False, False, True, True]
 
 
 def test_a_world_that_leaves_the_ground_is_down_until_it_is_up():
-    falls = walking(patience=3)
+    falls = walking(recovery_steps=3)
     fallen = [
         falls_in(falls, touching, LOW) for touching in (ON_HANDS, STANDING, STANDING, STANDING)
     ]
@@ -78,7 +78,7 @@ def test_a_world_that_leaves_the_ground_is_down_until_it_is_up():
 
 def test_coming_up_from_lying_is_distinguished_from_stumbling():
     for height, lay in ((TALL, False), (LOW, True)):
-        falls = walking(patience=9)
+        falls = walking(recovery_steps=9)
         falls_in(falls, ON_HANDS, height)
         assert falls.was_lying.item() == lay
         assert step(falls, STANDING, TALL).recovered.item() == lay
@@ -100,31 +100,31 @@ def test_env_that_lay_is_up_only_after_standing_upright():
 
 
 def test_a_lying_world_under_a_crawling_clip_has_not_recovered():
-    falls = walking(patience=9)
+    falls = walking(recovery_steps=9)
     falls_in(falls, ON_HANDS, LOW)
     assert not step(falls, ON_HANDS, LOW, CRAWL).recovered
     assert not falls.was_lying
     assert not falls.steps_down
 
 
-def test_env_times_out_on_the_ground_after_its_patience():
-    falls = walking(patience=2)
+def test_env_times_out_on_the_ground_after_its_recovery_steps():
+    falls = walking(recovery_steps=2)
     for _ in range(2):
         assert not step(falls, ON_HANDS, LOW).timed_out
     assert step(falls, ON_HANDS, LOW).timed_out
 
 
 def test_standing_up_resets_the_time_down():
-    falls = walking(patience=3)
+    falls = walking(recovery_steps=3)
     for _ in range(3):
         assert not any(falls_in(falls, ON_HANDS, LOW) for _ in range(3))
         assert not falls_in(falls, STANDING, TALL)
         assert falls.steps_down.tolist() == [0]
 
 
-def test_switch_from_lying_to_upright_clip_grants_patience():
+def test_switch_from_lying_to_upright_clip_grants_recovery_steps():
     one = torch.tensor([0])
-    falls = walking(patience=3, share=0.5)
+    falls = walking(recovery_steps=3, share=0.5)
     falls.allow_recovery(one, torch.tensor([WALK]), torch.tensor([CRAWL]))
     assert falls.max_steps_down.tolist() == [0]
     falls.allow_recovery(one, torch.tensor([CRAWL]), torch.tensor([WALK]))
@@ -134,7 +134,7 @@ def test_switch_from_lying_to_upright_clip_grants_patience():
     assert falls.steps_down.tolist() == [2]
 
 
-def test_env_starting_in_a_getup_clip_is_down_with_patience():
+def test_env_starting_in_a_getup_clip_is_down_with_recovery_steps():
     falls = Falls(GROUND, 1, Recovery(3))
     falls.begin(torch.tensor([0]), torch.tensor([GETUP]))
     assert falls.steps_down.tolist() == [1]
@@ -156,7 +156,7 @@ def make(every_clip, humanoid, recovery: Recovery) -> CharacterEnv:
     return env
 
 
-def test_an_episode_may_begin_lying_and_has_patience(every_clip, humanoid):
+def test_an_episode_may_begin_lying_and_has_recovery_steps(every_clip, humanoid):
     env = make(every_clip, humanoid, Recovery(90, episode_prob=0.0, fall_init_prob=1.0))
     height = env.state().root_pos[:, 2]
     assert (height < 0.6 * env.falls.ground.standing).float().mean() > 0.9
