@@ -11,7 +11,6 @@ from hlc.measures import count_decisions, play
 from hlc.parent import Parent
 from hlc.planner import Planner
 from hlc.rollouts import Decide, RandomSkills, returns
-from pretrain.sim.backend import make_backend
 from skills_store.runtime.onnx_session import Array
 
 # Added to the seed of the evaluation, so that no two draws have the same one. The starts and the
@@ -69,7 +68,6 @@ def make_planner(parent: Parent, cfg: HlcConfig, num_episodes: int, *, seed: int
     """A planner for as many characters, with copies of their worlds."""
     worlds = num_episodes * cfg.plan.candidates
     task = cfg.chosen_task()
-    character = task.scene().extend(parent.character)
-    backend = make_backend(cfg.engine, character, worlds, cfg.threads)
+    backend = parent.backend(worlds, task.scene(), cfg.engine, cfg.threads)
     rng = torch.Generator().manual_seed(seed + PLAN_SEED)
     return Planner(parent, task, backend, cfg.plan, rng=rng)

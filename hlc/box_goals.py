@@ -23,7 +23,7 @@ class BoxGoals:
             name = type(task).__name__
             raise ValueError(
                 f"{name} needs a box in its worlds, expected a backend of "
-                "task.scene().extend(character)"
+                "Parent.backend(..., task.scene(), ...)"
             )
         self._task = task
         self._skeleton = skeleton

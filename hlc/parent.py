@@ -15,7 +15,7 @@ from pretrain.motion.clip import CONTROL_RATE, is_control_step
 from pretrain.motion.library import MotionLibrary
 from pretrain.publishing.manifest_character import from_manifest
 from pretrain.publishing.start_states import read_starts, upright_excerpts
-from pretrain.sim.backend import make_backend
+from pretrain.sim.backend import Backend, make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import NO_RECOVERY, Recovery
 from skills_store.runtime.library import SkillLibrary
@@ -46,6 +46,11 @@ class Parent:
     def version(self) -> Version:
         return self.skills.version
 
+    def backend(self, num_envs: int, scene: Scene, engine: str, threads: int) -> Backend:
+        """`num_envs` worlds with the character and the box of `scene`, for the `engine` of that
+        name."""
+        return make_backend(engine, scene.extend(self.character), num_envs, threads)
+
     def simulation(
         self, num_envs: int, scene: Scene, simulated: SimulationConfig, rng: torch.Generator
     ) -> CharacterEnv:
@@ -55,9 +60,7 @@ class Parent:
         Only in the start states of clips that stay upright: any other lies, or ends in a fall,
         before its controller has decided."""
         return CharacterEnv(
-            make_backend(
-                simulated.engine, scene.extend(self.character), num_envs, simulated.threads
-            ),
+            self.backend(num_envs, scene, simulated.engine, simulated.threads),
             self.character.skeleton,
             self.clips,
             EpisodeConfig(

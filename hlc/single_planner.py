@@ -17,7 +17,7 @@ from hlc.tasks import TASKS
 from hlc.tasks.scene import Scene
 from hlc.tasks.task import Task
 from pretrain.characters.box import Box
-from pretrain.sim.backend import Backend, make_backend
+from pretrain.sim.backend import Backend
 from skills_store.runtime.onnx_session import Array
 from skills_store.store import Store
 
@@ -73,8 +73,8 @@ class SinglePlanner:
 
     def _backend(self, scene: Scene) -> Backend:
         if scene.box not in self._backends:
-            character = scene.extend(self._parent.character)
             cfg = self._cfg
-            backend = make_backend(cfg.engine, character, cfg.plan.candidates, cfg.threads)
+            worlds = cfg.plan.candidates
+            backend = self._parent.backend(worlds, scene, cfg.engine, cfg.threads)
             self._backends[scene.box] = backend
         return self._backends[scene.box]

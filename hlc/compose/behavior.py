@@ -18,7 +18,6 @@ from hlc.tasks import TASKS
 from hlc.tasks.scene import Scene
 from hlc.tasks.task import Task, check_bodies, goal_width
 from pretrain.characters.state import CharacterState
-from pretrain.sim.backend import make_backend
 from skills_store.errors import WrongKind
 from skills_store.runtime.library import Controller
 from skills_store.store import Store
@@ -61,9 +60,8 @@ def make_behaviors(
             behaviors[name] = _controlled(name, state, parent, store)
             continue
         task = _planned_task(name, state, parent)
-        character = task.scene().extend(parent.character)
         worlds = machine.plan.candidates
-        backend = make_backend(simulated.engine, character, worlds, simulated.threads)
+        backend = parent.backend(worlds, task.scene(), simulated.engine, simulated.threads)
         planner = Planner(parent, task, backend, machine.plan, rng=rng)
         behaviors[name] = Behavior(name, state, task, planner, HlcConfig().llc_steps, planner)
     return behaviors

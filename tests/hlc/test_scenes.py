@@ -128,8 +128,7 @@ def test_a_planner_foresees_the_box_fall(parent: Parent) -> None:
     env = worlds(parent, "strike", 1, bodies=parent.character.skeleton.bodies)
     cfg = PlanConfig(candidates=2, horizon=20, fall_cost=0.0, progress_weight=0.0)
     task = env.task
-    character = task.scene().extend(parent.character)
-    backend = make_backend("mujoco", character, cfg.candidates, 1)
+    backend = parent.backend(cfg.candidates, task.scene(), "mujoco", 1)
     planner = Planner(parent, task, backend, cfg, rng=torch.Generator().manual_seed(0))
     values = []
     for spin in (0.0, 10.0):
