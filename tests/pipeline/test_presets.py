@@ -28,7 +28,7 @@ from pretrain.training_data import load_training_data
 from skills_store.store import BUNDLED
 from tests.pipeline.small import SMALL, toy, weights
 
-PARENT = "mobility@5"  # bundled
+PARENT = "mobility@6"  # bundled
 
 
 @pytest.mark.parametrize(
