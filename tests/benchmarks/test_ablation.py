@@ -34,7 +34,13 @@ def test_a_preset_has_every_mechanism(mechanism: str) -> None:
     assert has_mechanism(parse_plan(["preset=switching"]), mechanism)
 
 
-FOR_SWITCHES = ["latent_distillation", "switch_assist", "switch_cloning", "reference_blend"]
+FOR_SWITCHES = [
+    "latent_distillation",
+    "switch_assist",
+    "switch_cloning",
+    "reference_blend",
+    "action_smoothing",
+]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ ROUTES = (
     *("/act", "/encode", "/interpolate", "/controllers/reach/act", "/infer"),
     *("/skills/", "/v2/models/", "/readyz"),
 )
-CONTROLLERS = ("heading", "location", "path", "reach")
+CONTROLLERS = ("heading", "location", "path", "reach", "speed", "stand")
 # Of a form that ends within a file, Starlette leaves the file to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
