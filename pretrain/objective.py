@@ -23,7 +23,7 @@ from pretrain.assist.imitation import (
 from pretrain.assist.tracking_termination import nearer_reward, read_clip_spreads
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PretrainConfig
-from pretrain.rl.action_smoothing import FOR_SMOOTHING, with_action_smoothing
+from pretrain.rl.action_smoothing import FOR_SMOOTHING, average_neighbors, with_action_smoothing
 from pretrain.rl.adam import Adam
 from pretrain.rl.iteration import Objective, Reward
 from pretrain.rl.learner import Learner
@@ -57,6 +57,7 @@ def make_objective(
             make_disc_learner(cfg.disc, nets.discriminator, data.demos, replay),
             make_enc_learner(cfg, nets, data),
         ),
+        targets=(average_neighbors,) if cfg.ppo.smoothing_weight else (),
     )
 
 

@@ -25,8 +25,8 @@ from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.backend import Backend
 
-WORLD_IDS = torch.tensor([0])  # the one world
-NOT_BROKEN = torch.tensor([False])  # of it broke
+WORLD_IDS = torch.tensor([0])  # of the one world
+NOT_BROKEN = torch.tensor([False])
 SUCCESS = "success"
 TIME = "time"  # of the state
 MACHINE_TIME = "total time"  # of the machine
@@ -112,11 +112,11 @@ class _Player:
         state = self._machine.states[visit.name]
         follows = {SUCCESS: state.on_success, TIME: state.on_time, FALL: state.on_fall}
         following = follows.get(visit.cause)
-        is_time_up = len(self.qpos) >= self._longest
+        is_time_up = len(self.qpos) >= self._max_steps
         return None if is_time_up and following != END else following
 
     @property
-    def _longest(self) -> int:
+    def _max_steps(self) -> int:
         return round(self._machine.seconds * CONTROL_RATE)
 
     def visit(self, behavior: Behavior) -> Visit:
@@ -139,7 +139,7 @@ class _Player:
                 cause = SUCCESS
             elif len(self.qpos) >= stop:
                 cause = TIME
-            elif len(self.qpos) >= self._longest:
+            elif len(self.qpos) >= self._max_steps:
                 cause = MACHINE_TIME
             else:
                 if decides:

@@ -17,9 +17,7 @@ from pretrain.rl.field_types import Positive
 
 HEIGHT_SHARE = 0.6  # share of the reward for the height, the rest is for standing still at it
 SHARPNESS = 1.0  # s^2/m^2
-MIN_UPRIGHT_COSINE = (
-    0.9  # least cosine between the root's z axis and the vertical of a body that stands
-)
+MIN_UPRIGHT_COSINE = 0.9  # between the root's z axis and the vertical, of a body that stands
 
 
 class Getup(GoalTask):

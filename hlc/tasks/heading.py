@@ -76,9 +76,8 @@ class Heading(GoalTask):
 
     def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         """How far the velocity, m/s, and the facing, 0 to 2, are from the goal's, negative."""
-        return (
-            facing_cosine(state, goal).clamp_max(1) - 1 - velocity_error(state, goal).norm(dim=-1)
-        )
+        turned = facing_cosine(state, goal).clamp_max(1) - 1
+        return turned - velocity_error(state, goal).norm(dim=-1)
 
 
 def velocity_error(state: CharacterState, goal: Tensor) -> Tensor:

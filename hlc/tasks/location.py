@@ -82,9 +82,8 @@ class Location(GoalTask):
         approach_reward = MOVING_SHARE * moving + FACING_SHARE * facing
         standstill_reward = (MOVING_SHARE + FACING_SHARE) * gaussian(velocity, SPEED_SHARPNESS)
         arrived = offset.norm(dim=-1) < self.success_distance
-        return PLACE_SHARE * gaussian(offset, SHARPNESS) + torch.where(
-            arrived, standstill_reward, approach_reward
-        )
+        moves = torch.where(arrived, standstill_reward, approach_reward)
+        return PLACE_SHARE * gaussian(offset, SHARPNESS) + moves
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         arrived = self.distance(skeleton, state, goal) < self.success_distance

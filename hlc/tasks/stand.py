@@ -45,9 +45,8 @@ class Stand(GoalTask):
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         place = gaussian(state.root_pos[..., :2] - goal, SHARPNESS)
-        return place * (
-            PLACE_SHARE + (1 - PLACE_SHARE) * gaussian(state.root_vel[..., :2], SHARPNESS)
-        )
+        still = gaussian(state.root_vel[..., :2], SHARPNESS)
+        return place * (PLACE_SHARE + (1 - PLACE_SHARE) * still)
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
         return self.distance(skeleton, state, goal) < self.success_distance

@@ -24,20 +24,22 @@ class FallCounter:
         self.steps = torch.zeros(n)
         self._watched = torch.ones(n, dtype=torch.bool)
 
-    def update(self, down: Tensor, broken: Tensor, clip_changed: Tensor | None = None) -> Tensor:
-        """After a control step, from the steps that each world has been down for, (N,): which of
-        them began to fall, (N,) bool.
+    def update(
+        self, steps_down: Tensor, broken: Tensor, clip_changed: Tensor | None = None
+    ) -> Tensor:
+        """After a control step, from the control steps that each world has been down, (N,): which
+        of them began to fall, (N,) bool.
 
         Where `clip_changed` (N,) in this step, a character on the ground has not fallen: it may
         have been allowed to lie until then.
         """
-        began = (down == 1) | broken
+        began = (steps_down == 1) | broken
         if clip_changed is not None:
             began = began & (~clip_changed | broken)
         began = began & self._watched
         self.falls += began
         self.steps += self._watched
-        self._watched = self._watched & (down <= RECOVERY_STEPS) & ~broken
+        self._watched = self._watched & (steps_down <= RECOVERY_STEPS) & ~broken
         return began
 
     def split(self, counts: list[int]) -> list[FallCounter]:

@@ -11,7 +11,6 @@ from typing import Protocol
 import torch
 from torch import Generator, Tensor, nn
 
-from pretrain.rl.action_smoothing import average_neighbors
 from pretrain.rl.background import Background, PendingCall
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.nets import GaussianPolicy, Value
@@ -20,6 +19,7 @@ from pretrain.rl.rollout import Batch, Env, Noise, Rollout, collect_steps, conca
 
 # -> (T, N); computed on another thread, step by step, while later steps are taken
 Reward = Callable[[Rollout], Tensor]
+Targets = Callable[[Rollout], Batch]  # -> tensors (T, N, ...) by name
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Objective:
     policy: Learner
     value: Learner
     others: tuple[Learner, ...] = ()
+    # of losses, where they depend on more than one step
+    targets: tuple[Targets, ...] = ()
 
     @property
     def learners(self) -> tuple[Learner, ...]:
@@ -139,7 +141,6 @@ def add_advantages(rollout: Rollout, values: Tensor, value: Value, cfg: LoopConf
     advantage = ((advantage - advantage.mean()) / advantage.std().clamp_min(1e-6)).clamp(-4, 4)
     return {
         **rollout.flatten(),
-        **{name: x.flatten(0, 1) for name, x in average_neighbors(rollout).items()},
         "advantage": advantage,
         "return": value.scale(returns[:, None])[:, 0],
     }
@@ -161,6 +162,8 @@ def run_iteration(state: LoopState) -> Scalars:
         terms[name] = torch.cat([step.reward_terms[name] for step in scores])
     rollout, scalars = add_rewards(rollout, terms, objective, state.loop)
     batch = add_advantages(rollout, values, value, state.loop)
+    for targets in objective.targets:
+        batch |= {name: x.flatten(0, 1) for name, x in targets(rollout).items()}
     seeds = torch.randint(2**62, (2 + len(objective.others),), generator=state.rng).tolist()
     state.background.begin((objective.value, *objective.others), batch, seeds[1:])
     if state.samples >= state.loop.held_samples:

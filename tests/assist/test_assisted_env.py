@@ -405,10 +405,10 @@ def test_privileged_obs_has_reference_errors_and_remaining_time(every_clip, huma
     tracker = assisted.tracker
     lies = falls.is_down
     slack = assisted.termination.grace_steps / GRACE
-    patience = lies * (90 - falls.steps_down) / 90
+    time_left = lies * (90 - falls.steps_down) / 90
     error = tracker.tracking_error(assisted.env.windows())
     excess = assisted.velocity.excess()
-    expected = torch.stack([error, excess, slack, lies, patience], -1)
+    expected = torch.stack([error, excess, slack, lies, time_left], -1)
     is_set = lies | (tracker.clip == assisted.skills.z_clip)
     assert is_set.float().mean() > 0.9
     assert lies.any()

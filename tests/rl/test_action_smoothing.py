@@ -55,7 +55,7 @@ def test_the_gradient_moves_a_rough_action_towards_its_neighbors():
     assert (moved.grad[:, 0] == 0).all()
 
 
-def test_no_neighbor_is_taken_from_another_return():
+def test_no_neighbor_is_taken_from_another_segment():
     terminated = no_ends()
     truncated = no_ends()
     terminated[2, 0] = True

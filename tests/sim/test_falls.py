@@ -129,7 +129,7 @@ def test_switch_from_lying_to_upright_clip_grants_recovery_steps():
     assert falls.max_steps_down.tolist() == [0]
     falls.allow_recovery(one, torch.tensor([CRAWL]), torch.tensor([WALK]))
     assert falls.max_steps_down.tolist() == [3]
-    assert falls.steps_down.tolist() == [1]  # it lies as it was asked to: that is no fall
+    assert falls.steps_down.tolist() == [1]  # the first clip lies: that is no fall
     assert not falls_in(falls, ON_HANDS, LOW, WALK)
     assert falls.steps_down.tolist() == [2]
 

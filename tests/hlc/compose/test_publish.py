@@ -169,9 +169,12 @@ def test_unexportable_state_machine_is_refused(
         publish_machine("errand", bind(opened, states), opened, SIMULATED, episodes=1, seed=0)
 
 
-def test_state_seconds_round_up_to_whole_decisions(bound: BoundMachine) -> None:
-    """1.5 s and 4 s are 9 and 24 decisions of 5 control steps."""
-    assert [stage.decisions for stage in make_stages(bound)] == [9, 24]
+def test_state_seconds_round_up_to_whole_decisions(opened: Store) -> None:
+    """Of 5 control steps each: 0.6 s are 18 of them."""
+    near = {name: x for name, x in STATES["near"].items() if name not in ("seconds", "on_time")}
+    timed = {"seconds": 0.6, "on_time": "end"}
+    stages = make_stages(bind(opened, {"a": near | timed, "b": near}))
+    assert [stage.decisions for stage in stages] == [4, None]
 
 
 def test_goal_positions_rotate_with_their_reference_frame(bound: BoundMachine) -> None:
@@ -216,13 +219,14 @@ def test_self_transition_restarts_time_and_goal(opened: Store) -> None:
     assert float(memory[0, ORIGIN][0]) == pytest.approx(float(state[0, 0]) - 7, abs=1e-5)
 
 
-def test_box_is_placed_as_configured_and_kept_in_memory(strings: Parent) -> None:
+@pytest.mark.parametrize("seconds", [1, 2], ids=["in the last step", "before"])
+def test_box_is_placed_as_configured_and_kept_in_memory(strings: Parent, seconds: int) -> None:
     """The puppet never reaches it: the plays end by time."""
     machine = StateMachine.model_validate(
         {
             "states": {"strike": {"controller": "any@1", "seconds": 1, "on_time": "end"}},
             "box": [2.0, 1.0],
-            "seconds": 2,
+            "seconds": seconds,
         }
     )
     decided: list[torch.Tensor] = []
