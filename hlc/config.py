@@ -87,6 +87,22 @@ class CloneConfig(Frozen):
     lr: Positive = Field(default=1e-3, description="Learning rate")
 
 
+class WarmConfig(Frozen):
+    """Training that goes on from a published controller (hlc/warm_start.py)."""
+
+    controller: str = Field(
+        default="",
+        description=(
+            "Published controller, as NAME@N, from whose policy training goes on, also on another "
+            "version of its library. Empty: none"
+        ),
+    )
+    value_samples: Annotated[int, Field(ge=0)] = Field(
+        default=50_000,
+        description="Decisions at the start in which that policy is held and the value net learns",
+    )
+
+
 class TaskConfig(Frozen):
     """The keys that every training on a task has, with skills or without. `with_tasks` adds those
     of each task."""
@@ -150,6 +166,7 @@ class HlcConfig(TaskConfig):
     eval: EvalConfig = EvalConfig()
     plan: PlanConfig = PlanConfig()
     clone: CloneConfig = CloneConfig()
+    warm: WarmConfig = WarmConfig()
 
 
 Config = TypeVar("Config", bound=TaskConfig)

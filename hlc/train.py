@@ -22,6 +22,7 @@ from hlc.learners import make_policy_learner, make_value_learner
 from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
 from hlc.task_env import TaskEnv
+from hlc.warm_start import find_controller, load_controller
 from hlc.worlds import make_worlds
 from pretrain.cli import command, program
 from pretrain.help_text import describe_config
@@ -51,7 +52,11 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
         cfg.ppo.noise_color, torch.randn(cfg.num_envs, parent.skills.latent_dim, generator=rng)
     )
     loop = LoopConfig(
-        cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam, env_reward_weight=cfg.task_reward_weight
+        cfg.ppo.horizon,
+        cfg.ppo.gamma,
+        cfg.ppo.lam,
+        env_reward_weight=cfg.task_reward_weight,
+        held_samples=cfg.warm.value_samples if cfg.warm.controller else 0,
     )
     return Training(nets, env, controller_objective(cfg, nets), loop, noise, rng)
 
@@ -138,7 +143,10 @@ def run(cfg: HlcConfig) -> int:
     parent = open_parent(store, cfg.skill)
     # `latest` may move while this trains, and a resumed run must stand on the bytes that it began
     # with
-    cfg = cfg.model_copy(update={"skill": parent.version.pinned})
+    pinned: dict[str, object] = {"skill": parent.version.pinned}
+    if controller := find_controller(cfg, store):
+        pinned["warm"] = cfg.warm.model_copy(update={"controller": controller.pinned})
+    cfg = cfg.model_copy(update=pinned)
     folder = Path(cfg.runs) / f"{cfg.task}-{hash_config(cfg, NOT_LEARNING)}"
     with lock_run_folder(folder, cfg):
         return follow_through(cfg, parent, folder, store, began)
@@ -156,6 +164,8 @@ def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, b
         print(
             f"{folder}: {cfg.task} on {parent.version.ref}, {cfg.samples:,} decisions", flush=True
         )
+        if controller := find_controller(cfg, store):
+            load_controller(training.nets, controller, parent, store)
         if cfg.clone.decisions:
             clone_planner(cfg, parent, training.nets)
     if not train(cfg, training, folder):

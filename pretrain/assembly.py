@@ -12,7 +12,7 @@ from pretrain.ase.encoder import warm_encoder
 from pretrain.ase.env import AseEnv
 from pretrain.ase.latents import LatentSchedule
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
-from pretrain.ase.published_weights import load_encoder, load_policy, read_weights
+from pretrain.ase.published_weights import load_encoder, load_policy
 from pretrain.ase.symmetry import make_symmetry
 from pretrain.ase_config import PPOConfig
 from pretrain.assist.assisted_env import AssistedEnv
@@ -23,6 +23,7 @@ from pretrain.config import PretrainConfig
 from pretrain.objective import make_objective
 from pretrain.parent import check_parent, find_parent
 from pretrain.rl.generators import spawn_generators
+from pretrain.rl.graph_weights import read_weights
 from pretrain.rl.iteration import LoopConfig
 from pretrain.rl.rollout import Noise
 from pretrain.rl.training import Training
