@@ -22,10 +22,9 @@ from skills_store.runtime.library import SkillLibrary
 
 @dataclass(frozen=True)
 class DecisionConfig:
-    """How long a decision is held, and which terms beside the task's reward are computed."""
+    """How long a decision is held, and how its progress is counted."""
 
     llc_steps: int  # control steps
-    style_scale: float | None = None  # None: without the style reward
     # gamma of exact potential-based shaping; None: the undiscounted change towards the same goal
     discount: float | None = None
 
@@ -35,8 +34,7 @@ class TaskEnv(GoalEnv):
     `pretrain.rl.rollout`.
 
     The reward of the task is averaged over the decision's control steps; it is 0 for a world from
-    the moment it has ended. Style is that of the window a decision ends in: computed at every
-    control step, it would cost more than the simulation."""
+    the moment it has ended. The extra `window` (N, W, S) holds the last states of the decision."""
 
     def __init__(
         self,
@@ -49,7 +47,6 @@ class TaskEnv(GoalEnv):
         super().__init__(env, task, goals)
         self.skills = skills
         self.llc_steps = decisions.llc_steps
-        self._style_scale = decisions.style_scale
         self._discount = decisions.discount
         # of the last decision, (N,): its goal was met at its end, by a world that had not failed
         self.success = torch.zeros(self.num_envs, dtype=torch.bool)
@@ -76,7 +73,6 @@ class TaskEnv(GoalEnv):
             terminated = terminated | failed
             truncated = truncated | stopped
             running = running & ~stopped
-        style = ~terminated * self._style()
         progress = torch.zeros(self.num_envs)
         if self._discount is None:
             progress = ~terminated * (self._potential() - potential)
@@ -90,7 +86,7 @@ class TaskEnv(GoalEnv):
             reward=task_reward / self.llc_steps,
             terminated=terminated,
             truncated=truncated,
-            extras={"style": style, "progress": progress},
+            extras={"window": self.env.states.clone(), "progress": progress},
         )
 
     def _potential(self) -> Tensor:
@@ -98,20 +94,8 @@ class TaskEnv(GoalEnv):
         potential = self.task.potential(self.env.skeleton, self.env.state(), self.goals.goal)
         return torch.zeros(self.num_envs) if potential is None else potential
 
-    def _style(self) -> Tensor:
-        if self._style_scale is None:
-            return torch.zeros(self.num_envs)
-        probability = torch.from_numpy(self.skills.style(self.env.states.numpy()))
-        return published_style_reward(probability, self._style_scale)
-
 
 def on_sphere(action: Tensor) -> Tensor:
     """The skill that a raw vector points at, (..., D) -> (..., D), unit rows. Its length
     is ignored."""
     return normalize(action, dim=-1)
-
-
-def published_style_reward(probability: Tensor, scale: float) -> Tensor:
-    """-log(max(1 - p, 1e-4)) * scale, at most 9.2 * scale: `style_reward` of pretraining, of the
-    probability (N,) in place of the logit, as the published graph has it. (nv-tlabs/ASE.)"""
-    return -scale * (1 - probability).clamp_min(1e-4).log()

@@ -21,6 +21,7 @@ from hlc.export import FILE, build_manifest, export_policy
 from hlc.learners import make_policy_learner, make_value_learner
 from hlc.nets import ControllerNets, make_nets
 from hlc.parent import Parent, open_parent
+from hlc.style import style_reward
 from hlc.task_env import TaskEnv
 from hlc.warm_start import find_controller, load_controller
 from hlc.worlds import make_worlds
@@ -28,13 +29,14 @@ from pretrain.cli import command, program
 from pretrain.help_text import describe_config
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.rl.generators import spawn_generators
-from pretrain.rl.iteration import LoopConfig, Objective
+from pretrain.rl.iteration import LoopConfig, Objective, Reward
 from pretrain.rl.learner import Scalars
 from pretrain.rl.rollout import Noise, Rollout
 from pretrain.rl.run_folder import NOT_LEARNING, hash_config, lock_run_folder
 from pretrain.rl.training import Monitor, Training, train_until
 from skills_store import publish_receipt
 from skills_store.open import open_store
+from skills_store.runtime.library import SkillLibrary
 from skills_store.runtime.onnx_session import load_net
 from skills_store.store import Store
 from skills_store.version import Version
@@ -58,14 +60,15 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
         env_reward_weight=cfg.task_reward_weight,
         held_samples=cfg.warm.value_samples if cfg.warm.controller else 0,
     )
-    return Training(nets, env, controller_objective(cfg, nets), loop, noise, rng)
+    return Training(nets, env, controller_objective(cfg, nets, parent.skills), loop, noise, rng)
 
 
-def controller_objective(cfg: HlcConfig, nets: ControllerNets) -> Objective:
+def controller_objective(cfg: HlcConfig, nets: ControllerNets, skills: SkillLibrary) -> Objective:
     """PPO on the reward of the task, and on that for moving like the clips."""
+    style: Reward = style_reward(skills, cfg.disc_reward_scale) if cfg.disc_reward_weight else _none
     return Objective(
         rewards={
-            "style": (cfg.disc_reward_weight, _style),
+            "style": (cfg.disc_reward_weight, style),
             "progress": (cfg.progress_reward_weight, _progress),
             "alive": (cfg.alive_reward_weight, _alive),
             "fall": (cfg.fall_penalty, _fall),
@@ -75,8 +78,9 @@ def controller_objective(cfg: HlcConfig, nets: ControllerNets) -> Objective:
     )
 
 
-def _style(rollout: Rollout) -> Tensor:
-    return rollout.extras["style"]
+def _none(rollout: Rollout) -> Tensor:
+    """0 for a term without a weight, which is not computed."""
+    return torch.zeros_like(rollout.reward)
 
 
 def _progress(rollout: Rollout) -> Tensor:

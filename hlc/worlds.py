@@ -26,7 +26,6 @@ def make_worlds(
         Goals(task, num_envs, cfg.llc_steps, goals),
         DecisionConfig(
             llc_steps=cfg.llc_steps,
-            style_scale=cfg.disc_reward_scale if cfg.disc_reward_weight else None,
             discount=cfg.ppo.gamma if cfg.shaping == "potential" else None,
         ),
     )

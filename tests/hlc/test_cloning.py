@@ -67,10 +67,10 @@ def test_planned_preset_has_fall_penalty_and_no_alive_reward(strings: Parent) ->
     cfg = load_config(CONFIG_MODEL, "hlc.conf", ["preset=planned"])
     assert (cfg.shaping, cfg.clone.decisions) == ("potential", 20000)
     nets = build(cfg.model_copy(update={"skill": strings.version.pinned, "num_envs": 2}), strings)
-    rewards = controller_objective(cfg, nets.nets).rewards
+    rewards = controller_objective(cfg, nets.nets, strings.skills).rewards
     assert rewards["alive"][0] == 0.0
     assert rewards["fall"][0] > 0.0
-    before = controller_objective(CONFIG_MODEL(), nets.nets).rewards
+    before = controller_objective(CONFIG_MODEL(), nets.nets, strings.skills).rewards
     assert (before["alive"][0], before["fall"][0]) == (1.0, 0.0)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from hlc.config import HlcConfig
 from hlc.goals import Goals
 from hlc.parent import Parent, SimulationConfig
-from hlc.task_env import DecisionConfig, TaskEnv, on_sphere, published_style_reward
+from hlc.task_env import DecisionConfig, TaskEnv, on_sphere
 from hlc.tasks.reach import Reach
 from hlc.tasks.scene import UPRIGHT
 from hlc.tasks.speed import Speed
@@ -90,7 +90,7 @@ def scripted(parent: Parent) -> Scripted:
             rng=rng,
         )
         goals = Goals(Reach(), 4, STEPS, rng)
-        return TaskEnv(env, parent.skills, Reach(), goals, DecisionConfig(STEPS, 2.0, discount))
+        return TaskEnv(env, parent.skills, Reach(), goals, DecisionConfig(STEPS, discount))
 
     return make
 
@@ -117,7 +117,7 @@ def test_observations_do_not_change_with_later_goals(parent: Parent) -> None:
     env = CharacterEnv(engine, character, parent.clips, simulated, rng=rng)
     task = Speed(goal_time_min=STEPS / 30, goal_time_max=STEPS / 30)  # a goal each decision
     skills = parent.skills
-    decisions = DecisionConfig(STEPS, 2.0, None)
+    decisions = DecisionConfig(STEPS)
     world = TaskEnv(env, skills, task, Goals(task, 4, STEPS, rng), decisions)
     first = world.step(torch.ones(4, skills.latent_dim)).next_obs
     before = {name: x.clone() for name, x in first.items()}
@@ -147,22 +147,13 @@ def test_time_ends_an_episode_without_failing_it(scripted: Scripted, parent: Par
     assert (step.reward > 0).all()
 
 
-def test_style_reward_uses_last_window_and_is_0_after_a_fall(
-    scripted: Scripted, parent: Parent
-) -> None:
-    env = scripted(falls={1: 3})
-    paid = env.step(
-        torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
-    ).extras
-    likeness = torch.from_numpy(parent.skills.style(env.env.states.numpy()))
-    torch.testing.assert_close(
-        paid["style"], published_style_reward(likeness, 2.0) * torch.tensor([1, 0, 1, 1])
-    )
-
-
-def test_published_style_reward_by_hand() -> None:
-    paid = published_style_reward(torch.tensor([0.0, 0.5, 1.0]), 2.0)
-    torch.testing.assert_close(paid, torch.tensor([0.0, 1.386294, 18.420681]))
+def test_a_decision_records_the_window_it_ends_in(scripted: Scripted, parent: Parent) -> None:
+    env = scripted(falls={})
+    action = torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
+    window = env.step(action).extras["window"]
+    ended_in = env.env.states.clone()
+    env.step(action)
+    assert torch.equal(window, ended_in)
 
 
 def test_only_the_direction_of_an_action_counts(toy: HlcConfig, parent: Parent) -> None:

@@ -1,0 +1,29 @@
+"""The style reward of a decision, by the published graph. (nv-tlabs/ASE.)"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pretrain.rl.iteration import Reward
+from pretrain.rl.rollout import Rollout
+from skills_store.runtime.library import SkillLibrary
+
+
+def style_reward(skills: SkillLibrary, scale: float) -> Reward:
+    """The style of the window that a decision ends in, 0 where it ends in a fall: of a window at
+    every control step, it would cost more than the simulation."""
+
+    def reward(rollout: Rollout) -> Tensor:
+        window = rollout.extras["window"]
+        probability = torch.from_numpy(skills.style(window.flatten(0, 1).numpy()))
+        style = reward_probability(probability, scale).view(rollout.terminated.shape)
+        return ~rollout.terminated * style
+
+    return reward
+
+
+def reward_probability(probability: Tensor, scale: float) -> Tensor:
+    """-log(max(1 - p, 1e-4)) * scale, at most 9.2 * scale: `style_reward` of pretraining, of the
+    probability (N,) in place of the logit, as the published graph has it."""
+    return -scale * (1 - probability).clamp_min(1e-4).log()
