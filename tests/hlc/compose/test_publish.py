@@ -35,7 +35,10 @@ from hlc.compose.state_machine import StateMachine
 from hlc.evaluate import main as evaluate
 from hlc.parent import Parent, SimulationConfig, open_parent
 from hlc.tasks.frames import level_place_in_heading
+from hlc.tasks.getup import Getup
+from hlc.tasks.speed import Speed
 from hlc.tasks.strike import Strike
+from hlc.tasks.task import Task
 from pretrain.characters.state import unflatten
 from skills_store.runtime.library import Controller
 from skills_store.store import BUNDLED, Store
@@ -252,3 +255,25 @@ def test_box_is_placed_as_configured_and_kept_in_memory(strings: Parent, seconds
     without = BoundMachine(machine.model_copy(update={"box": None}), {"strike": behavior}, strings)
     with pytest.raises(ValueError, match="a task needs a box, expected `box"):
         measure_machine(joined, without, SimulationConfig(60, "puppet", 1), 3, rng)
+
+
+@pytest.mark.parametrize(
+    ("task", "goal", "counts"), [(Speed(), "speed", True), (Getup(), "height", False)]
+)
+def test_falls_do_not_count_in_getup(parent: Parent, task: Task, goal: str, counts: bool) -> None:
+    """Random skills fall within two seconds."""
+    state = {"controller": "any@1", "goal": {goal: [1.0]}, "seconds": 3, "on_time": "end"}
+    machine = StateMachine.model_validate({"states": {"a": state}, "seconds": 4})
+    z = FixedSkills(np.ones((4, parent.skills.latent_dim), np.float32))
+    behavior = Behavior("a", machine.states["a"], task, z, 5, None)
+    bound = BoundMachine(machine, {"a": behavior}, parent)
+    memory = NextMemory(machine, make_stages(bound), parent.character.skeleton)
+
+    def decide(state: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(z(state.numpy(), memory.numpy()))
+
+    joined = JoinedGraphs(memory, decide, {}, {})
+    rng = torch.Generator().manual_seed(0)
+    card = measure_machine(joined, bound, SimulationConfig(120, "mujoco", 1), 4, rng)
+    assert (card["falls_per_minute"] > 0) == counts
+    assert card["ended"] == (0 if counts else 1)
