@@ -2,6 +2,7 @@
 fixed skill and, with `planner=N`, the planner, on the same seeds.
 
 python -m hlc.evaluate controller=reach@latest
+python -m hlc.evaluate controller=reach@latest reach.goal_time_min=5 reach.goal_time_max=5
 
 keys:
   controller=reach@latest   reference of the controller
@@ -10,23 +11,30 @@ keys:
   planner=0                 episodes of the planner; 0 leaves it out, 32 take minutes
   seed=4321                 seed of all random draws
   json=false                print one JSON object
+  TASK.KEY=VALUE            a parameter of the controller's task, in place of that of its training
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import yaml
+from pydantic import ValidationError
 
 from hlc.baselines import best_fixed, make_planner, random_players
 from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.measures import SUMMARY, count_decisions, measure
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide
+from hlc.tasks.base import GoalTask
 from pretrain.cli import program
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.options import parse_flag, parse_int, parse_options
+from pretrain.overrides import ConfigError, describe_error
 from skills_store.errors import StoreError, WrongKind
 from skills_store.open import open_store
 from skills_store.runtime.library import Controller
@@ -159,6 +167,28 @@ def trained_config(version: Version) -> HlcConfig:
     )
 
 
+def change_task(cfg: HlcConfig, changes: Sequence[str]) -> HlcConfig:
+    """`cfg` with `TASK.KEY=VALUE` changes of its task's parameters, values in YAML. Raises
+    ConfigError for another task, an unknown parameter, and a value that is none of its."""
+    task = cfg.chosen_task()
+    assert isinstance(task, GoalTask)
+    parameters = task.model_dump()
+    for change in changes:
+        name, _, setting = change.partition(".")
+        key, _, value = setting.partition("=")
+        if name != cfg.task:
+            raise ConfigError(f"{change}: the controller's task is {cfg.task}")
+        if key not in parameters:
+            raise ConfigError(f"{change}: no parameter {key!r}; there are: {', '.join(parameters)}")
+        parameters[key] = yaml.safe_load(value)
+    try:
+        changed = type(task).model_validate(parameters)
+    except ValidationError as error:
+        reasons = "; ".join(map(describe_error, error.errors()))
+        raise ConfigError(f"{cfg.task}: {reasons}") from None
+    return cfg.model_copy(update={cfg.task: changed})
+
+
 def main(arguments: list[str]) -> int:
     defaults = {
         "controller": "reach@latest",
@@ -168,8 +198,9 @@ def main(arguments: list[str]) -> int:
         "seed": "4321",
         "json": "false",
     }
+    of_task = [argument for argument in arguments if "." in argument.partition("=")[0]]
     try:
-        options = parse_options(arguments, defaults)
+        options = parse_options([x for x in arguments if x not in of_task], defaults)
         as_json = parse_flag(options, "json")
         planner = parse_int(options, "planner", 0)
         store = open_store(options["store"])
@@ -178,7 +209,7 @@ def main(arguments: list[str]) -> int:
             raise WrongKind(version.ref, version.manifest.kind, "controller")
         parent = open_parent(store, store.parent(version.manifest).pinned)
         controller = Controller.open(store, version, library=parent.skills)
-        trained = trained_config(version)
+        trained = change_task(trained_config(version), of_task)
         changed = {
             "episodes": parse_int(options, "episodes", 1),
             "seed": parse_int(options, "seed", 0),
