@@ -184,3 +184,31 @@ def test_evaluation_of_the_published_bytes_repeats_the_card(
     assert card == {
         key: value for key, value in published.version.manifest.card.items() if key != "cost"
     }
+
+
+def test_evaluation_changes_parameters_of_the_task(
+    published: Controller, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["controller=reach@latest", f"store={store.root}", "episodes=4", "json=true"]
+    assert evaluate([*command, "reach.height_max=0.9"]) == 0
+    assert json.loads(capsys.readouterr().out)["goal_ranges"]["height"] == [0.7, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("speed.speed_max=2", "speed.speed_max=2: the controller's task is reach"),
+        ("reach.height=1", "no parameter 'height'; there are: goal_time_min, goal_time_max, body"),
+        ("reach.height_max=0.1", "height_min 0.7 is above height_max 0.1"),
+        ("reach.height_max=high", "height_max: Input should be a valid number"),
+    ],
+)
+def test_invalid_changes_of_the_task_are_refused(
+    published: Controller,
+    store: Store,
+    capsys: pytest.CaptureFixture[str],
+    change: str,
+    message: str,
+) -> None:
+    assert evaluate(["controller=reach@latest", f"store={store.root}", change]) == 2
+    assert message in capsys.readouterr().err
