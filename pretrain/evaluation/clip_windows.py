@@ -10,6 +10,7 @@ from torch import Tensor
 from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import unflatten
+from pretrain.evaluation.limb_speed import required_limb_speed
 from pretrain.evaluation.tolerance import floor_distance, repeat_distance
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary, pack
@@ -23,6 +24,7 @@ class ClipWindows:
     name: str
     windows: Tensor  # (M, W * F)
     tau: float
+    limb_speed: float  # m/s, that a body which performs it has to reach
 
     def within(self, windows: Tensor) -> Tensor:
         """Which of `windows` (n, W * F), over their scale, are within tau of it, (n,) bool."""
@@ -56,5 +58,6 @@ def clip_windows(
         states = unflatten(pair.frames[: pair.lengths[0]])
         repeat = repeat_distance(original, features[demos.clip == 1], window)
         floor = floor_distance(skeleton, states, scale, window)
-        targets.append(ClipWindows(clip.name, original, max(repeat, floor)))
+        moves = required_limb_speed(original * scale, skeleton)
+        targets.append(ClipWindows(clip.name, original, max(repeat, floor), moves))
     return tuple(targets)

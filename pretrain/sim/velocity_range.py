@@ -29,10 +29,10 @@ def level_velocity(state: CharacterState) -> Tensor:
     return torch.cat([planar, state.root_ang_vel[..., 2:]], -1)
 
 
-def trailing_mean(velocity: Tensor) -> Tensor:
-    """Mean over the last AVERAGED_STEPS steps, (T, ..., D) -> (T, ..., D). Before so many have
+def trailing_mean(velocity: Tensor, averaged: int = AVERAGED_STEPS) -> Tensor:
+    """Mean over the last `averaged` steps, (T, ..., D) -> (T, ..., D). Before so many have
     passed, the mean over the first ones; over all where T is smaller."""
-    steps = min(AVERAGED_STEPS, len(velocity))
+    steps = min(averaged, len(velocity))
     sums = torch.cat([torch.zeros_like(velocity[:1]), velocity.cumsum(0)])
     means = (sums[steps:] - sums[:-steps]) / steps  # (T - steps + 1, ..., D)
     return torch.cat([means[:1].expand(steps - 1, *means.shape[1:]), means])

@@ -110,6 +110,16 @@ def test_a_body_frozen_in_mid_stride_is_on_no_clip_that_moves(data, monkeypatch)
     assert shares == {"stand": 1.0, "walk": 0.0, "sidestep": 0.0, "turn": 0.0, "lie": 1.0}
 
 
+def test_a_body_whose_limbs_rest_is_on_no_clip_that_moves_them(data, monkeypatch):
+    """It glides at each clip's velocity, in one frame of it."""
+    playback.playback(monkeypatch, data)
+    setup = playback.setup_of(playback.obedient(data), data)
+    own = own_skills(setup, torch.Generator().manual_seed(0))
+    own.recording.frames[:] = own.recording.frames[:1].clone()
+    shares = {clip: float(share.mean()) for clip, share in time_on_clip(setup, own).items()}
+    assert (shares["stand"], shares["walk"], shares["lie"]) == (1.0, 0.0, 1.0)
+
+
 def test_switch_success_is_null_for_a_single_clip(monkeypatch):
     data = playback.training_data(playback.CLIPS[1:2])
     playback.playback(monkeypatch, data)

@@ -1,0 +1,34 @@
+"""Limb speed: how fast a body moves its head, hands and feet, seen from its root.
+
+A body at rest in one frame of a jump or of a slow side step is within tau of that clip, and at its
+velocity. It does not move as the clip does.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from pretrain.characters.skeleton import Skeleton
+from pretrain.motion.clip import CONTROL_RATE
+from pretrain.sim.velocity_range import trailing_mean
+
+AVERAGED_SECONDS = 2.0
+ENOUGH = 0.5  # of the clip's own speed
+STILL = 0.05  # m/s: a clip below it may be performed by a body at rest
+
+
+def limb_speed(windows: Tensor, skeleton: Skeleton) -> Tensor:
+    """Mean speed of the key bodies in the root's heading frame, averaged over the last
+    AVERAGED_SECONDS: of style windows (T, n, W * F), one control step apart, (T, n) m/s."""
+    keys = windows[..., -3 * len(skeleton.key_bodies) :].unflatten(-1, (-1, 3))
+    speed = keys.diff(dim=0).norm(dim=-1).mean(-1) * CONTROL_RATE
+    speed = torch.cat([speed[:1], speed])
+    return trailing_mean(speed[..., None], round(AVERAGED_SECONDS * CONTROL_RATE))[..., 0]
+
+
+def required_limb_speed(windows: Tensor, skeleton: Skeleton) -> float:
+    """What a body has to reach that performs the clip with style windows (M, W * F), m/s: a share
+    of the least of its own; 0 for a clip that is nearly at rest."""
+    least = float(limb_speed(windows[:, None], skeleton).min())
+    return ENOUGH * least if least > STILL else 0.0
