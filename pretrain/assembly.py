@@ -193,7 +193,10 @@ def distill(
     """The policy learns to depend on its latent; see pretrain/assist/latent_distillation.py."""
     nets = training.nets
     warm = cfg.warm
+    # the assistance keeps no record of a policy that does not depend on its latent yet
+    before = env.snapshot()
     visited = visit_states(env, nets.policy, training.rng)
+    env.restore(before)
     config = DistillConfig(warm.distill_steps, warm.lr, 4 * warm.batch)
     latents = nets.encoder.clip_latents
     distill_latents(nets.policy, visited, data.library, latents, config, rng=training.rng)

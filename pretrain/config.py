@@ -72,7 +72,10 @@ class PretrainConfig(Frozen):
     publish: bool = Field(default=True, description="Publish to the store at the end")
     start_frames: Annotated[int, Field(ge=0)] = Field(
         default=3000,
-        description="Most frames of clips that are published as start states; 0: none",
+        description=(
+            "Frames of clips that are published as start states, about: of each clip at least 60; "
+            "0: none"
+        ),
     )
     latent: LatentConfig = LatentConfig()
     ppo: PPOConfig = PPOConfig()

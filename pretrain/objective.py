@@ -144,7 +144,8 @@ def imitation_keys(cfg: PretrainConfig) -> tuple[str, ...]:
 
 def clones_reference(cfg: PretrainConfig) -> bool:
     """Whether the policy clones the actions that aim at the references, in assisted worlds."""
-    return cfg.imitation.cloning_weight > 0 or cfg.switch.cloning_weight > 0
+    in_switches = cfg.switch.cloning_weight > 0 and cfg.switch.assist_start > 0
+    return cfg.imitation.cloning_weight > 0 or in_switches
 
 
 def make_policy_loss(

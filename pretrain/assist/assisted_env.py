@@ -87,7 +87,8 @@ class AssistedEnv:
         self.velocity.start(ids, self.env.clip[ids], self.env.state()[ids])
         if not self.tracker.blend.steps:
             self.velocity.follow(self.skills.z_clip[ids], ids)
-        self.termination.start(ids, self.skills.z_clip[ids] != self.env.clip[ids])
+        other_clip = self.skills.z_clip[ids] != self.env.clip[ids]
+        self.termination.start(ids, other_clip | self.env.began_default[ids])
         away = self.velocity.distance(self.skills.z_clip[ids], ids) > 1
         self.switches.start(ids, self.env.clip[ids], away)
 
@@ -221,10 +222,12 @@ class AssistedEnv:
         env = self.env
         own_clip = clips == env.clip
         lost = env.falls.find_new() | fell | (exceeded & own_clip)
-        # time on the ground is no success; and from a clip that lies, a world is down at first
-        # under any other skill
-        counts = ((env.falls.steps_down <= 1) | fell) & (
-            own_clip | env.falls.ground.upright[env.clip]
+        # time on the ground is no success; from a clip that lies, a world is down at first under
+        # any other skill; and the default pose belongs to no clip
+        counts = (
+            ((env.falls.steps_down <= 1) | fell)
+            & (own_clip | env.falls.ground.upright[env.clip])
+            & ~env.began_default
         )
         self.curriculum.record(env.clip[counts], lost[counts])
 

@@ -74,7 +74,7 @@ def with_pose_gradient(
     """`surrogate`, and a gradient towards actions that aim further where joints are short of the
     reference pose, and less far where they are beyond it; the smaller the tracking error over the
     `scale` (C,) of its clip, the steeper. `legs` (J,) bool count LEG_SHARE. Without `assisted`,
-    worlds that an assistance force pushes do not count."""
+    worlds whose clip is still assisted do not count."""
     share = torch.where(legs, LEG_SHARE, 1.0)
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:

@@ -151,8 +151,9 @@ class ReferenceTracker(TensorState):
         return self._rows[nearest]
 
     def _synchronize(self, windows: Tensor) -> None:
-        """The phase may run a quarter fast or slow: a policy that does not observe it cannot keep
-        to a hundredth of a second."""
+        """The phase may run a stored row sooner or later, a quarter of a control step: a policy
+        that does not observe it cannot keep to a hundredth of a second. Rows lie further apart
+        where the clips last more than half an hour."""
         sooner = self.phase - 1 / self._rate
         later = self.phase + 1 / self._rate
         near = (self.phase, sooner.clamp_min(0), later)

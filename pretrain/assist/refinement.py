@@ -8,7 +8,7 @@ a fixed policy and updated by the mean error seen at that phase. (Iterative lear
 Arimoto, Kawamura and Miyazaki 1984, "Bettering operation of robots by learning".) The corrections
 depend on the phase, which a published policy does not observe. In the second half a policy
 therefore learns to act as the corrected one does, in states that it reaches itself (DAgger, Ross et
-al. 2011), without rewards, values or noise.
+al. 2011), without rewards or values.
 """
 
 from __future__ import annotations

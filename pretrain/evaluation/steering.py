@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool1d
 
 from pretrain.characters.state import unflatten
-from pretrain.evaluation.held_skills import HeldSkills
+from pretrain.evaluation.held_skills import HeldSkills, upright_worlds
 from pretrain.evaluation.intervals import Interval, interval, share_interval
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.switching import Switches
@@ -60,21 +60,23 @@ def ranges(motions: list[SteadyMotion]) -> dict[str, dict[str, Interval] | None]
     return limits
 
 
-def standing_share(held: HeldSkills) -> Tensor:
-    """Share of each skill's worlds that are up and slower than 0.1 m/s over the last 5 s, (K,)."""
+def standing_share(setup: Setup, held: HeldSkills) -> Tensor:
+    """Share of each skill's worlds that are up and slower than 0.1 m/s over the last 5 s, (K,).
+    Skills of clips that lie are left out: there no body is down."""
     last = control_steps(STAND_SECONDS)
     speed = held.recording.velocity[-last:, :, :2].norm(dim=-1).mean(0)
-    stands = (speed < STAND_SPEED) & ~held.recording.down[-last:].any(0)
+    up = upright_worlds(setup, held) & ~held.recording.down[-last:].any(0)
+    stands = (speed < STAND_SPEED) & up
     return stands.view(-1, held.repeats).float().mean(1)
 
 
 def response_times(setup: Setup, clip_skills: HeldSkills, switches: Switches) -> Tensor:
     """Seconds after each switch until the change of velocity is 90 % done, (P,).
 
-    Infinite where that never comes within 4 s; NaN where the two clips differ by less than 0.3 m/s
-    and rad/s, or the second one is not held. The velocity is the mean over a pair's worlds,
-    averaged over half a stride; it changes from that of the first clip to the second z's steady
-    one, m/s and rad/s counted alike.
+    Infinite where that never comes within 4 s with at least half of the worlds up; NaN where the
+    two clips differ by less than 0.3 m/s and rad/s, or the second one is not held. The velocity is
+    the mean over a pair's worlds, averaged over half a stride; it changes from that of the first
+    clip to the second z's steady one, m/s and rad/s counted alike.
     """
     steady = steady_motion(clip_skills)
     goal = steady.velocity.nanmean(1)[switches.target]
@@ -83,7 +85,9 @@ def response_times(setup: Setup, clip_skills: HeldSkills, switches: Switches) ->
     motion = switches.recording.velocity.unflatten(1, (-1, switches.repeats)).mean(2)  # (T, P, 3)
     smooth = avg_pool1d(motion.permute(1, 2, 0), SMOOTHING, 1).permute(2, 0, 1)
     done = ((smooth - start) * change).sum(-1) / change.square().sum(-1)
-    reached = done >= ARRIVED
+    down = switches.recording.down.unflatten(1, (-1, switches.repeats))
+    up = down.float().mean(2) <= 0.5
+    reached = (done >= ARRIVED) & up[SMOOTHING - 1 :]
     steps = reached.byte().argmax(0) + SMOOTHING  # the end of the first average that is there
     seconds = (steps / CONTROL_RATE).where(reached.any(0), torch.inf)
     timed = steady.valid[switches.target] & (change.norm(dim=-1) >= MIN_CHANGE)
@@ -107,7 +111,7 @@ def steering(
         name: [ends["least"]["mean"], ends["most"]["mean"]] if ends else None
         for name, ends in limits.items()
     }
-    shares = torch.cat([standing_share(clip_skills), standing_share(random_skills)])
+    shares = torch.cat([standing_share(setup, clip_skills), standing_share(setup, random_skills)])
     times = torch.empty(0) if switches is None else response_times(setup, clip_skills, switches)
     timed = times[~times.isnan()]
     response = interval(timed[timed.isfinite()])

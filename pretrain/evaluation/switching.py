@@ -37,7 +37,7 @@ def switch_rollouts(setup: Setup, rng: Generator) -> Switches:
     """Every pair of different clips: begun anywhere in the first, under the own z of the second.
 
     A switch is a success if in seconds 2 to 4 the character is within tau of the second clip and at
-    its velocity for half of the time or more, and never down.
+    its velocity for half of the time or more, and not down in them.
     """
     start, target = _pairs(len(setup.targets), rng)
     repeats = setup.conditions.pair_repeats(len(start))

@@ -29,6 +29,7 @@ NOT_LEARNING = PLACES | {
     "samples",
     "checkpoint_interval",
     "milestone_interval",
+    "start_frames",
 }
 
 

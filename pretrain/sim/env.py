@@ -96,7 +96,15 @@ class EpisodeConfig:
 class CharacterEnv(TensorState):
     """N characters, each with its last `window` states and style frames (W)."""
 
-    state_fields = ("age", "clip", "clip_time", "began_lying", "states", "frames")
+    state_fields = (
+        "age",
+        "clip",
+        "clip_time",
+        "began_lying",
+        "began_default",
+        "states",
+        "frames",
+    )
 
     def __init__(
         self,
@@ -130,6 +138,7 @@ class CharacterEnv(TensorState):
         self.clip_time = torch.zeros(self.num_envs)  # s, the time in that clip where it began
         # the episode began lying, not in a state of that clip
         self.began_lying = torch.zeros(self.num_envs, dtype=torch.bool)
+        self.began_default = torch.zeros(self.num_envs, dtype=torch.bool)  # in the default pose
         state = backend.state()
         # the last W states and style frames, oldest first
         self.states = torch.zeros(self.num_envs, self.window, state.flatten().shape[-1])
@@ -171,6 +180,7 @@ class CharacterEnv(TensorState):
         self.clip[ids] = clips
         self.clip_time[ids] = starts.times[rows]
         self.began_lying[ids] = False
+        self.began_default[ids] = False
         self.falls.begin(ids, clips)
 
     def _begin_default(self, ids: Tensor) -> None:
@@ -179,6 +189,7 @@ class CharacterEnv(TensorState):
             chosen = ids[torch.rand(len(ids), generator=self._rng) < self._default_reset_prob]
             rows = torch.zeros_like(chosen)
             self._begin(chosen, self.clip[chosen], self._default, rows)
+            self.began_default[chosen] = True
 
     def _begin_lying(self, ids: Tensor) -> None:
         """Start worlds `ids` (n,) lying, under one of the clips that rise; without any, under the

@@ -49,6 +49,7 @@ class Settings:
     phase_locking: str = "never"
     feet: bool = False
     switch_start: float = 0.0
+    default_reset_prob: float = 0.0
 
 
 def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> AssistedEnv:
@@ -66,6 +67,7 @@ def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> A
             length=300,
             recovery=chosen.recovery,
             clip_weights=lambda: curriculum.weights,
+            default_reset_prob=chosen.default_reset_prob,
         ),
         rng=torch.Generator().manual_seed(1),
     )
@@ -98,6 +100,28 @@ def begin(assisted: AssistedEnv, clips: torch.Tensor, times: torch.Tensor) -> No
     """All worlds in clips (256,) at times (256,) s, their references with them."""
     assisted.env.begin(torch.arange(256), clips, times)
     assisted._start_tracker(torch.arange(256))
+
+
+def test_the_default_pose_has_the_grace_period_and_counts_for_no_clip(
+    training_data, humanoid, demos
+):
+    assisted = make(
+        training_data,
+        humanoid,
+        demos,
+        max_error=0.1,
+        longest=300,
+        phase_locking="always",
+        default_reset_prob=1.0,
+    )
+    assisted.reset(torch.arange(256))
+    before = assisted.curriculum.snapshot()
+    hold = assisted.skills.action_scale.action(torch.zeros(256, 28))
+    for step in range(GRACE + 2):
+        failed = ~assisted.step(hold).continues
+        assert bool(failed.any()) == (step >= GRACE), step
+    after = assisted.curriculum.snapshot()
+    assert all(torch.equal(before[name], after[name]) for name in before)
 
 
 def test_latents_lie_near_a_clip_until_it_is_mastered(training_data, humanoid, demos):

@@ -46,6 +46,24 @@ def test_a_change_without_delay_takes_no_longer_than_the_average(data, monkeypat
     assert times[still].isnan().all()  # neither moves: there is no change of velocity
 
 
+def test_a_change_after_which_the_worlds_lie_is_not_reached(data, monkeypatch):
+    playback.playback(monkeypatch, data)
+    _, _, switches, times = measure(playback.obedient(data), data)
+    setup = playback.setup_of(playback.obedient(data), data)
+    own, _ = own_and_random_skills(setup, 4, 2, torch.Generator().manual_seed(0))
+    switches.recording.down[:] = True
+    fallen = response_times(setup, own, switches)
+    assert torch.isfinite(times[~times.isnan()]).all()
+    assert fallen[~fallen.isnan()].isinf().all()
+
+
+def test_a_library_that_lies_does_not_stand(data, monkeypatch):
+    lying = playback.training_data(tuple(clip for clip in playback.CLIPS if clip.name == "lie"))
+    playback.playback(monkeypatch, lying)
+    card, _, _, _ = measure(playback.obedient(lying), lying)
+    assert not card["stands"]
+
+
 def test_policy_that_only_walks_has_a_single_speed_and_no_stand(data, monkeypatch):
     playback.playback(monkeypatch, data)
     card, _, _, times = measure(playback.deaf(data, "walk"), data)

@@ -129,5 +129,6 @@ def test_a_share_of_episodes_begins_in_the_default_pose(humanoid, training_data)
     state = env.state()
     in_default_pose = (state.joint_pos.abs().amax(-1) == 0) & (state.root_vel.abs().amax(-1) == 0)
     assert 16 < in_default_pose.sum() < 48
+    assert torch.equal(env.began_default, in_default_pose)
     lowest = lowest_points(humanoid.skeleton, state[in_default_pose]).amin(-1)
     torch.testing.assert_close(lowest, torch.zeros_like(lowest), atol=1e-5, rtol=0)
