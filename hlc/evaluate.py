@@ -180,7 +180,10 @@ def change_task(cfg: HlcConfig, changes: Sequence[str]) -> HlcConfig:
             raise ConfigError(f"{change}: the controller's task is {cfg.task}")
         if key not in parameters:
             raise ConfigError(f"{change}: no parameter {key!r}; there are: {', '.join(parameters)}")
-        parameters[key] = yaml.safe_load(value)
+        try:
+            parameters[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise ConfigError(f"{change}: {value!r} is no value in YAML") from None
     try:
         changed = type(task).model_validate(parameters)
     except ValidationError as error:

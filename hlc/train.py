@@ -144,6 +144,8 @@ def publish(
 def run(cfg: HlcConfig) -> int:
     began = time.monotonic()
     store = open_store(cfg.store)
+    if cfg.publish:
+        store.check_kind(cfg.task, "controller")
     parent = open_parent(store, cfg.skill)
     # `latest` may move while this trains, and a resumed run must stand on the bytes that it began
     # with

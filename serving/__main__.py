@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -44,9 +45,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     try:
         set_environment(arguments)
         settings = Settings()
-        gateway = (
-            make_worker_gateway()
-        )  # made here in any case: what is wrong with store or keys is printed once
+        check_tls(settings)
+        # made here in any case: what is wrong with store or keys is printed once
+        gateway = make_worker_gateway()
         sockets = repeat(listen(settings.host, settings.port))
     except ValidationError as error:
         return _fail(describe(error))
@@ -62,6 +63,17 @@ def main(arguments: Sequence[str] = ()) -> int:
     else:
         serve_in_workers(settings, sockets)
     return 0
+
+
+def check_tls(settings: Settings) -> None:
+    """Raises ValueError for a certificate or a key that cannot be loaded."""
+    if settings.tls_cert is None or settings.tls_key is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.tls_cert, settings.tls_key)
+    except OSError as error:
+        pair = f"tls_cert={settings.tls_cert}, tls_key={settings.tls_key}"
+        raise ValueError(f"{pair}: {error}; expected a PEM certificate and its key") from None
 
 
 def make_worker_app() -> ASGIApp:

@@ -33,6 +33,7 @@ class StorePublisher(StoreReader):
         """All or nothing: gate, blobs, manifest, and only then the record. Returns what `resolve`
         will return.
         """
+        self.check_kind(manifest.name, manifest.kind)
         admission.admit(manifest, files, self._find_parent(manifest))
         data, published = _encode(manifest, files)
         self._copy_bundled_parent(manifest)
@@ -56,6 +57,7 @@ class StorePublisher(StoreReader):
             raise GateRefusal(
                 manifest.name, ["its files are not those that its manifest was published with"]
             )
+        self.check_kind(manifest.name, manifest.kind)
         admission.admit(manifest, files, self._find_parent(manifest))
         self._copy_bundled_parent(manifest)
         with self._write_version(manifest, data, files, on_write) as skill:

@@ -27,6 +27,7 @@ from skills_store.errors import (
     UnknownParent,
     UnknownSkill,
     UnknownVersion,
+    WrongKind,
 )
 from skills_store.manifest import Manifest
 from skills_store.remote.origin import Origin
@@ -72,6 +73,23 @@ class StoreReader:
                 with suppress(UnknownVersion):
                     return self._bundled.skill(parsed.name).select(parsed.selector)
             raise
+
+    def find_own(self, name: str, digest: str) -> Version | None:
+        """The version with this digest in the store itself, also where it is a bundled one's."""
+        try:
+            return self._storage.refresh_skill(name).select(digest)
+        except (UnknownSkill, UnknownVersion):
+            return None
+
+    def check_kind(self, name: str, kind: str) -> None:
+        """Raises WrongKind where the versions of `name` are of another kind than `kind`: `latest`
+        would mean a library in one request and a controller in the next."""
+        try:
+            latest = self.resolve(name)
+        except (UnknownSkill, UnknownVersion, CorruptStore):
+            return
+        if latest.manifest.kind != kind:
+            raise WrongKind(latest.ref, latest.manifest.kind, f"{kind}, or another name")
 
     def read(self, version: Version, file: str) -> bytes:
         """The published bytes, checked again: CorruptBlob if one bit differs."""

@@ -65,6 +65,8 @@ def run(file: Path, options: dict[str, str]) -> int:
     name = check_name(options["publish"]) if options["publish"] else None
     machine = load_machine(file)
     store = open_store(options["store"])
+    if name is not None:
+        store.check_kind(name, "controller")
     parent = open_parent(store, machine.skill)
     seed = parse_int(options, "seed", 0)
     starts, plans = (torch.Generator().manual_seed(seed + i) for i in range(2))

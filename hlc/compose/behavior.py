@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from pydantic import ValidationError
 from torch import Generator, Tensor
 
 from hlc.compose.ground_frame import ground_frame, to_world
@@ -18,6 +20,7 @@ from hlc.tasks import TASKS
 from hlc.tasks.scene import Scene
 from hlc.tasks.task import Task, check_bodies, goal_width
 from pretrain.characters.state import CharacterState
+from pretrain.overrides import ConfigError, describe_error
 from skills_store.errors import WrongKind
 from skills_store.runtime.library import Controller
 from skills_store.store import Store
@@ -69,7 +72,7 @@ def make_behaviors(
 
 def _planned_task(name: str, state: State, parent: Parent) -> Task:
     assert state.task is not None
-    task = TASKS[state.task].model_validate(state.parameters)
+    task = _make_task(name, state.task, state.parameters)
     _check_goal(name, state, task, parent)
     return task
 
@@ -89,10 +92,20 @@ def _controlled(name: str, state: State, parent: Parent, store: Store) -> Behavi
         )
     trained = trained_config(version)
     own_parameters = trained.model_dump()[trained.task]
-    task = TASKS[trained.task].model_validate(own_parameters | state.parameters)
+    task = _make_task(name, trained.task, own_parameters | state.parameters)
     _check_goal(name, state, task, parent)
     controller = Controller.open(store, version, library=parent.skills)
     return Behavior(name, state, task, controller.decide, controller.llc_steps, None)
+
+
+def _make_task(name: str, task: str, parameters: dict[str, Any]) -> Task:
+    """Raises ConfigError, which begins with the state's name."""
+    try:
+        return TASKS[task].model_validate(parameters)
+    except ValidationError as error:
+        reasons = "; ".join(map(describe_error, error.errors()))
+        existing = ", ".join(TASKS[task].model_fields)
+        raise ConfigError(f"{name}: {reasons}; parameters of {task}: {existing}") from None
 
 
 def _check_goal(name: str, state: State, task: Task, parent: Parent) -> None:

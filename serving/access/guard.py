@@ -75,8 +75,12 @@ class Guard:
                 log.error("the key file stays as it was: %s", error)
 
     def admit(self, path: str, headers: Mapping[bytes, bytes]) -> str:
-        """The name of the key. Raises Refusal: 401 without a good key, 403 without its scope, 429
-        beyond its rate."""
+        """The name of the key. Raises Refusal: 401 without a good key, 403 without its scope, 404
+        for a path with a control character, 429 beyond the rate."""
+        # Routes match some of those paths, and the scope of a path is found by its whole text.
+        if not path.isprintable():
+            message = "a path has no control characters"
+            raise Refusal(404, "not_found", message, None, "a path of /openapi.json")
         if path in OPEN or (self._file is None and self._rate is None):
             return ANYONE
         name = ANYONE if self._file is None else self._find_permitted_key(path, headers)
@@ -96,8 +100,11 @@ class Guard:
         return key.name
 
     def spend(self, name: str) -> None:
-        """One request of what `name` may make. Raises Refusal: 429."""
+        """One request of what `name` may make. Raises Refusal: 401 where that key was removed from
+        the file, and 429."""
         key = self._keys.get(name)
+        if key is None and self._file is not None:
+            raise _no_such_key()
         rate = (key.rate if key is not None else None) or self._rate
         if rate is None:
             return
@@ -126,7 +133,7 @@ class Guard:
             )
         key = keys.match(token.strip(), self._keys)
         if key is None:
-            raise Refusal(401, "wrong_key", "no such key", "authorization", "a key of this service")
+            raise _no_such_key()
         return key
 
     def _load(self, file: Path) -> None:
@@ -135,6 +142,10 @@ class Guard:
         if stamp != self._stamp:
             self._keys = {key.name: key for key in keys.read(file).keys}
             self._stamp = stamp
+
+
+def _no_such_key() -> Refusal:
+    return Refusal(401, "wrong_key", "no such key", "authorization", "a key of this service")
 
 
 def required_scope(path: str) -> keys.Scope | None:

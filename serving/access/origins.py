@@ -1,8 +1,9 @@
 """Which `Host` and `Origin` headers are admitted.
 
 A service on a loopback address without keys trusts all local programs. A page in a browser on the
-same machine is no such program, though it can reach the address: by a WebSocket, which browsers
-open to any origin, or under a foreign name that resolves to the loopback address (DNS rebinding).
+same machine is no such program, though it can reach the address: by a WebSocket or a POST, which
+browsers send to any origin, or under a foreign name that resolves to the loopback address (DNS
+rebinding).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Origins:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if origin in self.origins or (host and origin in {f"http://{host}", f"https://{host}"}):
             return
-        message = "a page of another origin may not open a session"
+        message = "pages of another origin are not served"
         expected = "the origin of the host itself; REPERTOIRE_ALLOWED_ORIGINS adds others"
         raise Refusal(403, "not_permitted", message, "origin", expected)
 

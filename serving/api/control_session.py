@@ -102,17 +102,19 @@ class Session:
             raise invalid(
                 "missing_field", "this session has no goal yet", "goal", self._goal.expected
             )
-        self.goal = goal
-        if path is not None:
-            self.path = path
+        if message.goal is not None and self.controller is not None and goal is not None:
+            self.controller.check_goal(goal, state)
         if state is None:
+            self.goal = goal
+            self.path = path
             return self.describe()
-        z, goal = await self._decide(state)
+        z, goal = await self._decide(state, goal, path)
         targets = await self.skill.policy_batcher.submit(state, z[None])
         if self.seed is not None:
             targets = add_noise(self.skill, targets, self.seed + self.steps)
         self.z = z
         self.goal = goal
+        self.path = path[:-1]
         self.steps = self.steps + 1
         answer = {"targets": targets[0], "z": z}
         if self.goal is not None and self.controller is not None and self.controller.memory_batcher:
@@ -139,21 +141,24 @@ class Session:
             return Step(state=numbers[:width], z=numbers[width:])
         raise invalid("not_a_frame", f"a frame of {len(numbers)} numbers", None, self._lengths())
 
-    async def _decide(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    async def _decide(
+        self, state: np.ndarray, goal: np.ndarray | None, path: list[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """z (D,) of this step, and the goal after it: of a state machine its next memory."""
         if self.controller is None:
-            z = self.path.pop() if self.path else self.z
+            z = path[-1] if path else self.z
             assert z is not None  # a skill's session is opened with one
             return z, None
         if self.z is None or self.steps % self.hold == 0:
-            assert self.goal is not None  # `step` refuses a state before the first goal
-            z, goal = await self.controller.decide(state, self.goal)
-            return z[0], self.goal if self.controller.memory_batcher is None else goal
-        return self.z, self.goal
+            assert goal is not None  # `step` refuses a state before the first goal
+            z, next_goal = await self.controller.decide(state, goal)
+            return z[0], goal if self.controller.memory_batcher is None else next_goal
+        return self.z, goal
 
-    def _plan(self, message: Step) -> list[np.ndarray] | None:
+    def _plan(self, message: Step) -> list[np.ndarray]:
+        """z of the steps to come, last first."""
         if message.z is None:
-            return None
+            return self.path
         if self.controller is not None:
             raise invalid(
                 "unknown_field", "this session's z is chosen by its controller", "z", "a goal"

@@ -13,7 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from serving.models.resting_pose import example_latent, make_resting_row, state_at_rest
+from serving.models.resting_pose import example_goal, example_latent, state_at_rest
 from serving.models.skills import ServedController, ServedSkill
 from serving.wire.plan_schemas import PlanRequest
 from serving.wire.schemas import (
@@ -92,7 +92,7 @@ def interpolate_examples(skill: ServedSkill) -> dict[str, Any]:
 
 def decide_examples(controller: ServedController) -> dict[str, Any]:
     state = state_at_rest(controller.skill.manifest)[0].tolist()
-    goal = make_resting_row(controller.specs["goal"].tensor)[0].tolist()
+    goal = example_goal(controller.specs["goal"].tensor, controller.goal_limits)[0].tolist()
     return {
         "one row": {"state": state, "goal": goal},
         "a batch of two": {"state": [state] * 2, "goal": [goal] * 2},

@@ -47,7 +47,7 @@ async def plan(service: Service, fields: object) -> dict[str, Any]:
             skill.version.pinned, lambda planner: plan_task(planner, checked)
         )
     except ValueError as error:  # the version, the task's bodies, or what comes of the state
-        raise _not_simulated(quoted(error, 400)[1:-1]) from error
+        raise _not_simulated(quoted(str(error), 400)[1:-1]) from error
     if not isfinite(answer["predicted_return"]):
         raise _not_simulated("no return can be predicted: some number is far out of reach")
     targets = require_finite(await skill.policy_batcher.submit(checked.state, answer["z"][None]))

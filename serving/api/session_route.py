@@ -24,7 +24,13 @@ log = logging.getLogger("repertoire.serving")
 PATH = "/session"
 BROKEN = 1011
 LEFT = 1006
+NOT_PERMITTED = 1008
+KEY_REFUSED = 401  # status
 SUBPROTOCOL = "bearer"
+
+
+class KeyRemoved(Exception):
+    """The key that a session was opened with is in the key file no more."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ async def serve_session(
     service: Service, scope: Scope, receive: Receive, send: Send, key: str
 ) -> None:
     """One character's control loop, from the handshake to the end; each step counts against the
-    rate of `key`."""
+    rate of `key`. It ends when that key is removed."""
     message = await receive()
     if message["type"] != "websocket.connect":
         return
@@ -65,12 +71,14 @@ async def serve_session(
     service.metrics.sessions.inc()
     socket = Socket(receive, send)
     try:
-        session = await _open(socket, service)
+        session = await _open(socket, service, key)
         while True:
             message = await socket.read()
             await socket.write(await _answer(session, service.guard.spend, key, message))
     except WebSocketDisconnect:
         pass
+    except KeyRemoved as removed:
+        await send({"type": "websocket.close", "code": NOT_PERMITTED, "reason": str(removed)})
     except Exception as error:
         log.error("a session failed", exc_info=error)
         await send({"type": "websocket.close", "code": BROKEN, "reason": ""})
@@ -78,10 +86,15 @@ async def serve_session(
         service.metrics.sessions.dec()
 
 
-async def _open(socket: Socket, service: Service) -> Session:
+async def _open(socket: Socket, service: Service, key: str) -> Session:
+    """The session of the first message that can be used. Those that are refused count against the
+    rate of `key`; the handshake has paid for the first."""
+    refused = False
     while True:
         message = await socket.read()
         try:
+            if refused:
+                _spend(service.guard.spend, key)
             if isinstance(message, bytes):
                 raise invalid(
                     "not_a_frame",
@@ -91,6 +104,8 @@ async def _open(socket: Socket, service: Service) -> Session:
                 )
             session = await open_session(service, json.decode(message.encode(), {}))
         except Refusal as refusal:
+            refused = True
+            await asyncio.sleep(refusal.hold)
             await socket.write(refusal.problem.model_dump_json())
             continue
         await socket.write(_encode(session.describe()))
@@ -102,7 +117,7 @@ async def _answer(
 ) -> str | bytes:
     """Text for text, bytes for bytes; a Problem is text."""
     try:
-        spend(key)
+        _spend(spend, key)
         if isinstance(message, bytes):
             reply = await session.step(session.read(message))
             return np.ascontiguousarray(reply["targets"], FLOAT32).tobytes()
@@ -110,6 +125,16 @@ async def _answer(
     except Refusal as refusal:
         await asyncio.sleep(refusal.hold)
         return refusal.problem.model_dump_json()
+
+
+def _spend(spend: Callable[[str], None], key: str) -> None:
+    """Raises Refusal beyond the rate, KeyRemoved where there is no such key any more."""
+    try:
+        spend(key)
+    except Refusal as refusal:
+        if refusal.status == KEY_REFUSED:
+            raise KeyRemoved(refusal.problem.message) from refusal
+        raise
 
 
 def _encode(fields: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from typing import Generic, Protocol, TypeVar
 from anyio.to_thread import run_sync
 
 from skills_store import reference
-from skills_store.errors import StoreError, UnknownAlias
+from skills_store.errors import StoreError, UnknownAlias, UnusableGraph
 from skills_store.store import Store
 from skills_store.version import Version
 
@@ -57,9 +57,8 @@ class Catalog(Generic[T]):
         self._resolved: dict[str, Version] = {}
         self._items: OrderedDict[Version, T] = OrderedDict()  # least recently used first
         self._opening: dict[str, asyncio.Task[T]] = {}
-        self.stale: dict[
-            str, StoreError | OSError
-        ] = {}  # reference -> why its newest meaning is not the one served
+        # reference -> why its newest meaning is not the one served
+        self.stale: dict[str, StoreError | OSError] = {}
 
     def get_open(self, ref: str) -> T | None:
         """What `ref` means, if that is open already."""
@@ -103,10 +102,15 @@ class Catalog(Generic[T]):
             except UnknownAlias:  # taken away on purpose; a store that is away is no UnknownAlias
                 self._resolved.pop(ref, None)
             except (StoreError, OSError) as error:
-                if str(self.stale.get(ref)) != str(error):
-                    log.warning("%s stays as it is: %s", ref, error)
-                    self._observe("failed")
-                self.stale[ref] = error
+                self._note_stale(ref, error)
+            except Exception as error:  # whatever it is, the other references are still followed
+                self._note_stale(ref, UnusableGraph(f"{ref}: {error!r}"))
+
+    def _note_stale(self, ref: str, error: StoreError | OSError) -> None:
+        if str(self.stale.get(ref)) != str(error):
+            log.warning("%s stays as it is: %s", ref, error)
+            self._observe("failed")
+        self.stale[ref] = error
 
     async def _fetch(self, ref: str) -> T:
         return await self._open_as(_key(ref), await run_sync(self._store.resolve, ref))

@@ -3,10 +3,12 @@ examples of."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from skills_store.graph import Tensor
-from skills_store.manifest import Manifest
+from skills_store.manifest import GoalLimit, Manifest
 
 STANDING = {"root_pos": [0.0, 0.0, 0.9], "root_rot": [1.0, 0.0, 0.0, 0.0]}
 
@@ -25,6 +27,22 @@ def example_latent(manifest: Manifest) -> np.ndarray:  # (1, D)
     return np.array(
         [next((list(z) for z in clips), [1.0] + [0.0] * (manifest.latent.dim - 1))], np.float32
     )
+
+
+def example_goal(tensor: Tensor, limits: Sequence[GoalLimit]) -> np.ndarray:  # (1, G)
+    """A goal within `limits`, for a character at rest."""
+    row = make_resting_row(tensor)
+    for limit in limits:
+        part = next(part for part in tensor.slices if part.name == limit.part)
+        values = row[0, part.start : part.stop]
+        if limit.quantity == "height":
+            values[2] = np.clip(values[2], limit.least, limit.most)
+        elif limit.quantity == "value":
+            values[:] = np.clip(values, limit.least, limit.most)
+        else:  # the length of a direction, or the distance of a place
+            length = float(np.linalg.norm(values[:2]))
+            values[0] += np.clip(length, limit.least, limit.most) - length
+    return row
 
 
 def make_resting_row(

@@ -105,6 +105,13 @@ class ServedController:
             goal = await self.memory_batcher.submit(state, goal)
         return await self.controller_batcher.submit(state, goal), goal
 
+    def check_goal(self, goal: np.ndarray, state: np.ndarray | None) -> None:
+        """Raises Refusal for goals (B, G) out of range, of characters in states (B, S); without a
+        state, only by what does not depend on where the characters are."""
+        limits = [x for x in self.goal_limits if state is not None or x.quantity != "distance"]
+        root = np.zeros((len(goal), 3)) if state is None else state[:, self._root]
+        apply_limits(limits, self.specs["goal"].tensor, goal, root)
+
     @cached_property
     def goal_limits(self) -> tuple[GoalLimit, ...]:
         task = self.version.manifest.task

@@ -36,6 +36,7 @@ log = logging.getLogger("repertoire.serving")
 access_log = logging.getLogger("repertoire.access")
 CLIENT_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 CLOSE = (b"connection", b"close")
+READING = ("GET", "HEAD", "OPTIONS")  # methods that change and compute nothing
 NOT_READ_WHOLE = (408, 413, 431)  # the rest of such a request is no next one
 
 
@@ -104,6 +105,7 @@ class Gateway:
         try:
             check_connections(scope)
             self._origins.check_host(headers)
+            self._origins.check_origin(headers)
             key_name = self._guard.admit(path, headers)
             body = await self._body.read(receive, headers)
             reply = await request.route.answer(self.service, request.name, headers, body)
@@ -155,6 +157,8 @@ class Gateway:
         try:
             check_connections(scope)
             self._origins.check_host(headers)
+            if scope["method"] not in READING:
+                self._origins.check_origin(headers)
             key_name = self._guard.admit(path, headers)
             limited = await self._body.limit(scope, receive, headers)
             await self.api(scope, limited, send_and_note)

@@ -53,16 +53,18 @@ def _arrays(body: bytes) -> dict[str, Any] | None:
         document = PARSER.parse(body)
         if type(document) is not simdjson.Object:
             return None
-        for name in document:
-            if not name.isidentifier():  # simdjson looks names up as C does, to their first null
+        # in one pass: a look-up by name or index begins at the first one again
+        for name, value in document.items():
+            if not name.isidentifier():  # simdjson takes names as C does, to their first null
                 return None
-            value = document[name]
             if type(value) is simdjson.Object:  # named parts
                 return None
-            if type(value) is simdjson.Array:
-                value = _numbers(value)
-                brackets += 1 if value.ndim == 1 else 1 + len(value)
-            fields[name] = value
+            if type(value) is not simdjson.Array:
+                fields[name] = value
+                continue
+            numbers = _numbers(value)
+            brackets += 1 if numbers.ndim == 1 else 1 + len(numbers)
+            fields[name] = numbers
         # Each name is accounted for, so none is there twice; each bracket, so nothing lies deeper.
         return fields if len(fields) == len(document) and body.count(b"[") == brackets else None
     except (ValueError, TypeError, RuntimeError, IndexError):
@@ -74,7 +76,9 @@ def _numbers(values: simdjson.Array) -> np.ndarray:
     index."""
     first = values[0]
     shape = (len(values), len(first)) if type(first) is simdjson.Array else (len(values),)
-    if len(shape) == 2 and any(len(values[i]) != shape[1] for i in range(shape[0])):
-        raise ValueError("rows of different lengths")
+    if len(shape) == 2:
+        for row in values:
+            if type(row) is not simdjson.Array or len(row) != shape[1]:
+                raise ValueError("rows of different lengths")
     numbers = np.frombuffer(values.as_buffer(of_type="d"), np.float64)
     return numbers.astype(np.float32).reshape(shape)

@@ -47,8 +47,8 @@ class InputSpec:
 
     @cached_property
     def parts(self) -> tuple[Slice, ...]:
-        """By which it may be given as an object; one part is the whole."""
-        return self.tensor.slices if len(self.tensor.slices) > 1 else ()
+        """By which it may be given as an object."""
+        return self.tensor.slices
 
     @cached_property
     def rotations(self) -> tuple[Slice, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from skills_store.disk.blobs import describe
-from skills_store.errors import NotAnExport, UnknownSkill, UnknownVersion
+from skills_store.errors import NotAnExport
 from skills_store.store import Store
 from skills_store.transfer import folder, oci, triton
 from skills_store.transfer.bundle import (
@@ -68,10 +68,4 @@ def import_folder(store: Store, directory: Path) -> tuple[Version, bool]:
 
 
 def _find_imported(store: Store, manifest: bytes, label: str) -> Version | None:
-    try:
-        version = store.resolve(
-            f"{parse_manifest(manifest, label).name}@{describe(manifest).digest}"
-        )
-        return None if store.is_bundled(version) else version
-    except (UnknownSkill, UnknownVersion):
-        return None
+    return store.find_own(parse_manifest(manifest, label).name, describe(manifest).digest)
