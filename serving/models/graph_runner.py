@@ -4,7 +4,7 @@ before it is used."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -38,7 +38,7 @@ class GraphRunner:
         """For a graph that is warm by then: `row` is one good row of each input, (1, width)."""
         full = [np.repeat(array, MAX_ROWS, axis=0) for array in row]
         for inputs in (row, full):
-            if not np.isfinite(_try_run(ref, run, inputs)).all():
+            if not np.isfinite(run(*inputs)).all():
                 raise UnusableGraph(
                     f"{ref} answers a character at rest with numbers that are not finite"
                 )
@@ -48,12 +48,3 @@ class GraphRunner:
         inline = self.device == "cpu" and thread_time() - started < INLINE
         observe = partial(self.observe, ref)
         return Batcher(run, self.threads, inline, self.max_waiting, observe)
-
-
-def _try_run(ref: str, run: Run, inputs: Sequence[np.ndarray]) -> np.ndarray:
-    """Raises UnusableGraph where ONNX Runtime fails; its own exceptions share no base."""
-    try:
-        return run(*inputs)
-    except Exception as error:
-        reason = " ".join(str(error).split())[:300]
-        raise UnusableGraph(f"{ref} cannot be run on {len(inputs[0])} rows: {reason}") from error

@@ -43,7 +43,9 @@ RUNNERS: dict[Device, Runner] = {"cpu": run_plain, "cuda": run_bound}
 
 @dataclass(frozen=True)
 class Net:
-    """A pure function of named arrays. `run` may be called from many threads at once."""
+    """A pure function of named arrays. `run` may be called from many threads at once.
+
+    Raises InvalidInput for arrays of other shapes, UnusableGraph where ONNX Runtime fails."""
 
     label: str
     graph: Graph
@@ -55,9 +57,13 @@ class Net:
         if len({len(array) for array in feed.values()}) > 1:
             rows = ", ".join(f"{name} {len(array)}" for name, array in feed.items())
             raise InvalidInput(f"{self.label} needs as many rows in each input, got {rows}")
-        return np.asarray(
-            self.call(self.session, feed, self.graph.outputs[0].name), dtype=np.float32
-        )
+        try:
+            result = self.call(self.session, feed, self.graph.outputs[0].name)
+        except Exception as error:  # ONNX Runtime's own exceptions share no base
+            rows = len(next(iter(feed.values())))
+            reason = " ".join(str(error).split())[:300]
+            raise UnusableGraph(f"{self.label} cannot be run on {rows} rows: {reason}") from error
+        return np.asarray(result, dtype=np.float32)
 
     def _fit(self, tensor: Tensor, values: ArrayLike) -> Array:
         try:

@@ -201,6 +201,7 @@ def test_evaluation_changes_parameters_of_the_task(
         ("reach.height=1", "no parameter 'height'; there are: goal_time_min, goal_time_max, body"),
         ("reach.height_max=0.1", "height_min 0.7 is above height_max 0.1"),
         ("reach.height_max=high", "height_max: Input should be a valid number"),
+        ("reach.height_max=[1", "'[1' is no value in YAML"),
     ],
 )
 def test_invalid_changes_of_the_task_are_refused(

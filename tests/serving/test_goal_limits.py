@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 import pytest
 
+from serving.api.control_session import Step, open_session
 from serving.models.goal_limits import apply_limits
+from serving.models.resting_pose import example_goal
+from serving.models.service import make_service
+from serving.settings import Settings
 from serving.wire.problems import Refusal
+from serving.wire.rows import InputSpec, read
 from skills_store.graph import Graph, Slice, Tensor
 from skills_store.manifest import GoalLimit
 from tests.serving.local import goal_rows, problem, state_rows
@@ -117,6 +124,48 @@ def test_controller_lists_goal_limits_and_refuses_goals_beyond(store, serve) -> 
     body["goal"][2] = 3.0
     answer = service.post("/controllers/walker/act", json=body)
     problem(answer, 422, "goal_out_of_range", "goal.target")
+
+
+def test_an_example_is_within_the_limits() -> None:
+    limits = [
+        limit("speed", "value", 0.7, 1.1, "refuse"),
+        limit("target", "height", 0.7, 1.2, "refuse"),
+        limit("target", "distance", 1.0, 3.0, "refuse"),
+        limit("direction", "length", 0.99, 1.01, "refuse"),
+    ]
+    example = example_goal(GOAL, limits)
+    assert apply_limits(limits, GOAL, example, ROOT * 0) is example
+
+
+def test_a_goal_of_one_part_may_be_named() -> None:
+    spec = InputSpec("goal", with_parts().input("goal"), 8)
+    named = read({"target": [1.0, 2.0, 0.5]}, spec)
+    np.testing.assert_array_equal(named.array, read([1.0, 2.0, 0.5], spec).array)
+    with pytest.raises(Refusal, match="there are: target"):
+        read({"place": [1.0, 2.0, 0.5]}, spec)
+
+
+def test_a_session_keeps_the_goal_before_a_refused_one(store, tmp_path) -> None:
+    manifest = controller_manifest(store.resolve("humanoid"), name="walker")
+    assert manifest.task is not None
+    beyond = limit("target", "height", -0.5, 0.5, "refuse")
+    task = manifest.task.model_copy(update={"goal_limits": (beyond,)})
+    limited = manifest.model_copy(update={"task": task, "graphs": {"controller": with_parts()}})
+    store.publish(limited, {"controller.onnx": controller(0)})
+    state = state_rows(1)[0].tolist()
+
+    async def talk() -> None:
+        service = make_service(Settings(store=store.root))
+        session = await open_session(service, {"controller": "walker", "hold": 2})
+        first = await session.step(Step(state=state, goal=[0.1, 0.2, 0.3]))
+        for wrong in (Step(state=state, goal=[0.0, 0.0, 3.0]), Step(goal=[0.0, 0.0, 3.0])):
+            with pytest.raises(Refusal, match="out of the controller's range"):
+                await session.step(wrong)
+        await session.step(Step(state=state))
+        again = await session.step(Step(state=state))
+        np.testing.assert_array_equal(again["z"], first["z"])
+
+    asyncio.run(talk())
 
 
 def test_a_manifest_with_a_limit_on_no_part_of_the_goal_is_refused(store) -> None:

@@ -79,6 +79,16 @@ def test_every_route_requires_a_key_with_its_scope(keyed, route, scope):
         assert (code == 403) == (scope not in ("", None, own)), (own, code)
 
 
+@pytest.mark.parametrize("escaped", ["%0A", "%0D", "%09", "%00", "%7F"])
+def test_a_path_with_a_control_character_reaches_no_route(keyed, escaped):
+    local, tokens, _ = keyed
+    for (method, path), scope in ROUTES.items():
+        for place in (f"{path}{escaped}", f"/{escaped}{path[1:]}"):
+            answer = status(local, method, place, tokens[scope or "act"])
+            assert answer.status_code == 404, place
+            assert "control characters" in answer.text
+
+
 def test_the_matrix_has_every_route(keyed):
     listed = {path for _, path in ROUTES}
     for path in keyed[0].gateway.api.openapi()["paths"]:

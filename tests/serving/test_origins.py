@@ -72,6 +72,17 @@ def test_with_keys_any_host_is_served(serve, store, tmp_path):
     assert local.get("/skills", headers=headers).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/act", "/plan", "/v2/models/humanoid/infer"])
+def test_a_page_of_another_origin_posts_nothing(service, path):
+    headers = {"host": "localhost:8000", "origin": "http://evil.example"}
+    refused = service.post(path, headers=headers)
+    assert refused.status_code == 403
+    assert "another origin" in refused.text
+    same = headers | {"origin": "http://localhost:8000"}
+    assert service.post(path, headers=same).status_code != 403
+    assert service.get("/skills", headers=headers).status_code == 200
+
+
 @pytest.mark.parametrize(
     "origin", ["null", "evil.example", "http://evil.example", "http://", "", "http://127.0.0.1:1"]
 )

@@ -143,6 +143,7 @@ def test_error_message_truncates_client_input(bundled, ask):
     body = "tail" * 10_000
     found = bundled.post("/plan", json=ask | {"parameters": {"body": body}}).json()
     assert found["code"] == "not_simulated"
+    assert found["message"].startswith("humanoid has no body 'tail")
     assert len(found["message"]) < 500
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skills_store.runtime import onnx_session
 from skills_store.runtime.library import SkillLibrary
 from skills_store.runtime.onnx_session import Net
 from skills_store.store import Store
@@ -227,6 +228,28 @@ def test_a_version_that_answers_nan_never_replaces_a_good_one(store, serve, monk
     service.refresh()
     assert version_of(service, "humanoid") == 1
     assert "not finite" in service.get("/readyz").json()["stale"]["humanoid@latest"]
+
+
+def test_a_version_that_cannot_be_run_never_replaces_a_good_one(store, serve, monkeypatch):
+    """ONNX Runtime's exceptions share no base; nor does one end the watch over the store."""
+    service = serve(store.root)
+    publishing = publish_tiny(store, seed=1)
+    run = onnx_session.run_plain
+
+    def fail(session, feed, output):
+        if len(service.service.skills.list_open()) == 1 and len(next(iter(feed.values()))) > 1:
+            raise RuntimeError("Reshape: the shapes differ")
+        return run(session, feed, output)
+
+    with monkeypatch.context() as patch:
+        patch.setitem(onnx_session.RUNNERS, "cpu", fail)
+        service.refresh()
+        assert version_of(service, "humanoid") == 1
+        assert "cannot be run" in service.get("/readyz").json()["stale"]["humanoid@latest"]
+        refused = service.get(f"/skills/humanoid@{publishing.number}")
+        assert refused.json()["code"] == "unusable_graph"
+    service.refresh()
+    assert version_of(service, "humanoid") == 2
 
 
 def test_missing_store_serves_loaded_skills_and_reports_stale(store, serve):

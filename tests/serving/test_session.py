@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 from starlette.types import Message
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.sync.client import connect
 
 from serving.access import keys
@@ -174,6 +174,39 @@ def test_a_session_needs_a_key_and_each_step_counts(standing, tmp_path):
             assert "rate_limited" in (
                 answer["code"] for answer in answers if isinstance(answer, dict)
             )
+
+
+def keep_stepping(talk, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert isinstance(talk.send(STATES[0]), np.ndarray)
+        time.sleep(0.1)
+
+
+def test_a_session_ends_when_its_key_is_removed(standing, tmp_path):
+    file = tmp_path / "keys.json"
+    token, key = keys.make_key("game", ["act"])
+    _, other = keys.make_key("other", ["act"])
+    keys.write(file, [key, other])
+    with (
+        running(standing.root, keys=file, refresh=0.1) as live,
+        talking(live, authorization=f"Bearer {token}") as talk,
+    ):
+        talk.say(z="walk")
+        keys.write(file, [other])
+        with pytest.raises(ConnectionClosedError, match="1008"):
+            keep_stepping(talk, seconds=10)
+
+
+def test_refused_openings_count_against_the_rate(standing, tmp_path):
+    token, key = keys.make_key("game", ["act"], rate=5)
+    keys.write(tmp_path / "keys.json", [key])
+    with (
+        running(standing.root, keys=tmp_path / "keys.json") as live,
+        talking(live, authorization=f"Bearer {token}") as talk,
+    ):
+        answers = (talk.say(skill="nobody", z="walk") for _ in range(200))
+        assert "rate_limited" in (answer["code"] for answer in answers)
 
 
 def test_sessions_are_counted_while_they_are_open(live):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from serving.__main__ import _skills, set_environment
+from serving.__main__ import _skills, main, set_environment
 from serving.models.service import make_service
 from serving.settings import Settings
 from skills_store.store import BUNDLED, Store
@@ -61,3 +61,15 @@ def test_settings_are_given_as_key_value_too(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_unknown_setting_names_those_near_it(argument: str, near: str) -> None:
     with pytest.raises(ValueError, match=near):
         set_environment([argument])
+
+
+def test_a_certificate_that_cannot_be_loaded_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPERTOIRE_TLS_CERT", "")  # what is set below is undone with these
+    monkeypatch.setenv("REPERTOIRE_TLS_KEY", "")
+    cert = tmp_path / "none.pem"
+    assert main([f"tls_cert={cert}", f"tls_key={cert}"]) == 2
+    error = capsys.readouterr().err
+    assert f"tls_cert={cert}" in error
+    assert "Traceback" not in error

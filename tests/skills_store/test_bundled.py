@@ -16,11 +16,13 @@ from skills_store.errors import (
     InvalidArgument,
     UnknownSkill,
     UnknownVersion,
+    WrongKind,
 )
 from skills_store.open import open_store
 from skills_store.runtime.library import Controller, SkillLibrary
 from skills_store.store import BUNDLED, Store
 from skills_store.transfer.copy import copy
+from skills_store.transfer.formats import export, import_folder
 from skills_store.version import Version
 from tests import tiny
 
@@ -169,6 +171,24 @@ def test_local_version_shadows_bundled_version_of_equal_number(
     tiny.publish_tiny_controller(store, controller.library.version, name="strike")
     assert Controller.open(Store(store.root), "strike").library.version.ref == "humanoid@2"
     assert store.resolve("humanoid@1") == own
+
+
+def test_a_bundled_version_is_imported_once(store: Store, tmp_path: Path) -> None:
+    """Under the next number: its own is the bundled one's."""
+    export(store, "humanoid@1", "onnx", tmp_path / "files")
+    imported, new = import_folder(store, tmp_path / "files")
+    assert (imported.ref, new) == ("humanoid@3", True)
+    export(store, "humanoid@1", "oci", tmp_path / "oci")
+    assert import_folder(store, tmp_path / "oci") == (imported, False)
+
+
+def test_a_name_keeps_its_kind(store: Store) -> None:
+    library = store.resolve("humanoid")
+    with pytest.raises(WrongKind, match="humanoid@2 is of kind 'skills', not 'controller"):
+        tiny.publish_tiny_controller(store, library, name="humanoid")
+    with pytest.raises(WrongKind, match="reach@1 is of kind 'controller', not 'skills"):
+        tiny.publish_tiny(store, name="reach")
+    assert not store.root.exists()
 
 
 @pytest.fixture
