@@ -18,6 +18,7 @@ import simdjson
 from serving.wire.problems import invalid
 from serving.wire.reply import JSON, Headers
 
+MAX_NAMES = 32  # more than any request has
 PARSER = (
     simdjson.Parser()
 )  # holds the memory of one document, and refuses a second as long as anyone holds the first
@@ -51,12 +52,13 @@ def _arrays(body: bytes) -> dict[str, Any] | None:
     brackets = 0
     try:
         document = PARSER.parse(body)
-        if type(document) is not simdjson.Object:
+        # each look-up begins at the first name again: a few names are looked up, many are not
+        if type(document) is not simdjson.Object or len(document) > MAX_NAMES:
             return None
-        # in one pass: a look-up by name or index begins at the first one again
-        for name, value in document.items():
+        for name in document:
             if not name.isidentifier():  # simdjson takes names as C does, to their first null
                 return None
+            value = document[name]
             if type(value) is simdjson.Object:  # named parts
                 return None
             if type(value) is not simdjson.Array:
