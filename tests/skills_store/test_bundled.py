@@ -210,7 +210,7 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
         ["location", "5"],
         ["mobility", "6"],
         ["path", "3"],
-        ["reach", "4"],
+        ["reach", "5"],
         ["reach", "1"],
         ["speed", "1"],
         ["stand", "2"],
@@ -220,7 +220,7 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     assert main(["search", "--task", "reach", "--json"]) == 0
     versions = json.loads(capsys.readouterr().out)["versions"]
     assert [(row["ref"], row["source"]) for row in versions] == [
-        ("reach@4", "bundled"),
+        ("reach@5", "bundled"),
         ("reach@1", "bundled"),
     ]
     assert main(["diff", "humanoid@1", "humanoid@3"]) == 0
