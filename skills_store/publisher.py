@@ -33,8 +33,8 @@ class StorePublisher(StoreReader):
         """All or nothing: gate, blobs, manifest, and only then the record. Returns what `resolve`
         will return.
         """
-        self.check_kind(manifest.name, manifest.kind)
         admission.admit(manifest, files, self._find_parent(manifest))
+        self.check_kind(manifest.name, manifest.kind)
         data, published = _encode(manifest, files)
         self._copy_bundled_parent(manifest)
         with self._write_version(published, data, files) as skill:
@@ -57,8 +57,8 @@ class StorePublisher(StoreReader):
             raise GateRefusal(
                 manifest.name, ["its files are not those that its manifest was published with"]
             )
-        self.check_kind(manifest.name, manifest.kind)
         admission.admit(manifest, files, self._find_parent(manifest))
+        self.check_kind(manifest.name, manifest.kind)
         self._copy_bundled_parent(manifest)
         with self._write_version(manifest, data, files, on_write) as skill:
             try:
