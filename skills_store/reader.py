@@ -23,8 +23,6 @@ from skills_store.disk.skill_versions import SkillVersions
 from skills_store.disk.tombstones import Tombstone
 from skills_store.errors import (
     CorruptStore,
-    InvalidName,
-    StoreError,
     UnknownFile,
     UnknownParent,
     UnknownSkill,
@@ -85,14 +83,12 @@ class StoreReader:
 
     def check_kind(self, name: str, kind: str) -> None:
         """Raises WrongKind where the versions of `name` are of another kind than `kind`: `latest`
-        would mean a library in one request and a controller in the next. InvalidName.
+        would mean a library in one request and a controller in the next.
 
         A latest version that cannot be read says nothing."""
         try:
             latest = self._find_skill(name).select(reference.LATEST)
-        except InvalidName:
-            raise
-        except (StoreError, OSError):
+        except (UnknownSkill, UnknownVersion, CorruptStore, OSError):
             return
         if latest.manifest.kind != kind:
             raise WrongKind(latest.ref, latest.manifest.kind, f"{kind}, or another name")
