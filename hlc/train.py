@@ -65,7 +65,7 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
 
 def controller_objective(cfg: HlcConfig, nets: ControllerNets, skills: SkillLibrary) -> Objective:
     """PPO on the reward of the task, and on that for moving like the clips."""
-    style: Reward = style_reward(skills, cfg.disc_reward_scale) if cfg.disc_reward_weight else _none
+    style: Reward = style_reward(skills, cfg.disc_reward_scale) if cfg.disc_reward_weight else _zero
     return Objective(
         rewards={
             "style": (cfg.disc_reward_weight, style),
@@ -78,8 +78,8 @@ def controller_objective(cfg: HlcConfig, nets: ControllerNets, skills: SkillLibr
     )
 
 
-def _none(rollout: Rollout) -> Tensor:
-    """0 for a term without a weight, which is not computed."""
+def _zero(rollout: Rollout) -> Tensor:
+    """In place of a term that has no weight."""
     return torch.zeros_like(rollout.reward)
 
 

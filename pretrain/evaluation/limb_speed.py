@@ -20,7 +20,10 @@ STILL = 0.05  # m/s: a clip below it may be performed by a body at rest
 
 def limb_speed(windows: Tensor, skeleton: Skeleton) -> Tensor:
     """Mean speed of the key bodies in the root's heading frame, averaged over the last
-    AVERAGED_SECONDS: of style windows (T, n, W * F), one control step apart, (T, n) m/s."""
+    AVERAGED_SECONDS: of style windows (T, n, W * F), one control step apart, (T, n) m/s. A single
+    window, as of a clip of a few frames, is at rest."""
+    if len(windows) == 1:
+        return torch.zeros(windows.shape[:2])
     keys = windows[..., -3 * len(skeleton.key_bodies) :].unflatten(-1, (-1, 3))
     speed = keys.diff(dim=0).norm(dim=-1).mean(-1) * CONTROL_RATE
     speed = torch.cat([speed[:1], speed])

@@ -102,9 +102,9 @@ class Session:
             raise invalid(
                 "missing_field", "this session has no goal yet", "goal", self._goal.expected
             )
-        if message.goal is not None and self.controller is not None and goal is not None:
-            self.controller.check_goal(goal, state)
         if state is None:
+            if self.controller is not None and goal is not None:
+                self.controller.check_goal(goal, None)
             self.goal = goal
             self.path = path
             return self.describe()
@@ -153,6 +153,8 @@ class Session:
             assert goal is not None  # `step` refuses a state before the first goal
             z, next_goal = await self.controller.decide(state, goal)
             return z[0], goal if self.controller.memory_batcher is None else next_goal
+        if goal is not self.goal and goal is not None:  # no decision checks it in this step
+            self.controller.check_goal(goal, state)
         return self.z, goal
 
     def _plan(self, message: Step) -> list[np.ndarray]:

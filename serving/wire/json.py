@@ -56,7 +56,7 @@ def _arrays(body: bytes) -> dict[str, Any] | None:
         if type(document) is not simdjson.Object or len(document) > MAX_NAMES:
             return None
         for name in document:
-            if not name.isidentifier():  # simdjson takes names as C does, to their first null
+            if not name.isidentifier():  # simdjson looks names up as C does, to their first null
                 return None
             value = document[name]
             if type(value) is simdjson.Object:  # named parts

@@ -19,9 +19,10 @@ from pretrain.assembly import (
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum
 from pretrain.config import PretrainConfig
-from pretrain.objective import make_error_scale
+from pretrain.objective import clones_reference, make_error_scale
 from pretrain.overrides import load_config
 from pretrain.rl.background import use_one_thread
+from pretrain.rl.run_folder import NOT_LEARNING, hash_config
 from pretrain.train import train
 from pretrain.training_aids import make_near_probs
 from pretrain.training_data import load_training_data
@@ -152,6 +153,18 @@ def test_only_clips_that_rise_have_a_getup_assistance(rising):
     )
 
 
+def test_cloning_in_switches_needs_an_assistance_there():
+    without = toy("switch.cloning_weight=4", "switch.assist_start=0")
+    assert not clones_reference(without)
+    assert clones_reference(toy("switch.cloning_weight=4", "switch.assist_start=0.5"))
+
+
+def test_published_start_states_are_no_part_of_a_run():
+    hashes = {hash_config(toy(f"start_frames={n}"), NOT_LEARNING) for n in (0, 3000)}
+    assert len(hashes) == 1
+    assert hash_config(toy("ppo.gamma=0.9"), NOT_LEARNING) not in hashes
+
+
 def test_in_clip_units_the_error_of_a_lively_clip_weighs_less():
     data = load_training_data("humanoid", "locomotion", 3)
     run, walk = (data.library.names.index(name) for name in ("run", "walk"))
@@ -178,6 +191,8 @@ def test_the_preset_switching_distills_a_library_and_assists_changes_of_skill(tm
     assert start_from_parent(cfg, training_data, training)
     distilled = weights(training)
     assert not torch.equal(learned, distilled)
+    assert isinstance(training.env, AssistedEnv)
+    assert not training.env.switches.switches.any()  # the states it visits are no training
     assert train(cfg.model_copy(update={"samples": 2 * 64 * 8}), training, tmp_path)
     assert not torch.equal(distilled, weights(training))
     env = training.env

@@ -145,7 +145,7 @@ def test_a_goal_of_one_part_may_be_named() -> None:
         read({"place": [1.0, 2.0, 0.5]}, spec)
 
 
-def test_a_session_keeps_the_goal_before_a_refused_one(store, tmp_path) -> None:
+def test_a_session_keeps_the_goal_before_a_refused_one(store) -> None:
     manifest = controller_manifest(store.resolve("humanoid"), name="walker")
     assert manifest.task is not None
     beyond = limit("target", "height", -0.5, 0.5, "refuse")
