@@ -60,19 +60,30 @@ def test_kept_code_computes_the_same(reference, kept: Path):
     assert {path: path.stat().st_mtime_ns for path in kept.rglob("*.nb?")} == before
 
 
-@pytest.mark.parametrize(("ending", "left"), [("nbc", 0), ("nbc", 40), ("nbi", 0), ("nbi", 40)])
-def test_kept_code_that_is_cut_short_is_compiled_again(
-    reference, kept: Path, tmp_path: Path, ending: str, left: int
-):
+def test_kept_code_that_is_cut_short_is_compiled_again(reference, kept: Path, tmp_path: Path):
     shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
-    (damaged,) = tmp_path.rglob(f"features._write_observations-*.{ending}")
-    damaged.write_bytes(damaged.read_bytes()[:left])
+    (damaged,) = tmp_path.rglob("features._write_observations-*.nbc")
+    damaged.write_bytes(damaged.read_bytes()[:40])
     ran = run(NUMBA_CACHE_DIR=str(tmp_path))
     assert ran.stdout.split() == ["True", reference]
     (line,) = ran.stderr.splitlines()
     assert line.startswith(f"{damaged}: cannot be read (")
     assert line.endswith("compiled again")
     assert damaged.stat().st_size > 40  # kept anew
+
+
+@pytest.mark.parametrize("left", [0, 40])
+@pytest.mark.parametrize("ending", ["nbc", "nbi"])
+def test_files_that_are_cut_short_are_named_and_removed(
+    kept: Path, tmp_path: Path, capsys, ending: str, left: int
+):
+    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
+    (damaged,) = tmp_path.rglob(f"features._write_observations-*.{ending}")
+    damaged.write_bytes(damaged.read_bytes()[:left])
+    remove_unreadable_files(damaged.parent, "_write_observations")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{damaged}: cannot be read (")
+    assert not damaged.exists()
 
 
 def test_files_of_another_version_are_left_alone(tmp_path: Path, capsys):

@@ -3,10 +3,13 @@ time."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from hlc.config import CONFIG_MODEL, HlcConfig, PPOConfig
 from hlc.parent import Parent, open_parent
 from pretrain.characters.character import load_character
 from pretrain.characters.rotations import from_axis_angle, multiply, rotate
@@ -45,6 +48,20 @@ def publish_skills(
         | ({"policy.onnx": policy} if policy else {})
     )
     return open_parent(store, store.publish(changed, files).pinned)
+
+
+def make_toy(parent: Parent, store: Store, runs: Path) -> HlcConfig:
+    """Two iterations of eight decisions in four worlds."""
+    ppo = PPOConfig(horizon=4, epochs=2, minibatch=8, hidden=(16,))
+    return CONFIG_MODEL(
+        skill=parent.version.pinned,
+        num_envs=4,
+        samples=32,
+        ppo=ppo,
+        runs=str(runs),
+        store=str(store.root),
+        threads=1,
+    )
 
 
 def moved(

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from hlc.config import CONFIG_MODEL, HlcConfig, PPOConfig
+from hlc.config import HlcConfig
 from hlc.parent import Parent
 from pretrain.sim.backend import ENGINES
 from skills_store.store import Store
-from tests.hlc.bodies import publish_skills
+from tests.hlc.bodies import make_toy, publish_skills
 from tests.hlc.puppet import PuppetEngine, puppet_policy
 
 
@@ -45,14 +45,4 @@ def strings(store: Store, parent: Parent) -> Iterator[Parent]:
 
 @pytest.fixture
 def toy(store: Store, parent: Parent, tmp_path: Path) -> HlcConfig:
-    """Two iterations of eight decisions in four worlds."""
-    ppo = PPOConfig(horizon=4, epochs=2, minibatch=8, hidden=(16,))
-    return CONFIG_MODEL(
-        skill=parent.version.pinned,
-        num_envs=4,
-        samples=32,
-        ppo=ppo,
-        runs=str(tmp_path),
-        store=str(store.root),
-        threads=1,
-    )
+    return make_toy(parent, store, tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,7 +15,7 @@ from hlc.warm_start import load_controller
 from skills_store.errors import StoreError
 from skills_store.runtime.library import Controller
 from skills_store.store import Store
-from tests.hlc.bodies import clip_states, publish_skills
+from tests.hlc.bodies import clip_states, make_toy, publish_skills
 
 
 @dataclass(frozen=True)
@@ -30,18 +29,12 @@ class Update:
     cfg: HlcConfig  # of a warm start on the newer version
 
 
-@pytest.fixture
-def update(toy: HlcConfig, tmp_path: Path) -> Update:
-    store = Store(tmp_path / "store")
+@pytest.fixture(scope="module")
+def update(tmp_path_factory: pytest.TempPathFactory) -> Update:
+    store = Store(tmp_path_factory.mktemp("store"))
     older = publish_skills(store)
-    cfg = toy.model_copy(
-        update={
-            "store": str(store.root),
-            "skill": older.version.pinned,
-            "episode_length": 1.0,
-            "eval": EvalConfig(episodes=4),
-        }
-    )
+    toy = make_toy(older, store, tmp_path_factory.mktemp("runs"))
+    cfg = toy.model_copy(update={"episode_length": 1.0, "eval": EvalConfig(episodes=4)})
     assert run(cfg) == 0
     newer = publish_skills(store, seed=1)
     warm = WarmConfig(controller="reach@1", value_samples=0)
