@@ -43,7 +43,7 @@ def measure_rate(training: Loop) -> float:
     training.iterate()
     while time.perf_counter() - started < SECONDS:
         training.iterate()
-    training.background.finish()
+    training.background.finish_fits()
     return (training.samples - before) / (time.perf_counter() - started)
 
 

@@ -135,11 +135,11 @@ def follow_iteration(recorder: Recorder) -> list[str]:
     codes: set[CodeType] = set()
     with use_one_thread(), tempfile.TemporaryDirectory() as folder:
         training.iterate()
-        training.background.finish()
+        training.background.finish_fits()
         with recorder.record(codes):
             training.iterate()
             finish_iteration(cfg, training, Path(folder))
-            training.background.finish()
+            training.background.finish_fits()
     return list_functions(codes)
 
 

@@ -108,7 +108,7 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
             witness.forget()
             started = clocks()
             collected = sum(training.iterate()["time/collect"] for _ in range(TURNS))
-            training.background.finish()
+            training.background.finish_fits()
             whole = clocks() - started
             seen.append((*witness.again(), collected, *whole))
     simulated, stepping, collected, whole, working = np.array(seen[1:]).T  # s, by round

@@ -141,18 +141,18 @@ def profile_training(
     with use_one_thread(), measure_parts(timer):
         for _ in range(WARM_UP):
             training.iterate()
-        training.background.finish()
+        training.background.finish_fits()
         timer.seconds.clear()
         with timer.measure("rest of an iteration"):
             for _ in range(iterations):
                 training.iterate()
-        training.background.finish()
+        training.background.finish_fits()
         found = {key: 1e6 * seconds / samples for key, seconds in timer.seconds.items()}
         if trace:
             both = _ExperimentalConfig(profile_all_threads=True)
             with profile(activities=[ProfilerActivity.CPU], experimental_config=both) as profiler:
                 training.iterate()
-                training.background.finish()
+                training.background.finish_fits()
             trace.parent.mkdir(parents=True, exist_ok=True)
             profiler.export_chrome_trace(str(trace))
     return found

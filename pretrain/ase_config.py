@@ -146,7 +146,10 @@ class DiscConfig(Frozen):
     )
     disc_buffer_size: Count = Field(default=100_000, description="Windows in the replay buffer")
     disc_replay_samples: Count = Field(
-        default=2048, description="Replayed windows per iteration, beside `rows` fresh ones"
+        default=256, description="Windows of each iteration that go into the replay buffer"
+    )
+    replay_share: NotNegative = Field(
+        default=0.5, description="Replayed windows per fresh one; 1 in MimicKit"
     )
     disc_loss_weight: Positive = Field(default=1.0, description="Weight of the whole loss")
     disc_weight_decay: NotNegative = Field(

@@ -10,7 +10,7 @@ from pretrain.ase.clone import CloneConfig, CloneData, clone
 from pretrain.ase.discriminator import make_replay
 from pretrain.ase.encoder import warm_encoder
 from pretrain.ase.env import AseEnv
-from pretrain.ase.latents import LatentSchedule
+from pretrain.ase.latents import LatentSampling
 from pretrain.ase.nets import Sizes, SkillNets, make_nets
 from pretrain.ase.published_weights import load_encoder, load_policy
 from pretrain.ase.symmetry import make_symmetry
@@ -33,7 +33,6 @@ from pretrain.sim.ground import Ground, read_ground
 from pretrain.training_aids import (
     make_assisted_env,
     make_curriculum,
-    make_near_probs,
     make_recovery,
     tracks_reference,
 )
@@ -53,28 +52,26 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
     nets = build_nets(cfg, data, ground, rng)
     curriculum = make_curriculum(cfg, data, ground) if cfg.assisted else None
     env = build_env(cfg, data, ground, curriculum, env_rng)
-    skills = AseEnv(
+    ase_env = AseEnv(
         env,
         nets.action_scale,
-        make_latent_schedule(cfg),
+        make_latent_sampling(cfg),
         nets.encoder.clip_latents,
         rng=skill_rng,
-        near_probs=make_near_probs(cfg, curriculum) if curriculum else None,
+        near_probs=curriculum.near_probs if curriculum else None,
     )
     replay = make_replay(cfg.disc.disc_buffer_size, data.demos)
-    training = Training(
+    return Training(
         nets,
-        make_assisted_env(cfg, data, nets, skills, curriculum) if curriculum else skills,
+        make_assisted_env(cfg, data, nets, ase_env, curriculum) if curriculum else ase_env,
         make_objective(cfg, nets, data, replay, ground),
         LoopConfig(
             cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam, held_samples=cfg.warm.value_samples
         ),
         Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges)),
         rng,
-        memory={"replay": replay},
+        extra_state={"replay": replay},
     )
-    set_action_std(cfg, training)
-    return training
 
 
 def build_nets(
@@ -135,9 +132,9 @@ def build_env(
     )
 
 
-def make_latent_schedule(cfg: PretrainConfig) -> LatentSchedule:
+def make_latent_sampling(cfg: PretrainConfig) -> LatentSampling:
     latent = cfg.latent
-    return LatentSchedule(
+    return LatentSampling(
         latent.latent_dim,
         max(1, control_steps(latent.latent_time_min)),
         control_steps(latent.latent_time_max),

@@ -6,8 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.ase.disc_learner import make_disc_learner
-from pretrain.ase.discriminator import style_reward
+from pretrain.ase.discriminator import make_disc_learner, style_reward
 from pretrain.ase.encoder import encoder_loss, skill_reward, with_diversity_loss
 from pretrain.ase.nets import SkillNets
 from pretrain.ase_config import PPOConfig

@@ -56,7 +56,7 @@ def finish_iteration(cfg: PretrainConfig, training: SkillTraining, folder: Path)
     training.nets.average.update_parameters(policy)
     if isinstance(env, AssistedEnv):
         env.step_schedule()
-    # by what a checkpoint keeps, so that a resumed run goes on with the same
+    # The progress is in the checkpoint, so that a resumed run has the same std.
     set_action_std(cfg, training)
     if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
         save_milestone(folder, cfg, training)
@@ -132,7 +132,7 @@ def train_and_refine(
 
 def save_milestone(folder: Path, cfg: PretrainConfig, training: SkillTraining) -> None:
     """Save the present networks and their cost, for `python -m benchmarks.learning`."""
-    training.background.finish()
+    training.background.finish_fits()
     cost = {"samples": cfg.count_samples(training.samples), "seconds": training.seconds}
     file = folder / "milestones" / f"{training.samples:012d}.pt"
     checkpoint.save(file, {**cost, "nets": training.nets.state()})
@@ -194,7 +194,7 @@ def train_skills(cfg: PretrainConfig, data: TrainingData, folder: Path) -> Train
         done = f"stopped after {training.samples:,} samples"
         print(f"{done}; the same command goes on from {folder}", flush=True)
         return None
-    training.background.finish()
+    training.background.finish_fits()
     return take_trained(training)
 
 

@@ -4,9 +4,6 @@ falls."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-
-from torch import Tensor
 
 from pretrain.ase.env import AseEnv
 from pretrain.ase.nets import SkillNets
@@ -25,21 +22,15 @@ from pretrain.sim.ground import Ground
 from pretrain.training_data import TrainingData, control_steps
 
 
-def make_near_probs(cfg: PretrainConfig, curriculum: Curriculum) -> Callable[[], Tensor]:
-    latent = cfg.latent
-    near = NearLatents(latent.near_prob, latent.near_steps or math.inf, latent.near_after)
-    return lambda: curriculum.near_probs(near)
-
-
 def make_assisted_env(
     cfg: PretrainConfig,
     data: TrainingData,
     nets: SkillNets,
-    skills: AseEnv,
+    ase_env: AseEnv,
     curriculum: Curriculum,
 ) -> AssistedEnv:
-    """`skills` with the training aids of `cfg`."""
-    ground = skills.env.falls.ground
+    """`ase_env` with the training aids of `cfg`."""
+    ground = ase_env.env.falls.ground
     skeleton = data.character.skeleton
     windows = make_reference_windows(
         data.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE
@@ -55,11 +46,11 @@ def make_assisted_env(
         termination.phase_locking,
     )
     return AssistedEnv(
-        skills,
+        ase_env,
         Assistance(curriculum, make_getup_assist(cfg, ground), make_switch_assist(cfg, ground)),
         TrackingTermination(windows, nets.discriminator.spread, limits, curriculum, cfg.num_envs),
         tracks=tracks_reference(cfg, ground),
-        feet=FootSwing(skeleton, skills.env.starts) if compares_feet(cfg) else None,
+        feet=FootSwing(skeleton, ase_env.env.starts) if compares_feet(cfg) else None,
         blend_steps=control_steps(cfg.switch.blend_time),
     )
 
@@ -92,6 +83,7 @@ def tracks_reference(cfg: PretrainConfig, ground: Ground) -> bool:
 def make_curriculum(cfg: PretrainConfig, data: TrainingData, ground: Ground) -> Curriculum:
     """Clips that rise have an assistance of their own (`make_getup_assist`)."""
     curriculum = cfg.curriculum
+    latent = cfg.latent
     return Curriculum(
         data.library.weights,
         episode_length=control_steps(cfg.episode_length),
@@ -101,10 +93,10 @@ def make_curriculum(cfg: PretrainConfig, data: TrainingData, ground: Ground) -> 
             curriculum.assist_rate,
             curriculum.min_foot_match,
         ),
-        assisted=~ground.rising,
         focus=curriculum.focus,
         # steps on the ground are no success, so clips that rise would always get more episodes
-        focused=~ground.rising,
+        included=~ground.rising,
+        near=NearLatents(latent.near_prob, latent.near_steps or math.inf, latent.near_after),
     )
 
 

@@ -13,8 +13,12 @@ from hlc.goals import Goals
 from hlc.learners import make_policy_learner, make_value_learner
 from hlc.nets import make_nets
 from hlc.parent import Parent, SimulationConfig
-from pretrain.ase.disc_learner import make_disc_learner
-from pretrain.ase.discriminator import Discriminator, make_replay, style_reward
+from pretrain.ase.discriminator import (
+    Discriminator,
+    make_disc_learner,
+    make_replay,
+    style_reward,
+)
 from pretrain.ase.reference_windows import ReferenceWindows, make_reference_windows
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.rl.generators import spawn_generators
@@ -61,7 +65,7 @@ def build(cfg: AmpConfig, parent: Parent) -> AmpTraining:
         loop,
         noise,
         rng,
-        memory={"replay": replay},
+        extra_state={"replay": replay},
     )
 
 

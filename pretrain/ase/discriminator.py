@@ -10,7 +10,6 @@ reward for the nearest window of the clip is no remedy, for a few frames of it s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 import torch
@@ -18,7 +17,10 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import embedding, one_hot, softplus
 
 from pretrain.ase.reference_windows import ReferenceWindows, window_normalizer
+from pretrain.ase_config import DiscConfig
+from pretrain.rl.adam import Adam
 from pretrain.rl.iteration import Reward
+from pretrain.rl.learner import Learner
 from pretrain.rl.mirror import Reflection
 from pretrain.rl.mirror_net import MirrorLinear, linear_layers
 from pretrain.rl.nets import mlp
@@ -27,7 +29,6 @@ from pretrain.rl.replay import Replay
 from pretrain.rl.rollout import Batch, Rollout
 
 MAX_REWARD = 9.21  # -log(1e-4), before scaling
-REPLAY_EVERY = 16  # one of so many of the character's windows is added to the replay
 
 
 class Discriminator(nn.Module):
@@ -102,36 +103,36 @@ def make_replay(size: int, demos: ReferenceWindows) -> Replay:
     return Replay(size, windows=demos.windows[0], clips=demos.clip[0])
 
 
-@dataclass(frozen=True)
-class DiscLossWeights:
-    """Names and meanings are MimicKit's `disc_*`."""
-
-    loss: float
-    grad_penalty: float
-    logit_reg: float
-    weight_decay: float
+def make_disc_learner(
+    disc: DiscConfig, net: Discriminator, demos: ReferenceWindows, replay: Replay
+) -> Learner:
+    return Learner(
+        "disc",
+        ("window", "z_clip"),
+        disc_loss(net, demos, replay, disc),
+        Adam(net.parameters(), disc.lr),
+        epochs=1,
+        minibatch=disc.minibatch,
+        max_rows=disc.rows,
+    )
 
 
 def disc_loss(
-    net: Discriminator,
-    demos: ReferenceWindows,
-    replay: Replay,
-    weights: DiscLossWeights,
-    replay_share: float,
+    net: Discriminator, demos: ReferenceWindows, replay: Replay, disc: DiscConfig
 ) -> Loss:
     """Binary cross-entropy, the clips' windows against the character's new and replayed ones, with
     a gradient penalty at the clips' windows.
 
-    (AMP eq. 8.) Gradients are taken at normalized inputs. `replay_share` is the number of replayed
-    windows per new one. Without a condition, the clips' windows are drawn by their durations. Each
-    call adds windows to `replay`.
+    (AMP eq. 8.) Gradients are taken at normalized inputs. Without a condition, the clips' windows
+    are drawn by their durations. Each call adds windows to `replay`, of a rollout
+    `disc_replay_samples`.
     """
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         agent_windows = batch["window"]
         clips = batch["z_clip"]
         n = len(agent_windows)
-        replayed = replay.sample(int(n * replay_share), rng)
+        replayed = replay.sample(int(n * disc.replay_share), rng)
         agent = torch.cat([agent_windows, replayed["windows"]])
         agent_logit = net(agent, torch.cat([clips, replayed["clips"]]))
         # each clip as often as in the batch
@@ -139,13 +140,13 @@ def disc_loss(
         demo_logit, penalty = _with_gradient_penalty(net, reference, clips)
         cross_entropy = 0.5 * (softplus(agent_logit).mean() + softplus(-demo_logit).mean())
         last = cast(nn.Linear | MirrorLinear, net.body[-1]).weight.square().sum()
-        total = cross_entropy + weights.grad_penalty * penalty + weights.logit_reg * last
-        if weights.weight_decay:
+        total = cross_entropy + disc.disc_grad_penalty * penalty + disc.disc_logit_reg * last
+        if disc.disc_weight_decay:
             squares = [layer.weight.square().sum() for layer in linear_layers(net.body)]
-            total = total + weights.weight_decay * torch.stack(squares).sum()
-        num_kept = max(1, n // REPLAY_EVERY)
+            total = total + disc.disc_weight_decay * torch.stack(squares).sum()
+        num_kept = max(1, n * disc.disc_replay_samples // disc.rows)
         replay.add(windows=agent_windows[:num_kept], clips=clips[:num_kept])
-        return weights.loss * total, {
+        return disc.disc_loss_weight * total, {
             "disc_accuracy": _measure_accuracy(agent_logit, demo_logit),
             "disc_agent_logit": agent_logit.mean(),
             "disc_demo_logit": demo_logit.mean(),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from pretrain.ase.latents import LatentSchedule, draw_nearest_to, sample_on_sphere
+from pretrain.ase.latents import LatentSampling, draw_nearest_to, sample_on_sphere
 from pretrain.rl.rollout import Batch, Step
 from pretrain.sim.env import ALL, ActionScale, CharacterEnv, Outcome
 from pretrain.sim.tensor_state import TensorState
@@ -20,8 +20,8 @@ class AseEnv(TensorState):
 
     Observations are `obs` (N, 13 + 2 J) and `z` (N, dim). Rewards are terms of the rollout: the
     reward of the environment is 0, and it records the style window. `near_probs` gives the share
-    of `LatentSchedule.near_prob` clip by clip, (C,), at every reset; by default all clips have the
-    schedule's.
+    of `LatentSampling.near_prob` clip by clip, (C,), at every reset; by default it is that of all
+    clips.
     """
 
     state_fields = ("z", "z_clip", "steps_to_resample")
@@ -30,7 +30,7 @@ class AseEnv(TensorState):
         self,
         env: CharacterEnv,
         action_scale: ActionScale,
-        schedule: LatentSchedule,
+        sampling: LatentSampling,
         clip_latents: Tensor,
         *,
         rng: Generator,
@@ -38,12 +38,12 @@ class AseEnv(TensorState):
     ):
         self.env = env
         self.action_scale = action_scale
-        self.schedule = schedule
+        self.sampling = sampling
         self._rng = rng
         self._near_probs = near_probs or self._same_near_prob
         self.num_envs = env.num_envs
         self.clip_latents = clip_latents  # (C, dim), the encoder's own: the warm start writes to it
-        self.z = torch.zeros(self.num_envs, schedule.dim)
+        self.z = torch.zeros(self.num_envs, sampling.dim)
         # the clip whose own latent is nearest to z
         self.z_clip = torch.zeros(self.num_envs, dtype=torch.long)
         # control steps until the next change
@@ -51,7 +51,7 @@ class AseEnv(TensorState):
         self.reset(torch.arange(self.num_envs))
 
     def _same_near_prob(self) -> Tensor:
-        return torch.full((len(self.clip_latents),), self.schedule.near_prob)
+        return torch.full((len(self.clip_latents),), self.sampling.near_prob)
 
     def reset(self, ids: Tensor) -> None:
         """Start new episodes in worlds `ids` (n,), each with a new latent."""
@@ -59,27 +59,23 @@ class AseEnv(TensorState):
             return
         self.env.reset(ids)
         clips = self.env.clip[ids]
-        self._assign_latents(ids, clips, clips, self._near_probs()[clips])
+        self._assign_latents(ids, clips, self._near_probs()[clips])
+        self.env.falls.allow_recovery(ids, clips, self.z_clip[ids])
 
-    def _assign_latents(
-        self, ids: Tensor, clips: Tensor, previous: Tensor, near: Tensor | None = None
-    ) -> None:
-        """Draw latents for worlds `ids` (n,) that have followed clips `previous` (n,), and set
-        `z`, `z_clip` and `steps_to_resample`. Where the previous clip may touch the ground with a
-        body that the new one keeps off it, the world has time to get up (`Falls.allow_recovery`).
+    def _assign_latents(self, ids: Tensor, clips: Tensor, near: Tensor | None = None) -> None:
+        """Draw latents for worlds `ids` (n,), and set `z`, `z_clip` and `steps_to_resample`.
 
         A share `clip_prob` of the latents are those of `clips` (n,); of the others, shares `near`
         (n,) are nearest to those, and the rest are uniform on the sphere.
         """
-        from_clip = torch.rand(len(ids), generator=self._rng) < self.schedule.clip_prob
-        z = sample_on_sphere(len(ids), self.schedule.dim, self._rng)
+        from_clip = torch.rand(len(ids), generator=self._rng) < self.sampling.clip_prob
+        z = sample_on_sphere(len(ids), self.sampling.dim, self._rng)
         if near is not None:
             close = (torch.rand(len(ids), generator=self._rng) < near).nonzero()[:, 0]
             z[close] = draw_nearest_to(clips[close], self.clip_latents, self._rng)
         self.z[ids] = torch.where(from_clip[:, None], self.clip_latents[clips], z)
         self.z_clip[ids] = torch.where(from_clip, clips, (z @ self.clip_latents.T).argmax(-1))
-        self.steps_to_resample[ids] = self.schedule.draw_lifetimes(len(ids), self._rng)
-        self.env.falls.allow_recovery(ids, previous, self.z_clip[ids])
+        self.steps_to_resample[ids] = self.sampling.draw_lifetimes(len(ids), self._rng)
 
     def observe(self, ids: Tensor | None = None) -> Batch:
         """The observations of worlds `ids` (n,), by default of all: `obs` (n, 13 + 2 J) and `z`
@@ -96,19 +92,17 @@ class AseEnv(TensorState):
         that the discriminator compares it with."""
         clips = self.z_clip.clone()
         outcome = self.advance(action)
-        ended = outcome.fell | outcome.broken
-        failed = ended | self.env.falls.find_new()
-        own_obs = self.observe() if self.schedule.own_return else None
-        expired = self.resample_expired(clips)
+        failed = outcome.fell | outcome.broken
+        terminated = failed | self.env.falls.find_new()
+        own_obs = self.observe() if self.sampling.own_return else None
+        cut = self.change_latents(clips, terminated)
         return Step(
             next_obs=own_obs or self.observe(),
             reward=torch.zeros(self.num_envs),
-            terminated=failed,
-            truncated=outcome.timed_out
-            if own_obs is None
-            else outcome.timed_out | expired & ~failed,
+            terminated=terminated,
+            truncated=outcome.timed_out | cut,
             extras=self.make_extras(clips),
-            continues=~(ended | outcome.timed_out),
+            resets=failed | outcome.timed_out,
         )
 
     def make_extras(self, clips: Tensor) -> Batch:
@@ -121,16 +115,21 @@ class AseEnv(TensorState):
         """One control step of the characters under actions (N, J); latents stay as they are."""
         return self.env.step(self.action_scale.target(action), self.z_clip)
 
-    def resample_expired(self, clips: Tensor) -> Tensor:
+    def change_latents(self, clips: Tensor, terminated: Tensor) -> Tensor:
         """Count one control step of every latent, and draw another where its time is over, in
-        worlds that have followed clips (N,). Returns where, (N,) bool."""
+        worlds that have followed clips (N,). Where a clip may touch the ground with a body that the
+        next one keeps off it, the world has time to get up (`Falls.allow_recovery`).
+
+        Returns where a change cuts the return, (N,) bool: with `own_return`, in all but the worlds
+        that have `terminated` (N,)."""
         self.steps_to_resample -= 1
         expired = self.steps_to_resample <= 0
         ids = expired.nonzero()[:, 0]
         if len(ids):
             new_clips, _ = self.env.library.sample(len(ids), self._rng)
-            self._assign_latents(ids, new_clips, clips[ids])
-        return expired
+            self._assign_latents(ids, new_clips)
+            self.env.falls.allow_recovery(ids, clips[ids], self.z_clip[ids])
+        return expired & ~terminated & self.sampling.own_return
 
     def snapshot(self) -> dict[str, Any]:
         return {

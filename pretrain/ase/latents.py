@@ -27,8 +27,8 @@ def draw_nearest_to(clips: Tensor, latents: Tensor, rng: Generator) -> Tensor:
 
 
 @dataclass(frozen=True)
-class LatentSchedule:
-    """How long a world keeps its latent, uniform in control steps, and how it is drawn."""
+class LatentSampling:
+    """How latents are drawn, and for how long a world keeps one: uniform in control steps."""
 
     dim: int
     shortest: int  # control steps

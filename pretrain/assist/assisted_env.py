@@ -32,12 +32,12 @@ from pretrain.sim.env import ALL, CharacterEnv, Outcome
 class StepAids:
     """What the aids add to one step."""
 
-    failed: Tensor  # (N,) bool: the episode is over by a fall, a broken state or the tracking error
+    failed: Tensor  # (N,) bool: a fall, a broken state or the tracking error ends the episode
     extras: Batch
 
 
 class AssistedEnv:
-    """`skills` under assistance, with a reference motion for every world.
+    """`ase_env` under assistance, with a reference motion for every world.
 
     Without `tracks` the reference motions do not advance and are in neither observations nor
     extras; without `feet`, no extra says how the feet are lifted. After a change of skill the
@@ -46,7 +46,7 @@ class AssistedEnv:
 
     def __init__(
         self,
-        skills: AseEnv,
+        ase_env: AseEnv,
         assistance: Assistance,
         termination: TrackingTermination,
         *,
@@ -54,9 +54,11 @@ class AssistedEnv:
         feet: FootSwing | None = None,
         blend_steps: int = 0,
     ):
-        env = skills.env
-        self.skills = skills
-        self.num_envs = skills.num_envs
+        env = ase_env.env
+        if termination.limits.phase_locking != "never" and not tracks:
+            raise ValueError("phase-locked termination needs the tracking error: tracks=True")
+        self.ase_env = ase_env
+        self.num_envs = ase_env.num_envs
         self.assistance = assistance
         self.curriculum = assistance.curriculum
         self.getup = assistance.getup
@@ -74,11 +76,11 @@ class AssistedEnv:
     @property
     def env(self) -> CharacterEnv:
         """The simulated characters."""
-        return self.skills.env
+        return self.ase_env.env
 
     def reset(self, ids: Tensor) -> None:
         if len(ids):
-            self.skills.reset(ids)
+            self.ase_env.reset(ids)
             self._start(ids)
 
     def _start(self, ids: Tensor) -> None:
@@ -86,10 +88,10 @@ class AssistedEnv:
         self._start_tracker(ids)
         self.velocity.start(ids, self.env.clip[ids], self.env.state()[ids])
         if not self.tracker.blend.steps:
-            self.velocity.follow(self.skills.z_clip[ids], ids)
-        other_clip = self.skills.z_clip[ids] != self.env.clip[ids]
+            self.velocity.follow(self.ase_env.z_clip[ids], ids)
+        other_clip = self.ase_env.z_clip[ids] != self.env.clip[ids]
         self.termination.start(ids, other_clip | self.env.began_default[ids])
-        away = self.velocity.distance(self.skills.z_clip[ids], ids) > 1
+        away = self.velocity.distance(self.ase_env.z_clip[ids], ids) > 1
         self.switches.start(ids, self.env.clip[ids], away)
 
     def _start_tracker(self, ids: Tensor) -> None:
@@ -99,11 +101,11 @@ class AssistedEnv:
 
     def observe(self, ids: Tensor | None = None) -> Batch:
         """As `AseEnv.observe`; where references are tracked also `privileged` (n, P)."""
-        obs = self.skills.observe(ids)
+        obs = self.ase_env.observe(ids)
         if self.tracks:
             rows = ALL if ids is None else ids
             obs["privileged"] = observe_privileged(
-                self.skills, self.tracker, self.velocity, self.termination, rows
+                self.ase_env, self.tracker, self.velocity, self.termination, rows
             )
         return obs
 
@@ -116,32 +118,34 @@ class AssistedEnv:
         `assist_strength`, `switch_strength`, `tracking_error`, `velocity_excess` and, with `feet`,
         `foot_match` (N,).
         """
-        skills = self.skills
-        clips = skills.z_clip.clone()
+        ase_env = self.ase_env
+        clips = ase_env.z_clip.clone()
         windows = self.env.windows()
         before = self.before_step(clips)
-        outcome = skills.advance(action)
+        outcome = ase_env.advance(action)
         after = self.after_step(clips, outcome)
         terminated = after.failed | self.env.falls.find_new()
-        own_obs = self.observe() if skills.schedule.own_return else None
-        expired = skills.resample_expired(clips)
-        if not self.tracker.blend.steps:
-            self.velocity.follow(skills.z_clip)
-        changed = skills.z_clip != clips
-        self.termination.change_skill(changed)
-        self.switches.change_skill(changed, clips, self.velocity.distance(skills.z_clip) > 1)
+        own_obs = self.observe() if ase_env.sampling.own_return else None
+        cut = ase_env.change_latents(clips, terminated)
+        self._follow_latents(clips)
         style = self._style_extras(clips, windows, outcome)
-        truncated = outcome.timed_out
-        if own_obs is not None:
-            truncated = truncated | expired & ~terminated
         return Step(
             next_obs=own_obs or self.observe(),
             reward=torch.zeros(self.num_envs),
             terminated=terminated,
-            truncated=truncated,
+            truncated=outcome.timed_out | cut,
             extras={**style, **before, **after.extras},
-            continues=~(after.failed | outcome.timed_out),
+            resets=after.failed | outcome.timed_out,
         )
+
+    def _follow_latents(self, clips: Tensor) -> None:
+        """After the latents of some worlds, which have followed clips (N,), may have changed."""
+        new_clips = self.ase_env.z_clip
+        if not self.tracker.blend.steps:
+            self.velocity.follow(new_clips)
+        changed = new_clips != clips
+        self.termination.change_skill(changed)
+        self.switches.change_skill(changed, clips, self.velocity.distance(new_clips) > 1)
 
     def before_step(self, clips: Tensor) -> Batch:
         """Advance the references along clips (N,), and apply the assistance. Returns the actions
@@ -150,7 +154,7 @@ class AssistedEnv:
         if self.tracks:
             env = self.env
             self.tracker.advance(clips, env.falls.is_down, env.windows(), env.state())
-            extras["reference_action"] = self.skills.action_scale.action(self.tracker.target())
+            extras["reference_action"] = self.ase_env.action_scale.action(self.tracker.target())
             extras["assist_strength"] = self.forces.strength(clips)
             extras["switch_strength"] = self.switches.strengths(clips) * ~env.falls.is_down
         self.forces.apply(clips)
@@ -191,7 +195,7 @@ class AssistedEnv:
             error = tracking["tracking_error"].masked_fill(astray, torch.inf)
             exceeded = termination.exceeded_at_phase(error, clips, down)
         if not termination.phase_locked.all():
-            checked = (self.skills.steps_to_resample % CHECK_EVERY == 0) & ~down
+            checked = (self.ase_env.steps_to_resample % CHECK_EVERY == 0) & ~down
             exceeded |= termination.exceeded_nearest(self.env.windows(), clips, checked)
         return exceeded
 
@@ -202,7 +206,7 @@ class AssistedEnv:
         joint_error = self.tracker.pose() - self.env.state().joint_pos
         return {
             "tracking_error": self.tracker.tracking_error(self.env.windows()),
-            "pose_error": joint_error / self.skills.action_scale.scale * up[:, None],
+            "pose_error": joint_error / self.ase_env.action_scale.scale * up[:, None],
             "velocity_excess": excess * up,
         }
 
@@ -235,7 +239,7 @@ class AssistedEnv:
         """The extras of the style reward, for worlds that followed clips (N,) and had `windows`
         (N, W * F) before the step."""
         style_clips = self._style_clips(clips)
-        extras = self.skills.make_extras(style_clips)
+        extras = self.ase_env.make_extras(style_clips)
         before = self.termination.distance_to_mean(windows, style_clips)
         after = self.termination.distance_to_mean(extras["window"], style_clips)
         return {**extras, "nearer": (before - after) * ~outcome.broken}
@@ -269,7 +273,7 @@ class AssistedEnv:
 
     def _parts(self) -> dict[str, Any]:
         return {
-            "skills": self.skills,
+            "ase_env": self.ase_env,
             "curriculum": self.curriculum,
             "getup": self.getup,
             "tracker": self.tracker,

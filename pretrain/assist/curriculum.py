@@ -67,13 +67,15 @@ class NearLatents:
     after: float  # from then on, this share of `prob`
 
 
+NO_NEAR_LATENTS = NearLatents(prob=0.0, steps=0.0, after=0.0)
+
+
 class Curriculum(TensorState):
     """How long episodes that begin in each of C clips last and, from it, the assistance and how
     often they begin there.
 
-    `assisted` and `focused` (C,) bool name the clips that the assistance and the focus are for;
-    None: all. `focus` bounds how much more or less often than its weight a clip is begun in; 1
-    leaves the weights alone.
+    `included` (C,) bool are the clips that are assisted and focused on; None: all. `focus` bounds
+    how much more or less often than its weight a clip is begun in; 1 leaves the weights alone.
     """
 
     state_fields = ("assist_strength", "steps", "falls", "progress", "matched", "compared")
@@ -84,18 +86,17 @@ class Curriculum(TensorState):
         *,
         episode_length: int,
         schedule: AssistSchedule = NO_ASSIST,
-        assisted: Tensor | None = None,
         focus: float = 1.0,
-        focused: Tensor | None = None,
+        included: Tensor | None = None,
+        near: NearLatents = NO_NEAR_LATENTS,
     ):
         self.schedule = schedule
+        self.near = near
         self.focus = focus
         self.episode_length = episode_length
         self.base = weights
-        self.focused = torch.ones_like(weights, dtype=torch.bool) if focused is None else focused
-        self.assist_strength = torch.full_like(weights, schedule.start)  # (C,)
-        if assisted is not None:
-            self.assist_strength *= assisted
+        self.included = torch.ones_like(weights, dtype=torch.bool) if included is None else included
+        self.assist_strength = schedule.start * self.included  # (C,)
         self.steps = torch.zeros_like(weights)
         self.falls = torch.zeros_like(weights)
         self.matched = torch.zeros_like(weights)  # sum of the foot matches of `compared` steps
@@ -115,14 +116,10 @@ class Curriculum(TensorState):
         """Mean foot match under each clip's own latent, (C,); 0 where none was recorded."""
         return self.matched / self.compared.clamp_min(1.0)
 
-    def find_mastered(self, steps: float) -> Tensor:
-        """Clips without assistance and with more than so many steps between failures, (C,)
-        bool."""
-        return (self.assist_strength == 0) & (self.lengths > steps)
-
-    def near_probs(self, near: NearLatents) -> Tensor:
+    def near_probs(self) -> Tensor:
         """The share of latents near each clip, (C,)."""
-        return near.prob * torch.where(self.find_mastered(near.steps), near.after, 1.0)
+        mastered = (self.assist_strength == 0) & (self.lengths > self.near.steps)
+        return self.near.prob * torch.where(mastered, self.near.after, 1.0)
 
     @property
     def weights(self) -> Tensor:
@@ -130,7 +127,7 @@ class Curriculum(TensorState):
         if not self.steps.any():
             return self.base
         need = (self.episode_length / self.lengths.clamp_min(1.0)).clamp(1 / self.focus, self.focus)
-        need = torch.where(self.focused, need, 1.0)
+        need = torch.where(self.included, need, 1.0)
         return self.base * need / (self.base * need).sum()
 
     def record(self, clip: Tensor, fell: Tensor) -> None:
@@ -160,4 +157,4 @@ class Curriculum(TensorState):
         mastered without assistance, 1."""
         unassisted = 1 - self.assist_strength.clamp_max(1.0)
         mastery = unassisted * (self.lengths / MASTERED_STEPS).clamp_max(1.0)
-        return mastery[self.focused].mean() if self.focused.any() else torch.ones(())
+        return mastery[self.included].mean() if self.included.any() else torch.ones(())

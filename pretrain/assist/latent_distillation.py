@@ -59,14 +59,14 @@ def visit_states(env: AssistedEnv, policy: GaussianPolicy, rng: Generator) -> Vi
     parts: list[VisitedStates] = []
     for _ in range(VISITED_STEPS):
         obs = env.observe()
-        on_clip = (env.velocity.distance(env.skills.z_clip) <= 1) & ~env.env.falls.is_down
+        on_clip = (env.velocity.distance(env.ase_env.z_clip) <= 1) & ~env.env.falls.is_down
         joint_pos = env.env.state().joint_pos
         rows = (obs["obs"], obs["z"], joint_pos, env.velocity.mean)
         parts.append(VisitedStates(*(x[on_clip] for x in rows)))
         mean = policy(obs)
         step = env.step(mean + policy.std * torch.randn(mean.shape, generator=rng))
-        assert step.continues is not None
-        env.reset((~step.continues).nonzero()[:, 0])
+        assert step.resets is not None
+        env.reset(step.resets.nonzero()[:, 0])
     fields = ("obs", "z", "joint_pos", "velocity")
     return VisitedStates(*(torch.cat([getattr(part, name) for part in parts]) for name in fields))
 

@@ -24,7 +24,7 @@ def privileged_mirror(skeleton: Skeleton) -> Mirror:
 
 
 def observe_privileged(
-    skills: AseEnv,
+    ase_env: AseEnv,
     tracker: ReferenceTracker,
     velocity: VelocityTracker,
     termination: TrackingTermination,
@@ -36,7 +36,7 @@ def observe_privileged(
     is left, whether the world is down, and the share of its time to get up that is left. Zeros
     where the reference of a new skill is set in the next step only.
     """
-    env = skills.env
+    env = ase_env.env
     falls = env.falls
     is_down = falls.is_down[ids]
     clip = tracker.clip[ids]
@@ -47,5 +47,5 @@ def observe_privileged(
     scalars = torch.stack(
         [error, excess, termination.grace_share[ids], is_down.float(), time_left], -1
     )
-    is_set = (clip == skills.z_clip[ids]) | is_down & tracker.has_reference[ids]
+    is_set = (clip == ase_env.z_clip[ids]) | is_down & tracker.has_reference[ids]
     return is_set[:, None] * torch.cat([tracker.reference_frame(ids), scalars], -1)

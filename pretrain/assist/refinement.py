@@ -55,7 +55,7 @@ class PhaseObservationEnv:
         character_env = self.env.env
         tracker = self.env.tracker
         is_up = ~character_env.falls.is_down
-        follows = is_up & (tracker.clip == self.env.skills.z_clip)
+        follows = is_up & (tracker.clip == self.env.ase_env.z_clip)
         error = tracker.tracking_error(character_env.windows(ids), ids)
         trust = ((FAR - error) / (FAR - NEAR)).clamp(0, 1)
         return {"phase_index": tracker.phase_index(ids), "trust": trust * follows[ids]}
@@ -125,7 +125,7 @@ class Refinement:
         )
         obs = self.env.observe()
         example = {name: obs[name][0] for name in self.policy.inputs.names}
-        self.memory = Replay(REPLAY_SIZE, **example, corrected_action=self.noise.value[0])
+        self.replay = Replay(REPLAY_SIZE, **example, corrected_action=self.noise.value[0])
 
     def iterate(self) -> Scalars:
         """One iteration of either stage, counted."""
@@ -145,10 +145,10 @@ class Refinement:
         batch, scalars = self._collect(self.policy)
         with torch.no_grad():
             batch["corrected_action"] = self.teacher.mean(batch)
-        self.memory.add(**{name: batch[name] for name in self.memory.rows})
+        self.replay.add(**{name: batch[name] for name in self.replay.rows})
         left = 1 - (self.samples - self.correcting) / self.learning
         self.learner.optimizer.lr = LR * min(1.0, left / LR_DECAY_SHARE)
-        return scalars | self.learner.fit(self.memory.sample(REPLAY_BATCH, self.rng), self.rng)
+        return scalars | self.learner.fit(self.replay.sample(REPLAY_BATCH, self.rng), self.rng)
 
     def _collect(self, policy: PhaseCorrectedPolicy | GaussianPolicy) -> tuple[Batch, Scalars]:
         rollout = collect(PhaseObservationEnv(self.env), policy, self.noise, self.horizon, self.rng)
@@ -169,7 +169,7 @@ class Refinement:
             "policy": self.policy.state_dict(),
             "optimizer": self.learner.optimizer.state_dict(),
             "corrections": self.teacher.corrections,
-            "memory": self.memory.snapshot(),
+            "replay": self.replay.snapshot(),
             "env": self.env.snapshot(),
             "noise": self.noise.value,
             "rng": self.rng.get_state(),
@@ -182,7 +182,7 @@ class Refinement:
         self.policy.load_state_dict(tree["policy"])
         self.learner.optimizer.load_state_dict(tree["optimizer"])
         self.teacher.corrections = tree["corrections"]
-        self.memory.restore(tree["memory"])
+        self.replay.restore(tree["replay"])
         self.env.restore(tree["env"])
         self.noise.value = tree["noise"]
         self.rng.set_state(tree["rng"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from pretrain.ase.latents import LatentSchedule
+from pretrain.ase.latents import LatentSampling
 from pretrain.evaluation.coverage import Coverage
 from pretrain.evaluation.falls import FallCounter
 from pretrain.evaluation.jerk import jerk
@@ -40,10 +40,10 @@ class Episodes:
     broken: int  # worlds whose simulation broke
 
 
-def random_schedule(setup: Setup) -> LatentSchedule:
+def random_schedule(setup: Setup) -> LatentSampling:
     """Random skills, each for a random while."""
     longest = control_steps(setup.conditions.longest_skill)
-    return LatentSchedule(setup.skills.latent_dim, 1, longest, 0.0)
+    return LatentSampling(setup.skills.latent_dim, 1, longest, 0.0)
 
 
 def random_skill_episodes(setup: Setup, rng: Generator) -> Episodes:
@@ -54,7 +54,7 @@ def random_skill_episodes(setup: Setup, rng: Generator) -> Episodes:
 
 
 def observe_episodes(
-    setup: Setup, env: CharacterEnv, schedule: LatentSchedule, rng: Generator
+    setup: Setup, env: CharacterEnv, schedule: LatentSampling, rng: Generator
 ) -> Episodes:
     """Episodes from where the worlds are."""
     began_in = env.clip.clone()  # a world that breaks begins anew, in another clip

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from pretrain.ase.latents import LatentSchedule, sample_on_sphere
+from pretrain.ase.latents import LatentSampling, sample_on_sphere
 from pretrain.sim.env import CharacterEnv, Outcome
 
 Act = Callable[[np.ndarray, np.ndarray], np.ndarray]  # states (N, S), z (N, D) -> targets (N, J)
@@ -48,7 +48,7 @@ def hold_skill(
 
 
 def random_skill_rollout(
-    act: Act, env: CharacterEnv, schedule: LatentSchedule, rng: Generator, nearest: NearestClip
+    act: Act, env: CharacterEnv, schedule: LatentSampling, rng: Generator, nearest: NearestClip
 ) -> Iterator[RandomSkillStep]:
     """One episode per world, from where the worlds are, under skills redrawn by `schedule`."""
     n = env.num_envs

@@ -35,25 +35,25 @@ class Background:
     collected, which needs the policy alone; then the rollout's steps are scored by what was
     learned.
 
-    Between `begin` and `finish` nothing else may read the networks that are fitted here. Layers
-    this small gain little from a second thread, whereas two networks on one thread each do. The
-    results are the same on one core and on many: on Intel processors a product that two threads
+    Between `start_fits` and `finish_fits` nothing else may read the networks that are fitted here.
+    Layers this small gain little from a second thread, whereas two networks on one thread each do.
+    The results are the same on one core and on many: on Intel processors a product that two threads
     share is rounded differently.
     """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "learners", _lower_priority)
         self._fits: list[Future[Scalars]] = []
-        self.learned: Scalars = {}  # metrics since the last report
+        self.learned: Scalars = {}  # metrics since they were last taken
 
     def submit(self, call: Callable[[], T]) -> PendingCall[T]:
-        """`call`, after all that was begun and submitted before."""
+        """`call`, after all fits and calls before it."""
         return PendingCall(call, self._thread.submit(call))
 
     def results(self, pending: Sequence[PendingCall[T]]) -> list[T]:
         """The results of `pending`, after all fits. The caller's thread runs the last calls itself,
         as far as they have not begun."""
-        self.finish()
+        self.finish_fits()
         computed: dict[int, T] = {}
         for i in reversed(range(len(pending))):
             if pending[i].future.cancel():
@@ -62,15 +62,15 @@ class Background:
             computed[i] if i in computed else call.future.result() for i, call in enumerate(pending)
         ]
 
-    def begin(self, learners: Sequence[Learner], batch: Batch, seeds: Sequence[int]) -> None:
+    def start_fits(self, learners: Sequence[Learner], batch: Batch, seeds: Sequence[int]) -> None:
         """Fit one learner after the other, each with random numbers of its own."""
-        assert not self._fits, "call finish before the next begin"
+        assert not self._fits, "call finish_fits before the next start_fits"
         self._fits = [
             self._thread.submit(learner.fit, batch, Generator().manual_seed(seed))
             for learner, seed in zip(learners, seeds, strict=True)
         ]
 
-    def finish(self) -> None:
+    def finish_fits(self) -> None:
         """Wait until all fits are done. Raises Diverged if one of them has."""
         fits = self._fits
         self._fits = []
@@ -78,9 +78,9 @@ class Background:
         for fit in fits:
             self.learned |= fit.result()
 
-    def report(self) -> Scalars:
-        """The metrics of all fits since the last report."""
-        self.finish()
+    def take_metrics(self) -> Scalars:
+        """The metrics of all fits since they were last taken."""
+        self.finish_fits()
         learned = self.learned
         self.learned = {}
         return learned

@@ -31,7 +31,7 @@ class Objective:
     policy: Learner
     value: Learner
     others: tuple[Learner, ...] = ()
-    # of losses, where they depend on more than one step
+    # tensors of the batch that are computed across steps, such as the mean of a step's neighbors
     targets: tuple[Targets, ...] = ()
 
     @property
@@ -147,12 +147,20 @@ def add_advantages(rollout: Rollout, values: Tensor, value: Value, cfg: LoopConf
 
 
 def run_iteration(state: LoopState) -> Scalars:
-    """One iteration. Returns everything worth logging, timings in seconds included; for all
-    learners but the policy's these are the metrics of the iteration before."""
+    """One iteration:
+
+    1. `horizon` steps of all worlds. Meanwhile the second thread fits the value net and the other
+       learners on the rollout before, then computes each step's value and reward terms.
+    2. Total reward, advantages and returns.
+    3. The second thread begins to fit all learners but the policy's on this rollout; the policy is
+       fitted here.
+
+    Returns everything worth logging, timings in seconds included; for all learners but the policy's
+    these are the metrics of the rollout before."""
     start = time.perf_counter()
     rollout, pending = _collect(state)
     collected = time.perf_counter()
-    metrics = state.background.report()
+    metrics = state.background.take_metrics()
     scores = state.background.results(pending)
     value = state.nets.value
     objective = state.objective
@@ -165,14 +173,14 @@ def run_iteration(state: LoopState) -> Scalars:
     for targets in objective.targets:
         batch |= {name: x.flatten(0, 1) for name, x in targets(rollout).items()}
     seeds = torch.randint(2**62, (2 + len(objective.others),), generator=state.rng).tolist()
-    state.background.begin((objective.value, *objective.others), batch, seeds[1:])
+    state.background.start_fits((objective.value, *objective.others), batch, seeds[1:])
     if state.samples >= state.loop.held_samples:
         scalars |= objective.policy.fit(batch, Generator().manual_seed(seeds[0]))
     return {
         **scalars,
         **metrics,
         "episode/terminated": float(rollout.terminated.float().mean()),
-        "episode/length": rollout.reward.numel() / max(int(rollout.ended.sum()), 1),
+        "episode/length": rollout.reward.numel() / max(int(rollout.resets.sum()), 1),
         "time/collect": collected - start,
         "time/learn": time.perf_counter() - collected,
     }

@@ -25,9 +25,9 @@ class Step:
     truncated: Tensor  # (N,) bool: stopped, the return after it is V(s_{t+1})
     # further tensors (N, ...) for reward terms and losses
     extras: Batch = field(default_factory=dict)
-    # (N,) bool: not reset although the return ends here, because there is more to learn in this
-    # episode; None: every world that terminated or was truncated is reset
-    continues: Tensor | None = None
+    # (N,) bool: worlds whose episode is over; in others the return may end although there is more
+    # to learn in the episode. None: all that terminated or were truncated
+    resets: Tensor | None = None
 
 
 class Env(Protocol):
@@ -87,7 +87,7 @@ class Rollout:
     reward: Tensor
     terminated: Tensor
     truncated: Tensor
-    ended: Tensor  # bool: the episode was over, and the world was reset
+    resets: Tensor  # bool: the episode was over, and the world was reset
     extras: Batch
 
     def flatten(self) -> Batch:
@@ -106,8 +106,8 @@ def collect_steps(
     for _ in range(horizon):
         sampled = policy.act(obs, noise.draw(rng))
         step = env.step(sampled.action)
-        over = step.terminated | step.truncated
-        ended = over if step.continues is None else over & ~step.continues
+        cut = step.terminated | step.truncated  # the return ends here
+        resets = cut if step.resets is None else step.resets
         yield Rollout(
             obs=_add_time_axis(obs),
             next_obs=_add_time_axis(step.next_obs),
@@ -117,11 +117,11 @@ def collect_steps(
             reward=step.reward[None],
             terminated=step.terminated[None],
             truncated=step.truncated[None],
-            ended=ended[None],
+            resets=resets[None],
             extras=_add_time_axis(step.extras),
         )
-        env.reset(ended.nonzero()[:, 0])
-        obs = _replace_rows(step.next_obs, env, over.nonzero()[:, 0])
+        env.reset(resets.nonzero()[:, 0])
+        obs = _replace_rows(step.next_obs, env, cut.nonzero()[:, 0])
 
 
 def concatenate(parts: Sequence[Rollout]) -> Rollout:
@@ -135,7 +135,7 @@ def concatenate(parts: Sequence[Rollout]) -> Rollout:
         reward=torch.cat([part.reward for part in parts]),
         terminated=torch.cat([part.terminated for part in parts]),
         truncated=torch.cat([part.truncated for part in parts]),
-        ended=torch.cat([part.ended for part in parts]),
+        resets=torch.cat([part.resets for part in parts]),
         extras=_concatenate([part.extras for part in parts]),
     )
 

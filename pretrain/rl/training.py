@@ -51,8 +51,8 @@ E = TypeVar("E", bound=StatefulEnv)
 
 @dataclass
 class Training(Generic[N, E]):
-    """Everything that a checkpoint holds. `memory` names further parts with a state, such as a
-    replay buffer."""
+    """Everything that a checkpoint holds; `extra_state` has further parts by name, such as a replay
+    buffer."""
 
     nets: N
     env: E
@@ -60,21 +60,21 @@ class Training(Generic[N, E]):
     loop: LoopConfig
     noise: Noise
     rng: Generator
-    memory: dict[str, Stateful] = field(default_factory=dict)
+    extra_state: dict[str, Stateful] = field(default_factory=dict)
     background: Background = field(default_factory=Background)
     iteration: int = 0
     samples: int = 0
     seconds: float = 0.0
 
     def snapshot(self) -> dict[str, Any]:
-        self.background.finish()
+        self.background.finish_fits()
         return {
             "nets": {name: net.state_dict() for name, net in self.nets.modules().items()},
             "optimizers": {
                 learner.name: learner.optimizer.state_dict() for learner in self.objective.learners
             },
             "env": self.env.snapshot(),
-            "memory": {name: part.snapshot() for name, part in self.memory.items()},
+            "extra_state": {name: part.snapshot() for name, part in self.extra_state.items()},
             "learned": self.background.learned,
             "noise": self.noise.value,
             "rng": self.rng.get_state(),
@@ -84,14 +84,14 @@ class Training(Generic[N, E]):
         }
 
     def restore(self, tree: dict[str, Any]) -> None:
-        self.background.finish()
+        self.background.finish_fits()
         for name, net in self.nets.modules().items():
             net.load_state_dict(tree["nets"][name])
         for learner in self.objective.learners:
             learner.optimizer.load_state_dict(tree["optimizers"][learner.name])
         self.env.restore(tree["env"])
-        for name, part in self.memory.items():
-            part.restore(tree["memory"][name])
+        for name, part in self.extra_state.items():
+            part.restore(tree["extra_state"][name])
         self.background.learned = tree["learned"]
         self.noise.value = tree["noise"]
         self.rng.set_state(tree["rng"])

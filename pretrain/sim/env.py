@@ -152,7 +152,7 @@ class CharacterEnv(TensorState):
 
     def reset(self, ids: Tensor) -> None:
         """Start worlds `ids` (n,) in random states of random clips; a share of them in the default
-        pose, and a share lying (`Recovery`)."""
+        pose, and a share lying (`Recovery`), each in place of the start before."""
         if len(ids):
             clips = torch.multinomial(
                 self._clip_weights(), len(ids), replacement=True, generator=self._rng

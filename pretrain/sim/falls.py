@@ -62,6 +62,7 @@ class Falls(TensorState):
         """Worlds `ids` (n,) begin in clips (n,); in those that rise they have time to get up."""
         rising = self.ground.rising[clips]
         protected = rising | (self.recovery.episode_prob == 1.0)
+        # 1, and so `find_new` until the next `update`, after which alone it is read
         self.steps_down[ids] = rising.long()
         self.was_lying[ids] = False
         self.max_steps_down[ids] = torch.where(protected, self.recovery.steps, 0)

@@ -12,7 +12,6 @@ import torch
 
 from pretrain.ase.discriminator import (
     MAX_REWARD,
-    DiscLossWeights,
     Discriminator,
     disc_loss,
     make_replay,
@@ -29,6 +28,7 @@ from pretrain.ase.latents import sample_on_sphere
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.ase.symmetry import Symmetry
+from pretrain.ase_config import DiscConfig
 from pretrain.rl.adam import Adam
 from pretrain.rl.ppo import clipped_surrogate
 from pretrain.rl.rollout import Rollout
@@ -90,14 +90,9 @@ def test_samples_are_of_the_given_clips(training_data, rng):
 
 def style(training_data, nets, grad_penalty: float = 5.0):
     """The style loss of `nets`, with an empty replay."""
+    disc = DiscConfig(disc_grad_penalty=grad_penalty, disc_weight_decay=1e-4)
     replay = make_replay(1000, training_data.demos)
-    return disc_loss(
-        nets.discriminator,
-        training_data.demos,
-        replay,
-        DiscLossWeights(loss=1.0, grad_penalty=grad_penalty, logit_reg=0.01, weight_decay=1e-4),
-        replay_share=0.5,
-    )
+    return disc_loss(nets.discriminator, training_data.demos, replay, disc)
 
 
 def test_the_discriminator_learns_to_tell_clips_from_noise(training_data, nets, rng):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from pretrain.ase.env import AseEnv
-from pretrain.ase.latents import LatentSchedule, draw_nearest_to, sample_on_sphere
+from pretrain.ase.latents import LatentSampling, draw_nearest_to, sample_on_sphere
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import ActionScale, CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import NO_RECOVERY, Recovery
@@ -25,13 +25,13 @@ def make(training_data, humanoid, *, longest: int = 3, recovery: Recovery = NO_R
         rng=torch.Generator().manual_seed(1),
     )
     latents = sample_on_sphere(len(training_data.library.names), 8, rng)
-    schedule = LatentSchedule(8, longest, longest, 0.5)
+    schedule = LatentSampling(8, longest, longest, 0.5)
     return AseEnv(env, ActionScale.from_library(training_data.library), schedule, latents, rng=rng)
 
 
 def test_latents_are_unit_and_lifetimes_in_range(rng):
     torch.testing.assert_close(sample_on_sphere(100, 16, rng).norm(dim=-1), torch.ones(100))
-    lifetimes = LatentSchedule(16, 1, 150, 0.5).draw_lifetimes(5000, rng)
+    lifetimes = LatentSampling(16, 1, 150, 0.5).draw_lifetimes(5000, rng)
     assert lifetimes.min() == 1
     assert lifetimes.max() == 150
 
@@ -79,7 +79,7 @@ def test_z_clip_is_nearest_clip_and_half_of_z_are_clip_latents(training_data, hu
 def test_near_prob_1_draws_initial_z_near_the_start_clip(training_data, humanoid):
     skills = make(training_data, humanoid)
     assert not torch.equal(skills.z_clip, skills.env.clip)
-    skills.schedule = replace(skills.schedule, near_prob=1.0)
+    skills.sampling = replace(skills.sampling, near_prob=1.0)
     skills.reset(torch.arange(256))
     assert torch.equal(skills.z_clip, skills.env.clip)
     own = (skills.z == skills.clip_latents[skills.z_clip]).all(-1)
@@ -88,7 +88,7 @@ def test_near_prob_1_draws_initial_z_near_the_start_clip(training_data, humanoid
     skills.steps_to_resample[:] = 1
     skills.step(torch.zeros(256, 28))  # a skill that is asked for later lies anywhere
     assert (skills.z_clip != skills.env.clip).float().mean() > 0.3
-    skills.schedule = replace(skills.schedule, near_prob=0.5)
+    skills.sampling = replace(skills.sampling, near_prob=0.5)
     skills.reset(torch.arange(256))
     # of half the latents half lie anywhere
     assert 0.1 < (skills.z_clip != skills.env.clip).float().mean() < 0.35
@@ -107,14 +107,14 @@ def test_reset_does_not_modify_tensors_returned_by_step(training_data, humanoid)
 @pytest.mark.parametrize("own_return", [False, True])
 def test_next_obs_equals_observe_unless_the_episode_ended(every_clip, humanoid, own_return):
     skills = make(every_clip, humanoid, longest=8)
-    skills.schedule = replace(skills.schedule, own_return=own_return)
+    skills.sampling = replace(skills.sampling, own_return=own_return)
     some = torch.tensor([3, 1, 200])
     ends = 0
     for _ in range(20):
         step = skills.step(torch.zeros(256, 28))
         over = step.terminated | step.truncated
-        assert step.continues is not None
-        skills.reset((over & ~step.continues).nonzero()[:, 0])
+        assert step.resets is not None
+        skills.reset(step.resets.nonzero()[:, 0])
         now = skills.observe()
         of_some = skills.observe(some)
         for name, seen in now.items():
@@ -129,7 +129,7 @@ def test_own_return_truncates_at_z_change_and_episode_continues(
     training_data, humanoid, own_return
 ):
     skills = make(training_data, humanoid, longest=3)
-    skills.schedule = replace(skills.schedule, own_return=own_return)
+    skills.sampling = replace(skills.sampling, own_return=own_return)
     for left in (2, 1, 0):
         z = skills.z.clone()
         still = torch.zeros(256, 28)
@@ -137,11 +137,11 @@ def test_own_return_truncates_at_z_change_and_episode_continues(
         over = torch.full((256,), left == 0)
         assert not (skills.z != z).any(-1)[~over].any()
         assert torch.equal(step.truncated, over & ~step.terminated & own_return)
-        assert step.continues is not None
-        assert torch.equal(step.continues, ~step.terminated)
+        assert step.resets is not None
+        assert torch.equal(step.resets, step.terminated)
         seen = z if own_return else skills.z  # what the next state is worth, and under which skill
         torch.testing.assert_close(step.next_obs["z"], seen, rtol=0, atol=0)
-        skills.reset((step.terminated & ~step.continues).nonzero()[:, 0])
+        skills.reset(step.resets.nonzero()[:, 0])
 
 
 def test_fall_sets_terminated_even_if_the_episode_continues(every_clip, humanoid):
@@ -150,9 +150,9 @@ def test_fall_sets_terminated_even_if_the_episode_continues(every_clip, humanoid
     for _ in range(60):
         step = skills.step(torch.zeros(256, 28))
         down = skills.env.falls.steps_down
-        assert step.continues is not None
+        assert step.resets is not None
         # one failure per fall, and no world has fallen for good yet
-        assert torch.equal(step.terminated & step.continues, down == 1)
+        assert torch.equal(step.terminated & ~step.resets, down == 1)
         failed |= step.terminated
     assert failed.sum() > 64
 
@@ -176,7 +176,7 @@ def test_near_latent_probability_applies_per_clip(training_data, humanoid):
     skills = AseEnv(
         plain.env,
         plain.action_scale,
-        plain.schedule,
+        plain.sampling,
         plain.clip_latents,
         rng=torch.Generator().manual_seed(2),
         near_probs=lambda: near,
@@ -195,8 +195,8 @@ def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
     def run(skills: AseEnv) -> torch.Tensor:
         for _ in range(10):
             step = skills.step(torch.zeros(256, 28))
-            assert step.continues is not None
-            skills.reset((step.terminated & ~step.continues).nonzero()[:, 0])
+            assert step.resets is not None
+            skills.reset(step.resets.nonzero()[:, 0])
         return torch.cat([skills.env.state().flatten(), skills.z], -1)
 
     run(first)

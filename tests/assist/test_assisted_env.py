@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from pretrain.ase.env import AseEnv
-from pretrain.ase.latents import LatentSchedule, sample_on_sphere
+from pretrain.ase.latents import LatentSampling, sample_on_sphere
 from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.reference_windows import (
     ReferenceWindows,
@@ -57,7 +57,7 @@ def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> A
     chosen = Settings(**settings)
     rng = torch.Generator().manual_seed(0)
     library = training_data.library
-    curriculum = Curriculum(library.weights, episode_length=300)
+    curriculum = Curriculum(library.weights, episode_length=300, near=chosen.near)
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 256, 1),
         humanoid.skeleton,
@@ -74,10 +74,10 @@ def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> A
     skills = AseEnv(
         env,
         ActionScale.from_library(library),
-        LatentSchedule(8, chosen.longest, chosen.longest, 0.5),
+        LatentSampling(8, chosen.longest, chosen.longest, 0.5),
         sample_on_sphere(len(library.names), 8, rng),
         rng=rng,
-        near_probs=lambda: curriculum.near_probs(chosen.near),
+        near_probs=curriculum.near_probs,
     )
     limits = TrackingLimits(
         chosen.max_error,
@@ -116,11 +116,11 @@ def test_the_default_pose_has_the_grace_period_and_counts_for_no_clip(
     )
     assisted.reset(torch.arange(256))
     before = assisted.curriculum.snapshot()
-    hold = assisted.skills.action_scale.action(torch.zeros(256, 28))
+    hold = assisted.ase_env.action_scale.action(torch.zeros(256, 28))
     for step in range(GRACE + 2):
-        continues = assisted.step(hold).continues
-        assert continues is not None
-        assert bool(continues.all()) == (step < GRACE), step
+        resets = assisted.step(hold).resets
+        assert resets is not None
+        assert bool(resets.any()) == (step >= GRACE), step
     after = assisted.curriculum.snapshot()
     assert all(torch.equal(before[name], after[name]) for name in before)
 
@@ -134,7 +134,7 @@ def test_latents_lie_near_a_clip_until_it_is_mastered(training_data, humanoid, d
 
     def astray() -> torch.Tensor:  # clips that worlds begin in with another's latent
         assisted.reset(torch.arange(256))
-        return assisted.env.clip[assisted.skills.z_clip != assisted.env.clip].unique()
+        return assisted.env.clip[assisted.ase_env.z_clip != assisted.env.clip].unique()
 
     curriculum.steps[:] = 1000
     curriculum.falls[:] = 5
@@ -163,12 +163,12 @@ def test_a_share_of_latents_stays_near_a_clip_that_stays_up(
     assisted.reset(torch.arange(256))
     # half of the latents are a clip's own; of the others that lie anywhere, one in 14 is near by
     # chance
-    assert least <= (assisted.skills.z_clip != assisted.env.clip).float().mean() <= most
+    assert least <= (assisted.ase_env.z_clip != assisted.env.clip).float().mean() <= most
 
 
 def test_a_world_far_from_its_clip_ends_after_its_grace_period(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos, max_error=1e-3, longest=100)
-    near = assisted.skills.z_clip == assisted.env.clip
+    near = assisted.ase_env.z_clip == assisted.env.clip
     assert near.any()
     assert not near.all()
     first = [assisted.step(torch.zeros(256, 28)).terminated for _ in range(CHECK_EVERY)]
@@ -180,8 +180,8 @@ def test_a_world_far_from_its_clip_ends_after_its_grace_period(training_data, hu
 
 def test_curriculum_records_falls_under_the_starting_clip(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos, max_error=1e-3, longest=100)
-    near = assisted.skills.z_clip == assisted.env.clip
-    assisted.skills.steps_to_resample.fill_(CHECK_EVERY)  # all are checked in the next step
+    near = assisted.ase_env.z_clip == assisted.env.clip
+    assisted.ase_env.steps_to_resample.fill_(CHECK_EVERY)  # all are checked in the next step
     assisted.step(torch.zeros(256, 28))
     counts = torch.bincount(assisted.env.clip, minlength=len(training_data.library.names)).float()
     torch.testing.assert_close(assisted.curriculum.steps, counts)
@@ -191,18 +191,18 @@ def test_curriculum_records_falls_under_the_starting_clip(training_data, humanoi
 
 def test_nearer_reward_sums_to_the_change_in_distance(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos, longest=300)
-    before = assisted.termination.distance_to_mean(assisted.env.windows(), assisted.skills.z_clip)
+    before = assisted.termination.distance_to_mean(assisted.env.windows(), assisted.ase_env.z_clip)
     paid = sum(assisted.step(torch.zeros(256, 28)).extras["nearer"] for _ in range(10))
-    after = assisted.termination.distance_to_mean(assisted.env.windows(), assisted.skills.z_clip)
+    after = assisted.termination.distance_to_mean(assisted.env.windows(), assisted.ase_env.z_clip)
     torch.testing.assert_close(paid, before - after, atol=1e-4, rtol=0)
 
 
 def test_a_new_skill_of_the_same_clip_gives_no_new_grace(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos, longest=1)
     for _ in range(GRACE + 2):
-        before = assisted.skills.z_clip.clone()
+        before = assisted.ase_env.z_clip.clone()
         assisted.step(torch.zeros(256, 28))
-    same = assisted.skills.z_clip == before
+    same = assisted.ase_env.z_clip == before
     assert (assisted.termination.grace_steps[~same] == GRACE).all()
     assert (assisted.termination.grace_steps[same] < GRACE).all()
 
@@ -215,17 +215,16 @@ def test_fallen_env_tracks_a_getup_clip_and_is_not_terminated(every_clip, humano
     falls = assisted.env.falls
     ground = falls.ground
     for _ in range(20):
-        held = assisted.skills.z_clip.clone()
+        held = assisted.ase_env.z_clip.clone()
         step = assisted.step(torch.zeros(256, 28))
         down = falls.is_down
         since = falls.steps_down > 1  # references have it from the step before
         assert ground.rising[step.extras["z_clip"][since]].all()
         assert torch.equal(step.extras["z_clip"][~down], held[~down])
-        done = step.terminated | step.truncated
-        assert step.continues is not None
-        over = done & ~step.continues
-        assert not (over & down & (falls.max_steps_down == 90) & (falls.steps_down <= 90)).any()
-        assisted.reset(over.nonzero()[:, 0])
+        resets = step.resets
+        assert resets is not None
+        assert not (resets & down & (falls.max_steps_down == 90) & (falls.steps_down <= 90)).any()
+        assisted.reset(resets.nonzero()[:, 0])
     assert down.sum() > 32
 
 
@@ -238,7 +237,7 @@ def test_env_reset_after_nan_into_lying_keeps_its_skill_clip(every_clip, humanoi
     )
     assisted.env.falls.ground.rising[-1] = True  # the clip that NONE would index
     every = torch.arange(256)
-    held = assisted.skills.z_clip.clone()
+    held = assisted.ase_env.z_clip.clone()
     assisted.env.backend.place(every, assisted.env.state().map(lambda x: x * float("nan")))
     step = assisted.step(torch.zeros(256, 28))
     assert assisted.env.falls.is_down.any()
@@ -254,8 +253,8 @@ def test_curriculum_counts_lying_starts_under_their_skill_only(every_clip, human
     crawl, walk = (library.names.index(name) for name in ("crawl", "walk"))
     every = torch.arange(256)
     begin(assisted, torch.full((256,), crawl), torch.rand(256))
-    assisted.skills.z_clip[:] = torch.tensor([crawl, walk]).repeat(128)
-    assisted.env.falls.allow_recovery(every, torch.full((256,), crawl), assisted.skills.z_clip)
+    assisted.ase_env.z_clip[:] = torch.tensor([crawl, walk]).repeat(128)
+    assisted.env.falls.allow_recovery(every, torch.full((256,), crawl), assisted.ase_env.z_clip)
     for _ in range(2):  # an episode that has just begun touches nothing yet
         assisted.step(torch.zeros(256, 28))
     assert not ground.upright[crawl]
@@ -273,8 +272,8 @@ def test_phase_locked_standing_during_a_roll_terminates(every_clip, humanoid, lo
     roll, walk = (library.names.index(name) for name in ("roll", "walk"))
     walking = (torch.full((256,), walk), torch.linspace(0, 1, 256))
     begin(assisted, *walking)
-    assisted.skills.z_clip[:] = roll
-    assisted.skills.steps_to_resample[:] = 300
+    assisted.ase_env.z_clip[:] = roll
+    assisted.ase_env.steps_to_resample[:] = 300
     assisted.termination.grace_steps[:] = 0
     ended = torch.zeros(256, dtype=torch.bool)
     # after each step the character is put back into the walk: only its reference goes on
@@ -301,7 +300,7 @@ def test_phase_locked_velocity_bound_terminates_a_slow_body(
     ended = torch.zeros(256, dtype=torch.bool)
     for _ in range(GRACE + 2):
         clips, times = assisted.env.clip.clone(), assisted.env.clip_time.clone()
-        assisted.skills.z_clip[:] = clips
+        assisted.ase_env.z_clip[:] = clips
         assisted.velocity.mean.zero_()
         ended |= assisted.step(torch.zeros(256, 28)).terminated
         begin(assisted, clips, times)
@@ -324,8 +323,8 @@ def test_learned_clips_start_unassisted_and_count_as_progress(training_data, hum
 
 def test_foot_match_is_recorded_under_the_own_latent(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos, feet=True)
-    assisted.skills.z_clip[:] = assisted.env.clip
-    assisted.skills.z_clip[::2] = (assisted.env.clip[::2] + 1) % len(training_data.library.names)
+    assisted.ase_env.z_clip[:] = assisted.env.clip
+    assisted.ase_env.z_clip[::2] = (assisted.env.clip[::2] + 1) % len(training_data.library.names)
     match = assisted.step(torch.zeros(256, 28)).extras["foot_match"]
     assert match[1::2].mean() > 0.6  # one step after the clip's state
     assert assisted.curriculum.compared.sum() == 128
@@ -339,15 +338,15 @@ def test_a_skill_of_another_velocity_begins_a_switch(training_data, humanoid, de
     walk = names.index("walk")
     every = torch.arange(256)
     begin(assisted, torch.full((256,), run), torch.zeros(256))
-    assisted.skills.z_clip[:] = run
+    assisted.ase_env.z_clip[:] = run
     assisted.velocity.start(every, assisted.env.clip, assisted.env.state())
     assisted.switches.start(every, assisted.env.clip, every < 0)
     changed = every % 2 == 0
-    assisted.skills.z_clip[changed] = walk
-    away = assisted.velocity.distance(assisted.skills.z_clip) > 1
+    assisted.ase_env.z_clip[changed] = walk
+    away = assisted.velocity.distance(assisted.ase_env.z_clip) > 1
     assert torch.equal(away, changed)  # a run is faster than a walk may be
     assisted.switches.change_skill(changed, assisted.env.clip, away)
-    strengths = assisted.switches.strengths(assisted.skills.z_clip)
+    strengths = assisted.switches.strengths(assisted.ase_env.z_clip)
     assert torch.equal(strengths > 0, changed)
     assisted.step(torch.zeros(256, 28))
     assert (assisted.switches.steps[changed] == 1).float().mean() > 0.9  # but where it fell
@@ -359,7 +358,7 @@ def test_a_switch_succeeds_where_the_motion_is_the_clips_at_its_end(training_dat
     walk = training_data.library.names.index("walk")
     for arrives in (True, False):
         begin(assisted, torch.full((256,), walk), torch.zeros(256))
-        assisted.skills.z_clip[:] = walk
+        assisted.ase_env.z_clip[:] = walk
         assisted.velocity.start(every, assisted.env.clip, assisted.env.state())
         if not arrives:
             assisted.velocity.mean[:, 0] += 5.0
@@ -385,7 +384,7 @@ def test_extras_have_the_reference_action_and_the_assistance(every_clip, humanoi
     every = torch.arange(256)
     clips = every % len(library.names)
     begin(assisted, clips, torch.zeros(256))
-    assisted.skills.z_clip[:] = clips
+    assisted.ase_env.z_clip[:] = clips
     assisted.curriculum.assist_strength = torch.linspace(0, 1, len(library.names))
     assisted.getup.strength = torch.full((len(library.names),), 0.25)
     seen = assisted.step(torch.zeros(256, 28)).extras
@@ -395,7 +394,7 @@ def test_extras_have_the_reference_action_and_the_assistance(every_clip, humanoi
     )
     assert (seen["assist_strength"][~standing] == 0.25).all()
     ahead = pd_target(library.at(clips, torch.full((256,), 1 / 30)))
-    aimed = assisted.skills.action_scale.target(seen["reference_action"])
+    aimed = assisted.ase_env.action_scale.target(seen["reference_action"])
     assert (aimed - ahead)[standing].abs().mean() < 0.02
     assert (aimed - ahead.roll(7, 0))[standing].abs().mean() > 0.2
 
@@ -404,14 +403,14 @@ def test_pose_error_is_reference_minus_pose_and_zero_when_down(every_clip, human
     assisted = make(
         every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, episode_prob=1.0)
     )
-    assisted.skills.z_clip[:] = assisted.env.clip
+    assisted.ase_env.z_clip[:] = assisted.env.clip
     missed = assisted.step(torch.zeros(256, 28)).extras["pose_error"]
     env = assisted.env
     down = env.falls.is_down
     assert down.any()
     assert not missed[down].any()
     there = env.library.at(assisted.tracker.clip, assisted.tracker.phase).joint_pos
-    short = (there - env.state().joint_pos) / assisted.skills.action_scale.scale
+    short = (there - env.state().joint_pos) / assisted.ase_env.action_scale.scale
     # stored phases are 1/120 s apart
     torch.testing.assert_close(missed[~down], short[~down], atol=0.2, rtol=0)
     assert (missed * short)[~down].sum() > 0.9 * short[~down].square().sum()
@@ -421,8 +420,8 @@ def test_privileged_obs_has_reference_errors_and_remaining_time(every_clip, huma
     assisted = make(
         every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, episode_prob=1.0)
     )
-    assisted.skills.z_clip[:] = assisted.env.clip
-    assisted.skills.steps_to_resample[:] = 300
+    assisted.ase_env.z_clip[:] = assisted.env.clip
+    assisted.ase_env.steps_to_resample[:] = 300
     assisted.termination.grace_steps[:] = GRACE
     assisted.step(torch.zeros(256, 28))
     seen = assisted.observe()["privileged"]
@@ -434,13 +433,15 @@ def test_privileged_obs_has_reference_errors_and_remaining_time(every_clip, huma
     error = tracker.tracking_error(assisted.env.windows())
     excess = assisted.velocity.excess()
     expected = torch.stack([error, excess, slack, lies, time_left], -1)
-    is_set = lies | (tracker.clip == assisted.skills.z_clip)
+    is_set = lies | (tracker.clip == assisted.ase_env.z_clip)
     assert is_set.float().mean() > 0.9
     assert lies.any()
     assert torch.equal(seen[is_set, :-PRIVILEGED_SCALARS], tracker.reference_frame()[is_set])
     torch.testing.assert_close(seen[is_set, -PRIVILEGED_SCALARS:], expected[is_set])
-    assisted.skills.z_clip[:] = (assisted.skills.z_clip + 2) % len(every_clip.library.names)
-    anew = ~lies & (tracker.clip != assisted.skills.z_clip)  # its reference is set in the next step
+    assisted.ase_env.z_clip[:] = (assisted.ase_env.z_clip + 2) % len(every_clip.library.names)
+    anew = ~lies & (
+        tracker.clip != assisted.ase_env.z_clip
+    )  # its reference is set in the next step
     assert anew.float().mean() > 0.5
     assert not assisted.observe()["privileged"][anew].any()
     assisted.tracks = False
@@ -460,14 +461,14 @@ def test_reset_does_not_modify_tensors_returned_by_step(training_data, humanoid,
 @pytest.mark.parametrize("own_return", [False, True])
 def test_next_obs_equals_observe_unless_the_episode_ended(every_clip, humanoid, own_return):
     assisted = make(every_clip, humanoid, every_clip.demos, longest=8)
-    assisted.skills.schedule = replace(assisted.skills.schedule, own_return=own_return)
+    assisted.ase_env.sampling = replace(assisted.ase_env.sampling, own_return=own_return)
     some = torch.tensor([3, 1, 200])
     ends = 0
     for _ in range(20):
         step = assisted.step(torch.zeros(256, 28))
         over = step.terminated | step.truncated
-        assert step.continues is not None
-        assisted.reset((over & ~step.continues).nonzero()[:, 0])
+        assert step.resets is not None
+        assisted.reset(step.resets.nonzero()[:, 0])
         now = assisted.observe()
         of_some = assisted.observe(some)
         for name, seen in now.items():
@@ -482,20 +483,20 @@ def test_own_return_truncates_at_z_change_and_episode_continues(
     training_data, humanoid, demos, own_return
 ):
     assisted = make(training_data, humanoid, demos, longest=3)
-    assisted.skills.schedule = replace(assisted.skills.schedule, own_return=own_return)
+    assisted.ase_env.sampling = replace(assisted.ase_env.sampling, own_return=own_return)
     for left in (2, 1, 0):
-        z = assisted.skills.z.clone()
+        z = assisted.ase_env.z.clone()
         still = torch.zeros(256, 28)
         step = assisted.step(still)
         over = torch.full((256,), left == 0)
-        assert not (assisted.skills.z != z).any(-1)[~over].any()
+        assert not (assisted.ase_env.z != z).any(-1)[~over].any()
         assert torch.equal(step.truncated, over & ~step.terminated & own_return)
-        assert step.continues is not None
-        assert torch.equal(step.continues, ~step.terminated)
+        assert step.resets is not None
+        assert torch.equal(step.resets, step.terminated)
         # what the next state is worth, and under which skill
-        seen = z if own_return else assisted.skills.z
+        seen = z if own_return else assisted.ase_env.z
         torch.testing.assert_close(step.next_obs["z"], seen, rtol=0, atol=0)
-        assisted.reset((step.terminated & ~step.continues).nonzero()[:, 0])
+        assisted.reset(step.resets.nonzero()[:, 0])
 
 
 def test_the_privileged_observation_is_mirrored_with_the_character(
@@ -548,7 +549,7 @@ def test_aids_at_zero_strength_leave_plain_ase_unchanged(training_data, humanoid
     for _ in range(5):
         action = torch.full((256, 28), 0.1)
         one = assisted.step(action)
-        other = plain.skills.step(action)
+        other = plain.ase_env.step(action)
         assert torch.equal(one.next_obs["obs"], other.next_obs["obs"])
         assert torch.equal(one.next_obs["z"], other.next_obs["z"])
         assert torch.equal(one.terminated, other.terminated)
@@ -565,8 +566,8 @@ def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
     def run(assisted: AssistedEnv) -> torch.Tensor:
         for _ in range(10):
             step = assisted.step(torch.zeros(256, 28))
-            assert step.continues is not None
-            assisted.reset(((step.terminated | step.truncated) & ~step.continues).nonzero()[:, 0])
+            assert step.resets is not None
+            assisted.reset(step.resets.nonzero()[:, 0])
             assisted.step_schedule()
         seen = assisted.observe()
         return torch.cat([seen["obs"], seen["z"], seen["privileged"]], -1)
@@ -581,9 +582,9 @@ def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
 def test_without_a_blend_the_velocity_ranges_are_those_of_the_skill(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos)
     ranges = read_velocity_ranges(training_data.library)
-    assert torch.equal(assisted.velocity.low, ranges.of(assisted.skills.z_clip).low)
-    before = assisted.skills.z_clip.clone()
-    assisted.skills.steps_to_resample[:] = 1
+    assert torch.equal(assisted.velocity.low, ranges.of(assisted.ase_env.z_clip).low)
+    before = assisted.ase_env.z_clip.clone()
+    assisted.ase_env.steps_to_resample[:] = 1
     assisted.step(torch.zeros(256, 28))
-    assert (assisted.skills.z_clip != before).any()
-    assert torch.equal(assisted.velocity.low, ranges.of(assisted.skills.z_clip).low)
+    assert (assisted.ase_env.z_clip != before).any()
+    assert torch.equal(assisted.velocity.low, ranges.of(assisted.ase_env.z_clip).low)

@@ -68,9 +68,9 @@ def test_weights_follow_the_falls_within_bounds():
     assert begun([2, 100], focus=1.0).weights.tolist() == [0.5, 0.5]
 
 
-def test_only_focused_clips_get_a_higher_start_weight():
+def test_only_included_clips_get_a_higher_start_weight():
     curriculum = begun([2, 100])
-    curriculum.focused = torch.tensor([True, False])
+    curriculum.included = torch.tensor([True, False])
     torch.testing.assert_close(curriculum.weights, torch.tensor([0.5, 0.5]))
 
 
@@ -93,17 +93,17 @@ def test_snapshot_restores_the_state():
 
 def test_latents_stay_near_a_clip_until_it_is_mastered():
     curriculum = begun([2, 10])
-    near = NearLatents(prob=0.8, steps=30, after=0.5)
-    torch.testing.assert_close(curriculum.near_probs(near), torch.tensor([0.8, 0.8]))
+    curriculum.near = NearLatents(prob=0.8, steps=30, after=0.5)
+    torch.testing.assert_close(curriculum.near_probs(), torch.tensor([0.8, 0.8]))
     curriculum.assist_strength[:] = 0
-    torch.testing.assert_close(curriculum.near_probs(near), torch.tensor([0.4, 0.8]))
+    torch.testing.assert_close(curriculum.near_probs(), torch.tensor([0.4, 0.8]))
 
 
-def test_only_assisted_clips_have_a_strength():
+def test_only_included_clips_have_a_strength():
     schedule = AssistSchedule(start=0.5, steps=30, rate=0.1)
     some = torch.tensor([True, False])
     curriculum = Curriculum(
-        torch.tensor([0.5, 0.5]), episode_length=50, schedule=schedule, assisted=some
+        torch.tensor([0.5, 0.5]), episode_length=50, schedule=schedule, included=some
     )
     assert curriculum.assist_strength.tolist() == [0.5, 0.0]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from pretrain.ase.latents import LatentSchedule
+from pretrain.ase.latents import LatentSampling
 from pretrain.assist.forces import forward_force, mean_velocities, upright_torque
 from pretrain.evaluation.episodes import (
     Episodes,
@@ -110,7 +110,7 @@ def held_up_episodes(data, act, encode) -> Episodes:
     )
     rng = torch.Generator().manual_seed(0)
     start_in_clips(env, torch.full((WORLDS,), FORWARD), torch.zeros(WORLDS), rng)
-    return observe_episodes(setup, env, LatentSchedule(4, 5, 30, 0.0), rng)
+    return observe_episodes(setup, env, LatentSampling(4, 5, 30, 0.0), rng)
 
 
 def test_agreement_is_1_for_matching_z_and_0_for_orthogonal_z(training_data):
@@ -151,7 +151,7 @@ def limp_episodes(every_clip) -> Episodes:
     # the clip of every z is the walk, so that nothing but the feet may touch the ground
     object.__setattr__(setup, "nearest_clip", lambda z: torch.full((len(z),), walk))
     start_in_clips(env, torch.full((64,), walk), torch.zeros(64), rng)
-    return observe_episodes(setup, env, LatentSchedule(4, 200, 200, 0.0), rng)
+    return observe_episodes(setup, env, LatentSampling(4, 200, 200, 0.0), rng)
 
 
 def test_limp_body_falls_and_its_episode_ends_after_patience(limp_episodes):
@@ -202,7 +202,7 @@ def test_a_world_that_breaks_has_fallen_and_is_watched_no_more(training_data, mo
         return torch.full_like(advance(targets), next(count) == 30)
 
     env.backend.advance = breaking
-    schedule = LatentSchedule(setup.skills.latent_dim, 100, 100, 0.0)
+    schedule = LatentSampling(setup.skills.latent_dim, 100, 100, 0.0)
     episodes = observe_episodes(setup, env, schedule, torch.Generator().manual_seed(0))
     assert episodes.falls.falls.tolist() == [1.0] * 4
     assert episodes.falls.steps.tolist() == [31.0] * 4

@@ -22,7 +22,7 @@ def make_rollout(window: torch.Tensor, terminated: torch.Tensor) -> Rollout:
         reward=none,
         terminated=terminated,
         truncated=~terminated,
-        ended=terminated,
+        resets=terminated,
         extras={"window": window},
     )
 

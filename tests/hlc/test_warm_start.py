@@ -68,7 +68,7 @@ def test_the_policy_is_held_while_the_value_net_learns(
     nets = {"policy": training.nets.policy, "value": training.nets.value}
     before = {name: net.body[0].weight.clone() for name, net in nets.items()}
     training.iterate()
-    training.background.finish()
+    training.background.finish_fits()
     changed = {
         name: not torch.equal(before[name], net.body[0].weight) for name, net in nets.items()
     }

@@ -45,7 +45,7 @@ SMALL = (
         "warm.clone_steps=20",
         "warm.batch=64",
         "disc.disc_buffer_size=2_000",
-        "disc.disc_replay_samples=128",
+        "disc.disc_replay_samples=16",
     ),
     *(f"{part}.{size}" for part in ("disc", "enc") for size in ("rows=256", "minibatch=256")),
     *(f"{part}=[32]" for part in ("ppo.hidden", "ppo.value_hidden", "disc.hidden", "enc.hidden")),

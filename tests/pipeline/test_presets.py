@@ -17,14 +17,14 @@ from pretrain.assembly import (
     warm_up,
 )
 from pretrain.assist.assisted_env import AssistedEnv
-from pretrain.assist.curriculum import Curriculum
 from pretrain.config import PretrainConfig
 from pretrain.objective import clones_reference, make_error_scale
 from pretrain.overrides import load_config
 from pretrain.rl.background import use_one_thread
 from pretrain.rl.run_folder import NOT_LEARNING, hash_config
+from pretrain.sim.ground import read_ground
 from pretrain.train import train
-from pretrain.training_aids import make_near_probs
+from pretrain.training_aids import make_curriculum
 from pretrain.training_data import load_training_data
 from skills_store.store import BUNDLED
 from tests.pipeline.small import SMALL, toy, weights
@@ -64,9 +64,11 @@ def test_the_action_std_falls_as_clips_are_mastered():
 @pytest.mark.parametrize(("near_steps", "share"), [("150", 0.2), ("301", 0.8), ("null", 0.8)])
 def test_near_probs_depend_on_steps_between_losses(near_steps, share):
     cfg = toy(f"latent.near_steps={near_steps}", "latent.near_prob=0.8", "latent.near_after=0.25")
-    # not assisted, and no loss in 300 steps
-    curriculum = Curriculum(torch.tensor([0.5, 0.5]), episode_length=300)
-    torch.testing.assert_close(make_near_probs(cfg, curriculum)(), torch.full((2,), share))
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    curriculum = make_curriculum(cfg, data, read_ground(data.library, data.character.skeleton))
+    curriculum.assist_strength[:] = 0  # and no loss in 300 steps
+    expected = torch.full((len(data.library.names),), share)
+    torch.testing.assert_close(curriculum.near_probs(), expected)
 
 
 def test_hidden_sizes_apply_per_network():
@@ -138,7 +140,7 @@ def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
     for training in (whole, other):
         with use_one_thread():
             training.iterate()
-        training.background.finish()
+        training.background.finish_fits()
     assert torch.equal(weights(whole), weights(other))
 
 

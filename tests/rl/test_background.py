@@ -36,9 +36,9 @@ def test_background_fit_matches_inline_fit():
             scalars = first.fit(batch, torch.Generator().manual_seed(5))
             scalars |= second.fit(batch, torch.Generator().manual_seed(6))
         else:
-            background.begin([first, second], batch, [5, 6])
-            scalars = background.report()
-            assert background.report() == {}, "metrics are reported once"
+            background.start_fits([first, second], batch, [5, 6])
+            scalars = background.take_metrics()
+            assert background.take_metrics() == {}, "metrics are reported once"
         return scalars, [p.detach() for net in (one, other) for p in net.parameters()]
 
     alone, expected = learn(None)
@@ -75,7 +75,7 @@ def test_a_submitted_call_reads_the_fitted_network(rng):
     net, learner = fitting("one", rng)
     batch = {"x": torch.randn(20_000, 3, generator=rng)}
     before = net.weight.detach().clone()
-    background.begin([learner], batch, [0])
+    background.start_fits([learner], batch, [0])
     pending = [background.submit(lambda: net.weight.detach().clone()) for _ in range(3)]
     weights = background.results(pending)
     assert all(torch.equal(weight, net.weight) for weight in weights)
@@ -94,14 +94,14 @@ def test_a_call_that_fails_raises_where_its_result_is_read():
 
 def test_metrics_of_finished_fits_are_kept_until_the_report(rng):
     background = Background()
-    background.begin([fitting("one", rng)[1]], {"x": torch.ones(64, 3)}, [0])
-    background.finish()
+    background.start_fits([fitting("one", rng)[1]], {"x": torch.ones(64, 3)}, [0])
+    background.finish_fits()
     assert set(background.learned) == {"one/loss", "one/skipped", "one/lr"}
-    assert background.report()["one/loss"] > 0
+    assert background.take_metrics()["one/loss"] > 0
 
 
 def test_a_divergence_in_the_background_is_raised_by_finish(rng):
     background = Background()
-    background.begin([fitting("bad", rng, wrong=torch.nan)[1]], {"x": torch.ones(64, 3)}, [0])
+    background.start_fits([fitting("bad", rng, wrong=torch.nan)[1]], {"x": torch.ones(64, 3)}, [0])
     with pytest.raises(Diverged, match="bad: 6 of its 6 gradient steps were not finite"):
-        background.finish()
+        background.finish_fits()

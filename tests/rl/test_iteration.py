@@ -135,7 +135,7 @@ def test_a_held_policy_stays_while_the_value_net_learns():
 
     for _ in range(2):
         training.iterate()
-    training.background.finish()
+    training.background.finish_fits()
     assert not moved(policy, before[0])
     assert moved(value, before[1])
     training.iterate()
@@ -168,13 +168,13 @@ def test_a_world_that_failed_and_continues_is_not_reset():
     class Patient(Track):
         def step(self, action: torch.Tensor) -> Step:
             return replace(
-                super().step(action), continues=torch.ones(self.num_envs, dtype=torch.bool)
+                super().step(action), resets=torch.zeros(self.num_envs, dtype=torch.bool)
             )
 
     policy, *_, rng = parts()
     rollout = collect(Patient(), policy, Noise(0.0, torch.zeros(64, 1)), 60, rng)
     assert (rollout.terminated | rollout.truncated).any()
-    assert not rollout.ended.any()
+    assert not rollout.resets.any()
     assert torch.equal(rollout.obs["obs"][1:], rollout.next_obs["obs"][:-1])
 
 

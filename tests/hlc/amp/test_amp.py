@@ -35,7 +35,7 @@ def cfg(store: Store, parent: Parent, tmp_path: Path) -> AmpConfig:
         samples=64,
         ppo=PPOConfig(horizon=8, epochs=1, minibatch=16, hidden=(16,)),
         disc=DiscConfig(
-            conditional=False, rows=16, minibatch=16, disc_replay_samples=8, hidden=(16,)
+            conditional=False, rows=16, minibatch=16, disc_replay_samples=1, hidden=(16,)
         ),
         runs=str(tmp_path),
         store=str(store.root),
