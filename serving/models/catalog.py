@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, Protocol, TypeVar
 
 from anyio.to_thread import run_sync
 
@@ -32,19 +32,20 @@ class OpenVersion(Protocol):
 
 
 T = TypeVar("T", bound=OpenVersion)
+Key = TypeVar("Key", str, Version)
 
 
 class Catalog(Generic[T]):
     """`capacity` bytes of graphs stay open, and what `pinned` means in any case; beyond them, least
     recently used first.
 
-    A failure to open is raised in the requests that wait for that reference, and nothing of it is
+    A failure to open is raised in the requests that wait for that version, and nothing of it is
     kept."""
 
     def __init__(
         self,
         store: Store,
-        open_version: Callable[[Version], Awaitable[T]],
+        open_version: Callable[[Version], Coroutine[Any, Any, T]],
         capacity: int,
         observe: Callable[[str], None],  # "moved" or "failed"
         pinned: str | None = None,
@@ -53,16 +54,17 @@ class Catalog(Generic[T]):
         self._open_version = open_version
         self._capacity = capacity
         self._observe = observe
-        self._pinned = pinned
-        self._resolved: dict[str, Version] = {}
+        self._pinned = _normalize(pinned) if pinned else ""
+        self._resolved: dict[str, Version] = {}  # by normalized reference
         self._items: OrderedDict[Version, T] = OrderedDict()  # least recently used first
-        self._opening: dict[str, asyncio.Task[T]] = {}
+        self._taking: dict[str, asyncio.Task[T]] = {}  # by normalized reference
+        self._opening: dict[Version, asyncio.Task[T]] = {}
         # reference -> why its newest meaning is not the one served
         self.stale: dict[str, StoreError | OSError] = {}
 
     def get_open(self, ref: str) -> T | None:
         """What `ref` means, if that is open already."""
-        version = self._resolved.get(_key(ref))
+        version = self._resolved.get(_normalize(ref))
         if version is None:
             return None
         self._items.move_to_end(version)
@@ -74,13 +76,9 @@ class Catalog(Generic[T]):
         item = self.get_open(ref)
         if item is not None:
             return item
-        # One task per reference, however many requests wait: a slow file delays only those that
-        # name it.
-        task = self._opening.get(ref)
-        if task is None:
-            task = self._opening[ref] = asyncio.create_task(self._fetch(ref))
-            task.add_done_callback(lambda _: self._opening.pop(ref))
-        return await asyncio.shield(task)  # a client that leaves must not cancel it for the others
+        reference.parse(ref)  # a malformed one is refused as its client wrote it
+        # A task for each reference: a slow file delays only those that name it.
+        return await _share(self._taking, _normalize(ref), self._fetch)
 
     def get_last_used(self) -> T | None:
         """What was used last, or None where nothing is open: for examples, not for answers."""
@@ -113,12 +111,14 @@ class Catalog(Generic[T]):
         self.stale[ref] = error
 
     async def _fetch(self, ref: str) -> T:
-        return await self._open_as(_key(ref), await run_sync(self._store.resolve, ref))
+        return await self._open_as(ref, await run_sync(self._store.resolve, ref))
 
     async def _open_as(self, ref: str, version: Version) -> T:
         """Only here does a reference get a meaning: between two requests, and to a version that is
         open."""
-        item = self._items.get(version) or await self._open_version(version)
+        item = self._items.get(version)
+        if item is None:  # two references may come to mean one version at the same time
+            item = await _share(self._opening, version, self._open_version)
         self._items[version] = item
         self._items.move_to_end(version)
         self._resolved[ref] = version
@@ -126,7 +126,7 @@ class Catalog(Generic[T]):
         return item
 
     def _evict(self, newest: Version) -> None:
-        kept = {newest, self._resolved.get(_key(self._pinned or ""))}
+        kept = {newest, self._resolved.get(self._pinned)}
         used = sum(item.nbytes for item in self._items.values())
         for version in [version for version in self._items if version not in kept]:
             if used <= self._capacity:
@@ -139,8 +139,20 @@ class Catalog(Generic[T]):
         self.stale = {ref: why for ref, why in self.stale.items() if ref in self._resolved}
 
 
-def _key(ref: str) -> str:
-    """A name alone is its latest."""
+async def _share(
+    tasks: dict[Key, asyncio.Task[T]], key: Key, begin: Callable[[Key], Coroutine[Any, Any, T]]
+) -> T:
+    """What `begin(key)` returns, run once for all who ask for that key while it runs."""
+    task = tasks.get(key)
+    if task is None:
+        task = asyncio.create_task(begin(key))
+        task.add_done_callback(lambda _: tasks.pop(key))
+        tasks[key] = task
+    return await asyncio.shield(task)  # a client that leaves must not cancel it for the others
+
+
+def _normalize(ref: str) -> str:
+    """A name alone means its latest version."""
     return ref if "@" in ref else f"{ref}@{reference.LATEST}"
 
 

@@ -51,6 +51,10 @@ def test_an_unknown_skill_is_answered_with_those_that_exist(service):
     )
     problem(service.post("/controllers/strike/act", json=DECIDE), 404, "unknown_skill", "name")
     problem(service.get("/skills/nobody"), 404, "unknown_skill", "ref")
+    found = problem(
+        service.post("/act", json=ASK | {"skill": "a/b"}), 422, "invalid_reference", "skill"
+    )
+    assert found["message"].startswith("'a/b' is not a reference")
     problem(service.get("/controllers/humanoid"), 422, "wrong_kind", "name")
 
 
@@ -295,20 +299,46 @@ def test_a_controller_and_its_skill_share_one_session(service):
     assert served.controllers.get_open("reach").skill is served.skills.get_open("humanoid@latest")
 
 
-def test_requests_that_arrive_together_open_a_version_once(store, serve, monkeypatch):
-    opened = []
+@pytest.fixture
+def opened(monkeypatch) -> list[str]:
+    """The versions that are opened during a test, in order."""
+    refs = []
     open_library = SkillLibrary.open.__func__
 
-    def counting(cls, *how, **named):
-        opened.append(how)
-        return open_library(cls, *how, **named)
+    def note(cls, store, version, **options):
+        refs.append(version.ref)
+        return open_library(cls, store, version, **options)
 
+    monkeypatch.setattr(SkillLibrary, "open", classmethod(note))
+    return refs
+
+
+def test_requests_that_arrive_together_open_a_version_once(store, serve, opened):
     service = serve(
         store.root, skill="humanoid@prod"
     )  # not there, so nothing is opened at the start
-    monkeypatch.setattr(SkillLibrary, "open", classmethod(counting))
     answers = service.together(
         [("/act", ASK | {"skill": "humanoid@1"})] * 20 + [("/act", ASK | {"skill": "nobody"})] * 5
     )
     assert [answer.status_code for answer in answers] == [200] * 20 + [404] * 5
-    assert len(opened) == 1
+    assert opened == ["humanoid@1"]
+
+
+def test_references_to_one_version_that_arrive_together_open_it_once(store, serve, opened):
+    digest = store.resolve("humanoid").digest
+    service = serve(store.root, skill="humanoid@prod")
+    refs = ["humanoid", "humanoid@latest", "humanoid@1", f"humanoid@{digest}"]
+    answers = service.together([("/act", ASK | {"skill": ref}) for ref in refs] * 5)
+    assert [answer.status_code for answer in answers] == [200] * 20
+    assert opened == ["humanoid@1"]
+
+
+def test_a_name_and_its_latest_are_resolved_once(store, serve, monkeypatch):
+    service = serve(store.root, skill="humanoid@prod")
+    resolved = []
+    resolve = Store.resolve
+    monkeypatch.setattr(
+        Store, "resolve", lambda store, ref: resolved.append(ref) or resolve(store, ref)
+    )
+    service.together([("/act", ASK | {"skill": ref}) for ref in ("humanoid", "humanoid@latest")])
+    assert resolved == ["humanoid@latest"]
