@@ -90,7 +90,8 @@ class Catalog(Generic[T]):
 
     async def refresh(self) -> None:
         """Look once whether the store gives any reference in use another meaning."""
-        for ref in [ref for ref in self._resolved if _is_movable(ref)]:
+        # Numbers and digests mean the same for ever; `latest` and other aliases do not.
+        for ref in [ref for ref in self._resolved if not reference.parse(ref).is_pinned]:
             try:
                 version = await run_sync(self._store.resolve, ref)
                 if version != self._resolved.get(ref):
@@ -154,9 +155,3 @@ async def _share(
 def _normalize(ref: str) -> str:
     """A name alone means its latest version."""
     return ref if "@" in ref else f"{ref}@{reference.LATEST}"
-
-
-def _is_movable(ref: str) -> bool:
-    """Numbers and digests mean the same for ever; `latest` and other aliases do not."""
-    parsed = reference.parse(ref)
-    return isinstance(parsed.selector, str) and not parsed.is_digest
