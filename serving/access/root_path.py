@@ -22,12 +22,14 @@ class RootPath:
         """The request's path below the root. `scope` gets `root_path` and `path` as ASGI defines
         them.
 
-        A proxy may strip the prefix or leave it: `/rep/act` and `/act` are the same request.
+        A proxy may strip the prefix or leave it: `/rep/act` and `/act` are the same request. The
+        server's own root path (`uvicorn --root-path`) counts where there is no other.
         """
         path: str = scope["path"]
-        if not self.root_path and FORWARDED_PREFIX not in headers:
+        of_server: str = scope.get("root_path", "")
+        if not (self.root_path or of_server) and FORWARDED_PREFIX not in headers:
             return path
-        prefix = self._find_prefix(scope, headers)
+        prefix = self._find_prefix(scope, headers) or of_server
         below = path[len(prefix) :] if path == prefix or path.startswith(f"{prefix}/") else path
         below = below or "/"
         scope["root_path"] = prefix

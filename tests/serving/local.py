@@ -21,7 +21,9 @@ class Local:
     """The app without a socket. What the app lets escape is raised here, so no test can pass over
     it."""
 
-    def __init__(self, settings: Settings, tracer: Tracer | None = None) -> None:
+    def __init__(
+        self, settings: Settings, tracer: Tracer | None = None, root_path: str = ""
+    ) -> None:
         self.gateway = make_gateway(settings)
         self.service = self.gateway.service
         self.app = enclose(self.gateway, tracer)
@@ -30,7 +32,8 @@ class Local:
         self._lifespan = api.router.lifespan_context(api)
         self._runner.run(self._lifespan.__aenter__())
         self._http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(self.app), base_url="http://localhost"
+            transport=httpx.ASGITransport(self.app, root_path=root_path),
+            base_url="http://localhost",
         )
 
     def close(self) -> None:

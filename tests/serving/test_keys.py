@@ -4,6 +4,7 @@ without a restart."""
 import json
 import re
 import time
+from contextlib import closing
 
 import pytest
 
@@ -77,6 +78,18 @@ def test_every_route_requires_a_key_with_its_scope(keyed, route, scope):
     for own in keys.SCOPES:
         code = status(local, method, path, tokens[own]).status_code
         assert (code == 403) == (scope not in ("", None, own)), (own, code)
+
+
+def test_a_root_path_of_the_server_changes_no_scope(keyed, standing):
+    _, tokens, file = keyed
+    settings = Settings(store=standing.root, keys=file, refresh=3600)
+    with closing(Local(settings, root_path="/rep")) as local:
+        for (method, path), scope in ROUTES.items():
+            below = f"/rep{path}"
+            assert status(local, method, below).status_code == (401 if scope != "" else 200)
+            for own in keys.SCOPES:
+                code = status(local, method, below, tokens[own]).status_code
+                assert (code == 403) == (scope not in ("", None, own)), (path, own, code)
 
 
 @pytest.mark.parametrize("escaped", ["%0A", "%0D", "%09", "%00", "%7F"])
