@@ -1,7 +1,6 @@
 """The two routes that a control loop calls 30 times a second per character, from bytes to bytes.
 
-`serving.server.gateway` calls them before FastAPI. `routes.py` declares the same paths to FastAPI,
-for its OpenAPI document."""
+`serving.server.gateway` calls them before FastAPI. `routes.py` only declares them to FastAPI."""
 
 from __future__ import annotations
 

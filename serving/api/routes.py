@@ -1,9 +1,12 @@
-"""The routes: each reads a request, asks a graph, writes the reply. What they refuse is raised by
-what they call."""
+"""The routes of FastAPI: each reads a request, asks a graph, writes the reply. What they refuse is
+raised by what they call.
+
+Two are only declared, for the OpenAPI document and for 405: the gateway answers their POST before
+FastAPI, with `serving.api.fast_routes`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from fastapi import APIRouter, Request
@@ -11,7 +14,6 @@ from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from serving import wire
-from serving.api.fast_routes import answer_act, answer_decide
 from serving.api.interpolate import interpolate_path
 from serving.api.nearest import nearest
 from serving.api.openapi import body_of
@@ -52,13 +54,16 @@ def _service(request: Request) -> Service:
     return request.app.state.service
 
 
+def fail_as_unreachable() -> NoReturn:
+    raise RuntimeError("the gateway answers this route before FastAPI")
+
+
 @router.post(
     "/act", response_model=ActResponse, tags=["skills"], openapi_extra=body_of(json=ActRequest)
 )
-async def act(request: Request) -> Response:
+async def act() -> NoReturn:
     """Joint targets for a state and a skill z; a batch for a batch."""
-    headers = dict(request.headers.raw)
-    return (await answer_act(_service(request), "", headers, await request.body())).response()
+    fail_as_unreachable()
 
 
 @router.post(
@@ -67,11 +72,10 @@ async def act(request: Request) -> Response:
     tags=["controllers"],
     openapi_extra=body_of(json=DecideRequest),
 )
-async def decide(request: Request, name: str) -> Response:
+async def decide(name: str) -> NoReturn:
     """The controller's skill for a state and a goal, and the joint targets that its own skill
     library gives for it."""
-    headers = dict(request.headers.raw)
-    return (await answer_decide(_service(request), name, headers, await request.body())).response()
+    fail_as_unreachable()
 
 
 @router.post(

@@ -90,6 +90,7 @@ def test_a_root_path_of_the_server_changes_no_scope(keyed, standing):
             for own in keys.SCOPES:
                 code = status(local, method, below, tokens[own]).status_code
                 assert (code == 403) == (scope not in ("", None, own)), (path, own, code)
+                assert code != 500, path
 
 
 @pytest.mark.parametrize("escaped", ["%0A", "%0D", "%09", "%00", "%7F"])
