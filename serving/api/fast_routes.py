@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -22,10 +23,10 @@ ACT = "/act"
 @dataclass(frozen=True)
 class FastRoute:
     path: str  # its template, as in the metrics
-    answer: Callable[[Service, str, Headers, bytes], Awaitable[Reply]]
+    answer: Callable[[Service, Headers, bytes], Awaitable[Reply]]
 
 
-async def answer_act(service: Service, _: str, headers: Headers, body: bytes) -> Reply:
+async def answer_act(service: Service, headers: Headers, body: bytes) -> Reply:
     """Joint targets for a state and a skill z. Raises Refusal."""
     started = perf_counter()
     encoding = wire.choose_encoding(headers)
@@ -33,7 +34,7 @@ async def answer_act(service: Service, _: str, headers: Headers, body: bytes) ->
     return encode_reply(encoding, answer, started)
 
 
-async def answer_decide(service: Service, controller: str, headers: Headers, body: bytes) -> Reply:
+async def answer_decide(controller: str, service: Service, headers: Headers, body: bytes) -> Reply:
     """The controller's z for a state and a goal, and its joint targets. Raises Refusal."""
     started = perf_counter()
     encoding = wire.choose_encoding(headers)
@@ -50,13 +51,13 @@ def encode_reply(encoding: wire.Encoding, answer: dict[str, Any], started: float
 
 
 ACT_ROUTE = FastRoute(ACT, answer_act)
-DECIDE_ROUTE = FastRoute("/controllers/{name}/act", answer_decide)
 
 
-def find_fast_route(path: str) -> tuple[FastRoute, str] | None:
-    """The route of a path, with the controller's name where the path has one."""
+def find_fast_route(path: str) -> FastRoute | None:
+    """The route of a path; of a controller's path, its name is bound to `answer`."""
     if path == ACT:
-        return ACT_ROUTE, ""
+        return ACT_ROUTE
     if path.startswith(CONTROLLERS) and path.endswith(ACT) and path.count("/") == 3:
-        return DECIDE_ROUTE, path[len(CONTROLLERS) : -len(ACT)]
+        name = path[len(CONTROLLERS) : -len(ACT)]
+        return FastRoute("/controllers/{name}/act", partial(answer_decide, name))
     return None

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import count
 from time import perf_counter
-from typing import NamedTuple
 from uuid import uuid4
 
 from fastapi import FastAPI
@@ -38,15 +37,6 @@ CLIENT_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 CLOSE = (b"connection", b"close")
 READING = ("GET", "HEAD", "OPTIONS")  # methods that change and compute nothing
 NOT_READ_WHOLE = (408, 413, 431)  # the rest of such a request is no next one
-
-
-class FastRequest(NamedTuple):
-    """A request of a fast route."""
-
-    route: FastRoute
-    name: str  # of the controller, where the path has one
-    path: str
-    headers: dict[bytes, bytes]
 
 
 class Gateway:
@@ -81,8 +71,8 @@ class Gateway:
             path = self._root_path.apply(scope, headers)
             route = find_fast_route(path) if scope["method"] == "POST" else None
             if route is not None:
-                request = FastRequest(route[0], route[1], path, headers)
-                await self._answer(request, scope, receive, send)
+                scope["route"] = route  # where FastAPI, too, notes the route that it finds
+                await self._answer(scope, path, headers, receive, send)
             else:
                 # The server sends no body in reply to HEAD; FastAPI need not know of it.
                 as_get = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
@@ -93,22 +83,17 @@ class Gateway:
             await self.api(scope, receive, send)
 
     async def _answer(
-        self, request: FastRequest, scope: Scope, receive: Receive, send: Send
+        self, scope: Scope, path: str, headers: dict[bytes, bytes], receive: Receive, send: Send
     ) -> None:
         """One request of a fast route, from its head to the last byte of the reply."""
         started = perf_counter()
-        path = request.path
-        headers = request.headers
-        scope["route"] = request.route
+        route: FastRoute = scope["route"]
         request_id = self._make_request_id(headers)
         key_name = ""
         try:
-            check_connections(scope)
-            self._origins.check_host(headers)
-            self._origins.check_origin(headers)
-            key_name = self._guard.admit(path, headers)
+            key_name = self._admit(scope, path, headers)
             body = await self._body.read(receive, headers)
-            reply = await request.route.answer(self.service, request.name, headers, body)
+            reply = await route.answer(self.service, headers, body)
         except ClientDisconnect:
             return
         except Exception as error:
@@ -116,7 +101,7 @@ class Gateway:
             reply = make_problem_reply(error, path, request_id)
         await self._send(reply, request_id, send)
         seconds = perf_counter() - started
-        self._record(request.route.path, reply.status, seconds, request_id, key_name)
+        self._record(route.path, reply.status, seconds, request_id, key_name)
 
     async def _send(self, reply: Reply, request_id: bytes, send: Send) -> None:
         headers = [
@@ -155,11 +140,7 @@ class Gateway:
             await send(message)
 
         try:
-            check_connections(scope)
-            self._origins.check_host(headers)
-            if scope["method"] not in READING:
-                self._origins.check_origin(headers)
-            key_name = self._guard.admit(path, headers)
+            key_name = self._admit(scope, path, headers)
             limited = await self._body.limit(scope, receive, headers)
             await self.api(scope, limited, send_and_note)
         except ClientDisconnect:
@@ -175,12 +156,10 @@ class Gateway:
     async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A WebSocket is admitted or refused as a whole: browsers do not protect it by
         themselves."""
-        headers = dict(scope["headers"])
+        headers = with_key_of_subprotocol(dict(scope["headers"]), scope["subprotocols"])
         path = self._root_path.apply(scope, headers)
         try:
-            self._origins.check_host(headers)
-            self._origins.check_origin(headers)
-            key = self._guard.admit(path, with_key_of_subprotocol(headers, scope["subprotocols"]))
+            key = self._admit(scope, path, headers)
         except Refusal as refusal:
             response = refusal.reply().response()
             return await WebSocket(scope, receive, send).send_denial_response(response)
@@ -188,6 +167,14 @@ class Gateway:
             await session_route.serve_session(self.service, scope, receive, send, key)
         else:
             await self.api(scope, receive, send)  # closes it: there is no such route
+
+    def _admit(self, scope: Scope, path: str, headers: Mapping[bytes, bytes]) -> str:
+        """The name of the key of a request, or of a WebSocket, that may go on. Raises Refusal."""
+        check_connections(scope)
+        self._origins.check_host(headers)
+        if scope["type"] == "websocket" or scope["method"] not in READING:
+            self._origins.check_origin(headers)
+        return self._guard.admit(path, headers)
 
     def _make_request_id(self, headers: Mapping[bytes, bytes]) -> bytes:
         """The client's own id, or one of this process."""
@@ -212,7 +199,7 @@ class Gateway:
 
 
 def check_connections(scope: Scope) -> None:
-    """Raises Refusal for a request that the connection has marked."""
+    """Raises Refusal for a request that its connection has marked. A WebSocket never is."""
     reason = scope.get("state", {}).get(REFUSED)
     if reason == HEAD_TOO_LARGE:
         raise Refusal(
