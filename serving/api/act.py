@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from serving.api.interpolate import read_latent
+from serving.api.latents import read_latent
 from serving.models.service import Service
 from serving.models.skills import ServedSkill
 from serving.wire import rows

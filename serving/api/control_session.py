@@ -24,7 +24,7 @@ from pydantic import Field
 
 from serving.api import sphere
 from serving.api.act import add_noise
-from serving.api.interpolate import read_latent, refuse_opposite
+from serving.api.latents import read_latent, refuse_opposite
 from serving.models.resting_pose import make_resting_row
 from serving.models.service import Service
 from serving.models.skills import ServedController, ServedSkill
