@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serving.models.batcher import require_finite
 from serving.models.service import Service
 from serving.models.skills import ServedController, ServedSkill
 from serving.wire import rows
@@ -63,7 +62,7 @@ def _skill(service: Service, model: str, graph: str, served: ServedSkill) -> Mod
 
     async def run_windows(inputs: dict[str, np.ndarray]) -> np.ndarray:
         windows = _windows(inputs["window"], graphs[graph], service.settings.max_rows)
-        return require_finite(
+        return rows.require_finite(
             await service.runner.run_on_thread(
                 library.encode if graph == "encoder" else library.style, windows
             )

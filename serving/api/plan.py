@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
-from serving.models.batcher import require_finite
 from serving.models.planning import require_extra
 from serving.models.service import Service
 from serving.models.skills import ServedSkill
@@ -50,7 +49,7 @@ async def plan(service: Service, fields: object) -> dict[str, Any]:
         raise _not_simulated(quoted(str(error), 400)[1:-1]) from error
     if not isfinite(answer["predicted_return"]):
         raise _not_simulated("no return can be predicted: some number is far out of reach")
-    targets = require_finite(await skill.policy_batcher.submit(checked.state, answer["z"][None]))
+    targets = await skill.policy_batcher.submit(checked.state, answer["z"][None])
     return {**answer, "targets": targets[0], "skill": skill.stamp}
 
 

@@ -19,7 +19,6 @@ from serving.api.nearest import nearest
 from serving.api.openapi import body_of
 from serving.api.plan import plan
 from serving.api.uploads import parse_upload, read_states
-from serving.models.batcher import require_finite
 from serving.models.service import Service
 from serving.models.skills import ServedSkill, controller_detail, skill_detail
 from serving.wire import rows
@@ -118,8 +117,8 @@ def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, A
         raise invalid("clip_too_short", message, field, f"at least {skill.window} frames")
     with np.errstate(all="ignore"):  # what overflows is refused by `require_finite`
         embedding = skill.library.embed(frames)
-    z = require_finite(embedding.windows)
-    pooled = require_finite(embedding.pooled)
+    z = rows.require_finite(embedding.windows)
+    pooled = rows.require_finite(embedding.pooled)
     near = nearest(pooled, skill.manifest.latent)
     return {"z": z, "pooled": pooled, "window": skill.window, "nearest": near, "skill": skill.stamp}
 

@@ -16,8 +16,8 @@ from time import perf_counter
 
 import numpy as np
 
-from serving.wire.problems import Refusal, invalid
-from serving.wire.rows import all_finite
+from serving.wire.problems import Refusal
+from serving.wire.rows import require_finite
 
 Array = np.ndarray
 Run = Callable[..., Array]  # arrays of as many rows each -> an array of as many rows
@@ -177,14 +177,3 @@ def run_together(run: Run, batch: list[PendingRequest]) -> list[Array]:
         parts.append(output[start : start + request.rows])
         start += request.rows
     return parts
-
-
-def require_finite(output: Array) -> Array:
-    """Finite numbers can be so far out that a graph overflows; no client is to steer a body by what
-    comes of it."""
-    if not all_finite(output):
-        raise invalid(
-            "not_finite",
-            "the skill's answer overflows: some input is far out of any character's reach",
-        )
-    return output

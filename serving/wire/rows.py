@@ -1,5 +1,5 @@
 """Rows: numbers as a client wrote them -> one float32 array, or a Problem that names the number at
-fault.
+fault. And the check of the numbers that a graph answers.
 
 Knows the widths and slices of the manifest's tensors. Opens no file, runs no graph.
 """
@@ -171,6 +171,17 @@ def all_finite(numbers: np.ndarray) -> bool:
     """The sum of squares is finite only if all numbers are, and costs a fifth of looking at
     each."""
     return math.isfinite(np.vdot(numbers, numbers)) or bool(np.isfinite(numbers).all())
+
+
+def require_finite(output: np.ndarray) -> np.ndarray:
+    """What a graph answers, or Refusal where it overflows: finite numbers can be that far out, and
+    no client is to steer a body by what comes of it."""
+    if not all_finite(output):
+        raise invalid(
+            "not_finite",
+            "the skill's answer overflows: some input is far out of any character's reach",
+        )
+    return output
 
 
 def _array(batch: list[list[float]], width: int) -> np.ndarray:
