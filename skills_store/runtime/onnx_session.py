@@ -4,7 +4,6 @@ files beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,15 +18,8 @@ Array = NDArray[np.float32]
 Device = Literal["cpu", "cuda"]
 
 
-Runner = Callable[[ort.InferenceSession, dict[str, Array], str], Any]
-
-
-def run_plain(session: ort.InferenceSession, feed: dict[str, Array], output: str) -> Any:
-    return session.run([output], feed)[0]
-
-
 def run_bound(session: ort.InferenceSession, feed: dict[str, Array], output: str) -> Any:
-    """The same with IOBinding: one copy to the device, one back, and nothing between that goes
+    """`session.run` with IOBinding: one copy to the device, one back, and nothing between that goes
     through the host.
     """
     binding = session.io_binding()
@@ -36,9 +28,6 @@ def run_bound(session: ort.InferenceSession, feed: dict[str, Array], output: str
     binding.bind_output(output)
     session.run_with_iobinding(binding)
     return binding.copy_outputs_to_cpu()[0]
-
-
-RUNNERS: dict[Device, Runner] = {"cpu": run_plain, "cuda": run_bound}
 
 
 @dataclass(frozen=True)
@@ -50,15 +39,19 @@ class Net:
     label: str
     graph: Graph
     session: ort.InferenceSession
-    call: Runner = run_plain
+    device: Device
 
     def run(self, **arrays: ArrayLike) -> Array:
         feed = {t.name: self._fit(t, arrays[t.name]) for t in self.graph.inputs}
         if len({len(array) for array in feed.values()}) > 1:
             rows = ", ".join(f"{name} {len(array)}" for name, array in feed.items())
             raise InvalidInput(f"{self.label} needs as many rows in each input, got {rows}")
+        output = self.graph.outputs[0].name
         try:
-            result = self.call(self.session, feed, self.graph.outputs[0].name)
+            if self.device == "cuda":
+                result = run_bound(self.session, feed, output)
+            else:
+                result = self.session.run([output], feed)[0]
         except Exception as error:  # ONNX Runtime's own exceptions share no base
             rows = len(next(iter(feed.values())))
             reason = " ".join(str(error).split())[:300]
@@ -103,7 +96,7 @@ def load_net(label: str, data: bytes, graph: Graph, threads: int, device: Device
         raise UnusableGraph(
             f"{label} has tensors {sorted(names)}, but its manifest says {sorted(declared)}"
         )
-    return Net(label, graph, session, RUNNERS[device])
+    return Net(label, graph, session, device)
 
 
 def _providers(device: Device) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,6 @@ from skills_store.errors import (
     WrongKind,
 )
 from skills_store.runtime.library import Controller, SkillLibrary, pool
-from skills_store.runtime.onnx_session import run_bound, run_plain
 from skills_store.store import Store
 from tests import tiny
 
@@ -180,10 +180,8 @@ def test_bound_inputs_and_outputs_change_no_bit(
     """How a GPU is asked, on the CPU: a GPU is not at hand in every test."""
     widths = {"state": tiny.STATE, "z": tiny.LATENT}
     feed = {name: rng.standard_normal((rows, width), np.float32) for name, width in widths.items()}
-    session = library.policy.session
-    np.testing.assert_array_equal(
-        run_bound(session, feed, "targets"), run_plain(session, feed, "targets")
-    )
+    bound = replace(library.policy, device="cuda")
+    np.testing.assert_array_equal(bound.run(**feed), library.policy.run(**feed))
 
 
 def test_cuda_is_refused_where_there_is_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
