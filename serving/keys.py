@@ -1,4 +1,4 @@
-"""The key file of the service, from the command line. A key is printed once, when it is make_key.
+"""The key file of the service, from the command line. A key is printed once, when it is made.
 
 python -m serving.keys add game act --rate 2000      prints the key: game.<43 letters>
 python -m serving.keys ls | rm game

@@ -1,7 +1,7 @@
 """A body on strings: its joints are at once where they are sent, its root rolls over the ground,
 and it never falls.
 
-With skills that steer it to_dense (a number forward, one to turn, three for the right arm), what a
+With skills that steer it plainly (a number forward, one to turn, three for the right arm), what a
 controller can learn does not depend on how well a library was pretrained, and costs no physics."""
 
 from __future__ import annotations
