@@ -2,8 +2,8 @@
 the headers.
 
     content-type: application/octet-stream
-    x-tensors: state=64x253,z=64x64          names and shapes, in the order of the body
-    x-fields: {"skill": "humanoid@prod"}     every other field, as JSON; may be left out
+    x-tensors: state=64x69,z=64x8         names and shapes, in the order of the body
+    x-fields: {"skill": "mobility@6"}     every other field, as JSON; may be left out
 
 A reply has the same form.
 """
@@ -27,7 +27,7 @@ FLOAT32 = np.dtype("<f4")
 DTYPES = (b"", b"float32", b"<f4")
 ONE = re.compile(rb"([a-z_]{1,40})=([0-9]{1,9}(?:x[0-9]{1,9}){0,2})")
 EXPECTED = (
-    "x-tensors: state=69,z=16 or x-tensors: state=4x69,z=4x16, and as many "
+    "x-tensors: state=69,z=8 or x-tensors: state=4x69,z=4x8, and as many "
     "little-endian float32 in the body"
 )
 
