@@ -24,7 +24,7 @@ class Metrics:
         self.requests = Counter(
             "repertoire_requests", "Requests answered", ["route", "status"], registry=registry
         )
-        help_text = "From the request read to the reply made"
+        help_text = "From a request's head to its reply sent, without the hold of a refusal"
         self.seconds = Histogram(
             "repertoire_request_seconds", help_text, ["route"], registry=registry, buckets=SECONDS
         )
