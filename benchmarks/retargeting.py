@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.clip_files.human_rigs import bvh_of
-from pretrain.characters.character import load_character, mujoco
+from pretrain.characters.character import load_character
+from pretrain.characters.mujoco_bindings import mujoco
 from pretrain.characters.skeleton import Skeleton
 from pretrain.cli import program
 from pretrain.motion.clip import MotionClip

@@ -15,8 +15,8 @@ def style_reward(skills: SkillLibrary, scale: float) -> Reward:
     every control step, it would cost more than the simulation."""
 
     def reward(rollout: Rollout) -> Tensor:
-        window = rollout.extras["window"]
-        probability = torch.from_numpy(skills.style(window.flatten(0, 1).numpy()))
+        states = rollout.extras["states"]
+        probability = torch.from_numpy(skills.style(states.flatten(0, 1).numpy()))
         style = reward_probability(probability, scale).view(rollout.terminated.shape)
         return ~rollout.terminated * style
 

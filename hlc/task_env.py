@@ -34,7 +34,7 @@ class TaskEnv(GoalEnv):
     `pretrain.rl.rollout`.
 
     The reward of the task is averaged over the decision's control steps; it is 0 for a world from
-    the moment it has ended. The extra `window` (N, W, S) holds the last states of the decision."""
+    the moment it has ended. The extra `states` (N, W, S) holds the last states of the decision."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class TaskEnv(GoalEnv):
             reward=task_reward / self.llc_steps,
             terminated=terminated,
             truncated=truncated,
-            extras={"window": self.env.states.clone(), "progress": progress},
+            extras={"states": self.env.states.clone(), "progress": progress},
         )
 
     def _potential(self) -> Tensor:

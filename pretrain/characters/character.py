@@ -4,7 +4,6 @@
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -13,21 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from pretrain.characters.box import Box
+from pretrain.characters.mujoco_bindings import mujoco
 from pretrain.characters.skeleton import Joint, Skeleton
-
-try:
-    import mujoco
-except (AttributeError, RuntimeError):  # MUJOCO_GL names a missing library; simulation needs none
-    _mujoco_gl = os.environ.get("MUJOCO_GL", "")
-    os.environ["MUJOCO_GL"] = "disabled"
-    import mujoco
-
-    os.environ["MUJOCO_GL"] = _mujoco_gl
-except ImportError as error:
-    # pip install --upgrade from mujoco 3 to 4 ends without an error and removes the bindings that
-    # moved to another distribution, mujoco-core
-    remedy = "pip uninstall -y mujoco mujoco-core, then install this package's extra `train` again"
-    raise ImportError(f"{error}; if mujoco was upgraded from 3 to 4: {remedy}") from error
 
 ASSETS = Path(__file__).parent / "assets"
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pretrain.characters.character import Character, mujoco
+from pretrain.characters.character import Character
+from pretrain.characters.mujoco_bindings import mujoco
 
 
 def perturb(character: Character, friction: float = 1.0, mass: float = 1.0) -> Character:

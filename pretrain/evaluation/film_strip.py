@@ -12,7 +12,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
-from pretrain.characters.character import Character, mujoco
+from pretrain.characters.character import Character
+from pretrain.characters.mujoco_bindings import mujoco
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.mujoco_cpu import compile_model
 

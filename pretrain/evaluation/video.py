@@ -9,7 +9,8 @@ from pathlib import Path
 from PIL import Image
 from torch import Tensor
 
-from pretrain.characters.character import Character, mujoco
+from pretrain.characters.character import Character
+from pretrain.characters.mujoco_bindings import mujoco
 from pretrain.evaluation.film_strip import EYE_HEIGHT, open_renderer
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.mujoco_cpu import compile_model

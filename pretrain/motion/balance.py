@@ -8,7 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from pretrain.characters.character import load_character, mujoco
+from pretrain.characters.character import load_character
+from pretrain.characters.mujoco_bindings import mujoco
 from pretrain.characters.rotations import rotate
 from pretrain.motion.clip import MotionClip
 

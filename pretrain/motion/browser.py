@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pretrain.characters.character import load_character, mujoco
+from pretrain.characters.character import load_character
+from pretrain.characters.mujoco_bindings import mujoco
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip
 

@@ -18,7 +18,8 @@ if sys.platform == "linux":
 import numpy as np
 from PIL import Image, ImageDraw
 
-from pretrain.characters.character import load_character, mujoco
+from pretrain.characters.character import load_character
+from pretrain.characters.mujoco_bindings import mujoco
 from pretrain.motion.clip import MotionClip
 
 HEIGHT = 200

@@ -10,8 +10,8 @@ from pretrain.rl.rollout import Rollout
 from tests.hlc.bodies import clip_states
 
 
-def make_rollout(window: torch.Tensor, terminated: torch.Tensor) -> Rollout:
-    """Decisions (T, N) that end in `window` (T, N, W, S)."""
+def make_rollout(states: torch.Tensor, terminated: torch.Tensor) -> Rollout:
+    """Decisions (T, N) that end in `states` (T, N, W, S)."""
     none = torch.zeros(terminated.shape)
     return Rollout(
         obs={},
@@ -23,7 +23,7 @@ def make_rollout(window: torch.Tensor, terminated: torch.Tensor) -> Rollout:
         terminated=terminated,
         truncated=~terminated,
         resets=terminated,
-        extras={"window": window},
+        extras={"states": states},
     )
 
 

@@ -147,13 +147,13 @@ def test_time_ends_an_episode_without_failing_it(scripted: Scripted, parent: Par
     assert (step.reward > 0).all()
 
 
-def test_a_decision_records_the_window_it_ends_in(scripted: Scripted, parent: Parent) -> None:
+def test_a_decision_records_the_states_it_ends_in(scripted: Scripted, parent: Parent) -> None:
     env = scripted(falls={})
     action = torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))
-    window = env.step(action).extras["window"]
+    states = env.step(action).extras["states"]
     ended_in = env.env.states.clone()
     env.step(action)
-    assert torch.equal(window, ended_in)
+    assert torch.equal(states, ended_in)
 
 
 def test_only_the_direction_of_an_action_counts(toy: HlcConfig, parent: Parent) -> None:

@@ -8,7 +8,8 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 
-from pretrain.characters.character import load_character, mujoco
+from pretrain.characters.character import load_character
+from pretrain.characters.mujoco_bindings import mujoco
 from pretrain.motion.__main__ import main
 from pretrain.motion.browser import ClipViewer, make_mesh
 from pretrain.motion.files import load_clips
