@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
 
 from hlc.baselines import best_fixed, make_planner, random_players
 from hlc.config import CONFIG_MODEL, HlcConfig
@@ -31,10 +30,11 @@ from hlc.measures import SUMMARY, count_decisions, measure
 from hlc.parent import Parent, open_parent
 from hlc.rollouts import Decide
 from hlc.tasks.base import GoalTask
+from hlc.tasks.parameters import make_task
 from pretrain.cli import program
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.options import parse_flag, parse_int, parse_options
-from pretrain.overrides import ConfigError, describe_error
+from pretrain.overrides import ConfigError
 from skills_store.errors import StoreError, WrongKind
 from skills_store.open import open_store
 from skills_store.runtime.library import Controller
@@ -178,17 +178,11 @@ def change_task(cfg: HlcConfig, changes: Sequence[str]) -> HlcConfig:
         key, _, value = setting.partition("=")
         if name != cfg.task:
             raise ConfigError(f"{change}: the controller's task is {cfg.task}")
-        if key not in parameters:
-            raise ConfigError(f"{change}: no parameter {key!r}; there are: {', '.join(parameters)}")
         try:
             parameters[key] = yaml.safe_load(value)
         except yaml.YAMLError:
             raise ConfigError(f"{change}: {value!r} is no value in YAML") from None
-    try:
-        changed = type(task).model_validate(parameters)
-    except ValidationError as error:
-        reasons = "; ".join(map(describe_error, error.errors()))
-        raise ConfigError(f"{cfg.task}: {reasons}") from None
+    changed = make_task(cfg.task, cfg.task, parameters)
     return cfg.model_copy(update={cfg.task: changed})
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-from pydantic import ValidationError
 from torch import Generator, Tensor
 
 from hlc.compose.ground_frame import ground_frame, to_world
@@ -16,11 +14,10 @@ from hlc.evaluate import trained_config
 from hlc.parent import Parent, SimulationConfig
 from hlc.planner import Planner
 from hlc.rollouts import Decide
-from hlc.tasks import TASKS
+from hlc.tasks.parameters import make_task
 from hlc.tasks.scene import Scene
 from hlc.tasks.task import Task, check_bodies, goal_width
 from pretrain.characters.state import CharacterState
-from pretrain.overrides import ConfigError, describe_error
 from skills_store.errors import WrongKind
 from skills_store.runtime.library import Controller
 from skills_store.store import Store
@@ -72,7 +69,7 @@ def make_behaviors(
 
 def _planned_task(name: str, state: State, parent: Parent) -> Task:
     assert state.task is not None
-    task = _make_task(name, state.task, state.parameters)
+    task = make_task(name, state.task, state.parameters)
     _check_goal(name, state, task, parent)
     return task
 
@@ -92,20 +89,10 @@ def _controlled(name: str, state: State, parent: Parent, store: Store) -> Behavi
         )
     trained = trained_config(version)
     own_parameters = trained.model_dump()[trained.task]
-    task = _make_task(name, trained.task, own_parameters | state.parameters)
+    task = make_task(name, trained.task, own_parameters | state.parameters)
     _check_goal(name, state, task, parent)
     controller = Controller.open(store, version, library=parent.skills)
     return Behavior(name, state, task, controller.decide, controller.llc_steps, None)
-
-
-def _make_task(name: str, task: str, parameters: dict[str, Any]) -> Task:
-    """Raises ConfigError, which begins with the state's name."""
-    try:
-        return TASKS[task].model_validate(parameters)
-    except ValidationError as error:
-        reasons = "; ".join(map(describe_error, error.errors()))
-        existing = ", ".join(TASKS[task].model_fields)
-        raise ConfigError(f"{name}: {reasons}; parameters of {task}: {existing}") from None
 
 
 def _check_goal(name: str, state: State, task: Task, parent: Parent) -> None:

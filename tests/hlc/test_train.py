@@ -198,7 +198,7 @@ def test_evaluation_changes_parameters_of_the_task(
     ("change", "message"),
     [
         ("speed.speed_max=2", "speed.speed_max=2: the controller's task is reach"),
-        ("reach.height=1", "no parameter 'height'; there are: goal_time_min, goal_time_max, body"),
+        ("reach.height=1", "reach: height: Extra inputs are not permitted, got 1; parameters of"),
         ("reach.height_max=0.1", "height_min 0.7 is above height_max 0.1"),
         ("reach.height_max=high", "height_max: Input should be a valid number"),
         ("reach.height_max=[1", "'[1' is no value in YAML"),
