@@ -15,7 +15,7 @@ from hlc.parent import Parent, open_parent
 from hlc.planner import Planner
 from hlc.tasks import TASKS
 from hlc.tasks.scene import Scene
-from hlc.tasks.task import Task
+from hlc.tasks.task import Task, check_bodies
 from pretrain.characters.box import Box
 from pretrain.sim.backend import Backend
 from skills_store.runtime.onnx_session import Array
@@ -47,13 +47,15 @@ class SinglePlanner:
         `open_parent` raises."""
         return SinglePlanner(open_parent(store, ref), HlcConfig(threads=threads))
 
-    @staticmethod
-    def make_task(name: str, parameters: dict[str, Any]) -> Task:
+    def make_task(self, name: str, parameters: dict[str, Any]) -> Task:
         """The task called `name`, with `parameters` in place of its defaults. Raises KeyError where
-        there is none of that name, pydantic's ValidationError for a parameter that cannot be."""
+        there is none of that name, pydantic's ValidationError for a parameter that cannot be, and
+        ValueError for a body that the character lacks."""
         if name not in TASKS:
             raise KeyError(", ".join(TASKS))
-        return TASKS[name].model_validate(parameters)
+        task = TASKS[name].model_validate(parameters)
+        check_bodies(task, self._parent.character.skeleton)
+        return task
 
     def plan(
         self, task: Task, state: Array, goal: Array, *, seed: int, last_z: Array | None = None
@@ -61,8 +63,7 @@ class SinglePlanner:
         """The best of the candidates for `state` (S,) and `goal` (G,), drawn with `seed`; `last_z`
         (D,) is one of them.
 
-        Raises ValueError for a task that needs a body that the character lacks, and where a
-        reward is no number because the state cannot be simulated."""
+        Raises ValueError where a reward is no number because the state cannot be simulated."""
         rng = Generator().manual_seed(seed)
         backend = self._backend(task.scene())
         planner = Planner(self._parent, task, backend, self._cfg.plan, rng=rng)

@@ -45,7 +45,7 @@ async def plan(service: Service, fields: object) -> dict[str, Any]:
         answer = await service.planners.run(
             skill.version.pinned, lambda planner: plan_task(planner, checked)
         )
-    except ValueError as error:  # the version, the task's bodies, or what comes of the state
+    except ValueError as error:  # the version, or what comes of the state
         raise _not_simulated(quoted(str(error), 400)[1:-1]) from error
     if not isfinite(answer["predicted_return"]):
         raise _not_simulated("no return can be predicted: some number is far out of reach")
@@ -63,6 +63,11 @@ def plan_task(planner: SinglePlanner, checked: CheckedRequest) -> dict[str, Any]
         raise Refusal(404, "unknown_task", message, "task", "one of those") from error
     except ValidationError as error:
         raise _wrong_parameter(error) from error
+    except ValueError as error:
+        message = quoted(str(error), 400)[1:-1]
+        raise invalid(
+            "wrong_parameter", message, "parameters", "a body of the character"
+        ) from error
     parts = task.goal_layout()
     slices = tuple(Slice(**asdict(part)) for part in parts)
     tensor = Tensor(name="goal", shape=("B", parts[-1].stop), slices=slices)

@@ -105,7 +105,7 @@ def test_a_box_is_part_of_the_goal(bundled, ask):
         ({"task": "fly"}, (404, "unknown_task", "task")),
         ({"parameters": {"depth": 1}}, (422, "wrong_parameter", "parameters")),
         ({"parameters": {"height_min": -1}}, (422, "wrong_parameter", "parameters")),
-        ({"parameters": {"body": "tail"}}, (422, "not_simulated", None)),
+        ({"parameters": {"body": "tail"}}, (422, "wrong_parameter", "parameters")),
         ({"goal": [1.0, 2.0]}, (422, "wrong_shape", "goal")),
         ({"goal": [[1.0, 2.0, 1.0]]}, (422, "wrong_shape", "goal")),
         ({"state": [1.0, 2.0]}, (422, "wrong_shape", "state")),
@@ -142,7 +142,8 @@ def test_plan_from_unsurvivable_state_returns_the_fall_cost(bundled, ask):
 def test_error_message_truncates_client_input(bundled, ask):
     body = "tail" * 10_000
     found = bundled.post("/plan", json=ask | {"parameters": {"body": body}}).json()
-    assert found["code"] == "not_simulated"
+    assert found["code"] == "wrong_parameter"
+    assert found["field"] == "parameters"
     assert found["message"].startswith("humanoid has no body 'tail")
     assert len(found["message"]) < 500
 
