@@ -25,7 +25,8 @@ from skills_store.version import Version
 def find_controller(cfg: HlcConfig, store: Store) -> Version | None:
     """The version that `warm.controller` names; None where it is empty.
 
-    Raises ValueError where that is no controller, and a StoreError where there is none.
+    Raises ValueError where that is no controller, or one of another task, whose goal means
+    something else, and a StoreError where there is none.
     """
     if not cfg.warm.controller:
         return None
@@ -34,6 +35,12 @@ def find_controller(cfg: HlcConfig, store: Store) -> Version | None:
         raise ValueError(
             f"warm.controller={cfg.warm.controller} is of the kind {version.manifest.kind!r}; "
             "expected a controller"
+        )
+    task = version.manifest.task
+    if task is not None and task.name != cfg.task:
+        raise ValueError(
+            f"warm.controller={cfg.warm.controller} is of the task {task.name!r}; "
+            f"expected {cfg.task!r}"
         )
     return version
 

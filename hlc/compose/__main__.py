@@ -62,6 +62,8 @@ DEFAULTS = {
 def run(file: Path, options: dict[str, str]) -> int:
     if options["out"] and not options["out"].endswith((SHEET, *SUFFIXES)):
         raise ConfigError(f"out={options['out']}, expected a {', '.join((SHEET, *SUFFIXES))}")
+    if options["out"] and not Path(options["out"]).parent.is_dir():
+        raise ConfigError(f"out={options['out']}: there is no folder {Path(options['out']).parent}")
     name = check_name(options["publish"]) if options["publish"] else None
     machine = load_machine(file)
     store = open_store(options["store"])

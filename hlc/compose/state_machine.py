@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, FiniteFloat, ValidationError, model_validator
 
 from hlc.config import PlanConfig
 from hlc.tasks import TASKS
@@ -27,7 +27,7 @@ class State(Frozen):
     parameters: dict[str, Any] = Field(
         default={}, description="Of the task, in place of its defaults or the controller's own"
     )
-    goal: dict[str, tuple[float, ...]] | None = Field(
+    goal: dict[str, tuple[FiniteFloat, ...]] | None = Field(
         default=None, description="Its named parts; none for a task whose goal is the box"
     )
     frame: Literal["world", "entry"] = Field(
@@ -63,7 +63,7 @@ class StateMachine(Frozen):
         default="humanoid@latest", description="Library; controllers must be trained on it"
     )
     states: dict[str, State] = Field(min_length=1)
-    box: tuple[float, float] | None = Field(
+    box: tuple[FiniteFloat, FiniteFloat] | None = Field(
         default=None, description="m; where the box stands when the machine begins"
     )
     seconds: Seconds = Field(default=60.0, description="s; longest time of the machine")

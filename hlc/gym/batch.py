@@ -37,7 +37,8 @@ class TaskBatch:
 
     def __init__(self, num_envs: int, task: str, skill: str, settings: dict[str, Any]):
         """`settings` are keys of hlc/config.py, with a mapping for a group: `llc_steps=3`,
-        `reach={"body": "head"}`. Raises ValueError for one that does not exist."""
+        `reach={"body": "head"}`. Starts and goals follow from `seed` where it is one of them, and
+        differ from run to run where not. Raises ValueError for a key that does not exist."""
         cfg = CONFIG_MODEL.model_validate(
             {"task": task, "skill": skill, "num_envs": num_envs, "disc_reward_weight": 0.0}
             | settings
@@ -45,8 +46,11 @@ class TaskBatch:
         parent = open_parent(open_store(cfg.store), cfg.skill)
         self._starts = torch.Generator()
         self._goals = torch.Generator()
-        self._starts.seed()
-        self._goals.seed()
+        if "seed" in settings:
+            self.seed(cfg.seed)
+        else:
+            self._starts.seed()
+            self._goals.seed()
         self.task = cfg.chosen_task()
         self.worlds = make_worlds(cfg, parent, num_envs, starts=self._starts, goals=self._goals)
         width = self.observe().shape[-1]

@@ -13,11 +13,15 @@ ALL_WORLDS = np.ones(1, np.bool_)
 
 
 class SingleEnv(gymnasium.Env[Floats, Floats]):
-    """`skill` and `settings` as in TaskBatch. A fall terminates, time truncates."""
+    """`skill` and `settings` as in TaskBatch, without `num_envs`. A fall terminates, time
+    truncates."""
 
     metadata = {"render_modes": []}  # noqa: RUF012  gymnasium declares it as an instance variable
 
     def __init__(self, task: str, skill: str = "humanoid@latest", **settings: Any):
+        if "num_envs" in settings:
+            count = settings["num_envs"]
+            raise ValueError(f"num_envs={count}: this is one world; make_vec makes several")
         self._batch = TaskBatch(1, task, skill, settings)
         self.observation_space = self._batch.observation_space
         self.action_space = self._batch.action_space

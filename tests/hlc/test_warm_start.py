@@ -89,7 +89,7 @@ def test_the_new_controller_is_bound_to_the_newer_library(update: Update) -> Non
     ("changed", "message"),
     [
         ({"ppo": PPOConfig(hidden=(8,))}, r"ppo.hidden is \[8\], and the published network has"),
-        ({"task": "speed"}, r"reach@1 has \d+ inputs, state and goal together; expected \d+"),
+        ({"task": "speed"}, "warm.controller=reach@1 is of the task 'reach'; expected 'speed'"),
     ],
 )
 def test_a_controller_of_another_shape_is_refused(

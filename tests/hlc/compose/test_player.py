@@ -228,6 +228,7 @@ states: {stand: {task: stand, goal: {place: [0, 0]}, seconds: 0.5, on_time: end}
         (["a.yaml", "b.yaml"], "expected one state machine file, got 2"),
         (["missing.yaml"], "missing.yaml"),
         (["a.yaml", "out=sheet.jpg"], "out=sheet.jpg, expected a .png"),
+        (["a.yaml", "out=nosuch/sheet.png"], "out=nosuch/sheet.png: there is no folder nosuch"),
         (["a.yaml", "speed=1"], "unknown key speed"),
     ],
 )

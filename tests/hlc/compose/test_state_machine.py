@@ -38,6 +38,10 @@ def test_the_examples_are_state_machines(file: Path) -> None:
         (STAND % "frame: root", "states.a.frame"),
         (STAND % "speed: 1", "states.a.speed"),
         ("states: {end: {task: stand}}", "'end' ends the machine"),
+        (
+            "states: {a: {task: stand, goal: {place: [.nan, 0]}}}",
+            "states.a.goal.place.0: Input should be a finite number, got nan",
+        ),
         ("states: [", "is no YAML"),
         ("", "got None"),
         ("states: !!python/object:builtins.object {}", "is no YAML"),

@@ -116,6 +116,19 @@ def test_the_same_seed_gives_the_same_episodes(where: dict[str, object]) -> None
     np.testing.assert_array_equal(first, again)
 
 
+def test_a_seed_among_the_keys_gives_the_same_episodes(where: dict[str, object]) -> None:
+    first, again, other = (
+        gymnasium.make("repertoire/Reach-v0", **where, seed=seed).reset()[0] for seed in (5, 5, 6)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_one_world_takes_no_number_of_worlds(where: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="num_envs=7: this is one world; make_vec makes several"):
+        gymnasium.make("repertoire/Reach-v0", **where, num_envs=7)
+
+
 def test_a_key_that_does_not_exist_is_refused(where: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="learning_rate"):
         gymnasium.make("repertoire/Reach-v0", **where, learning_rate=1)
