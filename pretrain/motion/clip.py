@@ -138,7 +138,8 @@ class MotionClip:
 
     @cached_property
     def joint_pos(self) -> np.ndarray:
-        """Hinge angles, continuous in time, (T, J) rad, read-only. Not clamped to the limits."""
+        """Hinge angles, continuous in time, (T, J) rad, read-only. Not clamped to the limits; the
+        middle of what a hinge passes through is within half a turn of the middle of its range."""
         angles = np.zeros((len(self), self.skeleton.num_hinges))
         for joint in self.skeleton.joints:
             q = self.joint_rot[joint.body]
@@ -146,6 +147,11 @@ class MotionClip:
                 angles[:, joint.start : joint.stop] = rotations.to_hinges(joint.axes, q)
             else:
                 angles[:, joint.start] = _hinge_angle(q, joint.axes)
+        # a quaternion and its negative are one rotation, so a file's signs leave whole turns open
+        middle = (np.array(self.skeleton.lower) + np.array(self.skeleton.upper)) / 2
+        extent = (angles.min(0) + angles.max(0)) / 2
+        turns = np.round((middle - extent) / (2 * np.pi))
+        angles[:, turns != 0] += 2 * np.pi * turns[turns != 0]
         angles.flags.writeable = False
         return angles
 

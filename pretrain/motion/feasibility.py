@@ -82,6 +82,25 @@ def _past_range(clip: MotionClip) -> tuple[str, ...]:
     )
 
 
+def find_turned(clip: MotionClip) -> tuple[str, ...]:
+    """The hinge that is furthest past its range by its angle, where its pose is not: it went all
+    the way round, or on to the other triple of angles of its joint."""
+    angles = clip.joint_pos
+    lower = np.array(clip.skeleton.lower)
+    upper = np.array(clip.skeleton.upper)
+    past = np.maximum(lower - angles, angles - upper)
+    past[past_range(clip.skeleton, angles) > MAX_PAST_RANGE] = 0
+    if past.max() <= MAX_PAST_RANGE:
+        return ()
+    frame, hinge = np.unravel_index(int(past.argmax()), past.shape)
+    angle = f"{angles[frame, hinge]:.1f} rad in frame {frame}"
+    expected = f"expected {lower[hinge]:.2f} to {upper[hinge]:.2f}"
+    return (
+        f"hinge {clip.skeleton.hinges[hinge]} turns on to {angle}, {expected}: edit `trim`, for "
+        "the body cannot follow",
+    )
+
+
 def _motionless(clip: MotionClip) -> tuple[str, ...]:
     still = np.ptp(clip.joint_pos, 0).max() < STILL and np.ptp(clip.root_pos, 0).max() < STILL
     return (f"{clip.name}: nothing moves in its {len(clip)} frames",) if still else ()

@@ -8,7 +8,7 @@ import numpy as np
 
 from pretrain.motion.balance import GRAVITY
 from pretrain.motion.clip import MotionClip
-from pretrain.motion.feasibility import find_implausible, find_infeasible
+from pretrain.motion.feasibility import find_implausible, find_infeasible, find_turned
 from pretrain.motion.licences import is_non_commercial
 from pretrain.motion.measures import Measures, measure
 
@@ -40,7 +40,7 @@ def judge(clip: MotionClip) -> Verdict:
     wrong = (*find_infeasible(clip), *find_implausible(clip))
     if wrong:
         return Verdict(clip.name, BAD, (*wrong, *advise(measures), *clip.warnings), measures)
-    notes = advise(measures)
+    notes = (*advise(measures), *find_turned(clip))
     licence = (
         (f"licence {clip.licence}: not for products",) if is_non_commercial(clip.licence) else ()
     )

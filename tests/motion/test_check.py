@@ -105,3 +105,11 @@ def test_foot_on_its_side_counts_as_no_contact(still):
     place = np.linspace([0, 0, 0.2], [0.5, 0, 0.2], len(still))
     lying = measure(replace(still, root_rot=laid, root_pos=place))
     assert (lying.floating, lying.skate_most) == (0, 0)
+
+
+def test_a_hinge_that_goes_all_the_way_round_is_usable_with_advice(still):
+    round_ = from_axis_angle("x", np.linspace(0, 2 * np.pi, len(still)))
+    verdict = judge(replace(still, joint_rot=still.joint_rot | {"right_upper_arm": round_}))
+    assert verdict.verdict == USABLE
+    said = f"hinge right_shoulder_x turns on to 6.3 rad in frame {len(still) - 1}"
+    assert any(line.startswith(said) for line in verdict.advice)

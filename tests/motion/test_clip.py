@@ -73,3 +73,12 @@ def test_low_pass_warns_of_its_shift_and_changes_the_digest(training_data):
     )
     assert passed.warnings == ("old", said)
     assert len({c.digest for c in (run, passed, run.low_passed(3.0), walk.low_passed(2.0))}) == 4
+
+
+def test_hinge_angles_are_those_of_the_range_whatever_the_signs_of_the_file(stroll):
+    other = replace(stroll, joint_rot={body: -q for body, q in stroll.joint_rot.items()})
+    assert other.joint_pos == pytest.approx(stroll.joint_pos, abs=1e-9)
+    middle = (np.array(stroll.skeleton.lower) + np.array(stroll.skeleton.upper)) / 2
+    assert (
+        np.abs((np.ptp(other.joint_pos, 0) / 2 + other.joint_pos.min(0)) - middle) < np.pi
+    ).all()
