@@ -76,26 +76,25 @@ def preview(args: argparse.Namespace) -> int:
 def convert(args: argparse.Namespace) -> int:
     """Files that are there already are left, so that an interrupted run goes on where it was."""
     from pretrain.motion.clip import ClipError
-    from pretrain.motion.files import find_files, load_file
+    from pretrain.motion.files import find_files, load_file, place_converted, write_whole
     from pretrain.motion.importers import npz
 
     folder = Path(args.out)
+    targets = place_converted(find_files(args.path), folder)
     folder.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for file in find_files(args.path):
-        target = folder / f"{file.stem}.npz"
+    for file, target in targets.items():
         if target.exists() and not args.force:
             continue
         try:
             clip = load_file(file, args.character)
-        except ClipError as error:
+        except (ClipError, OSError) as error:
             failed += 1
             print(error, file=sys.stderr)
             continue
         source = args.source or clip.source or file.name
-        target.write_bytes(
-            npz.write(replace(clip, source=source, licence=args.licence or clip.licence))
-        )
+        licence = args.licence or clip.licence
+        write_whole(target, npz.write(replace(clip, source=source, licence=licence)))
         for line in clip.warnings:
             print(line, file=sys.stderr)
         print(f"{target}: {len(clip)} frames")
@@ -106,12 +105,14 @@ def recipe(args: argparse.Namespace) -> int:
     """Each clip is drawn as often as any other; a longer one is not drawn more."""
     import yaml
 
-    from pretrain.motion.files import find_files
+    from pretrain.motion.files import find_files, name_clips
 
     files = find_files(args.path)
     motions = [
-        {"file": os.path.relpath(file, Path(args.relative_to)), "weight": 1.0} for file in files
+        {"name": name} | {"file": os.path.relpath(file, Path(args.relative_to)), "weight": 1.0}
+        for file, name in zip(files, name_clips(files), strict=True)
     ]
+    motions = [{key: value for key, value in motion.items() if value} for motion in motions]
     if args.licence:
         motions = [{**motion, "licence": args.licence} for motion in motions]
     document = {

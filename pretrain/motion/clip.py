@@ -19,6 +19,7 @@ SAME_RATE = 1e-6  # relative difference at which two rates count as equal
 SUNK = 0.03  # m below the ground, at most: a character that begins deeper is thrown out of it
 # m; a clip that has to be raised by more is named. Captured feet sink in by up to half of that
 RAISED = 0.15
+MIRROR = "_mirror"  # after a clip's name, the name of its mirror image
 
 
 class ClipError(ValueError):
@@ -129,7 +130,7 @@ class MotionClip:
         }
         return replace(
             self,
-            name=f"{self.name}_mirror",
+            name=f"{self.name}{MIRROR}",
             mirror_of=self.name,
             root_pos=self.root_pos * np.array([1.0, -1.0, 1.0]),
             root_rot=self.root_rot * flip,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 from pretrain.characters.character import load_character
-from pretrain.motion.clip import MotionClip
+from pretrain.motion.clip import MIRROR, ClipError, MotionClip
 from pretrain.motion.dataset import load_dataset
-from pretrain.motion.importers import SUFFIXES, is_recognized, read_clip
+from pretrain.motion.importers import SUFFIXES, is_recognized, name_of, read_clip
 from pretrain.motion.importers.amc import read_bytes
 from pretrain.motion.recipe import RECIPES
 
@@ -40,7 +44,12 @@ def _is_clip(file: Path) -> bool:
     does.
     """
     suffix = file.suffix.lower()
-    return suffix in SUFFIXES and (suffix not in TEXT or is_recognized(file.read_bytes()))
+    if suffix not in SUFFIXES or file.is_dir():
+        return False
+    try:
+        return suffix not in TEXT or is_recognized(file.read_bytes())
+    except OSError:
+        return True  # whoever reads it says what is wrong with it
 
 
 def load_file(file: Path, character: str) -> MotionClip:
@@ -54,3 +63,50 @@ def load_clips(path: str, character: str) -> list[MotionClip]:
         dataset = load_dataset(path, load_character(character).skeleton)
         return [*dataset.originals, *dataset.left_out]
     return [load_file(file, character) for file in find_files(path)]
+
+
+def place_converted(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
+    """Of each file the .npz in `folder` that it is converted to. ClipError names two files that
+    would share one.
+    """
+    sources: dict[Path, Path] = {}
+    for file in files:
+        target = folder / f"{file.stem}.npz"
+        if target in sources:
+            both = f"{sources[target]} and {file}"
+            raise ClipError(f"{both} would both be {target}: rename one, or convert them apart")
+        sources[target] = file
+    return {file: target for target, file in sources.items()}
+
+
+def name_clips(files: Sequence[Path]) -> list[str | None]:
+    """Of each file the name that a recipe has to give its clip, None where the file's own is only
+    its: neither another clip's nor that of the mirror image of one.
+    """
+    own = [name_of(file.name) for file in files]
+    taken: set[str] = set()
+    names: list[str | None] = []
+    for name in own:
+        plain = re.sub(r"\W", "_", name)
+        others = (f"{plain}_{number}" for number in count(2))
+        free = _is_free(name, taken)
+        given = None if free else next(x for x in others if _is_free(x, taken.union(own)))
+        taken.add(given or name)
+        names.append(given)
+    return names
+
+
+def _is_free(name: str, taken: set[str]) -> bool:
+    return taken.isdisjoint((name, f"{name}{MIRROR}", name.removesuffix(MIRROR)))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """`path` with `data`, or as it was before; OSError names it."""
+    part = path.with_suffix(f".{os.getpid()}")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        raise OSError(f"{path}: {error.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)

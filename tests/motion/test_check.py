@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import yaml
 from benchmarks.clip_files.rig import bvh, chain
 from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.motion.__main__ import main
+from pretrain.motion.dataset import load_dataset
 from pretrain.motion.importers import npz, read_clip
 from pretrain.motion.measures import measure
 from pretrain.motion.verdict import BAD, GOOD, USABLE, judge
@@ -58,6 +60,48 @@ def test_convert_skips_clips_that_are_already_converted(folder, skeleton, capsys
     assert capsys.readouterr().out == ""
     walk = read_clip((out / "walk.npz").read_bytes(), "walk.npz", skeleton)
     assert walk.licence == "MIT"
+
+
+@pytest.mark.parametrize("other", ["again/walk.npz", "again/walk.bvh"])
+def test_convert_refuses_two_files_of_one_name_before_it_writes(folder, capsys, other):
+    (folder / "in" / "again").mkdir()
+    (folder / "in" / other).write_bytes((folder / "in" / "stand.npz").read_bytes())
+    assert main(["convert", str(folder / "in"), str(folder / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert str(folder / "in" / other) in said
+    assert str(folder / "in" / "walk.npz") in said
+    assert not (folder / "out").exists()
+
+
+def test_convert_goes_on_after_a_file_that_is_not_there(folder, capsys):
+    (folder / "in" / "gone.json").symlink_to(folder / "nothing")
+    (folder / "in" / "lost.npz").symlink_to(folder / "nothing")
+    assert main(["convert", str(folder / "in"), str(folder / "out")]) == 1
+    assert capsys.readouterr().err.count("No such file") == 2
+    assert sorted(file.name for file in (folder / "out").iterdir()) == ["stand.npz", "walk.npz"]
+
+
+def test_a_convert_that_cannot_write_leaves_no_part_of_a_clip(folder, capsys, monkeypatch):
+    def fill(path, data):
+        path.write_text(str(data[:100]))
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", fill)
+    assert main(["convert", str(folder / "in"), str(folder / "out")]) == 2
+    assert capsys.readouterr().err == f"{folder / 'out' / 'stand.npz'}: No space left on device\n"
+    assert not list((folder / "out").iterdir())
+
+
+def test_a_recipe_of_files_of_one_name_can_be_loaded(folder, capsys, skeleton):
+    data = (folder / "in" / "walk.npz").read_bytes()
+    for name in ("a/walk", "a/walk_2", "b/walk_mirror", "humanoid3d_walk"):
+        (folder / "in" / name).parent.mkdir(exist_ok=True)
+        (folder / "in" / f"{name}.npz").write_bytes(data)
+    assert main(["recipe", str(folder / "in"), "--relative-to", str(folder)]) == 0
+    (folder / "mine.yaml").write_text(capsys.readouterr().out)
+    names = [clip.name for clip in load_dataset(str(folder / "mine.yaml"), skeleton).originals]
+    assert names == ["walk", "walk_2", "walk_mirror_2", "walk_3", "stand", "walk_4"]
 
 
 def test_a_recipe_lists_every_clip_of_a_folder(folder, capsys):

@@ -97,6 +97,11 @@ def recognize(data: bytes, filename: str) -> Format:
     raise ClipError(f"{filename}: its content is of no known format; there are: {formats}")
 
 
+def name_of(filename: str) -> str:
+    """The name of the clip of a file."""
+    return PurePath(filename).stem.removeprefix("humanoid3d_")
+
+
 def read_clip(
     data: bytes,
     filename: str,
@@ -110,7 +115,6 @@ def read_clip(
     `low_pass` (Hz) weakens what changes faster. `joints` names joints of the file for parts of a
     body, where their own names do not tell: "left_thigh": "Bone_017".
     """
-    path = PurePath(filename)
     format_ = recognize(data, filename)
     try:
         if isinstance(format_, RawFormat):
@@ -126,7 +130,6 @@ def read_clip(
         step = f"a control step of {1 / CONTROL_RATE:.3f} s"
         raise ClipError(f"{filename}: shorter than {step}, so there is no motion in it")
     digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
-    name = path.stem.removeprefix("humanoid3d_")
-    clip = replace(clip, name=name, digest=digest)
+    clip = replace(clip, name=name_of(filename), digest=digest)
     clip = replace(clip, warnings=(*clip.warnings, *find_jumps(clip))).resampled()
     return settle(clip if low_pass is None else clip.low_passed(low_pass))
