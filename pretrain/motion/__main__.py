@@ -12,10 +12,9 @@ A PATH is a file, a folder or a recipe (by name or .yaml).
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from skills_store.processors import count_processors
@@ -27,7 +26,7 @@ INTERRUPTED = 130  # the exit status after Ctrl-C
 def check(args: argparse.Namespace) -> int:
     """0 where every clip can be learned from, 1 where one is bad."""
     from pretrain.motion.check import check as verdicts_of
-    from pretrain.motion.check import table
+    from pretrain.motion.check import table, to_json
     from pretrain.motion.verdict import BAD
     from skills_store import places
 
@@ -44,11 +43,7 @@ def check(args: argparse.Namespace) -> int:
         return INTERRUPTED
     if sys.stderr.isatty():
         print("\r", end="", file=sys.stderr)
-    print(
-        json.dumps([asdict(verdict) for verdict in verdicts], indent=1)
-        if args.json
-        else table(verdicts)
-    )
+    print(to_json(verdicts) if args.json else table(verdicts))
     return int(any(verdict.verdict == BAD for verdict in verdicts))
 
 
@@ -124,6 +119,13 @@ def recipe(args: argparse.Namespace) -> int:
     return 0
 
 
+def at_least_1(text: str) -> int:
+    """The whole number that an argument states."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of 1 or more")
+    return int(text)
+
+
 def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser("check", help="measures, verdict and advice, a line a clip")
     command.add_argument("paths", nargs="+", metavar="PATH")
@@ -142,7 +144,7 @@ def add_preview(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     command = commands.add_parser("preview", help="a contact sheet, or a page that plays them")
     command.add_argument("paths", nargs="+", metavar="PATH")
     command.add_argument("-o", "--out", default="preview.png", help="a .png")
-    command.add_argument("--frames", type=int, default=12, help="of a clip")
+    command.add_argument("--frames", type=at_least_1, default=12, help="of a clip")
     command.add_argument("--browser", action="store_true", help="play them in the browser (viser)")
     command.add_argument("--port", type=int, default=8080, help="of the page; a free one if taken")
     command.set_defaults(run=preview)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from functools import partial
+from math import isfinite
 from pathlib import Path
 
 from pretrain.characters.character import load_character
@@ -83,6 +86,16 @@ def check_bytes(data: bytes, name: str, character: str) -> Verdict:
         return judge(read_clip(data, name, load_character(character).skeleton))
     except ClipError as error:
         return Verdict(name, BAD, (str(error),))
+
+
+def to_json(verdicts: list[Verdict]) -> str:
+    """A list of objects; null for a measure that a clip does not have."""
+    rows = [asdict(verdict) for verdict in verdicts]
+    for row in rows:
+        for key, value in (row["measures"] or {}).items():
+            if isinstance(value, float) and not isfinite(value):
+                row["measures"][key] = None
+    return json.dumps(rows, indent=1, allow_nan=False)
 
 
 def table(verdicts: list[Verdict]) -> str:

@@ -40,15 +40,24 @@ def test_good_clips_are_good_and_the_status_is_0(folder, capsys):
 def test_a_file_that_cannot_be_read_is_bad_and_the_status_is_1(folder, capsys):
     (folder / "in" / "arm.bvh").write_bytes(bvh(chain(), [[0.5] * 9] * 40))
     assert main(["check", str(folder / "in"), "--json"]) == 1
-    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    read = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)  # NaN is not JSON
+    rows = {row["name"]: row for row in read}
     assert rows["arm.bvh"]["verdict"] == BAD
     assert "no joint for head" in rows["arm.bvh"]["advice"][0]
     assert rows["walk"]["measures"]["ahead"] == pytest.approx(0.85, abs=0.05)
+    assert rows["stand"]["measures"]["fall"] is None
 
 
 def test_missing_path_exits_with_status_2(folder, capsys):
     assert main(["check", str(folder / "nothing")]) == 2
     assert "no file, no folder with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("frames", ["0", "-3", "few"])
+def test_a_preview_of_no_frames_is_an_argument_error(folder, capsys, frames):
+    with pytest.raises(SystemExit, match="2"):
+        main(["preview", str(folder / "in"), "--frames", frames])
+    assert f"{frames}: expected a whole number of 1 or more" in capsys.readouterr().err
 
 
 def test_convert_skips_clips_that_are_already_converted(folder, skeleton, capsys):
