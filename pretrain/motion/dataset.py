@@ -150,7 +150,8 @@ def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) 
     for edit in motion.edits:
         edited = edit.apply(edited, read)
     names = "; ".join(map(str, motion.edits))
-    identity = " ".join([clip.digest, names, *(source.digest for source in sources)])
+    edits = "; ".join(edit.identity for edit in motion.edits)
+    identity = " ".join([clip.digest, edits, *(source.digest for source in sources)])
     licences = dict.fromkeys([clip.licence, *(source.licence for source in sources)])
     return replace(
         edited.resampled(),

@@ -20,10 +20,16 @@ class Edit(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     verb: ClassVar[str] = ""
+    revision: ClassVar[int] = 1  # one more when the same fields give another clip
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
         """`clip` edited; `read` gives the clip of another file."""
         raise NotImplementedError
+
+    @property
+    def identity(self) -> str:
+        """What a clip's digest has of it: its text, and its revision from the second on."""
+        return str(self) if self.revision == 1 else f"{self} revision {self.revision}"
 
     def __str__(self) -> str:
         parameters = ", ".join(

@@ -154,7 +154,8 @@ def repeat(clip: MotionClip, times: int, blend: float) -> MotionClip:
             f"{clip.name}: {clip.duration:.2f} s are too short to repeat with a fade of {blend:g} s"
         )
     likeness = np.linalg.norm(shape[earliest:latest] - shape[0], axis=-1)
-    cycle = frames(clip, np.arange(earliest + int(likeness.argmin()) + width + 1))
+    match = earliest + int(likeness.argmin())
+    cycle = frames(clip, np.arange(match + width))  # the fade begins at the match and at frame 0
     repeated = cycle
     for _ in range(times - 1):
         repeated = splice(repeated, cycle, blend)

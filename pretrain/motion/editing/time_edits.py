@@ -79,6 +79,7 @@ class Repeat(Edit):
     """The clip several times, each from where the one before ends."""
 
     verb = "repeat"
+    revision = 2  # the first added a frame at every join
     times: Annotated[int, Field(ge=2, le=100)]
     blend: Fade = 0.2
 

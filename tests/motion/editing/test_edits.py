@@ -89,3 +89,12 @@ def test_invalid_edit_is_refused_with_its_reason(folder, edit, said):
 
 def test_a_verb_alone_is_an_edit():
     assert str(parse_edit("reverse")) == "reverse"
+
+
+def test_digest_changes_with_the_revision_of_an_edit(folder, skeleton, monkeypatch):
+    path = write(folder, "{file: walk.npz, edits: [reverse, {speed: {factor: 0.9}}]}")
+    before = load_dataset(path, skeleton).clips[0]
+    monkeypatch.setattr(EDITS["speed"], "revision", 2)
+    after = load_dataset(path, skeleton).clips[0]
+    assert after.digest != before.digest
+    assert after.source == before.source

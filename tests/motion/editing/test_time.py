@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrain.characters.rotations import heading_direction
+from pretrain.characters.rotations import from_axis_angle, heading_direction
 from pretrain.motion.clip import ClipError
 from pretrain.motion.editing import time
 
@@ -85,3 +85,12 @@ def test_a_walk_repeated_goes_on_at_its_pace(stroll):
 def test_repeat_refuses_a_clip_that_is_too_short(stroll):
     with pytest.raises(ClipError, match="too short to repeat"):
         time.repeat(time.trim(stroll, 0, 0.3), 2, 0.2)
+
+
+def test_a_periodic_clip_repeats_with_its_own_period(still):
+    phase = 2 * np.pi * np.arange(75) / 30
+    swinging = from_axis_angle("y", 0.3 * np.sin(phase))
+    clip = time.hold(still, 1.0, 74 / still.fps)
+    clip = replace(clip, joint_rot=clip.joint_rot | {"left_thigh": swinging})
+    thigh = time.repeat(clip, 3, 0.2).joint_rot["left_thigh"]
+    np.testing.assert_allclose(thigh[30:], thigh[:-30], atol=1e-9)
