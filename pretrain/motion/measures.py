@@ -43,7 +43,7 @@ class Measures:
     skate_most: float  # m, the worst contact
     jump: float  # m/s, the fastest body
     seam: float  # rad, the joint that differs most between the last frame and the first
-    fall: float  # m/s^2, the center of mass in flight, mean; NaN without a flight
+    fall: float  # m/s^2, the center of mass in flight; NaN without a flight
     hand_low: float  # m, the lowest height of a hand
     hand_high: float  # m
     cadence: float  # steps/s, NaN without a steady gait
@@ -129,12 +129,17 @@ def _seam(clip: MotionClip) -> float:
 def _fall(clip: MotionClip, lowest: np.ndarray) -> float:
     """Vertical acceleration of the center of mass while nothing touches the ground, m/s^2, over all
     flights.
+
+    The variance of a fitted acceleration falls by the fifth power of the frames that it is fitted
+    to, so that their mean is weighted by that: a flight of 3 frames says next to nothing.
     """
     height = center_of_mass(clip)[:, 2]
     accelerations = []
+    weights = []
     for first, last in runs(lowest > AIRBORNE):
         frames = last - first + 1
         if frames >= SHORTEST_FLIGHT and lowest[first : last + 1].max() > LOWEST_FLIGHT:
             times = np.arange(frames) / clip.fps
             accelerations.append(2 * np.polyfit(times, height[first : last + 1], 2)[0])
-    return float(np.mean(accelerations)) if accelerations else float("nan")
+            weights.append(float(frames) ** 5)
+    return float(np.average(accelerations, weights=weights)) if weights else float("nan")

@@ -13,6 +13,7 @@ import yaml
 from benchmarks.clip_files.rig import bvh, chain
 from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.motion.__main__ import main
+from pretrain.motion.balance import GRAVITY
 from pretrain.motion.dataset import load_dataset
 from pretrain.motion.importers import npz, read_clip
 from pretrain.motion.measures import measure
@@ -150,6 +151,15 @@ def test_a_gap_under_the_feet_is_no_flight(still, peak, flies):
     hop[20:33, 2] = peak * np.sin(np.linspace(0, np.pi, 13))
     fall = measure(replace(still, root_pos=still.root_pos + hop)).fall
     assert np.isfinite(fall) is np.bool_(flies)
+
+
+def test_a_short_flight_does_not_overturn_the_verdict_of_a_long_one(still):
+    hop = np.zeros((len(still), 3))
+    since = np.arange(11) / still.fps
+    hop[10:21, 2] = GRAVITY / 2 * since * (since[-1] - since)
+    hop[30:33, 2] = [0.034, 0.028, 0.034]  # accelerates by 10.8 m/s^2
+    fall = measure(replace(still, root_pos=still.root_pos + hop)).fall
+    assert fall == pytest.approx(-GRAVITY, abs=0.3)
 
 
 def test_foot_on_its_side_counts_as_no_contact(still):
