@@ -153,9 +153,11 @@ def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) 
     edits = "; ".join(edit.identity for edit in motion.edits)
     identity = " ".join([clip.digest, edits, *(source.digest for source in sources)])
     licences = dict.fromkeys([clip.licence, *(source.licence for source in sources)])
+    warnings = [*edited.warnings, *(line for source in sources for line in source.warnings)]
     return replace(
         edited.resampled(),
         source=f"{clip.source}, edited: {names}" if clip.source else f"edited: {names}",
         licence=" AND ".join(licences),
         digest=f"sha256:{hashlib.sha256(identity.encode()).hexdigest()}",
+        warnings=tuple(dict.fromkeys(warnings)),  # a file that is read twice warns once
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -110,9 +111,9 @@ class Precede(Splice):
     verb = "precede"
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
-        return replant(
-            time.splice(part_of(read(self.file), self.start, self.stop), clip, self.blend)
-        )
+        other = part_of(read(self.file), self.start, self.stop)
+        both = replant(time.splice(other, clip, self.blend))
+        return replace(both, name=clip.name, warnings=clip.warnings)
 
 
 class Stand(Edit):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from benchmarks.clip_files.formats import mimickit
 from pretrain.motion.dataset import load_dataset
 from pretrain.motion.editing.edits import EDITS, parse_edit
 from pretrain.motion.importers import npz
@@ -98,3 +102,21 @@ def test_digest_changes_with_the_revision_of_an_edit(folder, skeleton, monkeypat
     after = load_dataset(path, skeleton).clips[0]
     assert after.digest != before.digest
     assert after.source == before.source
+
+
+def test_a_clip_that_another_precedes_keeps_its_name(folder, skeleton):
+    path = write(folder, "{file: walk.npz, edits: [{precede: {file: stand.npz, stop: 1}}]}")
+    assert [clip.name for clip in load_dataset(path, skeleton).clips] == ["walk"]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    ["precede: {file: deep.pkl, stop: 2}", "splice: {file: deep.pkl}", "arms: {file: deep.pkl}"],
+)
+def test_what_was_said_of_files_that_edits_read_is_kept(folder, skeleton, stroll, edit):
+    deep = replace(stroll, root_pos=stroll.root_pos - np.array([0, 0, 0.5]))
+    (folder / "deep.pkl").write_bytes(mimickit(deep))
+    path = write(folder, f"{{name: a, file: walk.npz, edits: [{{{edit}}}, {{{edit}}}]}}")
+    said = load_dataset(path, skeleton).clips[0].warnings
+    assert len(said) == 1
+    assert "raised by" in said[0]
