@@ -10,7 +10,7 @@ import numpy as np
 
 from pretrain.characters import rotations
 from pretrain.motion.balance import center_of_mass
-from pretrain.motion.clip import MotionClip, continuous
+from pretrain.motion.clip import ClipError, MotionClip, continuous
 from pretrain.motion.editing.time import smoothstep
 from pretrain.motion.poses import foot_poses, with_feet, with_hand
 
@@ -37,8 +37,13 @@ class Target:
 
 def reach(clip: MotionClip, target: Target) -> MotionClip:
     """`clip`, a stand that lasts longer than the reach, in which a hand goes to `target`, stays and
-    comes back.
+    comes back. ClipError where it is shorter.
     """
+    needed = EARLIEST + 2 * target.go + target.stay
+    if clip.duration < needed - 0.5 / clip.fps:
+        parts = f"{EARLIEST:g} s, twice go {target.go:g} s and stay {target.stay:g} s"
+        lasts = f"it lasts {clip.duration:.2f} s"
+        raise ClipError(f"{clip.name}: reach needs {needed:.2f} s ({parts}), but {lasts}")
     times = np.arange(len(clip)) / clip.fps
     start = max(EARLIEST, (clip.duration - 2 * target.go - target.stay) / 2)
     there = np.clip((times - start) / target.go, 0, 1)

@@ -136,7 +136,7 @@ class Reach(Edit):
         default=0.4, description="m before the hips"
     )
     aside: Annotated[float, Field(ge=-0.6, le=0.6)] = Field(
-        default=0.0, description="m to the left of the shoulder"
+        default=0.0, description="m outwards of the shoulder"
     )
     go: Annotated[float, Field(ge=0.4, le=4)] = Field(
         default=1.0, description="s to get there, and to come back"

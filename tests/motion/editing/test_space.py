@@ -135,3 +135,11 @@ def test_a_hand_reaches_its_height_while_feet_and_weight_stay(still, height, han
     assert np.abs(center_of_mass(clip)[:, :2] - center_of_mass(stand)[:, :2]).max() < 0.06
     assert np.abs(soles_of(clip).lowest).max() < 0.02
     np.testing.assert_allclose(clip.world_poses[0][-1], stand.world_poses[0][-1], atol=0.01)
+
+
+def test_a_reach_that_would_be_cut_off_is_refused(still):
+    stand = hold(still, 1.0, 3.0)
+    with pytest.raises(
+        ClipError, match=r"cmu_02_10: reach needs 3\.30 s \(.*\), but it lasts 3\.00"
+    ):
+        reach(stand, Target("right", 1.0, 0.35, 0.0, 1.0, 1.0))
