@@ -3,7 +3,7 @@
 The axes of pelvis, chest and head come from where hips, shoulders and neck stand on average, so
 that no rest pose is needed. Thighs, shins and arms take their direction from the positions of
 joints and their twist from the plane of knee or elbow; a straight limb, whose plane is not defined,
-takes it from the rig's rotation.
+takes it from the rig's rotation, and one that never bends from the trunk.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pretrain.motion.retargeting.rig import Rig
 
 STRAIGHT = np.radians(8)  # of flexion, below which a limb's plane is the rig's
 BENT = np.radians(25)  # of flexion, above which it is that of the joints' positions
+NEVER_BENT = np.radians(1)  # of flexion, below which the plane of a limb is one of rounding
 STANCE_SHARE = 0.15  # of the frames, in which a foot is lowest: there it stands flat
 
 
@@ -51,17 +52,26 @@ def head_frames(rig: Rig, chest: np.ndarray) -> np.ndarray:
     return rotation @ _calibrated(rotation, chest[..., 1], chest[..., 2])
 
 
-def _limb_normal(rig: Rig, parts: tuple[str, str, str], direction: float) -> np.ndarray:
+def never_bends(rig: Rig, parts: tuple[str, str, str]) -> bool:
+    """Whether a limb is straight in every frame."""
+    cross = np.cross(rig.bone(parts[0], parts[1]), rig.bone(parts[1], parts[2]))
+    return bool(np.linalg.norm(cross, axis=-1).max() < np.sin(NEVER_BENT))
+
+
+def _limb_normal(
+    rig: Rig, parts: tuple[str, str, str], direction: float, usual: np.ndarray
+) -> np.ndarray:
     """Axis about which the second bone flexes against the first, (T, 3): positive about it is
-    flexion.
+    flexion. On average `usual` (T, 3) where the limb never bends.
     """
     first = rig.bone(parts[0], parts[1])
     second = rig.bone(parts[1], parts[2])
     cross = np.cross(first, second)
     sine = np.linalg.norm(cross, axis=-1)
     rotation = rig.rotation(parts[0])
+    axes = direction * usual if never_bends(rig, parts) else cross
     # In the upper bone's own axes the hinge is constant: a mean over frames, weighted by flexion.
-    hinge = unit((rotation.transpose(0, 2, 1) @ cross[..., None])[..., 0].sum(0))
+    hinge = unit((rotation.transpose(0, 2, 1) @ axes[..., None])[..., 0].sum(0))
     twisted = rotation @ hinge
     flexion = np.arctan2(sine, (first * second).sum(-1))
     share = np.clip((flexion - STRAIGHT) / (BENT - STRAIGHT), 0, 1)[:, None]
@@ -70,18 +80,25 @@ def _limb_normal(rig: Rig, parts: tuple[str, str, str], direction: float) -> np.
     return direction * across(share * plane + (1 - share) * twisted, first)
 
 
-def leg_frames(rig: Rig, side: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Matrices (T, 3, 3) of the thigh, and the flexion (T,) rad of the shin, by body."""
+def leg_frames(
+    rig: Rig, side: str, pelvis: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Matrices (T, 3, 3) of the thigh, and the flexion (T,) rad of the shin, by body; `pelvis` (T,
+    3, 3) has the body's left.
+    """
     parts = (f"{side}_thigh", f"{side}_shin", f"{side}_foot")
     thigh = rig.bone(parts[0], parts[1])
     shin = rig.bone(parts[1], parts[2])
-    normal = _limb_normal(rig, parts, 1.0)
+    normal = _limb_normal(rig, parts, 1.0, pelvis[..., 1])
     frame = np.stack([np.cross(normal, -thigh), normal, -thigh], -1)
     return {parts[0]: frame}, {parts[1]: signed_angle(thigh, shin, normal)}
 
 
-def arm_frames(rig: Rig, side: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Matrices (T, 3, 3) of the upper arm, and the angle (T,) rad of the lower one, by body.
+def arm_frames(
+    rig: Rig, side: str, chest: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Matrices (T, 3, 3) of the upper arm, and the angle (T,) rad of the lower one, by body;
+    `chest` (T, 3, 3) is what the arm hangs on.
 
     Elbows turn about z: to the front, which is positive on the right arm and negative on the left.
     """
@@ -89,21 +106,30 @@ def arm_frames(rig: Rig, side: str) -> tuple[dict[str, np.ndarray], dict[str, np
     sign = 1.0 if side == "right" else -1.0
     upper = rig.bone(parts[0], parts[1])
     lower = rig.bone(parts[1], parts[2])
-    normal = _limb_normal(rig, parts, sign)
+    normal = _limb_normal(rig, parts, sign, _carried(chest, -sign * upper))
     along = -sign * upper  # the right arm lies along -y
     frame = np.stack([np.cross(along, normal), along, normal], -1)
     return {parts[0]: frame}, {parts[1]: signed_angle(upper, lower, normal)}
 
 
-def foot_frames(rig: Rig, side: str) -> np.ndarray:
+def _carried(chest: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """Up of the chest (T, 3, 3), turned by the least turn that takes its left to `along` (T, 3)."""
+    left = chest[..., 1]
+    up = chest[..., 2]
+    share = (up * along).sum(-1) / np.maximum(1 + (left * along).sum(-1), 1e-6)
+    return up - share[:, None] * (left + along)
+
+
+def foot_frames(rig: Rig, side: str, pelvis: np.ndarray) -> np.ndarray:
     """Matrices (T, 3, 3): flat where it stands, its tip towards the toe. Without a toe it stays at
-    right angles to the shin.
+    right angles to the shin, and ahead of `pelvis` (T, 3, 3) where the knee never bends.
     """
     foot = f"{side}_foot"
     rotation = rig.rotation(foot)
     if f"{side}_toe" not in rig.parts:
         shin = rig.bone(foot, f"{side}_shin")
-        ahead = np.cross(_limb_normal(rig, (f"{side}_thigh", f"{side}_shin", foot), 1.0), shin)
+        parts = (f"{side}_thigh", f"{side}_shin", foot)
+        ahead = np.cross(_limb_normal(rig, parts, 1.0, pelvis[..., 1]), shin)
         return frame_of(np.cross(shin, ahead), shin)
     inverse = rotation.transpose(0, 2, 1)
     toe = (inverse @ rig.bone(foot, f"{side}_toe")[..., None])[..., 0].mean(0)

@@ -18,11 +18,17 @@ from pretrain.motion.retargeting.limb_frames import (
     foot_frames,
     head_frames,
     leg_frames,
+    never_bends,
     pelvis_frames,
 )
 from pretrain.motion.retargeting.rig import Rig, make_rig
 
 UPRIGHT = 0.3  # of the trunk's axis along the vertical, below which a person lies or hangs
+LIMBS = tuple(
+    (f"{side}_{upper}", f"{side}_{lower}", f"{side}_{end}")
+    for side in ("left", "right")
+    for upper, lower, end in (("thigh", "shin", "foot"), ("upper_arm", "lower_arm", "hand"))
+)
 HUMANOID = (
     "torso",
     "head",
@@ -52,13 +58,25 @@ def retarget(
     world["head"] = head_frames(rig, world["torso"])
     flexion = {}
     for side in ("left", "right"):
-        for limb in (leg_frames(rig, side), arm_frames(rig, side)):
+        leg = leg_frames(rig, side, world["pelvis"])
+        for limb in (leg, arm_frames(rig, side, world["torso"])):
             world |= limb[0]
             flexion |= limb[1]
-        world[f"{side}_foot"] = foot_frames(rig, side)
+        world[f"{side}_foot"] = foot_frames(rig, side, world["pelvis"])
     root_pos = _root_positions(rig, skeleton)
     clip = _clip(motion, skeleton, root_pos, world, flexion)
-    return replace(clip, warnings=(*clip.warnings, *_doubts(rig, world)))
+    doubts = (*_never_bent(rig), *_doubts(rig, world))
+    return replace(clip, warnings=(*clip.warnings, *doubts))
+
+
+def _never_bent(rig: Rig) -> tuple[str, ...]:
+    """The limbs whose planes had to be assumed, a line each."""
+    lines = []
+    for parts in LIMBS:
+        if never_bends(rig, parts):
+            problem = f"{parts[0]} and {parts[1]} are straight in every frame"
+            lines.append(f"{rig.motion.name}: {problem}; the axis between them is assumed")
+    return tuple(lines)
 
 
 def _doubts(rig: Rig, world: dict[str, np.ndarray]) -> tuple[str, ...]:

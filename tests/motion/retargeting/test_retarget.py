@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.clip_files import rig as rigs
 from benchmarks.clip_files.rig import as_rig
-from pretrain.characters.rotations import multiply
+from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.motion.clip import ClipError
 from pretrain.motion.editing.time import homed
 from pretrain.motion.fetch import fetched
@@ -53,6 +54,40 @@ def test_retargeting_our_own_body_recovers_the_clip(walk, skeleton):
     assert moved == pytest.approx(np.linalg.norm(walk.root_pos[-1] - walk.root_pos[0]), rel=1e-6)
     knee = skeleton.hinges.index("right_knee")
     np.testing.assert_allclose(back.joint_pos[:, knee], walk.joint_pos[:, knee], atol=1e-6)
+
+
+@pytest.mark.parametrize("hanging", [0.0, 1.2])
+def test_limbs_that_never_bend_keep_the_axes_of_the_body(still, skeleton, hanging):
+    """Noise of a ten thousandth of a radian is no plane of a knee."""
+    noise = np.random.default_rng(0).normal(0, 1e-4, (len(still), 2))
+    none = np.tile([1.0, 0, 0, 0], (len(still), 1))
+    angles = {"left_thigh": 0.35, "right_thigh": -0.35}
+    angles |= {"left_upper_arm": -hanging, "right_upper_arm": hanging}
+    turns = {body: from_axis_angle("x", np.full(len(still), a)) for body, a in angles.items()}
+    for body, axis in (("shin", "y"), ("lower_arm", "z")):
+        turns |= {f"left_{body}": from_axis_angle(axis, noise[:, 0])}
+        turns |= {f"right_{body}": from_axis_angle(axis, noise[:, 1])}
+    straight = replace(still, joint_rot=dict.fromkeys(still.joint_rot, none) | turns)
+    back = retarget(as_rig(straight), skeleton)
+    limbs = ["ankle" not in hinge for hinge in skeleton.hinges]
+    np.testing.assert_allclose(back.joint_pos[:, limbs], straight.joint_pos[:, limbs], atol=1e-3)
+    assert len(back.warnings) == 4
+    said = "left_thigh and left_shin are straight in every frame; the axis between them is assumed"
+    assert said in back.warnings[0]
+
+
+@needs_mocap
+def test_the_rest_pose_of_a_capture_stands_straight_and_symmetric(skeleton):
+    assert MOCAP is not None
+    header, _, rows = (MOCAP / "cmu" / "bvh" / "02_01.bvh").read_text().partition("MOTION")
+    zeros = [0.0] * len(rows.splitlines()[3].split())
+    back = retarget(bvh.read(rigs.bvh(header, [zeros] * 40), "rest.bvh"), skeleton)
+    angles = dict(zip(skeleton.hinges, np.abs(back.joint_pos).max(0), strict=True))
+    for side in ("left", "right"):
+        assert angles[f"{side}_knee"] < 0.01
+        assert angles[f"{side}_hip_x"] == pytest.approx(0.353, abs=0.01)
+        assert angles[f"{side}_hip_y"] < 0.01
+        assert angles[f"{side}_hip_z"] < 0.01
 
 
 def test_the_unit_of_a_file_does_not_matter(walk, skeleton):
