@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pretrain.characters.skeleton import Skeleton
 from pretrain.motion import fetch
 from pretrain.motion.clip import ClipError, MotionClip
+from pretrain.motion.editing.edit import Edit
 from pretrain.motion.feasibility import find_doubts, find_infeasible
 from pretrain.motion.importers import SUFFIXES, read_clip
 from pretrain.motion.importers.amc import read_bytes
@@ -18,6 +20,7 @@ from pretrain.motion.recipe import Motion, load_recipe
 from skills_store import places
 
 PYBULLET = "pybullet:"  # prefix of a file inside the fetched default clips
+FEWEST = 2  # frames of a clip
 EVERYDAY = Path(__file__).parent / "everyday"
 PACKAGE = "everyday:"  # prefix of a clip that comes with the project
 
@@ -137,6 +140,13 @@ def _locate(file: str, folder: Path) -> Path:
     return folder / file
 
 
+def _check_frames(clip: MotionClip, edits: Sequence[Edit], fewest: int) -> None:
+    """ClipError where `edits` leave fewer frames than `fewest`."""
+    if len(clip) < fewest:
+        names = "; ".join(map(str, edits))
+        raise ClipError(f"{clip.name}: {names}: leaves 1 frame, expected {fewest} frames or more")
+
+
 def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
     """`clip` after a motion's edits, which its source and digest name, with the files that they
     read."""
@@ -147,15 +157,18 @@ def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) 
         return sources[-1]
 
     edited = clip
-    for edit in motion.edits:
+    for done, edit in enumerate(motion.edits):
+        _check_frames(edited, motion.edits[:done], edit.fewest)
         edited = edit.apply(edited, read)
+    edited = edited.resampled() if len(edited) > 1 else edited
+    _check_frames(edited, motion.edits, FEWEST)
     names = "; ".join(map(str, motion.edits))
     edits = "; ".join(edit.identity for edit in motion.edits)
     identity = " ".join([clip.digest, edits, *(source.digest for source in sources)])
     licences = dict.fromkeys([clip.licence, *(source.licence for source in sources)])
     warnings = [*edited.warnings, *(line for source in sources for line in source.warnings)]
     return replace(
-        edited.resampled(),
+        edited,
         source=f"{clip.source}, edited: {names}" if clip.source else f"edited: {names}",
         licence=" AND ".join(licences),
         digest=f"sha256:{hashlib.sha256(identity.encode()).hexdigest()}",

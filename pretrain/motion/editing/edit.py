@@ -20,6 +20,7 @@ class Edit(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     verb: ClassVar[str] = ""
+    fewest: ClassVar[int] = 1  # frames that it takes
     revision: ClassVar[int] = 1  # one more when the same fields give another clip
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:

@@ -39,6 +39,7 @@ class Plant(Edit):
     """Locks the standing feet to the ground."""
 
     verb = "plant"
+    fewest = 2
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
         return replant(clip)
@@ -48,6 +49,7 @@ class Settle(Edit):
     """Lays a body that is never in flight on the ground, as one that lies or gets up."""
 
     verb = "settle"
+    fewest = 2
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
         return settle(clip)
@@ -57,6 +59,7 @@ class Arc(Edit):
     """Bends the path to the left (above 0) or right."""
 
     verb = "arc"
+    fewest = 2
     rate: Annotated[float, Field(ge=-2, le=2)] = Field(description="rad/s")
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
@@ -67,6 +70,7 @@ class Stride(Edit):
     """Longer (above 1) or shorter steps in the same time."""
 
     verb = "stride"
+    fewest = 2
     factor: Annotated[float, Field(ge=0.3, le=1.5)]
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:

@@ -39,6 +39,7 @@ class Speed(Edit):
     """Plays the clip faster (above 1) or slower."""
 
     verb = "speed"
+    fewest = 2
     factor: Annotated[float, Field(ge=0.25, le=4)]
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
@@ -49,6 +50,7 @@ class Resample(Edit):
     """Another rate, before what follows; the last clip always has the control rate."""
 
     verb = "resample"
+    fewest = 2
     rate: Annotated[float, Field(ge=10, le=240)] = Field(description="frames/s")
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
@@ -80,6 +82,7 @@ class Repeat(Edit):
     """The clip several times, each from where the one before ends."""
 
     verb = "repeat"
+    fewest = 2
     revision = 2  # the first added a frame at every join
     times: Annotated[int, Field(ge=2, le=100)]
     blend: Fade = 0.2

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.clip_files.formats import mimickit
+from pretrain.motion.clip import ClipError
 from pretrain.motion.dataset import load_dataset
 from pretrain.motion.editing.edits import EDITS, parse_edit
 from pretrain.motion.importers import npz
@@ -120,3 +121,34 @@ def test_what_was_said_of_files_that_edits_read_is_kept(folder, skeleton, stroll
     said = load_dataset(path, skeleton).clips[0].warnings
     assert len(said) == 1
     assert "raised by" in said[0]
+
+
+OF_MOTION = (
+    "{speed: {factor: 2}}",
+    "{resample: {rate: 60}}",
+    "{repeat: {times: 2}}",
+    "{arc: {rate: 1}}",
+    "{stride: {factor: 1}}",
+    "plant",
+    "settle",
+)
+
+
+@pytest.mark.parametrize(
+    ("edits", "said"),
+    [
+        ("{hold: {at: 1, seconds: 0}}", r"hold \(at 1.0, seconds 0.0\)"),
+        ("{trim: {start: 1, stop: 1.04}}, {speed: {factor: 4}}", r"trim .*; speed \(factor 4.0\)"),
+        ("{resample: {rate: 240}}, {trim: {start: 1, stop: 1.01}}", "resample .*; trim .*"),
+        *(
+            (f"{{hold: {{at: 1, seconds: 0}}}}, {edit}", r"hold \(at 1.0, seconds 0.0\)")
+            for edit in OF_MOTION
+        ),
+    ],
+)
+def test_edits_that_leave_one_frame_are_refused(folder, skeleton, edits, said):
+    path = write(folder, f"{{file: walk.npz, edits: [{edits}]}}")
+    with pytest.raises(
+        ClipError, match=f"^walk: {said}: leaves 1 frame, expected 2 frames or more$"
+    ):
+        load_dataset(path, skeleton)
