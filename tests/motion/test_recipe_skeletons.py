@@ -11,6 +11,7 @@ from benchmarks.clip_files.human_rigs import bvh_of, human_amc
 from pretrain.motion.clip import ClipError
 from pretrain.motion.dataset import load_dataset
 from pretrain.motion.editing.time import frames
+from pretrain.motion.importers import npz
 
 TAKE = ":FULLY-SPECIFIED"
 
@@ -65,3 +66,13 @@ def test_a_file_that_takes_no_skeleton_is_named(recipe, skeleton, stroll):
         ClipError, match=r"walk\.bvh: spread\.asf is given to it, expected an \.amc"
     ):
         load_dataset(write(recipe, "file: walk.bvh, asf: spread.asf"), skeleton)
+
+
+def test_joints_that_are_named_in_a_file_on_our_skeleton_are_refused(recipe, skeleton, stroll):
+    (recipe.parent / "walk.npz").write_bytes(npz.write(stroll))
+    expected = (
+        r"walk\.npz: skeleton \{left_thigh: Bone_017\}, expected none; formats that take it: "
+        r"bvh, asf/amc, amass, protomotions"
+    )
+    with pytest.raises(ClipError, match=expected):
+        load_dataset(write(recipe, "file: walk.npz, skeleton: {left_thigh: Bone_017}"), skeleton)

@@ -102,6 +102,12 @@ def name_of(filename: str) -> str:
     return PurePath(filename).stem.removeprefix("humanoid3d_")
 
 
+def _refuse_joints(joints: Mapping[str, str]) -> str:
+    formats = ", ".join(name for name, format_ in FORMATS.items() if isinstance(format_, RawFormat))
+    named = ", ".join(f"{part}: {joint}" for part, joint in joints.items())[:200]
+    return f"skeleton {{{named}}}, expected none; formats that take it: {formats}"
+
+
 def read_clip(
     data: bytes,
     filename: str,
@@ -113,9 +119,12 @@ def read_clip(
     format.
 
     `low_pass` (Hz) weakens what changes faster. `joints` names joints of the file for parts of a
-    body, where their own names do not tell: "left_thigh": "Bone_017".
+    body, where their own names do not tell: "left_thigh": "Bone_017"; ClipError where the file is
+    on our skeleton.
     """
     format_ = recognize(data, filename)
+    if joints and not isinstance(format_, RawFormat):
+        raise ClipError(f"{filename}: {_refuse_joints(joints)}")
     try:
         if isinstance(format_, RawFormat):
             clip = retarget(format_.read(data, filename), skeleton, joints)
