@@ -15,7 +15,7 @@ from pretrain.motion.editing.edit import Edit
 from pretrain.motion.feasibility import find_doubts, find_infeasible
 from pretrain.motion.importers import SUFFIXES, read_clip
 from pretrain.motion.importers.amc import read_bytes
-from pretrain.motion.licences import is_non_commercial
+from pretrain.motion.licences import is_non_commercial, join_licences
 from pretrain.motion.recipe import Motion, load_recipe
 from skills_store import places
 
@@ -165,12 +165,11 @@ def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) 
     names = "; ".join(map(str, motion.edits))
     edits = "; ".join(edit.identity for edit in motion.edits)
     identity = " ".join([clip.digest, edits, *(source.digest for source in sources)])
-    licences = dict.fromkeys([clip.licence, *(source.licence for source in sources)])
     warnings = [*edited.warnings, *(line for source in sources for line in source.warnings)]
     return replace(
         edited,
         source=f"{clip.source}, edited: {names}" if clip.source else f"edited: {names}",
-        licence=" AND ".join(licences),
+        licence=join_licences([clip.licence, *(source.licence for source in sources)]),
         digest=f"sha256:{hashlib.sha256(identity.encode()).hexdigest()}",
         warnings=tuple(dict.fromkeys(warnings)),  # a file that is read twice warns once
     )

@@ -70,6 +70,17 @@ def test_licences_of_all_files_that_a_clip_is_made_of_are_kept(folder, skeleton)
     assert "stand (file stand.npz, at 1.0)" in clip.source
 
 
+def test_a_choice_of_licences_stays_one_beside_another_licence(folder, skeleton):
+    other = "edits: [{stand: {file: stand.npz, at: 1.0}}]"
+    path = write(
+        folder,
+        f"{{name: a, file: walk.npz, licence: MIT OR Zlib, {other}}}",
+        "{name: b, file: walk.npz, licence: MIT OR Zlib, edits: [reverse]}",
+    )
+    licences = [clip.licence for clip in load_dataset(path, skeleton).clips]
+    assert licences == ["(MIT OR Zlib) AND LicenseRef-CMU-MoCap", "MIT OR Zlib"]
+
+
 def test_recipe_doubts_name_a_non_commercial_clip(folder, skeleton):
     path = write(folder, "{file: walk.npz, licence: CC-BY-NC-4.0}", "{file: stand.npz}")
     said = [line for line in load_dataset(path, skeleton).doubts if "products" in line]
