@@ -57,7 +57,7 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
     rate = check_rate(value_of(document["fps"], f"{name}: fps"), count, name)
     rotations = check_numbers(rotations, f"{name}: rotation", bodies)[..., [3, 0, 1, 2]]
     rotations = unit_quaternions(rotations, name, bodies)
-    if not document["is_local"]:
+    if not _truth(document["is_local"], f"{name}: is_local"):
         rotations = against_parents(rotations, parents)
     root_pos = check_numbers(root_pos, f"{name}: root_translation")
     turns = dict(zip(bodies, np.moveaxis(rotations, 1, 0), strict=True))
@@ -124,6 +124,16 @@ def _document(data: bytes, name: str) -> dict[str, Any]:
         lacking = ", ".join(missing)
         raise ClipError(f"{name}: no {lacking}, expected a SkeletonMotion; it has {there}")
     return document
+
+
+def _truth(value: Any, label: str) -> bool:
+    """A bool, or an array of one."""
+    value = value_of(value, label)
+    array = np.asarray(value if isinstance(value, bool | np.bool_ | np.ndarray) else None)
+    if array.dtype.kind != "b" or array.size != 1:
+        content = f"{type(value).__name__} {str(value)[:40]}"
+        raise ClipError(f"{label} is {content}, expected True or False")
+    return bool(array.item())
 
 
 def _array(value: Any, label: str) -> np.ndarray:

@@ -26,11 +26,23 @@ def test_a_clip_comes_back_at_the_rate_that_is_stated(stroll, skeleton, fps):
     assert not clip.warnings
 
 
-def test_rotations_in_the_world_are_taken_against_parents(stroll, skeleton):
+@pytest.mark.parametrize(
+    "no", [False, np.bool_(False), np.array(False), np.array([False])], ids=repr
+)
+def test_rotations_in_the_world_are_taken_against_parents(stroll, skeleton, no):
     document = formats.poselib_document(stroll)
     document["rotation"]["arr"] = formats.hanging(stroll)[1][..., [1, 2, 3, 0]]
-    clip = poselib.read(formats.npy(document | {"is_local": False}), "a.npy", skeleton)
+    clip = poselib.read(formats.npy(document | {"is_local": no}), "a.npy", skeleton)
     np.testing.assert_allclose(clip.body_positions(), stroll.body_positions(), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "other", [None, "False", 0, np.array([True, False]), np.array(1.0)], ids=repr
+)
+def test_is_local_that_is_no_bool_is_refused(stroll, skeleton, other):
+    document = formats.poselib_document(stroll) | {"is_local": other}
+    with pytest.raises(ClipError, match=r"a\.npy: is_local is .*, expected True or False"):
+        poselib.read(formats.npy(document), "a.npy", skeleton)
 
 
 def test_duplicated_frames_are_dropped_with_a_warning(stroll, skeleton):
