@@ -1,8 +1,8 @@
 """AMP (Peng et al. 2021) on a task: one policy from scratch, without skills. The baseline beside a
 controller: nothing is published.
 
-python -m hlc.amp task=location skill=mobility@6
-python -m hlc.amp task=location skill=mobility@6 samples=150000000    goes on to ten times as many
+python -m hlc.amp task=location skill=mobility@8
+python -m hlc.amp task=location skill=mobility@8 samples=150000000    goes on to ten times as many
 
 A run ends with its return, success and falls a minute, measured as `hlc.evaluate` measures those of
 a controller, and written to evaluation.json in its folder."""

@@ -3,7 +3,7 @@ the headers.
 
     content-type: application/octet-stream
     x-tensors: state=64x69,z=64x8         names and shapes, in the order of the body
-    x-fields: {"skill": "mobility@6"}     every other field, as JSON; may be left out
+    x-fields: {"skill": "mobility@8"}     every other field, as JSON; may be left out
 
 A reply has the same form.
 """

@@ -88,12 +88,12 @@ def side_by_side(tmp_path_factory, two_clips) -> Output:
         patch.setenv("REPERTOIRE_CARDS", f"{folder}/cards")
         patch.chdir(folder)
         patch.setattr("pretrain.evaluation.robustness.TRIAL_SECONDS", 1.0)
-        assert main(["humanoid@1", "mobility@6", *asked]) == 0, err.getvalue()
+        assert main(["humanoid@1", "mobility@8", *asked]) == 0, err.getvalue()
     return Output(folder, out.getvalue(), err.getvalue())
 
 
 def test_two_libraries_give_two_table_columns_and_two_folders(side_by_side):
-    refs = ["humanoid@1", "mobility@6"]
+    refs = ["humanoid@1", "mobility@8"]
     files = [side_by_side.page(ref).parent / "card.json" for ref in refs]
     cards = [json.loads(file.read_text()) for file in files]
     assert side_by_side.refs == refs
@@ -121,7 +121,7 @@ def test_card_page_has_the_table_and_all_linked_pictures(side_by_side):
 def test_skills_picture_shows_each_clip_and_random_skills(side_by_side):
     if "no rendering here" in side_by_side.err:
         pytest.skip(side_by_side.err)
-    for ref, clips in (("humanoid@1", 1), ("mobility@6", 2)):
+    for ref, clips in (("humanoid@1", 1), ("mobility@8", 2)):
         folder = side_by_side.page(ref).parent
         assert "![skills](skills.png)" in side_by_side.page(ref).read_text()
         with Image.open(folder / "skills.png") as picture:

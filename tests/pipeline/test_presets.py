@@ -29,7 +29,7 @@ from pretrain.training_data import load_training_data
 from skills_store.store import BUNDLED
 from tests.pipeline.small import SMALL, toy, weights
 
-PARENT = "mobility@6"  # bundled
+PARENT = "mobility@8"  # bundled
 
 
 @pytest.mark.parametrize(

@@ -204,23 +204,23 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     header, *rows = capsys.readouterr().out.splitlines()
     assert "SOURCE" in header.split()
     assert [row.split()[:2] for row in rows if "bundled" in row] == [
-        ["heading", "3"],
+        ["heading", "4"],
         ["humanoid", "3"],
         ["humanoid", "1"],
-        ["location", "5"],
-        ["mobility", "6"],
-        ["path", "3"],
-        ["reach", "5"],
+        ["location", "6"],
+        ["mobility", "8"],
+        ["path", "4"],
+        ["reach", "6"],
         ["reach", "1"],
-        ["speed", "1"],
-        ["stand", "2"],
+        ["speed", "2"],
+        ["stand", "3"],
     ]
     assert main(["show", "humanoid@3", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["source"] == "bundled"
     assert main(["search", "--task", "reach", "--json"]) == 0
     versions = json.loads(capsys.readouterr().out)["versions"]
     assert [(row["ref"], row["source"]) for row in versions] == [
-        ("reach@5", "bundled"),
+        ("reach@6", "bundled"),
         ("reach@1", "bundled"),
     ]
     assert main(["diff", "humanoid@1", "humanoid@3"]) == 0
