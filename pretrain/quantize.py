@@ -23,7 +23,7 @@ import torch
 from pretrain.cli import program
 from pretrain.evaluation.card import Card
 from pretrain.evaluation.conditions import COMMON, Conditions
-from pretrain.evaluation.episodes import random_schedule, random_skill_episodes
+from pretrain.evaluation.episodes import random_sampling, random_skill_episodes
 from pretrain.evaluation.rollout import Act, random_skill_rollout
 from pretrain.evaluation.setup import Setup
 from pretrain.evaluation.skill_card import facts_of_run, skill_card
@@ -99,7 +99,7 @@ def collect_calibration_rows(
     setup = Setup(skills, data, conditions)
     env = setup.make_env(WORLDS, conditions.seconds, rng)
     env.reset(torch.arange(WORLDS))
-    rollout = random_skill_rollout(skills.act, env, random_schedule(setup), rng, setup.nearest_clip)
+    rollout = random_skill_rollout(skills.act, env, random_sampling(setup), rng, setup.nearest_clip)
     steps = list(rollout)[::EVERY]
     state = torch.cat([step.state[step.standing] for step in steps])
     z = torch.cat([step.z[step.standing] for step in steps])

@@ -31,7 +31,7 @@ from torch import Tensor
 from pretrain.characters.state import CharacterState
 from pretrain.cli import program
 from pretrain.evaluation.conditions import Conditions
-from pretrain.evaluation.episodes import random_schedule
+from pretrain.evaluation.episodes import random_sampling
 from pretrain.evaluation.falls import FallCounter
 from pretrain.evaluation.film_strip import DOWN, ON_CLIP, UP, FilmStrip, Strip
 from pretrain.evaluation.on_clip import on_clip
@@ -95,8 +95,8 @@ def random_minute(setup: Setup) -> Strip:
     falls = FallCounter(1)
     poses = []
     down = []
-    schedule = random_schedule(setup)
-    rollout = random_skill_rollout(setup.skills.act, env, schedule, rng, setup.nearest_clip)
+    sampling = random_sampling(setup)
+    rollout = random_skill_rollout(setup.skills.act, env, sampling, rng, setup.nearest_clip)
     for step in rollout:
         falls.update(env.falls.steps_down, step.outcome.broken, step.clip_changed)
         poses.append(_qpos(env.state())[0])

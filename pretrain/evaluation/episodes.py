@@ -40,7 +40,7 @@ class Episodes:
     broken: int  # worlds whose simulation broke
 
 
-def random_schedule(setup: Setup) -> LatentSampling:
+def random_sampling(setup: Setup) -> LatentSampling:
     """Random skills, each for a random while."""
     longest = control_steps(setup.conditions.longest_skill)
     return LatentSampling(setup.skills.latent_dim, 1, longest, 0.0)
@@ -50,17 +50,17 @@ def random_skill_episodes(setup: Setup, rng: Generator) -> Episodes:
     """Episodes of the deterministic policy, from random states of the clips."""
     env = setup.make_env(setup.conditions.episodes, setup.conditions.seconds, rng)
     env.reset(torch.arange(env.num_envs))
-    return observe_episodes(setup, env, random_schedule(setup), rng)
+    return observe_episodes(setup, env, random_sampling(setup), rng)
 
 
 def observe_episodes(
-    setup: Setup, env: CharacterEnv, schedule: LatentSampling, rng: Generator
+    setup: Setup, env: CharacterEnv, sampling: LatentSampling, rng: Generator
 ) -> Episodes:
     """Episodes from where the worlds are."""
     began_in = env.clip.clone()  # a world that breaks begins anew, in another clip
     act = setup.skills.act
     observer = _Observer(setup, env)
-    rollout = random_skill_rollout(act, env, schedule, rng, setup.nearest_clip)
+    rollout = random_skill_rollout(act, env, sampling, rng, setup.nearest_clip)
     for number, step in enumerate(rollout):
         observer.update(number, step)
     return observer.episodes(began_in)

@@ -48,12 +48,12 @@ def hold_skill(
 
 
 def random_skill_rollout(
-    act: Act, env: CharacterEnv, schedule: LatentSampling, rng: Generator, nearest: NearestClip
+    act: Act, env: CharacterEnv, sampling: LatentSampling, rng: Generator, nearest: NearestClip
 ) -> Iterator[RandomSkillStep]:
-    """One episode per world, from where the worlds are, under skills redrawn by `schedule`."""
+    """One episode per world, from where the worlds are, under skills redrawn by `sampling`."""
     n = env.num_envs
-    z = sample_on_sphere(n, schedule.dim, rng)
-    left = schedule.draw_lifetimes(n, rng)
+    z = sample_on_sphere(n, sampling.dim, rng)
+    left = sampling.draw_lifetimes(n, rng)
     clips = nearest(z)
     changed = torch.zeros(n, dtype=torch.bool)
     standing = torch.ones(n, dtype=torch.bool)
@@ -65,8 +65,8 @@ def random_skill_rollout(
         left -= 1
         expired = (left <= 0).nonzero()[:, 0]
         z = z.clone()
-        z[expired] = sample_on_sphere(len(expired), schedule.dim, rng)
-        left[expired] = schedule.draw_lifetimes(len(expired), rng)
+        z[expired] = sample_on_sphere(len(expired), sampling.dim, rng)
+        left[expired] = sampling.draw_lifetimes(len(expired), rng)
         before = clips
         clips = nearest(z)
         changed = clips != before

@@ -23,10 +23,11 @@ class RootPath:
         them.
 
         A proxy may strip the prefix or leave it: `/rep/act` and `/act` are the same request. The
-        server's own root path (`uvicorn --root-path`) counts where there is no other.
+        server's own root path (`uvicorn --root-path`) counts where there is no other; behind that,
+        a proxy has to strip the prefix.
         """
         path: str = scope["path"]
-        of_server: str = scope.get("root_path", "")
+        of_server: str = scope.get("root_path", "").rstrip("/")
         if not (self.root_path or of_server) and FORWARDED_PREFIX not in headers:
             return path
         prefix = self._find_prefix(scope, headers) or of_server

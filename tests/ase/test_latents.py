@@ -25,8 +25,8 @@ def make(training_data, humanoid, *, longest: int = 3, recovery: Recovery = NO_R
         rng=torch.Generator().manual_seed(1),
     )
     latents = sample_on_sphere(len(training_data.library.names), 8, rng)
-    schedule = LatentSampling(8, longest, longest, 0.5)
-    return AseEnv(env, ActionScale.from_library(training_data.library), schedule, latents, rng=rng)
+    sampling = LatentSampling(8, longest, longest, 0.5)
+    return AseEnv(env, ActionScale.from_library(training_data.library), sampling, latents, rng=rng)
 
 
 def test_latents_are_unit_and_lifetimes_in_range(rng):

@@ -202,8 +202,8 @@ def test_a_world_that_breaks_has_fallen_and_is_watched_no_more(training_data, mo
         return torch.full_like(advance(targets), next(count) == 30)
 
     env.backend.advance = breaking
-    schedule = LatentSampling(setup.skills.latent_dim, 100, 100, 0.0)
-    episodes = observe_episodes(setup, env, schedule, torch.Generator().manual_seed(0))
+    sampling = LatentSampling(setup.skills.latent_dim, 100, 100, 0.0)
+    episodes = observe_episodes(setup, env, sampling, torch.Generator().manual_seed(0))
     assert episodes.falls.falls.tolist() == [1.0] * 4
     assert episodes.falls.steps.tolist() == [31.0] * 4
     assert episodes.broken == 4
