@@ -103,13 +103,12 @@ def recipe(args: argparse.Namespace) -> int:
     from pretrain.motion.files import find_files, name_clips
 
     files = find_files(args.path)
-    motions = [
-        {"name": name} | {"file": os.path.relpath(file, Path(args.relative_to)), "weight": 1.0}
-        for file, name in zip(files, name_clips(files), strict=True)
-    ]
-    motions = [{key: value for key, value in motion.items() if value} for motion in motions]
-    if args.licence:
-        motions = [{**motion, "licence": args.licence} for motion in motions]
+    licence = {"licence": args.licence} if args.licence else {}
+    motions = []
+    for file, name in zip(files, name_clips(files), strict=True):
+        named = {"name": name} if name else {}
+        path = os.path.relpath(file, Path(args.relative_to))
+        motions.append({**named, "file": path, "weight": 1.0, **licence})
     document = {
         "name": args.name or Path(args.path).stem,
         "character": args.character,

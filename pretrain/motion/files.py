@@ -49,7 +49,7 @@ def _is_clip(file: Path) -> bool:
     try:
         return suffix not in TEXT or is_recognized(file.read_bytes())
     except OSError:
-        return True  # whoever reads it says what is wrong with it
+        return True  # reading it reports what is wrong with it
 
 
 def load_file(file: Path, character: str) -> MotionClip:
@@ -107,6 +107,6 @@ def write_whole(path: Path, data: bytes) -> None:
         part.write_bytes(data)
         part.replace(path)
     except OSError as error:
-        raise OSError(f"{path}: {error.strerror}") from None
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         part.unlink(missing_ok=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from pretrain import characters, motion
+from pretrain.motion.files import write_whole
 from pretrain.motion.verdict import Verdict
 
 VERDICT = TypeAdapter(Verdict)
@@ -37,11 +37,9 @@ class VerdictCache:
     def store(self, name: str, data: bytes, verdict: Verdict) -> None:
         """OSError where the folder takes no file."""
         path = self._path(name, data)
-        part = path.with_suffix(f".{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(json.dumps(asdict(verdict)), encoding="utf-8")
-            part.replace(path)
+            write_whole(path, json.dumps(asdict(verdict)).encode())
         except OSError as error:
             why = f"no verdicts can be kept there ({error.strerror})"
             raise OSError(f"{self.folder}: {why}; --no-keep does without") from None

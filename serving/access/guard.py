@@ -48,6 +48,10 @@ class Bucket:
         return min(LONGEST_HOLD, (self.refused - 1) / self.rate)
 
 
+class KeyRemoved(Exception):
+    """A key that was admitted before is in the key file no more."""
+
+
 class Guard:
     """Without a key file every request is admitted: `Settings` allows that on the loopback address
     only.
@@ -100,11 +104,10 @@ class Guard:
         return key.name
 
     def spend(self, name: str) -> None:
-        """One request of what `name` may make. Raises Refusal: 401 where that key was removed from
-        the file, and 429."""
+        """One request of what `name` may make. Raises Refusal, 429, and KeyRemoved."""
         key = self._keys.get(name)
         if key is None and self._file is not None:
-            raise _no_such_key()
+            raise KeyRemoved(f"the key {name!r} was removed")
         rate = (key.rate if key is not None else None) or self._rate
         if rate is None:
             return
@@ -133,7 +136,7 @@ class Guard:
             )
         key = keys.match(token.strip(), self._keys)
         if key is None:
-            raise _no_such_key()
+            raise Refusal(401, "wrong_key", "no such key", "authorization", "a key of this service")
         return key
 
     def _load(self, file: Path) -> None:
@@ -142,10 +145,6 @@ class Guard:
         if stamp != self._stamp:
             self._keys = {key.name: key for key in keys.read(file).keys}
             self._stamp = stamp
-
-
-def _no_such_key() -> Refusal:
-    return Refusal(401, "wrong_key", "no such key", "authorization", "a key of this service")
 
 
 def required_scope(path: str) -> keys.Scope | None:

@@ -13,6 +13,7 @@ import numpy as np
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
+from serving.access.guard import KeyRemoved
 from serving.api.control_session import Session, Step, open_session
 from serving.models.service import Service
 from serving.wire import json
@@ -25,12 +26,7 @@ PATH = "/session"
 BROKEN = 1011
 LEFT = 1006
 NOT_PERMITTED = 1008
-KEY_REFUSED = 401  # status
 SUBPROTOCOL = "bearer"
-
-
-class KeyRemoved(Exception):
-    """The key that a session was opened with is in the key file no more."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ async def _open(socket: Socket, service: Service, key: str) -> Session:
         message = await socket.read()
         try:
             if refused:
-                _spend(service.guard.spend, key)
+                service.guard.spend(key)
             if isinstance(message, bytes):
                 raise invalid(
                     "not_a_frame",
@@ -115,9 +111,9 @@ async def _open(socket: Socket, service: Service, key: str) -> Session:
 async def _answer(
     session: Session, spend: Callable[[str], None], key: str, message: str | bytes
 ) -> str | bytes:
-    """Text for text, bytes for bytes; a Problem is text."""
+    """Text for text, bytes for bytes; a Problem is text. Raises KeyRemoved."""
     try:
-        _spend(spend, key)
+        spend(key)
         if isinstance(message, bytes):
             reply = await session.step(session.read(message))
             return np.ascontiguousarray(reply["targets"], FLOAT32).tobytes()
@@ -125,16 +121,6 @@ async def _answer(
     except Refusal as refusal:
         await asyncio.sleep(refusal.hold)
         return refusal.problem.model_dump_json()
-
-
-def _spend(spend: Callable[[str], None], key: str) -> None:
-    """Raises Refusal beyond the rate, KeyRemoved where there is no such key any more."""
-    try:
-        spend(key)
-    except Refusal as refusal:
-        if refusal.status == KEY_REFUSED:
-            raise KeyRemoved(refusal.problem.message) from refusal
-        raise
 
 
 def _encode(fields: dict[str, Any]) -> str:

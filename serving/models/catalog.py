@@ -143,7 +143,7 @@ class Catalog(Generic[T]):
 async def _share(
     tasks: dict[Key, asyncio.Task[T]], key: Key, begin: Callable[[Key], Coroutine[Any, Any, T]]
 ) -> T:
-    """What `begin(key)` returns, run once for all who ask for that key while it runs."""
+    """The result of `begin(key)`, which runs once for all callers of that key while it runs."""
     task = tasks.get(key)
     if task is None:
         task = asyncio.create_task(begin(key))
