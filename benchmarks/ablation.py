@@ -21,25 +21,22 @@ named on stderr, counts as one that did not meet the bars, and makes the exit st
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks.learning import Measurement, Row, known, measure_milestones
+from benchmarks.finished_run import train_and_measure
+from benchmarks.learning import Measurement, Row, known
 from pretrain.cli import program
 from pretrain.config import PretrainConfig
 from pretrain.evaluation.skill_card import quick_card
 from pretrain.options import parse_int, parse_options
 from pretrain.overrides import ConfigError, load_config
-from pretrain.train import find_run_folder
-from pretrain.training_data import load_training_data
 from skills_store import places
 from skills_store.errors import StoreError
 
-STOPPED = 130  # exit status of a training that Ctrl-C ended
 FULL = "full"  # the variant with all mechanisms
 MILESTONES = 4  # of a run
 MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
@@ -134,40 +131,9 @@ def measure_headline() -> Measurement:
 
 
 def run_variant(plan: Plan, variant: str, seed: int) -> list[Row]:
-    """Trains one variant, unless it is trained already, and measures its milestones; none where the
-    training failed. Raises KeyboardInterrupt where it was stopped."""
-    overrides = plan.overrides(variant, seed)
-    cfg = load_config(PretrainConfig, "pretrain.conf", overrides)
-    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    folder = find_run_folder(cfg, data)
-    trained = folder / f"trained-{plan.samples}"
-    if not trained.exists():
-        print(f"{variant}, seed {seed}: {' '.join(MECHANISMS.get(variant, ()))}", flush=True)
-        status = train(overrides)
-        if status == STOPPED or status < 0:
-            raise KeyboardInterrupt
-        if status:
-            print(f"{variant}, seed {seed}: ended with status {status}", file=sys.stderr)
-            return []
-        trained.touch()
-    return cut_rows(measure_milestones(folder, measure_headline()), plan.samples)
-
-
-def train(overrides: Sequence[str]) -> int:
-    """The exit status of the training in a process of its own, which saves before it stops on
-    Ctrl-C."""
-    process = subprocess.Popen([sys.executable, "-m", "pretrain.train", *overrides])
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue  # the training has the signal, too
-
-
-def cut_rows(rows: Sequence[Row], samples: int) -> list[Row]:
-    """The milestones up to the first one at `samples` or later: a run may have gone on."""
-    before = [row for row in rows if row["samples"] < samples]
-    return [*before, *rows[len(before) : len(before) + 1]]
+    """The milestones of one run; none of one that failed."""
+    title = f"{variant}, seed {seed}: {' '.join(MECHANISMS.get(variant, ()))}"
+    return train_and_measure(plan.overrides(variant, seed), measure_headline(), title)
 
 
 def samples_to(rows: Sequence[Row], bars: Bars) -> int | None:

@@ -12,7 +12,6 @@ from benchmarks.ablation import (
     HEADLINE,
     MECHANISMS,
     Bars,
-    cut_rows,
     has_mechanism,
     main,
     parse_plan,
@@ -74,13 +73,6 @@ def test_a_line_counts_the_runs_that_met_the_bars() -> None:
     assert anchor.startswith("| anchor | 0 of 2 | - | 0.2 (0.1 to 0.3) |")
 
 
-def test_rows_end_at_the_first_milestone_past_the_samples() -> None:
-    rows = [row(10, 0.1), row(21, 0.2), row(30, 0.3)]
-    assert cut_rows(rows, 20) == rows[:2]
-    assert cut_rows(rows, 21) == rows[:2]
-    assert cut_rows(rows, 40) == rows
-
-
 def test_failed_run_counts_as_one_below_the_bars() -> None:
     line = write_table({"anchor": [[], [row(1e6, 0.6)]]}, BARS).splitlines()[-1]
     assert line.startswith("| anchor | 1 of 2 | 1 (1 to 1) | 0.6 (0.6 to 0.6) |")
@@ -93,34 +85,6 @@ def test_exit_status_tells_of_a_failed_run(
     monkeypatch.setattr(ablation, "run_variant", lambda plan, variant, seed: rows)
     assert main(["only=anchor", "seeds=1", f"out={tmp_path}"]) == status
     assert (tmp_path / "ablation.md").read_text().count("\n") == 4
-
-
-@pytest.mark.parametrize(("status", "stops"), [(0, False), (2, False), (130, True), (-15, True)])
-def test_only_a_stopped_training_stops_the_ablation(
-    status: int, stops: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trainings = []
-    rows = [row(1e4, 0.6)]
-
-    def train(overrides: list[str]) -> int:
-        trainings.append(overrides)
-        (folder,) = folders
-        folder.mkdir(parents=True, exist_ok=True)
-        return status
-
-    plan = parse_plan(["preset=toy", "only=anchor,anchor", "seeds=1", f"out={tmp_path}"])
-    folders = [tmp_path / "runs" / "one"]
-    monkeypatch.setattr(ablation, "train", train)
-    monkeypatch.setattr(ablation, "find_run_folder", lambda cfg, data: folders[0])
-    monkeypatch.setattr(ablation, "measure_milestones", lambda folder, measurement: rows)
-    assert plan.variants == (FULL, "anchor")
-    if stops:
-        with pytest.raises(KeyboardInterrupt):
-            ablation.run_variant(plan, FULL, 0)
-        return
-    assert ablation.run_variant(plan, FULL, 0) == ([] if status else rows)
-    ablation.run_variant(plan, FULL, 0)
-    assert len(trainings) == (2 if status else 1)  # what is trained is not trained again
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,52 @@
+"""Trainings of a benchmark, each in a process of its own, made once and measured at milestones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from benchmarks.learning import Measurement, Row, measure_milestones
+from pretrain.config import PretrainConfig
+from pretrain.overrides import load_config
+from pretrain.train import find_run_folder
+from pretrain.training_data import load_training_data
+
+STOPPED = 130  # exit status of a training that Ctrl-C ended
+
+
+def train_and_measure(overrides: Sequence[str], measurement: Measurement, title: str) -> list[Row]:
+    """The milestones of the training with `overrides`, up to the first one at its `samples` or
+    later; none where the training failed, which is named on stderr by `title`. A training that is
+    finished is not made again. Raises KeyboardInterrupt where it was stopped."""
+    cfg = load_config(PretrainConfig, "pretrain.conf", overrides)
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    folder = find_run_folder(cfg, data)
+    trained = folder / f"trained-{cfg.samples}"
+    if not trained.exists():
+        print(title, flush=True)
+        status = train(overrides)
+        if status == STOPPED or status < 0:
+            raise KeyboardInterrupt
+        if status:
+            print(f"{title}: ended with status {status}", file=sys.stderr)
+            return []
+        trained.touch()
+    return cut_rows(measure_milestones(folder, measurement), cfg.samples)
+
+
+def train(overrides: Sequence[str]) -> int:
+    """The exit status of the training in a process of its own, which saves before it stops on
+    Ctrl-C."""
+    process = subprocess.Popen([sys.executable, "-m", "pretrain.train", *overrides])
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue  # the training has the signal, too
+
+
+def cut_rows(rows: Sequence[Row], samples: int) -> list[Row]:
+    """The milestones up to the first one at `samples` or later: a run may have gone on."""
+    before = [row for row in rows if row["samples"] < samples]
+    return [*before, *rows[len(before) : len(before) + 1]]
