@@ -21,7 +21,7 @@ class CurriculumConfig(Frozen):
         description="Control steps; the assist of a clip weakens while its episodes last longer",
     )
     assist_rate: Share = Field(
-        default=0.0125, description="Share by which it weakens per iteration"
+        default=0.0125, description="Share by which an assist force weakens per iteration"
     )
     min_foot_match: Share | None = Field(
         default=None,
@@ -85,24 +85,15 @@ class TrackingTerminationConfig(Frozen):
             "spread, instead of to the nearest window; unassisted: those whose assistance is gone"
         ),
     )
-    min_clip_spread: Positive = Field(
-        default=0.7,
+    max_clip_spread: Annotated[float, Field(ge=0.7)] | None = Field(
+        default=None,
         description=(
-            "Least that a clip's own spread counts, in units of the spread over the clips, in "
-            "phase-locked limits and imitation.clip_units; a stand has 0.08, a walk 0.9"
+            "Most that a clip's own spread counts in phase-locked limits, in units of the spread "
+            "over the clips; a stand has 0.08, a walk 0.9, and 0.7 is the least. null: unbounded"
         ),
-    )
-    max_clip_spread: Positive | None = Field(
-        default=None, description="Most that it counts, in the same units. null: unbounded"
     )
     grace_period: NotNegative = Field(
         default=2.0, description="s after a change of latent in which the error may be larger"
-    )
-    recovery_window: NotNegative = Field(
-        default=0.5,
-        description=(
-            "s for which the error may be larger at other times, when measured at the phase"
-        ),
     )
     max_velocity_excess: Positive | None = Field(
         default=None,
@@ -125,15 +116,6 @@ class TrackingTerminationConfig(Frozen):
             )
         return self
 
-    @model_validator(mode="after")
-    def _check_spreads(self) -> TrackingTerminationConfig:
-        most = self.max_clip_spread
-        if most is not None and self.min_clip_spread > most:
-            raise ValueError(
-                f"min_clip_spread {self.min_clip_spread:g} is above max_clip_spread {most:g}"
-            )
-        return self
-
 
 class ImitationConfig(Frozen):
     """Tracking reward, cloning loss and pose gradient (pretrain/assist/imitation.py)."""
@@ -141,14 +123,7 @@ class ImitationConfig(Frozen):
     reward_weight: NotNegative = Field(default=0.0, description="Weight of the tracking reward")
     reward_scale: Positive = Field(
         default=0.5,
-        description="Scale of the tracking error in that reward, in its units (clip_units)",
-    )
-    clip_units: bool = Field(
-        default=False,
-        description=(
-            "The tracking error of that reward and of the pose gradient is in units of the clip's "
-            "own spread, from min_clip_spread to max_clip_spread, instead of that over all clips"
-        ),
+        description="Scale of the tracking error in that reward, in the error's units",
     )
     velocity_weight: NotNegative = Field(
         default=0.0,
@@ -185,7 +160,6 @@ class RecoveryConfig(Frozen):
     )
     fall_init_prob: Share = Field(default=0.05, description="Share of episodes that begin lying")
     getup_start: Share = Field(default=0.6, description="First strength of the get-up assist")
-    getup_rate: Share = Field(default=0.0125, description="Share by which it weakens per iteration")
     getup_reward_weight: NotNegative = Field(default=1.0, description="Weight of the get-up reward")
 
 

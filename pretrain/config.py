@@ -86,7 +86,7 @@ class PretrainConfig(Frozen):
         default="full",
         description=(
             "full: the training aids beyond ASE. none: without them; then curriculum, switch, "
-            "tracking_termination, imitation, near_steps, near_after, getup_start, getup_rate and "
+            "tracking_termination, imitation, near_steps, near_after, getup_start and "
             "getup_reward_weight have no effect"
         ),
     )

@@ -4,7 +4,6 @@ network."""
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from pretrain.ase.discriminator import make_disc_learner, style_reward
 from pretrain.ase.encoder import encoder_loss, skill_reward, with_diversity_loss
@@ -19,7 +18,7 @@ from pretrain.assist.imitation import (
     with_cloning_loss,
     with_pose_gradient,
 )
-from pretrain.assist.tracking_termination import nearer_reward, read_clip_spreads
+from pretrain.assist.tracking_termination import nearer_reward
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PretrainConfig
 from pretrain.rl.action_smoothing import FOR_SMOOTHING, average_neighbors, with_action_smoothing
@@ -40,7 +39,6 @@ def make_objective(
     """Peng et al. 2022: rewards for style and for identifiable skills, and a loss for diversity."""
     disc = cfg.disc
     enc = cfg.enc
-    error_scale = make_error_scale(cfg, nets, data)
     return Objective(
         rewards={
             "style": (
@@ -48,9 +46,9 @@ def make_objective(
                 style_reward(nets.discriminator, disc.disc_reward_scale),
             ),
             "skill": (enc.enc_reward_weight, skill_reward(nets.encoder, enc.enc_reward_min)),
-            **(make_assist_rewards(cfg, ground, error_scale) if cfg.assisted else {}),
+            **(make_assist_rewards(cfg, ground) if cfg.assisted else {}),
         },
-        policy=make_policy_learner(cfg, nets, data.character.skeleton, error_scale),
+        policy=make_policy_learner(cfg, nets, data.character.skeleton),
         value=make_value_learner(cfg.ppo, nets),
         others=(
             make_disc_learner(cfg.disc, nets.discriminator, data.demos, replay),
@@ -60,26 +58,13 @@ def make_objective(
     )
 
 
-def make_error_scale(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -> Tensor:
-    """The scale of the tracking error in imitation of each clip, (C,), in units of the spread over
-    all clips."""
-    imitation = cfg.imitation
-    if not imitation.clip_units:
-        return torch.full((len(data.demos.counts),), imitation.reward_scale)
-    bounds = cfg.tracking_termination
-    spread = read_clip_spreads(data.demos, nets.discriminator.spread)
-    return imitation.reward_scale * spread.clamp(bounds.min_clip_spread, bounds.max_clip_spread)
-
-
-def make_policy_learner(
-    cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, error_scale: Tensor
-) -> Learner:
+def make_policy_learner(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Learner:
     ppo = cfg.ppo
     smoothing = FOR_SMOOTHING if ppo.smoothing_weight else ()
     return Learner(
         "policy",
         (*nets.policy.inputs.names, *FOR_POLICY, *imitation_keys(cfg), *smoothing),
-        make_policy_loss(cfg, nets, skeleton, error_scale),
+        make_policy_loss(cfg, nets, skeleton),
         Adam(nets.policy.parameters(), ppo.lr),
         ppo.epochs,
         ppo.minibatch,
@@ -114,18 +99,15 @@ def make_enc_learner(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -
     )
 
 
-def make_assist_rewards(
-    cfg: PretrainConfig, ground: Ground, error_scale: Tensor
-) -> WeightedRewards:
-    """Reward terms of the training aids, name -> (weight, term). `error_scale` (C,) is that of the
-    tracking error."""
+def make_assist_rewards(cfg: PretrainConfig, ground: Ground) -> WeightedRewards:
+    """Reward terms of the training aids, name -> (weight, term)."""
     nearer_weight = cfg.tracking_termination.nearer_reward_weight
     rewards: WeightedRewards = {"nearer": (nearer_weight, nearer_reward)}
     if ground.rising.any():
         rewards["getup"] = (cfg.recovery.getup_reward_weight, getup_reward(ground))
     imitation = cfg.imitation
     if imitation.reward_weight:
-        term = imitation_reward(error_scale, imitation.velocity_weight)
+        term = imitation_reward(imitation.reward_scale, imitation.velocity_weight)
         rewards["imitation"] = (imitation.reward_weight, term)
     if imitation.foot_weight:
         rewards["feet"] = (imitation.foot_weight, foot_reward)
@@ -147,9 +129,7 @@ def clones_reference(cfg: PretrainConfig) -> bool:
     return cfg.imitation.cloning_weight > 0 or in_switches
 
 
-def make_policy_loss(
-    cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton, error_scale: Tensor
-) -> Loss:
+def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Loss:
     """PPO's surrogate, cloning while assisted, the pose gradient, smoothing, and diversity."""
     ppo = cfg.ppo
     imitation = cfg.imitation
@@ -161,7 +141,7 @@ def make_policy_loss(
             loss,
             torch.from_numpy(skeleton.legs),
             imitation.pose_gradient_weight,
-            error_scale,
+            imitation.reward_scale,
             assisted=imitation.pose_gradient_assisted,
         )
     if ppo.smoothing_weight:

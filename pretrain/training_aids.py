@@ -37,13 +37,11 @@ def make_assisted_env(
     )
     termination = cfg.tracking_termination
     limits = TrackingLimits(
-        termination.max_error,
-        control_steps(termination.grace_period),
-        control_steps(termination.recovery_window),
-        termination.min_clip_spread,
-        termination.max_clip_spread,
-        termination.max_velocity_excess,
-        termination.phase_locking,
+        max_error=termination.max_error,
+        grace_period=control_steps(termination.grace_period),
+        max_clip_spread=termination.max_clip_spread,
+        max_velocity_excess=termination.max_velocity_excess,
+        phase_locking=termination.phase_locking,
     )
     return AssistedEnv(
         ase_env,
@@ -102,7 +100,7 @@ def make_curriculum(cfg: PretrainConfig, data: TrainingData, ground: Ground) -> 
 
 def make_getup_assist(cfg: PretrainConfig, ground: Ground) -> GetUpAssist:
     """Of strength 0 in clips that do not rise."""
-    return GetUpAssist(cfg.recovery.getup_start * ground.rising, cfg.recovery.getup_rate)
+    return GetUpAssist(cfg.recovery.getup_start * ground.rising, cfg.curriculum.assist_rate)
 
 
 def make_switch_assist(cfg: PretrainConfig, ground: Ground) -> SwitchAssist:

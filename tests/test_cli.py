@@ -112,8 +112,8 @@ def test_other_values_are_in_hydras_grammar() -> None:
             "phase_locking is never; expected phase_locking unassisted or always",
         ),
         (
-            "tracking_termination={min_clip_spread: 2, max_clip_spread: 1}",
-            "tracking_termination: min_clip_spread 2 is above max_clip_spread 1",
+            "tracking_termination.max_clip_spread=0.5",
+            "tracking_termination.max_clip_spread: Input should be greater than or equal to 0.7",
         ),
         ("prest=toy", "unknown key prest; near it: preset; --help lists every key"),
         ("eval.speed=4", "unknown key eval.speed; near it: eval.seed, "),

@@ -25,25 +25,20 @@ from pretrain.rl.rollout import Batch, Rollout
 
 # read by `with_cloning_loss`
 FOR_CLONING = ("reference_action", "assist_strength", "switch_strength")
-FOR_POSE_GRADIENT = (
-    "pose_error",
-    "tracking_error",
-    "z_clip",
-    "assist_strength",
-)  # read by `with_pose_gradient`
+# read by `with_pose_gradient`
+FOR_POSE_GRADIENT = ("pose_error", "tracking_error", "assist_strength")
 LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are needed for balance
 # Strength of the assistance at which the cloning loss is 0: from here on balance is to be learned.
 CLONING_OFF_BELOW = 0.3
 
 
-def imitation_reward(scale: Tensor, velocity_weight: float = 0.0) -> Reward:
-    """exp(-tracking error / scale - velocity_weight * velocity excess), with the `scale` (C,) of
-    the clip that is imitated; see `ReferenceTracker.tracking_error` and `VelocityTracker.excess`.
-    """
+def imitation_reward(scale: float, velocity_weight: float = 0.0) -> Reward:
+    """exp(-tracking error / scale - velocity_weight * velocity excess); see
+    `ReferenceTracker.tracking_error` and `VelocityTracker.excess`."""
 
     def reward(rollout: Rollout) -> Tensor:
         extras = rollout.extras
-        error = extras["tracking_error"] / scale[extras["z_clip"]]
+        error = extras["tracking_error"] / scale
         return (-error - velocity_weight * extras["velocity_excess"]).exp()
 
     return reward
@@ -69,17 +64,17 @@ def with_cloning_loss(surrogate: Surrogate, weight: float, switch_weight: float)
 
 
 def with_pose_gradient(
-    surrogate: Surrogate, legs: Tensor, weight: float, scale: Tensor, *, assisted: bool = True
+    surrogate: Surrogate, legs: Tensor, weight: float, scale: float, *, assisted: bool = True
 ) -> Surrogate:
     """`surrogate`, and a gradient towards actions that aim further where joints are short of the
-    reference pose, and less far where they are beyond it; the smaller the tracking error over the
-    `scale` (C,) of its clip, the steeper. `legs` (J,) bool count LEG_SHARE. Without `assisted`,
+    reference pose, and less far where they are beyond it; the smaller the tracking error over
+    `scale`, the steeper. `legs` (J,) bool count LEG_SHARE. Without `assisted`,
     worlds whose clip is still assisted do not count."""
     share = torch.where(legs, LEG_SHARE, 1.0)
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
-        near = (-batch["tracking_error"] / scale[batch["z_clip"]]).exp()
+        near = (-batch["tracking_error"] / scale).exp()
         if not assisted:
             near = near * (batch["assist_strength"] == 0)
         error = batch["pose_error"]

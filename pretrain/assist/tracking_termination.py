@@ -46,15 +46,16 @@ class TrackingLimits:
 
     max_error: float
     grace_period: int  # control steps to come near after a change of skill
-    # control steps that a phase-locked world may exceed the limit at any other time
-    recovery_window: int
-    # bounds of a clip's own spread, in units of the spread over all clips; None: unbounded. The
-    # noise of exploration alone puts a walk 0.5 away from its clip.
-    min_clip_spread: float = 0.7
+    # most that a clip's own spread counts, in units of the spread over all clips; None: unbounded
     max_clip_spread: float | None = None
     # margins by which the average velocity may lie outside the clip's range; None: unbounded
     max_velocity_excess: float | None = None
     phase_locking: str = "never"  # name in PHASE_LOCKING
+    # control steps that a phase-locked world may exceed the limit at any other time
+    recovery_window: int = 15
+    # Least that a clip's own spread counts: a stand has 0.08, a walk 0.9, and the noise of
+    # exploration alone puts a walk 0.5 away from its clip.
+    min_clip_spread: float = 0.7
 
 
 def read_clip_spreads(demos: ReferenceWindows, scale: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from pretrain.assist.imitation import (
 )
 from pretrain.rl.rollout import Rollout
 
-SCALE = torch.tensor([0.1, 0.5])  # of two clips, of which the second is imitated
+SCALE = 0.5
 
 
 def rollout_of(error: list[float], excess: list[float]) -> Rollout:
@@ -35,7 +35,6 @@ def rollout_of(error: list[float], excess: list[float]) -> Rollout:
         {
             "tracking_error": torch.tensor([error]),
             "velocity_excess": torch.tensor([excess]),
-            "z_clip": torch.ones(1, 3, dtype=torch.long),
         },
     )
 
@@ -93,7 +92,6 @@ def test_pose_gradient_is_scaled_by_tracking_error_and_leg_share():
     batch = {
         "pose_error": error,
         "tracking_error": torch.tensor([0.0, 0.5]),
-        "z_clip": torch.tensor([0, 1]),
     }
     legs = torch.tensor([False, True, False])
     total, metrics = with_pose_gradient(

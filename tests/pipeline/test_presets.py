@@ -18,7 +18,7 @@ from pretrain.assembly import (
 )
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.config import PretrainConfig
-from pretrain.objective import clones_reference, make_error_scale
+from pretrain.objective import clones_reference
 from pretrain.overrides import load_config
 from pretrain.rl.background import use_one_thread
 from pretrain.rl.run_folder import NOT_LEARNING, hash_config
@@ -165,18 +165,6 @@ def test_published_start_states_are_no_part_of_a_run():
     hashes = {hash_config(toy(f"start_frames={n}"), NOT_LEARNING) for n in (0, 3000)}
     assert len(hashes) == 1
     assert hash_config(toy("ppo.gamma=0.9"), NOT_LEARNING) not in hashes
-
-
-def test_in_clip_units_the_error_of_a_lively_clip_weighs_less():
-    data = load_training_data("humanoid", "locomotion", 3)
-    run, walk = (data.library.names.index(name) for name in ("run", "walk"))
-    scales = {}
-    for clip_units in ("false", "true"):
-        cfg = toy(f"imitation.clip_units={clip_units}", "tracking_termination.min_clip_spread=0.1")
-        nets = build_training(cfg, data).nets
-        scales[clip_units] = make_error_scale(cfg, nets, data)
-    assert set(scales["false"].tolist()) == {cfg.imitation.reward_scale}
-    assert scales["true"][run] > 1.5 * scales["true"][walk]
 
 
 def test_the_preset_switching_distills_a_library_and_assists_changes_of_skill(tmp_path):
