@@ -10,16 +10,19 @@ import sys
 
 import pytest
 
-from pretrain.assembly import (
-    build_training,
-)
+from pretrain.assembly import build_training
+from pretrain.config import PretrainConfig
 from pretrain.motion.fetch import fetched
+from pretrain.overrides import load_config
 from pretrain.rl import checkpoint
+from pretrain.rl.learner import Diverged
 from pretrain.rl.run_folder import lock_run_folder
-from pretrain.train import main
+from pretrain.rl.training import CHECKPOINT
+from pretrain.train import main, train
 from pretrain.training_data import load_training_data
 from skills_store import places
-from tests.pipeline.small import learned, toy
+from tests.pipeline.small import SMALL, learned, toy
+from tests.rl.nan_loss import spoil_value_loss
 
 
 @pytest.mark.parametrize(
@@ -82,14 +85,36 @@ def test_refinement_without_the_aids_is_refused():
         toy("assist=none", "refine.correct=512")
 
 
+TOY = ("preset=toy", "warm.encoder_steps=1", "warm.clone_steps=1")
+ASE = ("preset=ase", *SMALL, "num_disc_obs_steps=3", "ppo.horizon=8", "ppo.minibatch=256")
+
+
+@pytest.mark.parametrize("preset", [TOY, ASE], ids=["toy", "ase"])
+def test_nan_gradients_stop_the_run_and_keep_its_checkpoint(tmp_path, preset):
+    cfg = load_config(PretrainConfig, "pretrain.conf", [*preset, "samples=512"])
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, data)
+    assert train(cfg, training, tmp_path)
+    saved = (tmp_path / CHECKPOINT).read_bytes()
+    training.objective = spoil_value_loss(training.objective)
+    with pytest.raises(Diverged, match=r"value: .* gradient steps were not finite"):
+        train(cfg.model_copy(update={"samples": 2048}), training, tmp_path)
+    assert (tmp_path / CHECKPOINT).read_bytes() == saved
+
+
 @pytest.mark.parametrize(
-    ("most", "unwritten"),
-    [(1000, r"config\.json"), (4000, r"metrics\.jsonl"), (100_000, r"checkpoint\.pt")],
+    ("preset", "most", "unwritten"),
+    [
+        pytest.param(TOY, 1000, r"config\.json", id="toy-config"),
+        pytest.param(TOY, 4000, r"metrics\.jsonl", id="toy-metrics"),
+        pytest.param(TOY, 100_000, r"checkpoint\.pt", id="toy-checkpoint"),
+        pytest.param(ASE, 1000, r"config\.json", id="ase-config"),
+        pytest.param(ASE, 100_000, r"checkpoint\.pt", id="ase-checkpoint"),
+    ],
 )
-def test_full_disk_error_names_the_file_and_the_rerun_resumes(tmp_path, most, unwritten):
+def test_full_disk_error_names_the_file_and_the_rerun_resumes(tmp_path, preset, most, unwritten):
     """A real short write: the kernel takes `most` bytes of a file, and then no more."""
-    warm = ("warm.encoder_steps=1", "warm.clone_steps=1")
-    how = ["preset=toy", "publish=false", "samples=2048", *warm, f"runs={tmp_path}", "threads=1"]
+    how = [*preset, "publish=false", "samples=2048", f"runs={tmp_path}", "threads=1"]
     filled = subprocess.run(
         [sys.executable, "-m", "pretrain.train", *how],
         capture_output=True,

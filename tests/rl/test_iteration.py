@@ -23,6 +23,7 @@ from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, clipped_surrogate, policy_los
 from pretrain.rl.rollout import Batch, Noise, Rollout, Step, collect
 from pretrain.rl.run_folder import Log
 from pretrain.rl.training import Monitor, Training, train_until
+from tests.rl.nan_loss import spoil_value_loss
 from tests.skills_store.full import files_of_at_most
 
 
@@ -215,14 +216,7 @@ def test_diverged_run_reports_samples_and_keeps_checkpoint(tmp_path):
 
 
 def test_divergence_in_last_iteration_keeps_checkpoint(tmp_path):
-    def spoil(objective: Objective) -> Objective:
-        def loss(batch: Batch, rng: torch.Generator):
-            total, metrics = objective.value.loss(batch, rng)
-            return total * torch.nan, metrics
-
-        return replace(objective, value=replace(objective.value, loss=loss))
-
-    training = make_training(spoil)
+    training = make_training(spoil_value_loss)
     (tmp_path / "checkpoint.pt").write_bytes(b"good")
     with pytest.raises(
         Diverged,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +23,12 @@ from hlc.tasks.task import checked_reward
 from pretrain.ase_config import DiscConfig
 from pretrain.characters.state import unflatten
 from pretrain.rl import checkpoint
+from pretrain.rl.learner import Diverged
+from pretrain.rl.training import CHECKPOINT
 from pretrain.sim.env import ActionScale
 from skills_store.store import Store
 from tests.hlc.bodies import clip_states
+from tests.rl.nan_loss import spoil_value_loss
 
 
 @pytest.fixture
@@ -41,6 +47,23 @@ def cfg(store: Store, parent: Parent, tmp_path: Path) -> AmpConfig:
         store=str(store.root),
         threads=1,
     )
+
+
+def small(cfg: AmpConfig) -> dict[str, Any]:
+    """The settings of a short run of `speed` as one gives them on the command line."""
+    return {
+        "skill": cfg.skill,
+        "store": cfg.store,
+        "runs": cfg.runs,
+        "task": "speed",
+        "num_envs": 4,
+        "samples": 64,
+        "ppo.horizon": 8,
+        "disc.rows": 16,
+        "eval.episodes": 4,
+        "episode_length": 1.0,
+        "threads": 1,
+    }
 
 
 def weights(training: AmpTraining) -> list[torch.Tensor]:
@@ -62,6 +85,39 @@ def test_all_networks_train_and_a_resumed_run_is_bit_identical(
     resumed.restore(checkpoint.load(tmp_path / "parts" / "checkpoint.pt"))
     assert train(cfg, resumed, tmp_path / "parts")
     assert all(map(torch.equal, weights(whole), weights(resumed)))
+
+
+def test_nan_gradients_stop_the_run_and_keep_its_checkpoint(
+    cfg: AmpConfig, parent: Parent, tmp_path: Path
+) -> None:
+    training = build(cfg, parent)
+    assert train(cfg.model_copy(update={"samples": 32}), training, tmp_path)
+    saved = (tmp_path / CHECKPOINT).read_bytes()
+    training.objective = spoil_value_loss(training.objective)
+    with pytest.raises(Diverged, match=r"value: .* gradient steps were not finite"):
+        train(cfg, training, tmp_path)
+    assert (tmp_path / CHECKPOINT).read_bytes() == saved
+
+
+@pytest.mark.parametrize(("most", "unwritten"), [(500, "config.json"), (20_000, CHECKPOINT)])
+def test_full_disk_error_names_the_file_and_the_rerun_goes_on(
+    cfg: AmpConfig, tmp_path: Path, most: int, unwritten: str
+) -> None:
+    given = [f"{key}={value}" for key, value in small(cfg).items()]
+    filled = subprocess.run(
+        [sys.executable, "-m", "hlc.amp", *given],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+    )
+    assert filled.returncode == 2
+    (line,) = filled.stderr.splitlines()
+    assert unwritten in line
+    assert main(given) == 0
+    (file,) = tmp_path.glob("amp-speed-*/evaluation.json")
+    assert json.loads(file.read_text())["samples"] == 64
 
 
 def test_reward_is_the_task_reward_and_0_at_termination(cfg: AmpConfig, parent: Parent) -> None:
@@ -110,20 +166,7 @@ def test_a_policy_that_falls_at_once_earns_little(cfg: AmpConfig, parent: Parent
 def test_a_run_ends_with_its_evaluation(
     cfg: AmpConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given: dict[str, Any] = {
-        "skill": cfg.skill,
-        "store": cfg.store,
-        "runs": cfg.runs,
-        "task": "speed",
-        "num_envs": 4,
-        "samples": 64,
-        "ppo.horizon": 8,
-        "disc.rows": 16,
-        "eval.episodes": 4,
-        "episode_length": 1.0,
-        "threads": 1,
-    }
-    assert main([f"{key}={value}" for key, value in given.items()]) == 0
+    assert main([f"{key}={value}" for key, value in small(cfg).items()]) == 0
     (file,) = tmp_path.glob("amp-speed-*/evaluation.json")
     measures = json.loads(file.read_text())
     assert measures["samples"] == 64
