@@ -58,8 +58,8 @@ class Locks:
     def _acquire(self, *, shared: bool) -> Iterator[None]:
         lock = self.root / "lock"
         make_dirs(lock)
-        with contextlib.ExitStack() as room:
-            # A waiting process holds `door`, else overlapping publishers would starve a deletion.
+        with contextlib.ExitStack() as held:
+            # A waiting process holds `door`: otherwise overlapping publishers would starve a deletion.
             with lock_file(lock / "door"):
-                room.enter_context(lock_file(lock / "room", shared=shared))
+                held.enter_context(lock_file(lock / "room", shared=shared))
             yield

@@ -1,4 +1,4 @@
-"""Clips that several rooms of the motion tests need."""
+"""Clips that several folders of the motion tests need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where stores of this room live."""
+"""Where the stores of these tests live."""
 
 from __future__ import annotations
 
