@@ -1,4 +1,4 @@
-"""Fixtures that more than one folder needs: the body, the default clips, a small and quick world."""
+"""Fixtures of more than one folder: the body, the default clips, a small and quick world."""
 
 from __future__ import annotations
 
