@@ -137,7 +137,9 @@ def parse_plan(arguments: Sequence[str]) -> Plan:
     """Raises ConfigError, which names the key."""
     positional, pairs = split_arguments(arguments)
     if len(positional) != 1 or not Path(positional[0]).is_dir():
-        raise ConfigError("name one folder of clips")
+        raise ConfigError(
+            f"name one folder of clips, as takes/; got {' '.join(positional) or 'none'}"
+        )
     defaults = {
         "count": "10",
         "clips": "5",

@@ -108,8 +108,8 @@ def test_a_drawn_recipe_is_trained_and_measured(takes: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name one folder of clips"),
-        (["no/such/folder"], "name one folder of clips"),
+        ([], "name one folder of clips, as takes/; got none"),
+        (["no/such/folder"], "name one folder of clips, as takes/; got no/such/folder"),
         (["TAKES", "clips=9"], "clips=9: "),
         (["TAKES", "only=3", "count=3"], "only=3 is not a whole number from 0 to 2"),
         (["TAKES", "recipes=3"], "unknown key recipes; there are: "),
