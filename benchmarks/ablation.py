@@ -132,7 +132,8 @@ def measure_headline() -> Measurement:
 
 def run_variant(plan: Plan, variant: str, seed: int) -> list[Row]:
     """The milestones of one run; none of one that failed."""
-    title = f"{variant}, seed {seed}: {' '.join(MECHANISMS.get(variant, ()))}"
+    turned_off = " ".join(MECHANISMS.get(variant, ()))
+    title = f"{variant}, seed {seed}" + (f" ({turned_off})" if turned_off else "")
     return train_and_measure(plan.overrides(variant, seed), measure_headline(), title)
 
 

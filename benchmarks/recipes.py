@@ -2,7 +2,7 @@
 each trained with one preset, and measured.
 
 python -m benchmarks.recipes takes/                           10 recipes of 5 clips each
-python -m benchmarks.recipes takes/ count=3 preset=locomotion
+python -m benchmarks.recipes takes/ count=3 preset=mobility samples=38000000
 
 A recipe has clips that `python -m pretrain.motion check` calls good, each take once, and their
 mirror images. The last line of the table is the median over the recipes.
@@ -11,8 +11,8 @@ keys:
   count=10           recipes
   clips=5            of each
   seed=0             of the draw; recipe 3 is the same for any `count`
-  preset=mobility    what is trained
-  samples=10000000   of each
+  preset=locomotion  what is trained
+  samples=19000000   of each; those of `locomotion`
   only=              numbers of recipes, comma-separated; default: all of them
   out=               folder of recipes, runs and of the table; default: below the folder of cards
   threads=0          of each training; 0: all that the process may use
@@ -35,13 +35,14 @@ import yaml
 from benchmarks.finished_run import train_and_measure
 from benchmarks.learning import Row, known, whole_card
 from pretrain.cli import program
-from pretrain.motion.check import check_file
-from pretrain.motion.files import find_files, name_clips
+from pretrain.motion.check import check
+from pretrain.motion.files import find_files, list_motions
 from pretrain.motion.verdict import GOOD
 from pretrain.options import parse_int, parse_options, split_arguments
 from pretrain.overrides import ConfigError
 from skills_store import places
 from skills_store.errors import StoreError
+from skills_store.processors import count_processors
 
 EPISODES = 256  # of a card
 COLUMNS = (
@@ -87,9 +88,10 @@ class Plan:
 def find_good_takes(folder: Path) -> list[Path]:
     """The clips below `folder` that check calls good, one of those that share a file name."""
     takes: dict[str, Path] = {}
-    for file in find_files(str(folder)):
-        if file.stem not in takes and check_file(file, "humanoid").verdict == GOOD:
-            takes[file.stem] = file
+    verdicts = check([str(folder)], "humanoid", count_processors())
+    for file, verdict in zip(find_files(str(folder)), verdicts, strict=True):
+        if verdict.verdict == GOOD:
+            takes.setdefault(file.stem, file)
     return list(takes.values())
 
 
@@ -99,30 +101,31 @@ def draw_recipe(takes: Sequence[Path], clips: int, rng: np.random.Generator) -> 
     return [takes[index] for index in sorted(chosen)]
 
 
-def write_recipes(plan: Plan) -> None:
-    """Raises ConfigError where the folder has too few good clips."""
+def write_recipes(plan: Plan) -> dict[int, list[Path]]:
+    """The takes of each recipe, by its number. Raises ConfigError where the folder has too few good
+    clips."""
     takes = find_good_takes(plan.folder)
     if len(takes) < plan.clips:
         raise ConfigError(f"clips={plan.clips}: {plan.folder} has {len(takes)} good ones")
     (plan.out / "recipes").mkdir(parents=True, exist_ok=True)
+    drawn = {}
     for number in plan.only:
         files = draw_recipe(takes, plan.clips, np.random.default_rng([plan.seed, number]))
-        names = name_clips(files)
-        motions = [
-            {"file": str(file.resolve()), **({"name": name} if name else {})}
-            for file, name in zip(files, names, strict=True)
-        ]
+        motions = list_motions(files, plan.recipe(number).parent)
         document = {"name": f"recipe-{number}", "motions": motions}
         text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
         plan.recipe(number).write_text(text, encoding="utf-8")
+        drawn[number] = files
+    return drawn
 
 
-def write_table(measured: Mapping[int, Row], clips: Mapping[int, str]) -> str:
+def write_table(measured: Mapping[int, Row], drawn: Mapping[int, Sequence[Path]]) -> str:
     """A line a recipe, and the median over them; "-" where there was nothing to measure."""
     lines = ["| recipe | " + " | ".join(COLUMNS) + " |", "|---" * (1 + len(COLUMNS)) + "|"]
     for number, row in measured.items():
         cells = [format_number(known([row], name)) for name in COLUMNS]
-        lines.append(f"| {number}: {clips[number]} | " + " | ".join(cells) + " |")
+        clips = ", ".join(file.stem for file in drawn[number])
+        lines.append(f"| {number}: {clips} | " + " | ".join(cells) + " |")
     rows = list(measured.values())
     cells = [format_number(known(rows, name)) for name in COLUMNS]
     lines.append(f"| median of {len(rows)} | " + " | ".join(cells) + " |")
@@ -144,8 +147,8 @@ def parse_plan(arguments: Sequence[str]) -> Plan:
         "count": "10",
         "clips": "5",
         "seed": "0",
-        "preset": "mobility",
-        "samples": "10000000",
+        "preset": "locomotion",
+        "samples": "19000000",
         "only": "",
         "out": str(places.cards() / "recipes"),
         "threads": "0",
@@ -177,20 +180,17 @@ def parse_only(text: str, count: int) -> tuple[int, ...]:
 def run_all(plan: Plan) -> int:
     """Trains and measures each recipe, and writes the table after each. Returns how many
     trainings failed."""
-    write_recipes(plan)
+    drawn = write_recipes(plan)
     measurement = whole_card(EPISODES)
     measured: dict[int, Row] = {}
-    clips: dict[int, str] = {}
     for number in plan.only:
-        document = yaml.safe_load(plan.recipe(number).read_text(encoding="utf-8"))
-        clips[number] = ", ".join(Path(motion["file"]).stem for motion in document["motions"])
         rows = train_and_measure(plan.overrides(number), measurement, f"recipe {number}")
         if rows:
             measured[number] = rows[-1]
-            table = write_table(measured, clips)
+            table = write_table(measured, drawn)
             (plan.out / "recipes.md").write_text(table + "\n", encoding="utf-8")
     if measured:
-        print(write_table(measured, clips))
+        print(write_table(measured, drawn))
     return len(plan.only) - len(measured)
 
 

@@ -85,6 +85,7 @@ class TrackingTerminationConfig(Frozen):
             "spread, instead of to the nearest window; unassisted: those whose assistance is gone"
         ),
     )
+    # from the least that counts, TrackingLimits.min_clip_spread
     max_clip_spread: Annotated[float, Field(ge=0.7)] | None = Field(
         default=None,
         description=(
@@ -123,7 +124,7 @@ class ImitationConfig(Frozen):
     reward_weight: NotNegative = Field(default=0.0, description="Weight of the tracking reward")
     reward_scale: Positive = Field(
         default=0.5,
-        description="Scale of the tracking error in that reward, in the error's units",
+        description="Scale of the tracking error in that reward and in the pose gradient",
     )
     velocity_weight: NotNegative = Field(
         default=0.0,

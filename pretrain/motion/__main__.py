@@ -12,7 +12,6 @@ A PATH is a file, a folder or a recipe (by name or .yaml).
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -100,19 +99,14 @@ def recipe(args: argparse.Namespace) -> int:
     """Each clip is drawn as often as any other; a longer one is not drawn more."""
     import yaml
 
-    from pretrain.motion.files import find_files, name_clips
+    from pretrain.motion.files import find_files, list_motions
 
-    files = find_files(args.path)
     licence = {"licence": args.licence} if args.licence else {}
-    motions = []
-    for file, name in zip(files, name_clips(files), strict=True):
-        named = {"name": name} if name else {}
-        path = os.path.relpath(file, Path(args.relative_to))
-        motions.append({**named, "file": path, "weight": 1.0, **licence})
+    motions = list_motions(find_files(args.path), Path(args.relative_to))
     document = {
         "name": args.name or Path(args.path).stem,
         "character": args.character,
-        "motions": motions,
+        "motions": [{**motion, "weight": 1.0, **licence} for motion in motions],
     }
     print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
     return 0

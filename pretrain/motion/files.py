@@ -96,6 +96,16 @@ def name_clips(files: Sequence[Path]) -> list[str | None]:
     return names
 
 
+def list_motions(files: Sequence[Path], folder: Path) -> list[dict[str, str]]:
+    """The motions of a recipe of `files` that stands in `folder`: a path each, and a name where
+    that of the file is another clip's."""
+    motions = []
+    for file, name in zip(files, name_clips(files), strict=True):
+        named = {"name": name} if name else {}
+        motions.append({**named, "file": os.path.relpath(file, folder)})
+    return motions
+
+
 def _is_free(name: str, taken: set[str]) -> bool:
     return taken.isdisjoint((name, f"{name}{MIRROR}", name.removesuffix(MIRROR)))
 

@@ -72,8 +72,10 @@ def row(survival: float, switch_success: float | None) -> Row:
 
 def test_the_table_ends_with_the_median_of_what_was_measured() -> None:
     rows = {0: row(0.9, None), 2: row(0.95, 0.2), 3: row(1.0, 0.4)}
-    lines = write_table(rows, {0: "walk", 2: "run", 3: "turn"}).splitlines()
+    drawn = {0: [Path("walk.bvh")], 2: [Path("run.bvh"), Path("jog.npz")], 3: [Path("turn.npz")]}
+    lines = write_table(rows, drawn).splitlines()
     assert lines[2] == "| 0: walk | 0.9 | 0.5 | 0.5 | 0.5 | 0.5 | - | 0.5 |"
+    assert lines[3].startswith("| 2: run, jog |")
     assert lines[-1] == "| median of 3 | 0.95 | 0.5 | 0.5 | 0.5 | 0.5 | 0.3 | 0.5 |"
 
 

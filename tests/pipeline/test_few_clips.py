@@ -44,7 +44,7 @@ def train_on(motions: str, preset: str, folder: Path) -> int:
 
 @pytest.mark.parametrize("preset", ["mobility", "ase"])
 @pytest.mark.parametrize("motions", RECIPES.values(), ids=RECIPES)
-def test_few_clips_train_to_finite_weights(motions: str, preset: str, tmp_path: Path) -> None:
+def test_few_clips_train_with_finite_measures(motions: str, preset: str, tmp_path: Path) -> None:
     assert train_on(motions, preset, tmp_path) == 0
     (folder,) = (tmp_path / "runs").iterdir()
     rows = learned(folder)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import resource
-import subprocess
-import sys
 
 import pytest
 
@@ -23,6 +20,7 @@ from pretrain.training_data import load_training_data
 from skills_store import places
 from tests.pipeline.small import SMALL, learned, toy
 from tests.rl.nan_loss import spoil_value_loss
+from tests.skills_store.full import run_with_files_of_at_most
 
 
 @pytest.mark.parametrize(
@@ -115,14 +113,7 @@ def test_nan_gradients_stop_the_run_and_keep_its_checkpoint(tmp_path, preset):
 def test_full_disk_error_names_the_file_and_the_rerun_resumes(tmp_path, preset, most, unwritten):
     """A real short write: the kernel takes `most` bytes of a file, and then no more."""
     how = [*preset, "publish=false", "samples=2048", f"runs={tmp_path}", "threads=1"]
-    filled = subprocess.run(
-        [sys.executable, "-m", "pretrain.train", *how],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
-    )
+    filled = run_with_files_of_at_most(most, "pretrain.train", how)
     assert filled.returncode == 2
     (line,) = filled.stderr.splitlines()
     assert re.match(rf"OSError: .*{unwritten}\b.*(File too large|the disk may be full)", line)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +26,7 @@ from pretrain.sim.env import ActionScale
 from skills_store.store import Store
 from tests.hlc.bodies import clip_states
 from tests.rl.nan_loss import spoil_value_loss
+from tests.skills_store.full import run_with_files_of_at_most
 
 
 @pytest.fixture
@@ -104,14 +102,7 @@ def test_full_disk_error_names_the_file_and_the_rerun_goes_on(
     cfg: AmpConfig, tmp_path: Path, most: int, unwritten: str
 ) -> None:
     given = [f"{key}={value}" for key, value in small(cfg).items()]
-    filled = subprocess.run(
-        [sys.executable, "-m", "hlc.amp", *given],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
-    )
+    filled = run_with_files_of_at_most(most, "hlc.amp", given)
     assert filled.returncode == 2
     (line,) = filled.stderr.splitlines()
     assert unwritten in line
