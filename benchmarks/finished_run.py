@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from benchmarks.learning import Measurement, Row, measure_milestones
 from pretrain.config import PretrainConfig
@@ -12,7 +14,7 @@ from pretrain.overrides import load_config
 from pretrain.train import find_run_folder
 from pretrain.training_data import load_training_data
 
-STOPPED = 130  # exit status of a training that Ctrl-C ended
+STOPPED = 130  # exit status of a training that Ctrl-C or SIGTERM ended
 
 
 def train_and_measure(overrides: Sequence[str], measurement: Measurement, title: str) -> list[Row]:
@@ -36,14 +38,29 @@ def train_and_measure(overrides: Sequence[str], measurement: Measurement, title:
 
 
 def train(overrides: Sequence[str]) -> int:
-    """The exit status of the training in a process of its own, which saves before it stops on
-    Ctrl-C."""
-    process = subprocess.Popen([sys.executable, "-m", "pretrain.train", *overrides])
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue  # the training has the signal, too
+    """The exit status of the training, a child process. Ctrl-C and SIGTERM to this process are
+    passed on to it: it saves, then stops.
+
+    The child has a session of its own, or a terminal would send it Ctrl-C a second time.
+    """
+    command = [sys.executable, "-m", "pretrain.train", *overrides]
+    with subprocess.Popen(command, start_new_session=True) as process, forward_signals(process):
+        return process.wait()
+
+
+@contextmanager
+def forward_signals(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """SIGINT and SIGTERM go to `process` instead of this one."""
+
+    def forward(number: int, frame: object) -> None:
+        process.send_signal(number)
+
+    before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def cut_rows(rows: Sequence[Row], samples: int) -> list[Row]:

@@ -59,7 +59,7 @@ class Locks:
         lock = self.root / "lock"
         make_dirs(lock)
         with contextlib.ExitStack() as held:
-            # A waiting process holds `door`, or overlapping publishers would starve a deletion.
-            with lock_file(lock / "door"):
-                held.enter_context(lock_file(lock / "room", shared=shared))
+            # A waiting process holds `queue`, or overlapping publishers would starve a deletion.
+            with lock_file(lock / "queue"):
+                held.enter_context(lock_file(lock / "access", shared=shared))
             yield

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from skills_store.errors import NotAStore
 
-FIRST_WRITES = {"lock": re.compile("door|room"), "staging": re.compile(r"[0-9]+-[0-9a-f]{32}")}
+FIRST_WRITES = {"lock": re.compile("queue|access"), "staging": re.compile(r"[0-9]+-[0-9a-f]{32}")}
 LOST_AND_FOUND = "lost+found"  # of a file system that was made for the store
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks import finished_run
-from benchmarks.finished_run import cut_rows, train_and_measure
+from benchmarks.finished_run import STOPPED, cut_rows, train_and_measure
 from benchmarks.learning import Row, whole_card
 
 TOY = ["preset=toy", "samples=20"]
@@ -53,3 +56,21 @@ def test_only_a_stopped_training_stops_the_benchmark(
     assert ("a run: ended with status 2\n" in said) == bool(status)
     train_and_measure(TOY, whole_card(32), "a run")
     assert len(trainings) == (2 if status else 1)  # what is trained is not trained again
+
+
+ENDLESS = "preset=toy publish=false threads=1 samples=9000000"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_training_too(number: int, tmp_path: Path) -> None:
+    overrides = [*ENDLESS.split(), f"runs={tmp_path}"]
+    code = f"from benchmarks.finished_run import train; raise SystemExit(train({overrides}))"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as benchmark:
+        assert benchmark.stdout is not None
+        assert any("left" in line for line in benchmark.stdout)
+        benchmark.send_signal(number)
+        rest, _ = benchmark.communicate(timeout=60)  # a training that goes on keeps the pipe open
+    assert "the same command goes on" in rest
+    assert benchmark.returncode == STOPPED
+    assert list(tmp_path.glob("*/checkpoint.pt"))

@@ -118,13 +118,13 @@ def test_an_interrupt_while_reading_is_one_line_and_130(
 
 def test_an_interrupt_while_waiting_for_a_lock_moves_nothing(store: Store) -> None:
     store.alias("humanoid", "canary", 1)
-    door = store.root / "lock/door"
+    queue = store.root / "lock/queue"
 
     def queued() -> bool:
         waiting = [line for line in Path("/proc/locks").read_text().splitlines() if "->" in line]
-        return door.stat().st_ino in {int(line.split()[-3].split(":")[-1]) for line in waiting}
+        return queue.stat().st_ino in {int(line.split()[-3].split(":")[-1]) for line in waiting}
 
-    with door.open() as held:
+    with queue.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert interrupted(["alias", "humanoid", "prod", "1"], store, queued) == (
             130,

@@ -218,8 +218,8 @@ def test_a_publish_in_progress_is_waited_for(store: Store, monkeypatch: pytest.M
 
 def test_readers_do_not_block_on_locks(store: Store) -> None:
     with (
-        lock_file(store.root / "lock/door"),
-        lock_file(store.root / "lock/room"),
+        lock_file(store.root / "lock/queue"),
+        lock_file(store.root / "lock/access"),
         lock_file(store.root / "skills/humanoid/lock"),
     ):
         assert _soon(lambda: store.read(store.resolve("humanoid@2"), "policy.onnx")) == tiny.policy(

@@ -63,7 +63,8 @@ def test_permission_error_names_the_lock_file(root: Path) -> None:
 
     def refused() -> None:
         with pytest.raises(
-            FailedWrite, match=rf"humanoid is not published: Permission denied, in {root}/lock/door"
+            FailedWrite,
+            match=rf"humanoid is not published: Permission denied, in {root}/lock/queue",
         ):
             publish(store, 1)
 

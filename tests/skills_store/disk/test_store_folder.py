@@ -92,7 +92,7 @@ def test_a_file_is_not_a_store(
 
 
 @pytest.mark.parametrize(
-    "begun", ["", "lost+found/", ".keep", "lock/door", "lock/room", "staging/12-" + "a" * 32]
+    "begun", ["", "lost+found/", ".keep", "lock/queue", "lock/access", "staging/12-" + "a" * 32]
 )
 def test_empty_or_half_started_folder_becomes_a_store(tmp_path: Path, begun: str) -> None:
     root = tmp_path / "store"

@@ -295,8 +295,8 @@ def test_a_store_of_a_later_layout_takes_no_signature(
 
 
 def test_signing_waits_for_the_sweep_lock(store: Store, keys: Path) -> None:
-    with (store.root / "lock/room").open() as room:
-        fcntl.flock(room, fcntl.LOCK_EX)
+    with (store.root / "lock/access").open() as access:
+        fcntl.flock(access, fcntl.LOCK_EX)
         waiting = threading.Thread(target=signed, args=(store, "humanoid", keys / "old"))
         waiting.start()
         waiting.join(0.2)
