@@ -13,8 +13,7 @@ from hlc.planner import Planner
 from hlc.rollouts import Decide, RandomSkills, returns
 from skills_store.runtime.onnx_session import Array
 
-# Added to the seed of the evaluation, so that no two draws have the same one. The starts and the
-# goals have 0 and 1.
+# Offsets to the evaluation's seed, one per draw. Starts and goals have 0 and 1.
 RANDOM_SEED = 2
 CHOICE_SEED = 3
 PLAN_SEED = 5
@@ -43,11 +42,11 @@ def random_players(parent: Parent, cfg: HlcConfig, num_episodes: int) -> dict[st
 
 
 def best_fixed(parent: Parent, cfg: HlcConfig, num_episodes: int) -> tuple[str, Decide] | None:
-    """The clip whose own latent, held for whole episodes, has the highest return, and its player;
-    None for a library without clips' latents.
+    """The clip whose latent, held for whole episodes, has the highest return, and its player; None
+    for a library without latents of clips.
 
-    It is chosen on other episodes than it is measured on, `eval.trials` for each clip; with 10
-    each, a run was chosen for reach."""
+    The choice takes `eval.trials` episodes per clip, other than the evaluation's; with 10, reach
+    got a running clip."""
     clips = parent.version.manifest.latent.clips
     if not clips:
         return None
@@ -65,7 +64,7 @@ def best_fixed(parent: Parent, cfg: HlcConfig, num_episodes: int) -> tuple[str, 
 
 
 def make_planner(parent: Parent, cfg: HlcConfig, num_episodes: int, *, seed: int) -> Planner:
-    """A planner for as many characters, with copies of their worlds."""
+    """A planner for `num_episodes` characters and their copies."""
     worlds = num_episodes * cfg.plan.candidates
     task = cfg.chosen_task()
     backend = parent.backend(worlds, task.scene(), cfg.engine, cfg.threads)

@@ -30,7 +30,7 @@ class BoxGoals:
         self._forbidden = torch.tensor([x not in scene.may_touch_box for x in skeleton.bodies])
 
     def place(self, ids: Tensor, goal: Tensor) -> None:
-        """Put the boxes of worlds `ids` (n,) where `goal` (N, G) says."""
+        """Put the boxes of worlds `ids` (n,) at their `goal` (N, G)."""
         if self._box is not None and len(ids):
             self._box.place(ids, goal[ids])
 
@@ -43,7 +43,7 @@ class BoxGoals:
         return self._box.state()
 
     def illegal_contact(self, state: CharacterState, goal: Tensor) -> Tensor:
-        """Worlds whose box stands and was touched by a body that may not, (N,) bool."""
+        """Worlds in which a forbidden body touched the standing box, (N,) bool."""
         if self._box is None:
             return torch.zeros(len(goal), dtype=torch.bool)
         touched = (self._box.touching() & self._forbidden).any(-1)

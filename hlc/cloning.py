@@ -21,12 +21,12 @@ from pretrain.rl.adam import Adam
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.rollout import Batch
 
-SEED = 1000  # added to the run's seed, so that a run without cloning draws what it always drew
+SEED = 1000  # added to the run's seed; does not change the draws of other parts
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The planner's decisions: what it saw, (n, ...) each, and the skills that it chose, (n, D)."""
+    """The planner's observations, (n, ...) each, and the skills that it chose, (n, D)."""
 
     obs: Batch
     z: Tensor
@@ -34,8 +34,8 @@ class Labels:
 
 
 def collect_labels(cfg: HlcConfig, parent: Parent) -> Labels:
-    """`clone.decisions` decisions, rounded up to whole rounds of `clone.worlds` characters, of a
-    planner that acts on its own decisions."""
+    """`clone.decisions` decisions of a planner, which are executed, rounded up to whole rounds of
+    `clone.worlds` characters."""
     streams = [Generator().manual_seed(cfg.seed + SEED + i) for i in range(2)]
     worlds = cfg.clone.worlds
     env = make_worlds(cfg, parent, worlds, starts=streams[0], goals=streams[1])
@@ -58,7 +58,7 @@ def collect_labels(cfg: HlcConfig, parent: Parent) -> Labels:
 
 def fit(policy: GaussianPolicy, labels: Labels, cfg: HlcConfig, rng: Generator) -> float:
     """Regress the policy's mean on the labels. Returns the mean cosine between them over the last
-    tenth of the labels, which is not fitted."""
+    tenth of the labels, which is held out."""
     n = len(labels.z)
     held_out = max(1, n // 10)
     fitted = max(1, n - held_out)
@@ -76,7 +76,7 @@ def fit(policy: GaussianPolicy, labels: Labels, cfg: HlcConfig, rng: Generator) 
 
 
 def clone_planner(cfg: HlcConfig, parent: Parent, nets: ControllerNets) -> None:
-    """Labels for `clone.decisions` decisions, then the fit; prints what came of it."""
+    """Collect `clone.decisions` labels, fit the policy and print the result."""
     began = time.monotonic()
     labels = collect_labels(cfg, parent)
     collected = time.monotonic()

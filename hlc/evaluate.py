@@ -1,5 +1,5 @@
-"""The card of a published controller: returns, success and falls beside random skills, the best
-fixed skill and, with `planner=N`, the planner, on the same seeds.
+"""The card of a published controller: returns, success and falls, compared with random skills, the
+best fixed skill and, with `planner=N`, the planner, on the same seeds.
 
 python -m hlc.evaluate controller=reach@latest
 python -m hlc.evaluate controller=reach@latest reach.goal_time_min=5 reach.goal_time_max=5
@@ -40,22 +40,22 @@ from skills_store.open import open_store
 from skills_store.runtime.library import Controller
 from skills_store.version import Version
 
-PARENT = "parent"  # where a controller's lineage keeps the configuration of its skill library
-MACHINE = "machine"  # and the file of a state machine
+PARENT = "parent"  # lineage key of the skill library's configuration
+MACHINE = "machine"  # lineage key of a state machine
 
 
 @dataclass(frozen=True)
 class Baselines:
-    """What a controller is compared with, each with its measures on the same episodes."""
+    """The measures of each baseline, on the controller's episodes."""
 
-    random: dict[str, dict[str, Any]]  # by how often a skill is drawn
-    best_random: str  # the one of them with the highest return
+    random: dict[str, dict[str, Any]]  # "redrawn" and "held"
+    best_random: str  # key of the highest return in `random`
     fixed_skill: str | None  # the clip whose own latent has the highest return
-    others: dict[str, dict[str, Any]]  # "fixed" and "planner", as far as they were played
+    others: dict[str, dict[str, Any]]  # "fixed" and "planner", where played
 
     @property
     def compared(self) -> dict[str, dict[str, Any]]:
-        """The measures of each, by name, with the better one of the random baselines."""
+        """Measures by baseline; of the random ones, the better."""
         return {"random": self.random[self.best_random], **self.others}
 
 
@@ -77,12 +77,12 @@ def measure_baselines(parent: Parent, cfg: HlcConfig, planner_episodes: int) -> 
 def task_card(
     decide: Decide, parent: Parent, cfg: HlcConfig, planner_episodes: int = 0
 ) -> dict[str, Any]:
-    """Measures of `decide`, of the better of two random baselines, of the best clip's own latent
-    held, and of the planner over its own number of episodes, as plain JSON.
+    """Measures of `decide` and of the baselines, as plain JSON: the better of two random ones, the
+    best clip's latent held, and the planner over `planner_episodes`.
 
-    Every player meets the same starts, goal times and goal draws (a goal lies around the character,
-    so its place in the world differs). Distances are of characters that stand, and None for a task
-    without a distance; a fall shows in `survival` and in the return."""
+    All share the same starts, goal times and goal draws (a goal is relative to the character, so
+    its world position differs). Distances are over standing characters, and None for a task without
+    a distance; a fall lowers `survival` and the return."""
     controller = measure(decide, parent, cfg, cfg.eval.episodes)
     baselines = measure_baselines(parent, cfg, planner_episodes)
     compared = baselines.compared
@@ -126,7 +126,7 @@ ROWS = {  # of the table: measure -> heading and format
 
 
 def table(card: dict[str, Any]) -> str:
-    """The card for people."""
+    """The card as text."""
     titles = {
         "": "controller",
         "_random": f"random ({card['detail']['baseline']})",
@@ -157,8 +157,8 @@ def _cell(x: float | None, form: str, unit: str) -> str:
 
 
 def trained_config(version: Version) -> HlcConfig:
-    """The configuration that a controller was trained with. Raises ValueError for a state machine,
-    which was not."""
+    """The configuration of a controller's training. Raises ValueError for a state machine, which
+    has none."""
     manifest = version.manifest
     if MACHINE in manifest.lineage.config:
         raise ValueError(f"{version.ref} is a state machine, expected the controller of a task")
@@ -169,7 +169,7 @@ def trained_config(version: Version) -> HlcConfig:
 
 def change_task(cfg: HlcConfig, changes: Sequence[str]) -> HlcConfig:
     """`cfg` with `TASK.KEY=VALUE` changes of its task's parameters, values in YAML. Raises
-    ConfigError for another task, an unknown parameter, and a value that is none of its."""
+    ConfigError for another task, an unknown parameter and an invalid value."""
     task = cfg.chosen_task()
     assert isinstance(task, GoalTask)
     parameters = task.model_dump()

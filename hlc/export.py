@@ -1,5 +1,5 @@
-"""Controller -> one ONNX graph, proven, with a manifest that binds it to the digest of the skills
-it was trained on."""
+"""Exports a controller to one ONNX graph, checked, with a manifest that names the digest of the
+skills it was trained on."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ FILE = "controller.onnx"
 
 
 class ControllerGraph(nn.Module):
-    """state (B, S), goal (B, G) -> z (B, D), unit rows: the policy's mean. Features and normalizers
-    are inside."""
+    """state (B, S), goal (B, G) -> z (B, D), unit rows: the policy's mean. Includes features and
+    normalizers."""
 
     def __init__(self, policy: GaussianPolicy, task: Task):
         super().__init__()
@@ -42,7 +42,7 @@ class ControllerGraph(nn.Module):
 
 @dataclass(frozen=True)
 class ExportedController:
-    """The graph of a controller, as the manifest declares it and as a file."""
+    """A controller's graph: manifest entry and file."""
 
     graph: g.Graph
     data: bytes
@@ -51,8 +51,7 @@ class ExportedController:
 def export_policy(
     policy: GaussianPolicy, task: Task, parent: Parent, recorded: Tensor, seed: int
 ) -> ExportedController:
-    """The graph, proven on `recorded` states (n, S) with goals drawn for them, and on extreme
-    ones."""
+    """The graph, checked on `recorded` states (n, S) with drawn goals, and on extreme ones."""
     rng = torch.Generator().manual_seed(seed)
     goals = task.draw(unflatten(recorded), rng)
     wild_states, wild_goals = _extremes(recorded, goals, rng)
@@ -64,13 +63,13 @@ def export_policy(
 
 
 def declare_graph(task: Task, parent: Parent, parity: g.Parity) -> g.Graph:
-    """What the manifest of a controller says of its graph."""
+    """The manifest entry of a controller's graph."""
     slices = to_slices(task.goal_layout())
     inputs = (
         parent.version.manifest.graphs["policy"].input("state"),  # the policy's own state
         g.Tensor(name="goal", shape=("B", goal_width(task)), slices=slices),
     )
-    output = parent.version.manifest.graphs["encoder"].outputs[0]  # its z is the library's own
+    output = parent.version.manifest.graphs["encoder"].outputs[0]  # the library's z
     return describe_graph(FILE, inputs, output, parity)
 
 
@@ -89,8 +88,7 @@ def _extremes(states: Tensor, goals: Tensor, rng: torch.Generator) -> tuple[Tens
 def build_manifest(
     cfg: HlcConfig, parent: Parent, graph: g.Graph, card: dict[str, Any]
 ) -> m.Manifest:
-    """Everything that a published controller says of itself. Body and licence are those of its
-    skills."""
+    """The manifest of a controller. Character and licence are those of its skills."""
     version = parent.version
     skills = version.manifest
     config = {**cfg.model_dump(mode="json", exclude=PLACES), PARENT: skills.lineage.config}

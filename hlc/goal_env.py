@@ -1,4 +1,4 @@
-"""GoalEnv: characters with a goal each; what environments over skills and without them share."""
+"""GoalEnv: characters with a goal each; base of the environments with and without skills."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class GoalOutcome:
 
 
 class GoalEnv:
-    """Episodes that begin with a goal, their control steps, and observations with the goal. A
-    subclass that is an `Env` says what an action is and for how long it is held."""
+    """Episodes, control steps and observations with a goal. A subclass that is an `Env` defines the
+    action and for how long it is held."""
 
     def __init__(self, env: CharacterEnv, task: Task, goals: Goals):
         check_bodies(task, env.skeleton)
@@ -58,19 +58,19 @@ class GoalEnv:
         )
 
     def advance_goals(self) -> Tensor:
-        """One decision: goals whose time is over are drawn anew. Returns which were, (N,) bool."""
+        """One decision: redraw the goals whose time is over. Returns their worlds, (N,) bool."""
         expired = self.goals.advance(self.env.state())
         self.boxes.place(expired.nonzero()[:, 0], self.goals.goal)
         return expired
 
     def observe(self, ids: Tensor | None = None) -> Batch:
-        """Of worlds `ids` (n,), or of all. The goals are copies: a task may return its goal as its
-        features, and a later draw writes into the goals."""
+        """The observation of worlds `ids` (n,), or of all. Goals are copied: a task may return the
+        goal as its features, and a later draw overwrites goals."""
         rows = slice(None) if ids is None else ids
         return observation(self.task, self.env.state()[rows], self.goals.goal[rows].clone())
 
     def snapshot(self) -> dict[str, Tensor]:
-        """Everything `restore` needs to go on bit for bit."""
+        """Everything `restore` needs to continue bit for bit."""
         return {**self.env.snapshot(), **self.goals.snapshot()}
 
     def restore(self, snapshot: dict[str, Tensor]) -> None:

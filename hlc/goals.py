@@ -1,4 +1,4 @@
-"""Goals: the present goal of each world, and for how many decisions it stays."""
+"""Goals: the present goal of each world and its remaining decisions."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ class Goals:
             )
 
     def advance(self, state: CharacterState) -> Tensor:
-        """One decision has passed: worlds whose time was up get new goals. Returns which, (N,)
-        bool."""
+        """Count one decision; worlds whose time is up get new goals. Returns those, (N,) bool."""
         self.decisions_left -= 1
         expired = self.decisions_left <= 0
         self.draw(expired.nonzero()[:, 0], state)

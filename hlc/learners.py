@@ -1,4 +1,4 @@
-"""Learners of a policy and of its value net by PPO, as both controllers and AMP have them."""
+"""PPO learners of a policy and of its value net, for controllers and AMP."""
 
 from __future__ import annotations
 

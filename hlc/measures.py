@@ -23,7 +23,7 @@ from hlc.rollouts import (
 from pretrain.evaluation.intervals import interval, rate_interval, share_interval
 from pretrain.motion.clip import CONTROL_RATE
 
-SUMMARY = (  # of the measures of `summary`, those that are means
+SUMMARY = (  # the measures of `summary` that are means
     "return",
     "success",
     "time_to_goal",
@@ -46,8 +46,8 @@ def count_control_steps(seconds: float, llc_steps: int) -> int:
 def play(
     decide: Decide, parent: Parent, cfg: HlcConfig, *, num_episodes: int, seed: int
 ) -> tuple[Episodes, int]:
-    """The episodes that `decide` plays, and the worlds whose state broke. The same seed gives the
-    same starts, goal times and goal draws to every player."""
+    """The episodes that `decide` plays, and the number of broken worlds. A seed fixes starts, goal
+    times and goal draws, whatever `decide`."""
     starts, goals = (torch.Generator().manual_seed(seed + i) for i in range(2))
     length = count_control_steps(cfg.episode_length, cfg.llc_steps)
     task = cfg.chosen_task()
@@ -67,8 +67,8 @@ def summary(played: Episodes, llc_steps: int) -> dict[str, Any]:
     """Means with n and 95 % intervals, and the distance curve: one value per control step since the
     goal appeared.
 
-    A success is a goal that is met in its last step; the time to the goal, s, is that of the first
-    step in which a goal was met, over the goals that were."""
+    A goal met in its last step is a success; the time to goal, s, is that of the first step in
+    which a goal is met. Goals never met are left out."""
     curve, rows = distance_curve(played)
     fallen, minutes = falls(played)
     return {

@@ -1,4 +1,4 @@
-"""The controller's two networks, and what they see."""
+"""The controller's two networks and their observation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pretrain.sim.features import proprioception
 
 
 def observation(task: Task, state: CharacterState, goal: Tensor) -> Batch:
-    """What omega(z|s,g) sees of state (N, ...) and world goal (N, G). In training and inside the
+    """Observation of omega(z|s,g) for state (N, ...) and world goal (N, G), in training and in the
     exported graph."""
     return {"obs": proprioception(state), "goal": task.features(state, goal)}
 
@@ -43,10 +43,10 @@ class ControllerNets:
 def make_nets(
     cfg: PPOConfig, task: Task, clips: MotionLibrary, latent_dim: int, rng: Generator
 ) -> ControllerNets:
-    """Fresh networks. The body's normalizer is fixed by the clips; a goal is in meters already and
-    needs none."""
+    """Fresh networks. The proprioception's normalizer is fixed by the clips; goals, in meters, need
+    none."""
     states = unflatten(clips.frames)
-    # The task's own draw says how wide its features are.
+    # A drawn goal gives the width of the features.
     example = observation(task, states, task.draw(states, torch.Generator().manual_seed(0)))
     obs = make_fixed_normalizer(example["obs"])
     goal = make_unit_normalizer(example["goal"].shape[-1])

@@ -1,5 +1,4 @@
-"""Parent: what a controller needs of a published skill library, its graphs, its character model and
-its start states."""
+"""Parent: a published skill library for a controller: graphs, character model and start states."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 from skills_store.version import Version
 
-# No fall ends an episode that begins lying: a get-up fails and is tried again.
+# No fall ends an episode that begins lying: a failed get-up may be repeated.
 LYING = Recovery(steps=sys.maxsize, episode_prob=1.0, fall_init_prob=1.0)
 
 
@@ -35,30 +34,29 @@ class SimulationConfig:
 
 @dataclass(frozen=True)
 class Parent:
-    """Frozen skills with everything that a simulation of them needs."""
+    """Frozen skills and what their simulation needs."""
 
     skills: SkillLibrary
     character: Character
-    clips: MotionLibrary  # the excerpts that the version carries
-    upright: Tensor  # (C,) bool, of those: of a clip that stays upright
+    clips: MotionLibrary  # the version's excerpts
+    upright: Tensor  # (C,) bool: excerpts of clips that stay upright
 
     @property
     def version(self) -> Version:
         return self.skills.version
 
     def backend(self, num_envs: int, scene: Scene, engine: str, threads: int) -> Backend:
-        """`num_envs` worlds with the character and the box of `scene`, for the `engine` of that
-        name."""
+        """`num_envs` worlds with the character and the box of `scene`, on `engine`."""
         return make_backend(engine, scene.extend(self.character), num_envs, threads)
 
     def simulation(
         self, num_envs: int, scene: Scene, simulated: SimulationConfig, rng: torch.Generator
     ) -> CharacterEnv:
-        """`num_envs` worlds whose episodes begin in the version's start states, or lying where
-        `scene` says so.
+        """`num_envs` worlds whose episodes begin in the version's start states, or lying if
+        `scene.lying`.
 
-        Only in the start states of clips that stay upright: any other lies, or ends in a fall,
-        before its controller has decided."""
+        Only start states of clips that stay upright are used: others lie, or fall before the first
+        decision."""
         return CharacterEnv(
             self.backend(num_envs, scene, simulated.engine, simulated.threads),
             self.character.skeleton,
@@ -74,8 +72,7 @@ class Parent:
 
 
 def open_parent(store: Store, ref: str) -> Parent:
-    """The library that `ref` means now, with the body and the start states that its version
-    carries.
+    """The library that `ref` resolves to, with its version's character and start states.
 
     Raises StoreError, and ValueError where the version has no start states or another control rate.
     """

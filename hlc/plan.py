@@ -1,4 +1,4 @@
-"""Play a task by planning over published skills, without any training, beside random skills and
+"""Play a task by planning over published skills, without training, compared with random skills and
 the best fixed one on the same episodes.
 
 python -m hlc.plan task=reach skill=humanoid@1
@@ -34,7 +34,7 @@ COLUMNS = {  # of the table: measure -> heading and format
 
 
 class Stopwatch:
-    """A player, and how many decisions a second it has made for all its characters."""
+    """Wraps a player and measures its decisions per second, over all characters."""
 
     def __init__(self, decide: Decide):
         self._decide = decide

@@ -1,4 +1,4 @@
-"""Planner: chooses skills by simulating them. It learns nothing and works for any `Task`.
+"""Planner: chooses skills by simulating them, without training, for any `Task`.
 
 Each decision tries K sequences of skills per character in copies of its state, under the published
 policy, and takes the first skill of the best one."""
@@ -18,16 +18,16 @@ from pretrain.characters.state import unflatten
 from pretrain.sim.backend import Backend
 from skills_store.runtime.onnx_session import Array
 
-OWN_SHARE = 2 / 3  # of the candidates that may be the clips' own latents
+OWN_SHARE = 2 / 3  # largest share of candidates that are clips' latents
 
 
 class Planner:
     """A `Decide` for W characters: states (W, S) and goals (W, G) -> z (W, D), unit rows.
 
-    Candidates are the last plan, the clips' own latents and sequences drawn from the sphere;
-    further iterations draw around the best ones. (The cross-entropy method, Rubinstein 1999, over
-    skills in place of actions.) Each call begins from the last plans: `reset_plans` drops those of
-    characters that begin anew, `set_plans` sets them."""
+    Candidates are the last plan, the clips' latents and sequences drawn from the sphere; further
+    iterations draw around the best ones. (The cross-entropy method, Rubinstein 1999, over skills in
+    place of actions.) Each call starts from the last plans: `reset_plans` drops those of reset
+    characters, `set_plans` sets them."""
 
     def __init__(
         self, parent: Parent, task: Task, backend: Backend, cfg: PlanConfig, *, rng: Generator
@@ -70,14 +70,14 @@ class Planner:
             plans = self._refit(plans, values)
             values = self._simulate(start, goals, plans)
             self._choose(plans, values)
-        return self._last[:, 0].numpy().copy()  # `reset_plans` writes into the last plans
+        return self._last[:, 0].numpy().copy()  # `reset_plans` overwrites the last plans
 
     def reset_plans(self, ids: Tensor) -> None:
         """Replace the last plans of characters `ids` (n,) by draws from the sphere."""
         self._last[ids] = self._draw(len(ids))
 
     def set_plans(self, z: Tensor) -> None:
-        """Take z (W, D), each held for the whole horizon, for the last plans."""
+        """Set the last plans to z (W, D), each held for the whole horizon."""
         self._last = on_sphere(z)[:, None].expand(-1, self._cfg.segments, -1).clone()
 
     def _draw(self, *shape: int) -> Tensor:
@@ -86,7 +86,7 @@ class Planner:
         return on_sphere(torch.randn(*shape, *width, generator=self._rng))
 
     def _propose(self) -> Tensor:
-        """Candidates (W, K, segments, D): the last plan first, the clips' own latents last."""
+        """Candidates (W, K, segments, D): the last plan first, clips' latents last."""
         plans = self._draw(self.num_envs, self._cfg.candidates)
         plans[:, 0] = self._last
         most = min(len(self._clip_latents), int(OWN_SHARE * self._cfg.candidates))
@@ -96,7 +96,7 @@ class Planner:
         return plans
 
     def _refit(self, plans: Tensor, values: Tensor) -> Tensor:
-        """Candidates (W, K, segments, D) around the best ones of each character, and its best."""
+        """Candidates (W, K, segments, D) around each character's elites; its best comes first."""
         elites = min(self._cfg.elites, self._cfg.candidates)
         best = values.topk(elites, 1).indices[..., None, None].expand(-1, -1, *plans.shape[2:])
         elite_plans = plans.gather(1, best)
@@ -111,9 +111,8 @@ class Planner:
         self._last = plans[torch.arange(self.num_envs), best].clone()
 
     def _simulate(self, start: Tensor, goals: Tensor, plans: Tensor) -> Tensor:
-        """Sum of the rewards over the horizon, plus the gain in potential, less the cost of a fall,
-        after which nothing is earned or gained. (W, S), (W * K, G), (W, K, segments, D) -> (W, K).
-        """
+        """Sum of the rewards over the horizon plus the gain in potential, less the cost of a fall.
+        After a fall, rewards and gain are 0. (W, S), (W * K, G), (W, K, segments, D) -> (W, K)."""
         cfg = self._cfg
         backend = self._backend
         worlds = torch.arange(backend.num_envs)
@@ -128,7 +127,7 @@ class Planner:
             state = backend.state().flatten().numpy()
             targets = self._parent.skills.act(state, z[:, segment])
             broken = backend.advance(torch.from_numpy(targets))
-            if broken.any():  # what was computed from a broken world would be NaN
+            if broken.any():  # a broken world's state would give NaN
                 ids = broken.nonzero()[:, 0]
                 backend.place(ids, unflatten(start[ids // cfg.candidates]))
             goals = self._boxes.update(goals, broken)
@@ -141,7 +140,7 @@ class Planner:
         return (total - cfg.fall_cost * ~up).view(self.num_envs, cfg.candidates)
 
     def _fallen(self, goals: Tensor) -> Tensor:
-        """Worlds that would end here, (W * K,) bool."""
+        """Worlds whose episode would end, (W * K,) bool."""
         backend = self._backend
         down = (backend.touching() & ~self._may_touch).any(-1) & self._falls_end
         return down | self._boxes.illegal_contact(backend.state(), goals)

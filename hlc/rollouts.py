@@ -1,5 +1,4 @@
-"""What a controller does over whole episodes, control step by control step; and the same for skills
-drawn at random."""
+"""Rolls out a controller or random skills over whole episodes, per control step."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ Decide = Callable[[Array, Array], Array]  # state (E, S), goal (E, G) -> z (E, D
 
 
 class Actor(Protocol):
-    """What turns decisions into joint targets: a `SkillLibrary`."""
+    """Maps decisions to joint targets, as `SkillLibrary` does."""
 
     @property
     def latent_dim(self) -> int: ...
@@ -37,10 +36,10 @@ class Episodes:
     """One episode in each of E worlds over T control steps, all (T, E)."""
 
     reward: Tensor  # 0 from the fall on
-    # to the goal that holds in this step, in the task's unit; NaN for a task without a distance
+    # to the step's goal, in the task's unit; NaN for a task without a distance
     distance: Tensor
-    success: Tensor  # bool: that goal is met, by a character that stands
-    since: Tensor  # control steps that the goal has been there, from 1
+    success: Tensor  # bool: a standing character meets that goal
+    since: Tensor  # control steps since the goal appeared, from 1
     last: Tensor  # bool: the goal changes after this step
     standing: Tensor  # bool: not fallen yet
 
@@ -54,8 +53,8 @@ def episodes(
     llc_steps: int,
     rng: Generator,
 ) -> Episodes:
-    """`env.episode_length` steps of every world from its start. A fallen character stays down, and
-    its reward is 0 from then on."""
+    """`env.episode_length` steps of every world from its start. A fall does not reset; the reward
+    after it is 0."""
     n = env.num_envs
     world = GoalEnv(env, task, Goals(task, n, llc_steps, rng))
     standing = torch.ones(n, dtype=torch.bool)
@@ -96,8 +95,8 @@ def measure_distance(task: Task, skeleton: Skeleton, state: CharacterState, goal
 
 
 class RandomSkills:
-    """The baseline: skills uniform on the sphere, each held for `shortest` to `longest`
-    decisions, whatever the goal."""
+    """Baseline: skills uniform on the sphere, each held for `shortest` to `longest` decisions,
+    independent of the goal."""
 
     def __init__(self, n: int, dim: int, shortest: int, longest: int, rng: Generator):
         self._span = (shortest, longest + 1)
@@ -127,20 +126,19 @@ def survival(e: Episodes) -> Tensor:
 
 
 def falls(e: Episodes) -> tuple[int, float]:
-    """How many characters fell, and the minutes for which all of them stood."""
+    """How many characters fell, and the minutes they stood, summed."""
     fallen = int((~e.standing[-1]).sum())
     return fallen, float(e.standing.sum()) / CONTROL_RATE / 60
 
 
 def successes(e: Episodes) -> Tensor:
-    """Whether each goal was met in its last step, (n,) as 0 or 1; goals of fallen characters were
-    not."""
+    """Whether each goal was met in its last step, (n,) as 0 or 1; 0 for fallen characters."""
     return e.success[e.last].float()
 
 
 def times_to_goal(e: Episodes) -> Tensor:
-    """Seconds from a goal's appearance to the first step in which it was met, of those that were,
-    (n,)."""
+    """Seconds from a goal's appearance to the first step in which it was met, for the goals that
+    were, (n,)."""
     met = torch.zeros(e.success.shape[1], dtype=torch.bool)
     times = []
     for success, since, last in zip(e.success, e.since, e.last, strict=True):
@@ -160,8 +158,7 @@ def distance_curve(e: Episodes) -> tuple[Tensor, Tensor]:
     """Mean distance (K,) of standing characters, 1 ... K control steps after their goal appeared;
     rows in each (K,).
 
-    It ends where the first episodes have no data.
-    """
+    The curve ends before the first step without data."""
     valid = e.standing & ~e.distance.isnan()
     when = e.since[valid] - 1
     distance = e.distance[valid]

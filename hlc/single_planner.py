@@ -1,5 +1,5 @@
-"""SinglePlanner: plans for one character at a time and keeps nothing between two calls, so that
-any process may plan the next decision. POST /plan of the service calls it."""
+"""SinglePlanner: plans for one character and keeps no state between calls, so any process may plan
+the next decision. POST /plan of the service uses it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ class PlanResult:
 
 
 class SinglePlanner:
-    """Holds a simulation of `cfg.plan.candidates` worlds for each scene that was planned in. Not to
-    be used by two threads at once."""
+    """Caches a simulation of `cfg.plan.candidates` worlds per scene. Not thread-safe."""
 
     def __init__(self, parent: Parent, cfg: HlcConfig):
         self._parent = parent
@@ -43,14 +42,13 @@ class SinglePlanner:
 
     @staticmethod
     def open(store: Store, ref: str, threads: int) -> SinglePlanner:
-        """For the library that `ref` means, as `hlc.plan` plans by default. Raises what
-        `open_parent` raises."""
+        """For the library `ref`, with the defaults of `hlc.plan`. Raises as `open_parent`."""
         return SinglePlanner(open_parent(store, ref), HlcConfig(threads=threads))
 
     def make_task(self, name: str, parameters: dict[str, Any]) -> Task:
-        """The task called `name`, with `parameters` in place of its defaults. Raises KeyError where
-        there is none of that name, pydantic's ValidationError for a parameter that cannot be, and
-        ValueError for a body that the character lacks."""
+        """The task called `name`, with `parameters` in place of its defaults. Raises KeyError for
+        an unknown name, pydantic's ValidationError for an invalid parameter, and ValueError for a
+        body that the character lacks."""
         if name not in TASKS:
             raise KeyError(", ".join(TASKS))
         task = TASKS[name].model_validate(parameters)
@@ -63,7 +61,7 @@ class SinglePlanner:
         """The best of the candidates for `state` (S,) and `goal` (G,), drawn with `seed`; `last_z`
         (D,) is one of them.
 
-        Raises ValueError where a reward is no number because the state cannot be simulated."""
+        Raises ValueError where a reward is not finite because the state cannot be simulated."""
         rng = Generator().manual_seed(seed)
         backend = self._backend(task.scene())
         planner = Planner(self._parent, task, backend, self._cfg.plan, rng=rng)

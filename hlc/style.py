@@ -1,4 +1,4 @@
-"""The style reward of a decision, by the published graph. (nv-tlabs/ASE.)"""
+"""The style reward of a decision, from the published graph. (nv-tlabs/ASE.)"""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from skills_store.runtime.library import SkillLibrary
 
 
 def style_reward(skills: SkillLibrary, scale: float) -> Reward:
-    """The style of the window that a decision ends in, 0 where it ends in a fall: of a window at
-    every control step, it would cost more than the simulation."""
+    """The style reward of a decision's last window, 0 where the decision ends in a fall. A window
+    per control step would cost more than the simulation."""
 
     def reward(rollout: Rollout) -> Tensor:
         states = rollout.extras["states"]
@@ -24,6 +24,6 @@ def style_reward(skills: SkillLibrary, scale: float) -> Reward:
 
 
 def reward_probability(probability: Tensor, scale: float) -> Tensor:
-    """-log(max(1 - p, 1e-4)) * scale, at most 9.2 * scale: `style_reward` of pretraining, of the
-    probability (N,) in place of the logit, as the published graph has it."""
+    """-log(max(1 - p, 1e-4)) * scale, at most 9.2 * scale: `style_reward` of pretraining, from the
+    published graph's probability (N,) in place of the logit."""
     return -scale * (1 - probability).clamp_min(1e-4).log()

@@ -1,8 +1,8 @@
 """TaskEnv: an action is a skill. Each decision runs the frozen, published policy for `llc_steps`
 control steps.
 
-It trains on the very bytes that are served (ONNX, float32). `step` resets a world only where its
-state is no longer finite."""
+Training runs the served ONNX graph (float32). `step` resets a world only where its state is no
+longer finite."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from skills_store.runtime.library import SkillLibrary
 
 @dataclass(frozen=True)
 class DecisionConfig:
-    """How long a decision is held, and how its progress is counted."""
+    """How long a decision is held, and the discount of its progress."""
 
     llc_steps: int  # control steps
     # gamma of exact potential-based shaping; None: the undiscounted change towards the same goal
@@ -33,8 +33,8 @@ class TaskEnv(GoalEnv):
     """N characters with a goal each. (Peng et al. 2022, section 6.) An `Env` of
     `pretrain.rl.rollout`.
 
-    The reward of the task is averaged over the decision's control steps; it is 0 for a world from
-    the moment it has ended. The extra `states` (N, W, S) holds the last states of the decision."""
+    The task reward is averaged over the decision's control steps; those from a fall on or after a
+    timeout count as 0. The extra `states` (N, W, S) holds the last states of the decision."""
 
     def __init__(
         self,
@@ -48,15 +48,15 @@ class TaskEnv(GoalEnv):
         self.skills = skills
         self.llc_steps = decisions.llc_steps
         self._discount = decisions.discount
-        # of the last decision, (N,): its goal was met at its end, by a world that had not failed
+        # (N,): the last decision ended with its goal met and without failure
         self.success = torch.zeros(self.num_envs, dtype=torch.bool)
 
     def step(self, action: Tensor) -> Step:
         """Raw vectors (N, D), projected to the sphere, held for `llc_steps` control steps.
 
-        With a discount the extra `progress` is gamma * potential(s', g') - potential(s, g), and
-        after a fall the first term is 0: a sum that telescopes over goals and moves no optimum.
-        (Ng, Harada and Russell 1999.)"""
+        With a discount the extra `progress` is gamma * potential(s', g') - potential(s, g), with a
+        first term of 0 after a fall. Its sum telescopes over goals and preserves the optimum. (Ng,
+        Harada and Russell 1999.)"""
         z = on_sphere(action).numpy()
         running = torch.ones(self.num_envs, dtype=torch.bool)
         terminated = ~running
@@ -96,6 +96,5 @@ class TaskEnv(GoalEnv):
 
 
 def on_sphere(action: Tensor) -> Tensor:
-    """The skill that a raw vector points at, (..., D) -> (..., D), unit rows. Its length
-    is ignored."""
+    """Normalize a raw vector to a skill, (..., D) -> (..., D), unit rows."""
     return normalize(action, dim=-1)

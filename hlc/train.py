@@ -1,5 +1,4 @@
-"""Stage 2, a task to a published controller: the loop over frozen skills, export, evaluation,
-publication.
+"""Stage 2: train a task's controller over frozen skills, then export, evaluate and publish it.
 
 python -m hlc.train task=reach
 python -m hlc.train task=reach skill=humanoid@3 ppo.gamma=0.9
@@ -64,7 +63,7 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
 
 
 def controller_objective(cfg: HlcConfig, nets: ControllerNets, skills: SkillLibrary) -> Objective:
-    """PPO on the reward of the task, and on that for moving like the clips."""
+    """PPO on the rewards of the task, style, progress and falls."""
     style: Reward = style_reward(skills, cfg.disc_reward_scale) if cfg.disc_reward_weight else _zero
     return Objective(
         rewards={
@@ -79,21 +78,21 @@ def controller_objective(cfg: HlcConfig, nets: ControllerNets, skills: SkillLibr
 
 
 def _zero(rollout: Rollout) -> Tensor:
-    """In place of a term that has no weight."""
+    """For a term of weight 0."""
     return torch.zeros_like(rollout.reward)
 
 
 def _progress(rollout: Rollout) -> Tensor:
-    """How much nearer to the goal each decision came, by the task's potential: far from the goal
-    the task's own reward is flat. It is never part of what is reported.
+    """Gain in the task's potential over each decision; far from the goal the task reward is flat.
+    It is not part of the reported return.
 
     With `shaping=difference` it is undiscounted and may move the optimum a little."""
     return rollout.extras["progress"]
 
 
 def _alive(rollout: Rollout) -> Tensor:
-    """1 for each decision that does not end in a fall: a dive at the goal is progress, too, and far
-    from it costs nothing."""
+    """1 for each decision that does not end in a fall. Without it, a dive at the goal gains
+    progress and costs nothing."""
     return 1 - rollout.terminated.float()
 
 
@@ -103,7 +102,7 @@ def _fall(rollout: Rollout) -> Tensor:
 
 
 def train(cfg: HlcConfig, training: ControllerTraining, folder: Path) -> bool:
-    """The loop, up to `cfg.samples` decisions. Returns whether it got there."""
+    """Train up to `cfg.samples` decisions. Returns whether it reached them uninterrupted."""
     progress = {"decisions": "episode/length", "task": "reward/env", "style": "reward/style"}
 
     def count_broken(scalars: Scalars) -> Scalars:
@@ -147,8 +146,7 @@ def run(cfg: HlcConfig) -> int:
     if cfg.publish:
         store.check_kind(cfg.task, "controller")
     parent = open_parent(store, cfg.skill)
-    # `latest` may move while this trains, and a resumed run must stand on the bytes that it began
-    # with
+    # `latest` may move during training; a resumed run must use the version it began with
     pinned: dict[str, object] = {"skill": parent.version.pinned}
     if controller := find_controller(cfg, store):
         pinned["warm"] = cfg.warm.model_copy(update={"controller": controller.pinned})
@@ -159,7 +157,7 @@ def run(cfg: HlcConfig) -> int:
 
 
 def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, began: float) -> int:
-    """From where the run in `folder` is to a published controller."""
+    """Start or resume the run in `folder`; train and publish."""
     training = build(cfg, parent)
     if training.resume(folder, cfg.samples):
         print(

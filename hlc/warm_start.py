@@ -1,5 +1,5 @@
-"""Warm start: training goes on from the policy of a published controller, for instance on a newer
-version of its skill library, whose latents mean nearly the same."""
+"""Warm start: training continues from a published controller's policy, for instance on a newer
+version of its skill library, whose latents are nearly the same."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ from skills_store.version import Version
 def find_controller(cfg: HlcConfig, store: Store) -> Version | None:
     """The version that `warm.controller` names; None where it is empty.
 
-    Raises ValueError where that is no controller, or one of another task, whose goal means
-    something else, and a StoreError where there is none.
-    """
+    Raises ValueError where it is no controller, or one of another task, whose goals differ, and
+    StoreError where it does not exist."""
     if not cfg.warm.controller:
         return None
     version = store.resolve(cfg.warm.controller)
@@ -46,11 +45,10 @@ def find_controller(cfg: HlcConfig, store: Store) -> Version | None:
 
 
 def load_controller(nets: ControllerNets, version: Version, parent: Parent, store: Store) -> None:
-    """Set the policy to the published one; the value net begins anew.
+    """Set the policy to the published one; the value net stays fresh.
 
-    Raises ValueError where the layers have other sizes. A library of another name, whose latents
-    need not mean the same, is named on stderr.
-    """
+    Raises ValueError where the layers have other sizes. Warns on stderr of a library of another
+    name, whose latents may differ."""
     weights = read_weights(store.read(version, version.manifest.graphs["controller"].file))
     layers = read_layers(weights, "policy.body")
     check_sizes(nets.policy.body, layers, "ppo.hidden")
@@ -70,7 +68,7 @@ def load_controller(nets: ControllerNets, version: Version, parent: Parent, stor
 
 
 def _check_ends(nets: ControllerNets, layers: list[Layer], version: Version) -> None:
-    """Raise ValueError where the published network sees or chooses another number of values."""
+    """Raise ValueError where the published network has other input or output sizes."""
     own = linear_layers(nets.policy.body)
     for what, expected, published in (
         ("inputs, state and goal together", own[0].in_features, layers[0][0].shape[1]),

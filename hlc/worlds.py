@@ -1,4 +1,4 @@
-"""The worlds that a task is played in: characters over published skills, with goals."""
+"""Builds a task's worlds: characters over published skills, with goals."""
 
 from __future__ import annotations
 

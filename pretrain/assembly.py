@@ -1,5 +1,5 @@
-"""A configuration and clips to a training run: networks, environment, objective and training aids,
-their warm start, and the schedule of the action std."""
+"""Builds a training run from a configuration and clips: networks, environment, objective, training
+aids, warm start, and the schedule of the action std."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SkillTraining = Training[SkillNets, AseEnv | AssistedEnv]
 
 def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
     """Fresh networks, an environment and the ASE objective: style and skill rewards, four learners.
-    The warm start is not part of it."""
+    Without the warm start."""
     rng, env_rng, skill_rng = spawn_generators(cfg.seed, 3)
     skeleton = data.character.skeleton
     ground = read_ground(data.library, skeleton, cfg.curriculum.steady_above)
@@ -113,8 +113,8 @@ def build_env(
     curriculum: Curriculum | None,
     rng: Generator,
 ) -> CharacterEnv:
-    """The simulated characters; the curriculum, if there is one, has the weights of the clips in
-    which episodes begin."""
+    """The simulated characters; a curriculum, if given, weights the clips in which episodes
+    begin."""
     episodes = EpisodeConfig(
         window=cfg.num_disc_obs_steps,
         length=control_steps(cfg.episode_length),
@@ -158,11 +158,10 @@ def schedule_action_std(ppo: PPOConfig, progress: float) -> float:
 
 
 def start_from_parent(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) -> bool:
-    """Policy and encoder are those of the library that `warm.library` names. Its clips keep their z
-    and begin unassisted; the policy clones the others. Returns False where none is named.
+    """Load policy and encoder of `warm.library`. Its clips keep their z and begin unassisted; the
+    policy clones the others. Returns False where no library is named.
 
-    Raises ValueError if its networks are for other states or of other sizes.
-    """
+    Raises ValueError if its networks have other states or sizes."""
     parent = find_parent(cfg)
     if parent is None:
         return False
@@ -187,10 +186,10 @@ def start_from_parent(cfg: PretrainConfig, data: TrainingData, training: SkillTr
 def distill(
     cfg: PretrainConfig, data: TrainingData, training: SkillTraining, env: AssistedEnv
 ) -> None:
-    """The policy learns to depend on its latent; see pretrain/assist/latent_distillation.py."""
+    """Train the policy to depend on its latent (pretrain/assist/latent_distillation.py)."""
     nets = training.nets
     warm = cfg.warm
-    # the assistance keeps no record of a policy that does not depend on its latent yet
+    # restored below: the assistance must not record a policy that ignores its latent
     before = env.snapshot()
     visited = visit_states(env, nets.policy, training.rng)
     env.restore(before)
@@ -200,7 +199,7 @@ def distill(
 
 
 def match_latents(manifest: Manifest, data: TrainingData) -> dict[int, Tensor]:
-    """The published z (D,) of those clips of `data`, by number, that the library has learned."""
+    """Published z (D,), by clip index, of the clips of `data` that the library has."""
     # a clip and its mirror image have the same digest
     names = {(clip.digest, bool(clip.mirror_of)): clip.name for clip in manifest.lineage.clips}
     published = manifest.latent.clips
@@ -213,8 +212,8 @@ def match_latents(manifest: Manifest, data: TrainingData) -> dict[int, Tensor]:
 
 
 def warm_up(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) -> None:
-    """Before the first simulated step, encoder and policy learn from the clips alone, or are a
-    published library's."""
+    """Before simulation, fit encoder and policy to the clips alone, or load a published
+    library's."""
     if not start_from_parent(cfg, data, training):
         warm = cfg.warm
         warm_encoder(training.nets.encoder, data.demos, warm.encoder_steps, warm.lr, training.rng)
@@ -228,7 +227,7 @@ def clone_clips(
     training: SkillTraining,
     is_learned: Tensor | None = None,
 ) -> None:
-    """The policy learns the clips from their poses alone, except `is_learned` (C,) bool ones."""
+    """Fit the policy to the clips' poses without simulation, except `is_learned` (C,) bool."""
     nets = training.nets
     warm = cfg.warm
     clips = CloneData(

@@ -85,7 +85,7 @@ class TrackingTerminationConfig(Frozen):
             "spread, instead of to the nearest window; unassisted: those whose assistance is gone"
         ),
     )
-    # from the least that counts, TrackingLimits.min_clip_spread
+    # at least TrackingLimits.min_clip_spread
     max_clip_spread: Annotated[float, Field(ge=0.7)] | None = Field(
         default=None,
         description=(

@@ -1,5 +1,5 @@
-"""The command line of pretraining and control: arguments to runs, errors to one line and an exit
-status."""
+"""Command line of pretraining and control: starts runs from arguments; prints errors in one line
+and returns an exit status."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def command(
         message = error.args[0] if isinstance(error, KeyError) else error
         print(f"{type(error).__name__}: {message}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:  # training itself saves and stops; at other times nothing is lost
+    except KeyboardInterrupt:  # training handles it itself; elsewhere nothing is lost
         text = "stopped; the same command goes on from the last checkpoint, if there is one"
         print(text, file=sys.stderr)
         return 130
@@ -48,8 +48,7 @@ def command(
 def program(main: Callable[[list[str]], int], help_text: Callable[[], str]) -> int:
     """The exit status of `main` with the arguments of this process, or `help_text` for --help.
 
-    Letters that the terminal cannot show, as in the name of a folder, are escaped.
-    """
+    Characters that the terminal cannot show, as in a folder's name, are escaped."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     if not any(argument in HELP for argument in sys.argv[1:]):
@@ -67,9 +66,8 @@ def program(main: Callable[[list[str]], int], help_text: Callable[[], str]) -> i
 def expand_sweep(overrides: Sequence[str]) -> list[list[str]]:
     """One list of overrides for each combination of the swept values, in Hydra's grammar.
 
-    An override that this grammar cannot read is kept as it is: it is text, or an error that
-    `load_config` describes.
-    """
+    An override that this grammar cannot parse is kept: it is text, or an error that `load_config`
+    describes."""
     choices = [_expand(override) for override in overrides]
     return [list(chosen) for chosen in itertools.product(*choices)]
 

@@ -1,7 +1,6 @@
 """Configuration of pretraining: Hydra's groups as one frozen model. An unknown key is an error.
 
-Names are the field's (MimicKit's where it has the notion).
-"""
+Names are those of the field (MimicKit's where it has the concept)."""
 
 from __future__ import annotations
 
@@ -112,8 +111,7 @@ class PretrainConfig(Frozen):
         return self.assist == "full"
 
     def count_samples(self, samples: int) -> int:
-        """Samples that a run has simulated after `samples` of training, those of refinement
-        included."""
+        """Samples that a run has simulated after `samples` of training, including refinement."""
         if not self.refine.correct:
             return samples
         iteration_samples = self.num_envs * self.ppo.horizon  # samples of an iteration

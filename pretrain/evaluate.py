@@ -3,7 +3,7 @@
 python -m pretrain.evaluate skill=humanoid@latest       printed, and as card.json, CARD.md and
                                                         pictures in cards/humanoid@3
 python -m pretrain.evaluate humanoid@3 humanoid@1       side by side, a folder each
-python -m pretrain.evaluate humanoid@1 motions=all      by other clips than those it learned from
+python -m pretrain.evaluate humanoid@1 motions=all      on other clips than those of its training
 python -m pretrain.evaluate humanoid@1 quick=true       falls, time on clip and switches, printed
 
 keys:
@@ -15,7 +15,7 @@ keys:
   quick=false             only the first three measures, with few worlds; writes nothing
   json=false              print one JSON object
   out=                    folder; empty: write nothing. Default: as in skills_store/places.py; the
-                          folder's name has what of motions, episodes and seed is not the default
+                          folder's name has motions, episodes and seed where not the default
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CONDITIONS = {"motions": "", "episodes": str(COMMON.episodes), "seed": str(COMMO
 
 @dataclass(frozen=True)
 class Request:
-    """The libraries and conditions that the command line names."""
+    """The libraries and conditions of the command line."""
 
     refs: tuple[str, ...]
     store: str
@@ -102,17 +102,16 @@ def measure(request: Request, skills: SkillLibrary) -> Card:
 
 
 def draw_skills(page: Path, store: str, version: Version, card: Card) -> str:
-    """Add pictures of each clip's own z and of random skills to `page`, if this machine can draw.
+    """Add pictures of each clip's z and of random skills to `page`, if rendering is available.
 
-    Clips that the library has not learned from are left out. -> what to tell the user.
-    """
+    Clips that the library was not trained on are left out. Returns a message for the user."""
     clip_latents = version.manifest.latent.clips
     shown = [clip for clip in card["time_on_clip"]["per_clip"] if clip in clip_latents]
     if not shown:
         return f"; no picture of the skills: {version.ref} learned from none of the clips"
     clips = ",".join(shown)
     picture = page.parent / "skills.png"
-    # in a process of its own: how MuJoCo draws is settled before its first import
+    # in a separate process: MuJoCo fixes its renderer at import
     command = [sys.executable, "-m", "pretrain.render", f"skill={version.pinned}", f"clips={clips}"]
     keys = [f"out={picture}", f"store={store}", "random=true"]
     completed = subprocess.run([*command, *keys], capture_output=True, text=True, check=False)

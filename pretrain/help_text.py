@@ -13,8 +13,8 @@ from pretrain.overrides import list_groups, load_config
 def describe_config(
     kind: type[BaseModel], module: str, usage: str | None, arguments: Sequence[str]
 ) -> str:
-    """The help of a program: how it is called, the choices of each group, and every key with its
-    meaning and its value under the overrides of `arguments`, as of `preset=NAME --help`."""
+    """The help of a program: usage, the choices of each group, and every key with its meaning and
+    its value under the overrides of `arguments`, as in `preset=NAME --help`."""
     overrides = [argument for argument in arguments if "=" in argument]
     cfg = load_config(kind, module, overrides)
     groups = [_describe_group(module, group) for group in sorted(list_groups(module))]

@@ -115,7 +115,7 @@ def make_assist_rewards(cfg: PretrainConfig, ground: Ground) -> WeightedRewards:
 
 
 def imitation_keys(cfg: PretrainConfig) -> tuple[str, ...]:
-    """The tensors of a batch that the policy's loss reads for imitation."""
+    """Keys of a batch that the policy's imitation losses read."""
     if not cfg.assisted:
         return ()
     cloning = FOR_CLONING if clones_reference(cfg) else ()
@@ -124,7 +124,7 @@ def imitation_keys(cfg: PretrainConfig) -> tuple[str, ...]:
 
 
 def clones_reference(cfg: PretrainConfig) -> bool:
-    """Whether the policy clones the actions that aim at the references, in assisted worlds."""
+    """Whether the policy clones the references' actions in assisted worlds."""
     in_switches = cfg.switch.cloning_weight > 0 and cfg.switch.assist_start > 0
     return cfg.imitation.cloning_weight > 0 or in_switches
 

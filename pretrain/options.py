@@ -1,4 +1,4 @@
-"""`key=value` options of the small programs, which have no configuration of their own."""
+"""`key=value` options of the small programs without a configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pretrain.overrides import ConfigError, find_near
 
 
 def parse_options(arguments: Sequence[str], defaults: dict[str, str]) -> dict[str, str]:
-    """`key=value` arguments over `defaults`, for commands too small for a configuration."""
+    """`key=value` arguments over `defaults`. ConfigError for an unknown key."""
     options = dict(defaults)
     for argument in arguments:
         key, _, value = argument.partition("=")

@@ -1,4 +1,4 @@
-"""Hydra's `key=value` overrides into one frozen pydantic model."""
+"""Loads Hydra's `key=value` overrides into one frozen pydantic model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOP_KEYS = 6  # keys outside of groups that are shown where none is near
 MAX_NEAR = 4  # keys shown for an unknown one
 # values of keys that are not text
 VALUES = "a number, true, false, null, a word, or a list as [256,256]"
-MAX_REASON = 200  # letters of Hydra's message
+MAX_REASON = 200  # characters of Hydra's message
 
 
 class ConfigError(ValueError):
@@ -31,12 +31,11 @@ class ConfigError(ValueError):
 
 
 def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Config:
-    """Hydra groups of `module` plus `overrides` ("task=reach ppo.lr=3e-4"), once, into a frozen
+    """Load Hydra groups of `module` plus `overrides` ("task=reach ppo.lr=3e-4") into a frozen
     model.
 
-    A key whose type is text takes everything after its first "=" as it stands: a path may have any
-    letter. Other values are in Hydra's grammar. Raises ConfigError, with a message of one line.
-    """
+    A text key takes everything after its first "=" literally: a path may have any character. Other
+    values are in Hydra's grammar. Raises ConfigError, with a message of one line."""
     keys = _keys(kind)
     groups = list_groups(module)
     if invalid := [override for override in overrides if "=" not in override]:
@@ -44,8 +43,8 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
     _check_known([*keys, *(groups - keys.keys())], overrides)
     textual = {key for key, type_ in keys.items() if type_ in TEXT} - groups
     texts, hydra_overrides = _split(overrides, textual)
-    # Hydra overrides only keys it knows: the model's own defaults come first, under the model's
-    # name. Text keys are left out, because Hydra would interpret a ${...} in them.
+    # Hydra overrides only existing keys: the model's defaults come first, under the model's name.
+    # Text keys are left out, because Hydra would interpret a ${...} in them.
     defaults = kind().model_dump(mode="json", exclude=textual)
     ConfigStore.instance().store(name=kind.__name__, node=defaults)
     try:
@@ -63,7 +62,7 @@ def load_config(kind: type[Config], module: str, overrides: Sequence[str]) -> Co
 
 
 def describe_error(error: ErrorDetails) -> str:
-    """The key, what was expected, and the value; a rule over several keys names them itself."""
+    """The key, what was expected, and the value; a rule over several keys has its own message."""
     key = ".".join(map(str, error["loc"]))
     message = f"{key}: {error['msg'].removeprefix('Value error, ')}"
     if isinstance(error["input"], dict):
@@ -72,7 +71,7 @@ def describe_error(error: ErrorDetails) -> str:
 
 
 def find_near(key: str, keys: Iterable[str]) -> list[str]:
-    """Those of `keys` that are like `key`, as a whole or after the last dot."""
+    """Those of `keys` similar to `key`, as a whole or after the last dot."""
     names = list(keys)
     last = {name: name.rpartition(".")[2] for name in names}
     close = get_close_matches(key.rpartition(".")[2], last.values(), MAX_NEAR, cutoff=0.75)
@@ -98,8 +97,8 @@ def _parents(key: str) -> list[str]:
 
 
 def _alternatives(key: str, keys: Sequence[str], above: Collection[str]) -> str:
-    """The keys near `key`, otherwise those of its group, otherwise the first at the top and the
-    groups, which are `above`."""
+    """The keys near `key`, else those of its group, else the first top-level keys and the groups in
+    `above`."""
     if similar := find_near(key, keys):
         return f"near it: {', '.join(similar)}"
     group = key.rpartition(".")[0]
@@ -161,7 +160,7 @@ def _find_line(lines: list[str], start: str) -> int:
 
 
 def list_groups(module: str) -> set[str]:
-    """The keys of `module` that choose a file of a folder there, such as preset=toy."""
+    """The keys of `module` that select a file of a folder, such as preset=toy."""
     folders = [entry.name for entry in resources.files(module).iterdir() if entry.is_dir()]
     return set(folders) - {"__pycache__"}
 

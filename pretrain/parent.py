@@ -1,4 +1,4 @@
-"""The parent: a published library from which training goes on."""
+"""The parent: a published library from which training continues."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from skills_store.version import Version
 def find_parent(cfg: PretrainConfig) -> Version | None:
     """The version that `warm.library` names; None where it is empty.
 
-    Raises ValueError where that is no skill library or a distillation needs one, and a StoreError
-    where there is none.
-    """
+    Raises ValueError where it is no skill library, or where a distillation needs one, and
+    StoreError where it does not exist."""
     if not cfg.warm.library:
         if cfg.warm.distill_steps:
             raise ValueError(
@@ -35,8 +34,8 @@ def find_parent(cfg: PretrainConfig) -> Version | None:
 
 
 def check_parent(cfg: PretrainConfig, manifest: Manifest, character: Character) -> None:
-    """Raise ValueError where networks for another body, latent or style window were published. A
-    body that differs in anything but its joints is named on stderr."""
+    """Raise ValueError where its networks are for another body, latent or style window. Warns on
+    stderr of a body that differs in anything but its joints."""
     window = manifest.graphs["encoder"].input("window").shape[1]
     for key, configured, published in (
         ("latent.latent_dim", cfg.latent.latent_dim, manifest.latent.dim),

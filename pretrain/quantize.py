@@ -3,7 +3,7 @@ float one.
 
 python -m pretrain.quantize humanoid@1
 
-The encoder and the style graph stay as they are: no control loop runs them.
+The encoder and the style graph are unchanged: no control loop runs them.
 
 keys:
   store=          skill store; default $REPERTOIRE_STORE, else as in skills_store/places.py
@@ -42,16 +42,16 @@ from skills_store.runtime.onnx_session import Array, load_net
 from skills_store.store import Store
 from skills_store.version import Version
 
-WORLDS = 256  # whose states say how wide the inputs of each product are
+WORLDS = 256  # for the ranges of each product's inputs
 EVERY = 10  # steps
 BATCH_SIZES = (1, 3, 64)
-MAX_LOST = 0.01  # of each measure, of what the float policy has
+MAX_LOST = 0.01  # of each measure, relative to the float policy
 
 Measures = dict[str, float]
 
 
 class Refused(ValueError):
-    """What cannot be quantized, or loses too much by it."""
+    """A library that cannot be quantized, or loses too much."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Quantization:
 
     @property
     def lost(self) -> Measures:
-        """Of each measure, relative; below 0 it gained."""
+        """Relative loss of each measure; below 0: a gain."""
         return {
             name: 1 - self.after[name] / value for name, value in self.before.items() if value > 0
         }
@@ -74,7 +74,7 @@ class Quantization:
 def quantize(
     store: Store, version: Version, data: TrainingData, conditions: Conditions
 ) -> Quantization:
-    """Its policy in int8, and both measured in the same episodes."""
+    """Quantize the policy to int8, and measure both in the same episodes."""
     if "quantised" in version.manifest.lineage.config:
         raise Refused(
             f"{version.ref} is quantized already; give the float version that it was made of"
@@ -93,8 +93,8 @@ def quantize(
 def collect_calibration_rows(
     skills: SkillLibrary, data: TrainingData, conditions: Conditions
 ) -> dict[str, Array]:
-    """What the policy is given while it stands: state (N, S) and z (N, D), in other episodes than
-    it is measured in."""
+    """Inputs of the policy while standing, state (N, S) and z (N, D), in other episodes than those
+    of the measures."""
     rng = torch.Generator().manual_seed(conditions.seed + 1)
     setup = Setup(skills, data, conditions)
     env = setup.make_env(WORLDS, conditions.seconds, rng)
@@ -107,7 +107,7 @@ def collect_calibration_rows(
 
 
 def parity(before: Act, after: Act, rows: dict[str, Array]) -> Parity:
-    """How far the answers of the two are apart, rad, over all rows in batches of each size."""
+    """Largest difference of the two policies, rad, over all rows in batches of each size."""
     state = rows["state"]
     z = rows["z"]
     expected = before(state, z)
@@ -146,8 +146,7 @@ def accept(ref: str, result: Quantization) -> None:
 def make_manifest(
     version: Version, data: TrainingData, result: Quantization, card: Card, seed: int
 ) -> Manifest:
-    """The manifest of `version`, but of the int8 policy, with what it was made of and what that
-    cost."""
+    """The manifest of `version` with the int8 policy, its origin and its losses."""
     old = version.manifest
     policy = old.graphs["policy"].model_copy(update={"parity": result.parity})
     rounding = {"before": result.before, "after": result.after, "lost": result.lost}

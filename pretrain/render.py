@@ -1,4 +1,4 @@
-"""Pictures of skills: rollouts of a published library as film strips, a row a clip.
+"""Pictures of skills: rollouts of a published library as film strips, one row per clip.
 
 python -m pretrain.render skill=humanoid@latest clips=walk,run,turn_left1 out=skills.png
 
@@ -107,7 +107,7 @@ def random_minute(setup: Setup) -> Strip:
 
 
 def clip_number(setup: Setup, clip: str) -> int:
-    """ValueError lists what exists; mirror images have no tolerance of their own."""
+    """ValueError lists what exists; mirror images have no tolerance."""
     names = [target.name for target in setup.targets]
     if clip not in names:
         raise ValueError(f"no clip {clip!r}; there are: {', '.join(names)}")
@@ -141,8 +141,8 @@ def main(arguments: list[str]) -> int:
         names = [target.name for target in setup.targets]
         clips = options["clips"].split(",") if options["clips"] else names
         for clip in clips:
-            clip_number(setup, clip)  # an unknown one is refused on any machine
-        drawing = FilmStrip(setup.data.character)  # it fails here, not after a minute of motion
+            clip_number(setup, clip)  # an unknown one is refused even without rendering
+        drawing = FilmStrip(setup.data.character)  # fails here, not after a minute of simulation
         strips = hold_clips(setup, clips)
         if with_random:
             strips.append(random_minute(setup))

@@ -1,5 +1,5 @@
-"""Stage 1, clips to published skills: warm start, training, refinement, export, evaluation of the
-exported graphs, publication.
+"""Stage 1: train skills from clips and publish them: warm start, training, refinement, export,
+evaluation of the exported graphs, publication.
 
 make pretrain            or   python -m pretrain.train preset=locomotion seed=1 ppo.target_kl=0.02
 """
@@ -35,7 +35,7 @@ from skills_store.store import Store
 
 
 def train(cfg: PretrainConfig, training: SkillTraining, folder: Path) -> bool:
-    """Iterate up to `cfg.samples`. Returns whether it got there without an interruption."""
+    """Iterate up to `cfg.samples`. Returns whether it reached them uninterrupted."""
     set_action_std(cfg, training)
     progress = {"steps": "episode/length", "style": "reward/style", "skill": "reward/skill"}
     if isinstance(training.env, AssistedEnv):
@@ -66,7 +66,7 @@ def finish_iteration(cfg: PretrainConfig, training: SkillTraining, folder: Path)
 
 
 def make_refinement(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) -> Refinement:
-    """Refinement of the averaged policy, in the environment as training has left it."""
+    """Refinement of the averaged policy, in the training's present environment."""
     env = training.env
     if not isinstance(env, AssistedEnv):
         raise TypeError(
@@ -107,9 +107,8 @@ def train_and_refine(
     """Train, with refinement at the end and after each of `refine.after`, from which training
     continues with the refined policy.
 
-    Returns whether it got there without an interruption. A policy that has just been refined
-    balances worse, and recovers in further training.
-    """
+    Returns whether it finished uninterrupted. A freshly refined policy balances worse, and recovers
+    in further training."""
     iteration_samples = cfg.num_envs * cfg.ppo.horizon  # samples of an iteration
     stages = [samples for samples in cfg.refine.after if samples < cfg.samples]
     for until in (*stages, cfg.samples):
@@ -139,7 +138,7 @@ def save_milestone(folder: Path, cfg: PretrainConfig, training: SkillTraining) -
 
 
 def find_run_folder(cfg: PretrainConfig, data: TrainingData) -> Path:
-    """The folder of a run, another one for every configuration and data set that is trained on."""
+    """The folder of a run, one per configuration and data set."""
     return Path(cfg.runs) / f"{cfg.name}-{hash_config(cfg, NOT_LEARNING, data.dataset.digest)}"
 
 
@@ -148,7 +147,7 @@ def run(cfg: PretrainConfig) -> int:
     store = open_store(cfg.store) if cfg.publish else None  # a wrong address fails before training
     if store is not None:
         store.check_kind(cfg.name, "skills")
-    find_parent(cfg)  # one that is not there does, too
+    find_parent(cfg)  # so does a missing parent
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     for warning in data.dataset.doubts:
         print(f"warning: {warning}", file=sys.stderr)
@@ -170,7 +169,7 @@ def train_and_publish(
         name = f"{version.ref} ({version.digest[:19]})"
         print(f"{name} is this run's already; samples=N with a larger N goes on from it")
         return 0
-    gc.collect()  # the environment refers to itself; the evaluation makes others
+    gc.collect()  # frees the environment, a reference cycle, before evaluation
     version = publish(cfg, data, skills, folder, store)
     minutes = (time.monotonic() - start) / 60
     print(f"published {version.ref} ({version.digest[:19]}) after {minutes:.1f} min", flush=True)
@@ -179,7 +178,7 @@ def train_and_publish(
 
 
 def train_skills(cfg: PretrainConfig, data: TrainingData, folder: Path) -> TrainedSkills | None:
-    """Begin the run in `folder` or go on with it, to its end. None if it was interrupted."""
+    """Start or resume the run in `folder`, to its end. None if it was interrupted."""
     training = build_training(cfg, data)
     if training.resume(folder, cfg.samples):
         done = f"{training.samples:,} of {cfg.samples:,} samples"
@@ -187,7 +186,7 @@ def train_skills(cfg: PretrainConfig, data: TrainingData, folder: Path) -> Train
     else:
         clips = len(data.dataset.clips)
         print(f"{folder}: {clips} clips, {cfg.samples:,} samples; warm start", flush=True)
-        # beside other work, two threads wait for each other most of the time
+        # under load, two threads mostly wait for each other
         with use_one_thread():
             warm_up(cfg, data, training)
     if not train_and_refine(cfg, data, training, folder):

@@ -79,7 +79,7 @@ def tracks_reference(cfg: PretrainConfig, ground: Ground) -> bool:
 
 
 def make_curriculum(cfg: PretrainConfig, data: TrainingData, ground: Ground) -> Curriculum:
-    """Clips that rise have an assistance of their own (`make_getup_assist`)."""
+    """For clips that do not rise; the others have `make_getup_assist`."""
     curriculum = cfg.curriculum
     latent = cfg.latent
     return Curriculum(

@@ -1,2 +1,2 @@
-"""AMP: one policy for one task, learned from scratch with a style reward (Peng et al. 2021). What a
-controller over published skills is compared with."""
+"""AMP (Peng et al. 2021): one policy for one task, trained from scratch with a style reward. The
+baseline for controllers over published skills."""

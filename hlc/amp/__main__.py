@@ -1,11 +1,11 @@
-"""AMP (Peng et al. 2021) on a task: one policy from scratch, without skills. The baseline beside a
-controller: nothing is published.
+"""AMP (Peng et al. 2021) on a task: one policy from scratch, without skills. A baseline for
+controllers; nothing is published.
 
 python -m hlc.amp task=location skill=mobility@8
-python -m hlc.amp task=location skill=mobility@8 samples=150000000    goes on to ten times as many
+python -m hlc.amp task=location skill=mobility@8 samples=150000000    continues to ten times as many
 
-A run ends with its return, success and falls a minute, measured as `hlc.evaluate` measures those of
-a controller, and written to evaluation.json in its folder."""
+A run ends with its return, success and falls per minute, measured as `hlc.evaluate` does for a
+controller, and written to evaluation.json in its folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FILE = "evaluation.json"
 
 
 def train(cfg: AmpConfig, training: AmpTraining, folder: Path) -> bool:
-    """The loop, up to `cfg.samples` control steps. Returns whether it got there."""
+    """Train up to `cfg.samples` control steps. Returns whether it reached them uninterrupted."""
     progress = {"steps": "episode/length", "task": "reward/env", "style": "reward/style"}
 
     def count_broken(scalars: Scalars) -> Scalars:

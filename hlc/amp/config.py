@@ -48,7 +48,7 @@ class AmpConfig(TaskConfig):
         return self
 
 
-# Returns are sums over decisions as long as a controller's, so that both can be compared.
+# Returns are summed over decisions of a controller's length, for comparison.
 DECISION = HlcConfig().llc_steps
 
 CONFIG_MODEL = with_tasks("AmpConfig", AmpConfig)

@@ -30,7 +30,7 @@ class AmpEnv(GoalEnv):
             terminated=outcome.failed,
             truncated=outcome.timed_out & ~outcome.failed,
             extras={
-                "window": self.env.windows().clone(),  # a reset writes into the env's
+                "window": self.env.windows().clone(),  # a reset overwrites the env's
                 "z_clip": torch.zeros(self.num_envs, dtype=torch.long),  # no condition
             },
         )

@@ -1,4 +1,4 @@
-"""What an AMP policy is worth, measured as a controller is."""
+"""Evaluates an AMP policy with a controller's measures."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from skills_store.runtime.onnx_session import Array
 
 @dataclass(frozen=True)
 class GoalPolicy:
-    """Joint targets for states and goals. For `episodes` the goal takes the place of z: it is
-    decided at every control step, and is what the policy sees."""
+    """Joint targets for states and goals. `episodes` passes the goal in place of z, at every
+    control step."""
 
     policy: Module
     action_scale: ActionScale

@@ -1,4 +1,4 @@
-"""A configuration and a library's clips to a run of AMP: networks, environment, objective."""
+"""Builds an AMP run from a configuration and a library: networks, environment, objective."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def run(file: Path, options: dict[str, str]) -> int:
 
 
 def draw(played: Playthrough, bound: BoundMachine, picture: Path) -> None:
-    """A contact sheet or a video; a machine that cannot draw says so on stderr."""
+    """Write a contact sheet or a video; where rendering fails, print to stderr."""
     try:
         if picture.suffix == SHEET:
             draw_contact_sheet(played, bound.parent.character, bound.scene, picture)
@@ -102,7 +102,7 @@ def draw(played: Playthrough, bound: BoundMachine, picture: Path) -> None:
 
 
 def describe(played: Playthrough, as_json: bool) -> str:
-    """The visits, one a line, and how it ended."""
+    """The visits, one per line, and why the run ended."""
     if as_json:
         visits = [asdict(visit) for visit in played.visits]
         summary = {"visits": visits, "seconds": played.seconds, "ended": played.ended}

@@ -1,4 +1,4 @@
-"""Behavior: a state of a machine, ready to decide: its task, what decides, and its goal."""
+"""Behavior: a machine's state with its task, its controller or planner, and its goal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Behavior:
     task: Task
     decide: Decide
     llc_steps: int
-    planner: Planner | None  # that decides, if one does
+    planner: Planner | None  # None for a controller
 
     def goal(self, state: CharacterState) -> Tensor:
         """The goal (1, G), world frame, of a character that enters this state in `state` (1, ...).
@@ -41,7 +41,7 @@ class Behavior:
         return goal
 
     def named_goal(self) -> Tensor:
-        """The goal (1, G) as the file has it, in the file's frame; zeros where it is the box."""
+        """The goal (1, G) in the file's frame; zeros where the goal is the box."""
         goal = torch.zeros(1, goal_width(self.task))
         for part in self.task.goal_layout():
             if self.state.goal is not None:
@@ -108,6 +108,6 @@ def _check_goal(name: str, state: State, task: Task, parent: Parent) -> None:
 
 
 def scene_of(behaviors: dict[str, Behavior]) -> Scene:
-    """The scene in which all of them can be played."""
+    """The scene for all `behaviors`."""
     boxes = [x.task.scene().box for x in behaviors.values()]
     return Scene(box=next((box for box in boxes if box is not None), None))

@@ -1,4 +1,4 @@
-"""The contact sheet of a machine that was played: a film strip of each visit."""
+"""Contact sheet of a machine's run: one film strip per visit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLORS = {SUCCESS: ON_CLIP, FALL: DOWN}  # of a strip's bar, by the cause of the
 
 
 def draw_contact_sheet(played: Playthrough, character: Character, scene: Scene, path: Path) -> None:
-    """Write the sheet to `path`. OSError where this machine cannot draw."""
+    """Write the sheet to `path`. OSError where rendering fails."""
     strips = []
     for visit in played.visits:
         seconds = (visit.stop - visit.start) / CONTROL_RATE

@@ -19,7 +19,7 @@ GOALS = "goals"
 
 
 class MachineReference(nn.Module):
-    """What `join_controllers` computes, with each controller's own graph run by itself."""
+    """Reference for `join_controllers`: runs each controller's own graph."""
 
     def __init__(self, goals: StageGoals, widths: Sequence[int], controllers: Sequence[Decide]):
         super().__init__()
@@ -41,8 +41,8 @@ class MachineReference(nn.Module):
 
 
 def join_controllers(goals: bytes, widths: Sequence[int], controllers: Sequence[bytes]) -> bytes:
-    """One graph state (B, S), goal (B, M) -> z (B, D) of `goals`, the exported `StageGoals` with
-    goals of `widths`, and of a controller's graph for each stage.
+    """Join `goals`, the exported `StageGoals` with goals of `widths`, and one controller graph per
+    stage to a graph state (B, S), goal (B, M) -> z (B, D).
 
     Raises ValueError for controllers of another opset."""
     model = onnx.load_from_string(goals)
@@ -62,9 +62,9 @@ def join_controllers(goals: bytes, widths: Sequence[int], controllers: Sequence[
         weighted.append(f"stage{i}_share")
     graph.node.append(_node("Sum", weighted, "z"))
     interface = onnx.load_from_string(controllers[0]).graph
-    _replace(graph.input, "state", interface.input)  # which the goals do not depend on
+    _replace(graph.input, "state", interface.input)  # unused by the goals
     _replace(graph.output, GOALS, interface.output)
-    del graph.value_info[:]  # of each model, under names of its own
+    del graph.value_info[:]  # intermediate shapes, optional
     return model.SerializeToString(deterministic=True)
 
 
@@ -79,7 +79,7 @@ def _prefix(data: bytes, prefix: str) -> ModelProto:
 
 
 def _replace(values: Any, name: str, others: Any) -> None:
-    """Put the only one of `others` that is not called `goal` in the place of `name`."""
+    """Replace `name` by the one of `others` that is not called `goal`."""
     (new,) = (value for value in others if value.name != "goal")
     index = [value.name for value in values].index(name)
     values[index].CopyFrom(new)

@@ -1,5 +1,5 @@
-"""The memory of a published state machine: one vector, which its client carries from decision to
-decision in place of a goal. Zeros begin the machine."""
+"""The memory of a published state machine: one vector, which the client passes on at each decision
+in place of a goal. Zeros start the machine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BOX = slice(WIDTH, WIDTH + BOX_LAYOUT[-1].stop)
 
 
 def memory_layout(box: bool) -> tuple[Part, ...]:
-    """How a memory (M,) lies in its vector; the state of a box, which its client sends, is last."""
+    """Layout of a memory (M,). Last is the state of a box, which the client sends."""
     if not box:
         return MEMORY_LAYOUT
     shifted = (Part(x.name, x.start + WIDTH, x.stop + WIDTH, x.unit, x.frame) for x in BOX_LAYOUT)
@@ -46,18 +46,18 @@ def empty_memory(rows: int, box: bool) -> Tensor:
     """Memories (rows, M) that begin a machine."""
     memory = torch.zeros(rows, memory_layout(box)[-1].stop)
     if box:
-        memory[:, BOX.start + 3] = 1.0  # of a rotation
+        memory[:, BOX.start + 3] = 1.0  # w of the quaternion
     return memory
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A state of the machine with what its transitions and its goal are computed from."""
+    """A state of the machine with the inputs of its transitions and its goal."""
 
     state: State
     task: Task
-    goal: Tensor  # (G,), in the frame that `state` says; zeros where the goal is the box
-    decisions: int | None  # after which its time is up
+    goal: Tensor  # (G,), in the frame `state.frame`; zeros where the goal is the box
+    decisions: int | None  # time limit of the state
 
     def goals(self, memory: Tensor) -> Tensor:
         """Goals (B, G), world frame, of characters with `memory` (B, M)."""
@@ -71,8 +71,8 @@ class Stage:
 class NextMemory(nn.Module):
     """state (B, S), memory (B, M) -> the memory (B, M) with which the decision in `state` is made.
 
-    As in `player`: a success counts from the second decision in a state on, and before the time. A
-    fall is not seen; a machine in which one leads to a state cannot be published."""
+    As in `player`, success counts from the second decision in a state on, and precedes the time
+    limit. Falls are not detected; a machine with `on_fall` cannot be published."""
 
     def __init__(self, machine: StateMachine, stages: tuple[Stage, ...], skeleton: Skeleton):
         super().__init__()
@@ -96,8 +96,8 @@ class NextMemory(nn.Module):
         return torch.cat([index, decisions, ended, origin, entry, box], -1)
 
     def _follow(self, body: CharacterState, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """After the transitions: the number of the state, whether one led to the end, and whether
-        one led to a state, which may be the same one anew, (B, 1) each."""
+        """After the transitions, (B, 1) each: the state's number, whether the machine has ended,
+        and whether a state was entered, possibly the same one again."""
         index = memory[:, INDEX]
         ended = memory[:, ENDED]
         entered = torch.zeros_like(ended)
@@ -110,7 +110,7 @@ class NextMemory(nn.Module):
         return index, ended, entered > 0.5
 
     def _transitions(self, body: CharacterState, memory: Tensor) -> Iterator[tuple[Tensor, str]]:
-        """Where each transition happens, (B, 1) bool, and to which state; at most one in a row."""
+        """The rows of each transition, (B, 1) bool, and its target; at most one per row."""
         decisions = memory[:, DECISIONS]
         for number, stage in enumerate(self._stages, 1):
             state = stage.state
@@ -125,8 +125,8 @@ class NextMemory(nn.Module):
 
 
 class StageGoals(nn.Module):
-    """state (B, S), memory (B, M) -> the goals of all stages one after the other, then 1 for the
-    present stage and 0 for the others, (B, G1 + ... + Gn + n)."""
+    """state (B, S), memory (B, M) -> the concatenated goals of all stages, then a one-hot of the
+    present stage, (B, G1 + ... + Gn + n)."""
 
     def __init__(self, stages: tuple[Stage, ...]):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Plays a state machine: one character, decision by decision, until it ends."""
+"""Plays a state machine with one character until the machine ends."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def play_machine(
     *,
     rng: torch.Generator,
 ) -> Playthrough:
-    """From the first state to `end`, a fall that no state follows, or the end of its time.
+    """Play from the first state to `end`, a fall without `on_fall`, or the time limit.
 
-    `simulated` says the engine and its threads. Raises ValueError where a task needs a box and the
-    machine does not say where it stands."""
+    Takes engine and threads from `simulated`. Raises ValueError where a task needs a box and the
+    machine has no `box`."""
     player = _Player(machine, behaviors, parent, simulated, rng=rng)
     visits: list[Visit] = []
     following: str | None = machine.first
@@ -81,7 +81,7 @@ def play_machine(
 
 
 class _Player:
-    """The machine's world, and where its character has been."""
+    """The machine's world and its recorded poses."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class _Player:
 
     def _distance(self, task: Task, goal: Tensor) -> float | None:
         distance = task.distance(self._parent.character.skeleton, self._backend.state(), goal)
-        if distance is None or not distance.isfinite():  # of a broken state it is not
+        if distance is None or not distance.isfinite():  # a broken state's is not finite
             return None
         return float(distance[0])
 

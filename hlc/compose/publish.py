@@ -1,4 +1,4 @@
-"""A state machine over controllers, published as a controller whose goal is its memory."""
+"""Publishes a state machine over controllers as a controller whose goal is its memory."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ from skills_store.version import Version
 
 MEMORY_FILE = "memory.onnx"
 Decision = Callable[[Tensor, Tensor], Tensor]
-ROWS = 256  # on which the graphs are proven
+ROWS = 256  # on which the graphs are checked
 
 
 @dataclass(frozen=True)
 class BoundMachine:
-    """A machine, what its states do, and the library that they do it with."""
+    """A machine, the behaviors of its states, and their library."""
 
     machine: StateMachine
     behaviors: dict[str, Behavior]
@@ -67,7 +67,7 @@ class BoundMachine:
 
     @property
     def llc_steps(self) -> int:
-        """Control steps that each decision holds, the same for all controllers."""
+        """Control steps per decision, the same for all controllers."""
         return next(iter(self.behaviors.values())).llc_steps
 
 
@@ -92,9 +92,8 @@ def publish_machine(
 ) -> Version:
     """Publish `bound` as the controller `name`, with a card of `episodes` plays.
 
-    Raises ValueError for a machine that plans or that has a transition of a fall, neither of which
-    a graph can do, for controllers that decide at different rates, and for a box without a
-    place."""
+    Raises ValueError for a planned state or an `on_fall`, which no graph can represent, for
+    controllers of different rates, and for a box without a position."""
     rng = torch.Generator().manual_seed(seed)
     joined = join(bound, make_stages(bound), store, rng)
     card = measure_machine(joined, bound, simulated, episodes, rng)
@@ -123,7 +122,7 @@ def make_stages(bound: BoundMachine) -> tuple[Stage, ...]:
 def join(
     bound: BoundMachine, stages: tuple[Stage, ...], store: Store, rng: Generator
 ) -> JoinedGraphs:
-    """The graphs of the machine, proven on states of the library's clips."""
+    """The graphs of the machine, checked on states of the library's clips."""
     memory = NextMemory(bound.machine, stages, bound.parent.character.skeleton)
     goals = StageGoals(stages)
     widths = [goal_width(stage.task) for stage in stages]
@@ -176,7 +175,7 @@ def measure_machine(
     episodes: int,
     rng: Generator,
 ) -> dict[str, Any]:
-    """The share of plays that come to the machine's end before a fall, and how long those take."""
+    """Share of plays that reach `end` before a fall, their duration, and falls per minute."""
     length = count_control_steps(bound.machine.seconds, bound.llc_steps)
     plays = SimulationConfig(length, simulated.engine, simulated.threads)
     env = bound.parent.simulation(episodes, bound.scene, plays, rng)
@@ -199,7 +198,7 @@ def measure_machine(
             z = joined.decide(state, memory)
             arrived = standing & took.isnan() & (memory[:, ENDED][:, 0] > 0.5)
             took[arrived] = step / CONTROL_RATE
-        if step == length:  # a whole number of decisions: only transitions were left
+        if step == length:  # a decision's end: only transitions were left
             break
         targets = bound.parent.skills.act(state.numpy(), z.numpy())
         outcome = env.step(torch.from_numpy(targets))
@@ -219,8 +218,8 @@ def measure_machine(
 
 
 def _illegal_contact(boxes: list[BoxGoals], env: CharacterEnv, memory: Tensor) -> Tensor:
-    """Worlds whose box was touched by a body that may not in the present state, (N,) bool; `boxes`
-    has what each state allows."""
+    """Worlds in which a body that the present state forbids touched the box, (N,) bool; one of
+    `boxes` per state."""
     illegal = torch.zeros(env.num_envs, dtype=torch.bool)
     if env.backend.box is None:
         return illegal
@@ -231,7 +230,7 @@ def _illegal_contact(boxes: list[BoxGoals], env: CharacterEnv, memory: Tensor) -
 
 
 def _place_boxes(bound: BoundMachine, env: CharacterEnv) -> None:
-    """Put the box where the machine says, as seen from each character."""
+    """Put the box at `machine.box`, relative to each character's heading."""
     if bound.scene.box is None or env.backend.box is None:
         return
     if bound.machine.box is None:

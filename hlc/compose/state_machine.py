@@ -1,4 +1,4 @@
-"""StateMachine: the contents of a file of states. Reads and checks it; simulates nothing."""
+"""StateMachine: reads and checks a state machine file; simulates nothing."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class StateMachine(Frozen):
 
 
 def load_machine(path: Path) -> StateMachine:
-    """Raises ConfigError for a file that is none, OSError for one that cannot be read."""
+    """Raises ConfigError for an invalid file, OSError for an unreadable one."""
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

@@ -1,4 +1,4 @@
-"""TaskBatch: the worlds of a task as numpy arrays, which both environments are made of."""
+"""TaskBatch: the worlds of a task as numpy arrays, used by both environments."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class DecisionResult:
 
 
 class TaskBatch:
-    """N worlds. An observation is the body's, heading-local, and then the goal's features; an
-    action is z, whose length does not count."""
+    """N worlds. An observation is the heading-local proprioception, then the goal's features; an
+    action is z, of any length."""
 
     def __init__(self, num_envs: int, task: str, skill: str, settings: dict[str, Any]):
         """`settings` are keys of hlc/config.py, with a mapping for a group: `llc_steps=3`,
-        `reach={"body": "head"}`. Starts and goals follow from `seed` where it is one of them, and
-        differ from run to run where not. Raises ValueError for a key that does not exist."""
+        `reach={"body": "head"}`. `seed` determines starts and goals; without it they differ between
+        runs. Raises ValueError for a key that does not exist."""
         cfg = CONFIG_MODEL.model_validate(
             {"task": task, "skill": skill, "num_envs": num_envs, "disc_reward_weight": 0.0}
             | settings
@@ -59,12 +59,12 @@ class TaskBatch:
         self.action_space = Box(-1.0, 1.0, self._width, np.float32)
 
     def seed(self, seed: int) -> None:
-        """Starts and goals of later resets follow from `seed`."""
+        """Seed the starts and goals of later resets."""
         self._starts.manual_seed(seed)
         self._goals.manual_seed(seed + 1)
 
     def reset(self, rows: Bools) -> None:
-        """Begin the episodes of the worlds in `rows` (N,) anew."""
+        """Restart the episodes of the worlds in `rows` (N,)."""
         self.worlds.reset(torch.from_numpy(rows.nonzero()[0]))
 
     def observe(self) -> Floats:

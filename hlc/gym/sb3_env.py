@@ -1,5 +1,5 @@
-"""Sb3VecEnv: a task's worlds as Stable-Baselines3 takes them. It has a vector environment of its
-own, and takes none of gymnasium's."""
+"""Sb3VecEnv: a task's worlds as a `VecEnv`. Stable-Baselines3 does not take gymnasium's vector
+environments."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Indices = None | int | Iterable[int]
 
 
 class Sb3VecEnv(VecEnv):
-    """`envs` in the mode SameStep: what it calls `final_obs` is SB3's `terminal_observation`, and
-    an end by time is marked as such."""
+    """Wraps `envs` in the mode SameStep: `final_obs` becomes `terminal_observation`, and a timeout
+    sets `TimeLimit.truncated`."""
 
     def __init__(self, envs: SkillVectorEnv):
         if envs.autoreset_mode != AutoresetMode.SAME_STEP:
@@ -31,7 +31,7 @@ class Sb3VecEnv(VecEnv):
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Taken at the next reset."""
+        """Takes effect at the next reset."""
         self._seed = seed
         return [seed] * self.num_envs
 

@@ -19,7 +19,7 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
 
     NEXT_STEP resets a world in the step after its end, which ignores the action and has the reward
     0. SAME_STEP resets it at once, and info has `final_obs` and `final_info`. DISABLED leaves it to
-    `reset(options={"reset_mask": mask})`. docs/tasks.md says which library needs which."""
+    `reset(options={"reset_mask": mask})`. docs/tasks.md lists the mode each library needs."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._all_worlds = np.ones(num_envs, np.bool_)
-        self._ended = ~self._all_worlds  # and not reset since
+        self._ended = ~self._all_worlds  # and not yet reset
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -76,7 +76,7 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         )
 
     def _begin_ended(self, outcome: DecisionResult) -> Stepped:
-        """Worlds that ended in the step before begin anew; what this one did to them is dropped."""
+        """Reset worlds that ended in the previous step; drop this step's outcome for them."""
         began = self._ended
         obs = outcome.obs
         if began.any():
@@ -112,5 +112,5 @@ class SkillVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
 
 
 def _info(outcome: DecisionResult, rows: Bools) -> dict[str, Any]:
-    """gymnasium's form of infos of several worlds: an array, and the mask of whose it holds."""
+    """Infos of several worlds in gymnasium's form: an array and the mask of its rows."""
     return {"success": outcome.success & rows, "_success": rows}

@@ -1,4 +1,4 @@
-"""Registry of tasks: a new one is a file here and a line below.
+"""Registry of tasks. A new task needs a file here and a line below.
 
 A task's parameters are keys under its name: `reach.height_max=1.8`.
 """

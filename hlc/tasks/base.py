@@ -1,5 +1,4 @@
-"""GoalTask: the parameters that all tasks have, the methods that each task has to define, and
-defaults for the others."""
+"""GoalTask: the tasks' common parameters, abstract methods, and defaults of the other methods."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from pretrain.characters.state import CharacterState, Part
 from pretrain.rl.field_types import Positive
 from skills_store.manifest import Beyond, GoalLimit, Quantity
 
-UNIT_LENGTH = (0.99, 1.01)  # a direction that was rounded to two decimals is meant as it is
+UNIT_LENGTH = (0.99, 1.01)  # accepts a direction rounded to two decimals
 
 
 def limit_goal(

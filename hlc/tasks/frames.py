@@ -1,4 +1,4 @@
-"""Where things are, seen from the character: what the tasks' features, rewards and draws share."""
+"""Heading-frame transforms and rewards shared by the tasks."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ SPEED_SHARPNESS = 4.0  # s^2/m^2
 
 
 def place_in_heading(state: CharacterState, place: Tensor) -> Tensor:
-    """Place (..., 3) m, world -> seen from the root, in the root's heading frame, (..., 3) m."""
+    """Place (..., 3) m, world -> relative to the root, in its heading frame, (..., 3) m."""
     return to_heading_frame(heading_direction(state.root_rot), place - state.root_pos)
 
 
 def level_place_in_heading(state: CharacterState, place: Tensor) -> Tensor:
-    """Place on the ground (..., 2) m, world -> from above the root, heading frame, (..., 2) m."""
+    """Place on the ground (..., 2) m, world -> relative to the root, heading frame, (..., 2) m."""
     return direction_in_heading(state, place - state.root_pos[..., :2])
 
 
 def direction_in_heading(state: CharacterState, direction: Tensor) -> Tensor:
     """Level vectors (..., 2), world -> in the root's heading frame, (..., 2)."""
-    # With a third component of 0 and `to_heading_frame` the graph would have Pad, which the store
-    # does not admit.
+    # `to_heading_frame` on a padded vector would add Pad to the graph, which the store rejects.
     c, s = heading_direction(state.root_rot).unbind(-1)
     x, y = direction.unbind(-1)
     return torch.stack([c * x + s * y, c * y - s * x], -1)

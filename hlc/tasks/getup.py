@@ -15,7 +15,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 from pretrain.rl.field_types import Positive
 
-HEIGHT_SHARE = 0.6  # share of the reward for the height, the rest is for standing still at it
+HEIGHT_SHARE = 0.6  # share of the reward for the height, the remainder is for standing still
 SHARPNESS = 1.0  # s^2/m^2
 MIN_UPRIGHT_COSINE = 0.9  # between the root's z axis and the vertical, of a body that stands
 
@@ -54,7 +54,7 @@ class Getup(GoalTask):
         return goal
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """0.6 for the height; the rest, at that height, for being erect and at rest."""
+        """0.6 for the height; 0.4, scaled by it, for being erect and at rest."""
         height = body_position(skeleton, state, self.body)[..., 2]
         risen = (height / goal[..., 0]).clamp(0, 1)
         erect = up_axis(state.root_rot)[..., 2].clamp(0, 1)

@@ -19,7 +19,7 @@ from pretrain.rl.field_types import NotNegative, Positive
 # s^2/m^2, of MimicKit for a narrow range of speeds. nv-tlabs/ASE has 0.25, which gives 0.8 of the
 # reward for standing still where the goal is a slow walk.
 SHARPNESS = 2.0
-MOVING_SHARE = 0.7  # share of the reward for the velocity, the rest is for facing (nv-tlabs/ASE)
+MOVING_SHARE = 0.7  # velocity's share of the reward, the remainder is for facing (nv-tlabs/ASE)
 MIN_FACING_COSINE = math.cos(math.radians(30))
 
 
@@ -65,7 +65,7 @@ class Heading(GoalTask):
         return torch.cat([direction, goal[..., 2:3], facing], -1)
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """0.7 for the velocity, nothing of it for moving the other way; 0.3 for facing."""
+        """0.7 for the velocity, 0 for moving the other way; 0.3 for facing."""
         forward = (state.root_vel[..., :2] * goal[..., :2]).sum(-1) > 0
         moving = forward * gaussian(velocity_error(state, goal), SHARPNESS)
         return MOVING_SHARE * moving + (1 - MOVING_SHARE) * facing_cosine(state, goal).clamp(0, 1)
@@ -75,14 +75,13 @@ class Heading(GoalTask):
         return moves & (facing_cosine(state, goal) > MIN_FACING_COSINE)
 
     def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """How far the velocity, m/s, and the facing, 0 to 2, are from the goal's, negative."""
+        """Minus the errors of velocity, m/s, and of facing, 0 to 2."""
         turned = facing_cosine(state, goal).clamp_max(1) - 1
         return turned - velocity_error(state, goal).norm(dim=-1)
 
 
 def velocity_error(state: CharacterState, goal: Tensor) -> Tensor:
-    """Level velocity of the root less that of the goal, (..., 2) m/s, world: along the direction
-    and across it."""
+    """Level velocity of the root minus the goal's, (..., 2) m/s, world."""
     return state.root_vel[..., :2] - goal[..., 2:3] * goal[..., :2]
 
 

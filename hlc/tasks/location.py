@@ -58,7 +58,7 @@ class Location(GoalTask):
         }
 
     def goal_limits(self) -> tuple[GoalLimit, ...]:
-        """A place that is farther off is approached: it counts as the farthest place there."""
+        """A farther place is clipped to `distance_max`."""
         return (limit_goal(PLACE, "distance", (0.0, self.distance_max), "clip"),)
 
     def draw(self, state: CharacterState, rng: Generator) -> Tensor:
@@ -72,8 +72,7 @@ class Location(GoalTask):
         return level_place_in_heading(state, goal)
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """0.5 for the place; the rest for walking to it and facing it, and once there for standing
-        still."""
+        """0.5 for the place; 0.5 for walking to and facing it, or for standing still once there."""
         offset = goal - state.root_pos[..., :2]
         velocity = state.root_vel[..., :2]
         direction = normalize(offset, dim=-1)

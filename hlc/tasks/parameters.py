@@ -1,4 +1,4 @@
-"""Parameters of a task, as a user has written them."""
+"""Builds a task from a user's parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pretrain.overrides import ConfigError, describe_error
 def make_task(label: str, task: str, parameters: Mapping[str, Any]) -> Task:
     """The task of that name in TASKS, with `parameters` in place of its defaults.
 
-    Raises ConfigError, which begins with `label` and lists the parameters that there are."""
+    Raises ConfigError, which begins with `label` and lists the task's parameters."""
     try:
         return TASKS[task].model_validate(parameters)
     except ValidationError as error:

@@ -1,5 +1,5 @@
-"""Path: follow a curve on the ground at a speed. (ProtoMotions' task, whose target moves by a
-clock; here any place of the curve will do, if the character moves along it.)"""
+"""Path: follow a curve on the ground at a speed. (In ProtoMotions' task the target moves with time;
+here any point of the curve counts, if the character moves along it.)"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pretrain.rl.field_types import NotNegative, Positive
 
 SHARPNESS = 2.0  # 1/m^2, of ProtoMotions
 PLACE_SHARE = 0.5  # share of the reward for being on the curve whatever the speed
-POINTS = 33  # of the curve, among which the nearest is looked for: 0.25 m apart on 8 m
+POINTS = 33  # samples of the curve for the nearest point: 0.25 m apart on 8 m
 
 
 class Path(GoalTask):
@@ -54,14 +54,14 @@ class Path(GoalTask):
         return torch.cat([*points, drawn["speed"][..., None]], -1)
 
     def features(self, state: CharacterState, goal: Tensor) -> Tensor:
-        """The control points from above the root, and the speed: the curve as a whole. Its nearest
-        point would jump, where exported graphs could differ."""
+        """The control points relative to the root, and the speed. The nearest point would jump, and
+        exported graphs could differ there."""
         points = goal[..., :8].split(2, -1)
         local_points = [level_place_in_heading(state, point) for point in points]
         return torch.cat([*local_points, goal[..., 8:]], -1)
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """1 on the curve at its speed; half of that for being on it at rest or the wrong way."""
+        """1 on the curve at its speed; 0.5 on it at rest or moving the wrong way."""
         offset, tangent = nearest(state.root_pos[..., :2], goal[..., :8])
         along = speed_along(state, tangent)
         moving = (along > 0) * gaussian((goal[..., 8] - along)[..., None], SPEED_SHARPNESS)
@@ -89,8 +89,8 @@ def curve(control: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def nearest(place: Tensor, control: Tensor) -> tuple[Tensor, Tensor]:
-    """From the curve's nearest point to `place` (..., 2) m, across the curve unless that is an
-    end, (..., 2) m; and the curve's direction there, (..., 2)."""
+    """Offset of `place` (..., 2) m from the curve's nearest point, across the curve except at its
+    ends, (..., 2) m; and the tangent there, (..., 2)."""
     points, tangents = curve(control)
     index = (points - place[..., None, :]).square().sum(-1).argmin(-1)
     offset = place - _pick(points, index)

@@ -55,8 +55,8 @@ class Reach(GoalTask):
         return {"ahead": side, "left": side, "height": (self.height_min, self.height_max)}
 
     def goal_limits(self) -> tuple[GoalLimit, ...]:
-        """A target above or below the heights is refused; one that is farther off than a corner of
-        the box is approached."""
+        """A target outside the heights is refused; one farther off than a corner of the box is
+        clipped."""
         farthest = math.hypot(self.distance_max, self.distance_max)
         return (
             limit_goal(TARGET, "height", (self.height_min, self.height_max)),

@@ -1,4 +1,4 @@
-"""Scene: what a task's episodes need beside an upright character."""
+"""Scene: start pose and box of a task's episodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pretrain.characters.character import Character
 
 @dataclass(frozen=True)
 class Scene:
-    """By default an episode begins in a clip that stays upright, and ends in a fall."""
+    """By default episodes begin in a clip that stays upright, and a fall ends them."""
 
     lying: bool = False  # episodes begin lying on the ground, and no fall ends them
     # A free box, whose state is the task's goal, in the layout of `BOX_LAYOUT`.

@@ -15,7 +15,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 from pretrain.rl.field_types import NotNegative, Positive
 
-SHARPNESS = 4.0  # s^2/m^2: half a meter per second beside the goal is worth 0.37
+SHARPNESS = 4.0  # s^2/m^2: an error of 0.5 m/s gives 0.37
 
 
 class Speed(GoalTask):
@@ -52,11 +52,11 @@ class Speed(GoalTask):
         return self.distance(skeleton, state, goal) < self.success_error
 
     def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """From the speed to that of the goal, (...) m/s."""
+        """Absolute speed error, (...) m/s."""
         return speed_error(state, goal)[..., 0].abs()
 
 
 def speed_error(state: CharacterState, goal: Tensor) -> Tensor:
-    """Speed of the root along the heading above that of the goal, (..., 1) m/s."""
+    """Speed of the root along the heading minus the goal's, (..., 1) m/s."""
     ahead = heading_direction(state.root_rot)
     return (state.root_vel[..., :2] * ahead).sum(-1, keepdim=True) - goal

@@ -12,7 +12,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState, Part
 from pretrain.rl.field_types import NotNegative, Positive
 
-PLACE_SHARE = 0.5  # share of the reward for the place, the rest is for not moving
+PLACE_SHARE = 0.5  # share of the reward for the place, the remainder is for not moving
 SHARPNESS = 4.0  # 1/m^2 and s^2/m^2
 
 

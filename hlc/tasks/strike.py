@@ -78,8 +78,8 @@ class Strike(GoalTask):
         return torch.cat([level, height, rotation, level.new_zeros(*state.shape, 6)], -1)
 
     def features(self, state: CharacterState, goal: Tensor) -> Tensor:
-        """Place, long axis, velocity and rotation rate in the heading frame of the root,
-        (..., 12). The box is square, so that its yaw tells nothing."""
+        """Place, long axis, velocity and rotation rate in the heading frame of the root, (..., 12).
+        The box is square, so its yaw is left out."""
         heading = heading_direction(state.root_rot)
         vectors = (up_axis(normalize(goal[..., 3:7], dim=-1)), goal[..., 7:10], goal[..., 10:])
         local_vectors = [to_heading_frame(heading, vector) for vector in vectors]
@@ -102,7 +102,7 @@ class Strike(GoalTask):
         return torch.where(self.success(skeleton, state, goal), 0.0, apart)
 
     def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """Negative: meters to the box, and how upright it is, 0 to 1."""
+        """Minus meters to the box, minus its uprightness, 0 to 1."""
         down = self.success(skeleton, state, goal)
         upright = torch.where(down, 0.0, long_axis(goal).clamp(0, 1))
         return -self.distance(skeleton, state, goal) - upright

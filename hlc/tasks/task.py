@@ -1,7 +1,6 @@
-"""Task: draws goals, makes the policy's features of them, and computes reward and success.
+"""Task: draws goals and computes their features, reward and success.
 
-A task is pure: it holds parameters and no state, and it draws from the generator that it is handed.
-"""
+A task holds parameters and no state, and draws from the generator passed to it."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ Range = tuple[float, float]  # least, most
 
 
 class Task(Protocol):
-    """Goals are (N, G) in the world frame, so that a client sends plain world numbers.
+    """Goals are (N, G) in the world frame, so a client sends world coordinates.
 
     Most tasks derive from `hlc.tasks.base.GoalTask`, which has the optional methods."""
 
@@ -36,25 +35,25 @@ class Task(Protocol):
         ...
 
     def goal_layout(self) -> tuple[Part, ...]:
-        """How a goal lies in its vector: the contract of the controller's second input.
+        """Layout of a goal vector, the controller's second input.
 
-        The frame says what a turn of the scene does to a part: a "world" part in m is a place, one
-        in "quaternion wxyz" a rotation, any other "world" part a direction, and a "scalar"
-        stays."""
+        A part's frame defines how it turns with the scene: a "world" part in m is a place, one in
+        "quaternion wxyz" a rotation, any other "world" part a direction; a "scalar" does not
+        change."""
         ...
 
     def goal_ranges(self) -> dict[str, Range]:
-        """The quantities that a goal is drawn from, by name, each with its least and most; places
-        and directions as seen from the character."""
+        """Ranges of the drawn quantities, by name; places and directions are relative to the
+        character."""
         ...
 
     def goal_limits(self) -> tuple[GoalLimit, ...]:
-        """The goals that a served controller accepts: those of the ranges, as far as a single goal
-        and the present state tell."""
+        """The goals that a served controller accepts: the ranges, as far as goal and present state
+        suffice to check them."""
         ...
 
     def scene(self) -> Scene:
-        """What its episodes need beside an upright character."""
+        """Start pose and box of the episodes."""
         ...
 
     def required_bodies(self) -> tuple[str, ...]:
@@ -66,12 +65,12 @@ class Task(Protocol):
         ...
 
     def features(self, state: CharacterState, goal: Tensor) -> Tensor:
-        """What the policy sees of its goal, (..., F). Heading-local, and simple enough for an ONNX
-        graph."""
+        """The policy's observation of the goal, (..., F): heading-local, and simple enough for
+        ONNX."""
         ...
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """What a control step that led to `state` is worth, (N,) in [0, 1]."""
+        """Reward of a control step that led to `state`, (N,) in [0, 1]."""
         ...
 
     def success(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
@@ -79,8 +78,7 @@ class Task(Protocol):
         ...
 
     def distance(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor | None:
-        """How far the goal is from being met, (N,), in `distance_unit`; None for a task that
-        has no such measure."""
+        """Distance to the goal, (N,), in `distance_unit`; None for a task that has none."""
         ...
 
     def potential(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor | None:

@@ -1,5 +1,5 @@
-"""A warm start of the policy before any simulation: in noisy clip states it learns the targets of
-the clip's next state."""
+"""Warm start of the policy without simulation: from noisy clip states, regress the target of the
+clip's next state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CloneData:
     scale: ActionScale
     clip_latents: Tensor  # (C, D)
     ground: Ground
-    is_learned: Tensor | None = None  # (C,) bool, clips under which the policy stays as it is
+    is_learned: Tensor | None = None  # (C,) bool, clips on which the policy is kept
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,8 @@ def clone(policy: GaussianPolicy, data: CloneData, config: CloneConfig, rng: Gen
     """Fit `policy`'s mean to (clip state + noise, the clip's latent + noise) -> target. Returns the
     last loss.
 
-    In lying states of a clip that rises the target is the same under any latent. Under `is_learned`
-    clips the target is what the policy did before. Raises Diverged if the last loss is not finite.
-    """
+    Low states of a clip that rises are trained under any latent. On `is_learned` clips the target
+    is the policy's mean before the fit. Raises Diverged if the last loss is not finite."""
     library = data.library
     before = deepcopy(policy)
     optimizer = Adam(policy.parameters(), config.lr)
@@ -66,8 +65,8 @@ def clone(policy: GaussianPolicy, data: CloneData, config: CloneConfig, rng: Gen
 
 
 def _draw_latents(data: CloneData, ids: Tensor, state: CharacterState, rng: Generator) -> Tensor:
-    """Latents for `state` (n,) of clips `ids` (n,): around the clip's own, but any where the clip
-    rises and the state is low, (n, D)."""
+    """Latents for `state` (n,) of clips `ids` (n,): around the clip's own, but uniform where the
+    clip rises and the root is low, (n, D)."""
     gets_up = data.ground.rising[ids] & (state.root_pos[:, 2] < SLACK * data.ground.standing)
     anywhere = sample_on_sphere(len(ids), data.clip_latents.shape[1], rng)
     return torch.where(gets_up[:, None], anywhere, _perturb(data.clip_latents[ids], rng))

@@ -1,12 +1,10 @@
 """The style prior: a discriminator between the clips' windows and the character's. (AMP, Peng et
 al. 2021, section 5.)
 
-It is conditional, as in CALM (Tessler et al. 2023): every latent belongs to the clip whose own
-latent is nearest, and its windows are compared with that clip's alone. An unconditional
-discriminator rewards any clip: of two walks one was performed twice, and hard clips not at all. A
-reward for the nearest window of the clip is no remedy, for a few frames of it satisfy that
-(docs/training.md).
-"""
+It is conditional, as in CALM (Tessler et al. 2023): a latent is assigned to the clip whose latent
+is nearest, and its windows are compared with that clip's alone. An unconditional discriminator
+rewards any clip: one of two walks was performed twice, hard clips not at all. A reward for the
+nearest window of the clip does not help, as a few frames satisfy it (docs/training.md)."""
 
 from __future__ import annotations
 
@@ -65,15 +63,14 @@ class Discriminator(nn.Module):
     def norm(self, window: Tensor, clip: Tensor) -> Tensor:
         """The window's difference from the clip's mean, in units of the spread over all clips.
 
-        In units of the spread within clips, which is smaller, balance is learned late
-        (docs/training.md).
-        """
+        With the spread within clips, which is smaller, balance is learned late
+        (docs/training.md)."""
         group = clip if self.conditional else torch.zeros_like(clip)
         deviation = (window - embedding(group, self.centre)) / self.spread
         return deviation.clamp(-self.BOUND, self.BOUND)
 
     def logit(self, normalized: Tensor, clip: Tensor) -> Tensor:
-        """Of windows that `norm` returned, (..., W * F), (...) -> (...)."""
+        """From windows normalized by `norm`, (..., W * F), (...) -> (...)."""
         if not self.conditional:
             return self.body(normalized).squeeze(-1)
         code = self.CODE * one_hot(clip, len(self.centre)).to(normalized)
@@ -124,9 +121,7 @@ def disc_loss(
     a gradient penalty at the clips' windows.
 
     (AMP eq. 8.) Gradients are taken at normalized inputs. Without a condition, the clips' windows
-    are drawn by their durations. Each call adds windows to `replay`, of a rollout
-    `disc_replay_samples`.
-    """
+    are drawn by their durations. Each rollout adds `disc_replay_samples` windows to `replay`."""
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         agent_windows = batch["window"]

@@ -22,7 +22,7 @@ from pretrain.rl.rollout import Batch, Rollout
 WINDOWS_PER_SIDE = 4  # windows of each clip on either side of the contrastive loss
 JITTER = 0.1  # of the spread of each feature
 TEMPERATURE = 0.2
-MAX_ENCODED = 65_536  # windows at once: an hour of clips would need gigabytes
+MAX_ENCODED = 65_536  # windows per pass; an hour of clips would need gigabytes
 
 
 class Encoder(nn.Module):
@@ -44,7 +44,7 @@ class Encoder(nn.Module):
         self.norm = norm
         self.latent_dim = latent_dim
         self.body = mlp([len(norm.mean), *hidden, latent_dim], rng=rng, mirrored=mirrored)
-        # (C, D) the latent of each clip: random at first, set by the warm start, fixed from then on
+        # (C, D) the latent of each clip: random, set by the warm start, then fixed
         self.register_buffer("clip_latents", sample_on_sphere(num_clips, latent_dim, rng))
 
     def forward(self, window: Tensor) -> Tensor:
@@ -68,9 +68,8 @@ def encoder_loss(
 ) -> Loss:
     """Predict z from the character's windows, and keep each clip's windows at its latent.
 
-    Trained on the character alone, the encoder forgets the clips, and their embeddings move
-    together (docs/training.md).
-    """
+    Trained on the character's windows alone, the encoder forgets the clips, and their embeddings
+    converge (docs/training.md)."""
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         agreement = (net(batch["window"]) * batch["z"]).sum(-1).mean()
@@ -89,7 +88,7 @@ def with_diversity_loss(
     policy: GaussianPolicy, surrogate: Surrogate, *, weight: float, target: float, share: float
 ) -> Loss:
     """`surrogate` and, on a `share` of the rows, the diversity loss: the difference of mean actions
-    under two latents is to be proportional to the distance of the latents."""
+    under two latents should be proportional to the latents' distance."""
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         obs = batch["obs"]
@@ -114,11 +113,10 @@ def warm_encoder(
     """Spread the clips over the sphere before any simulation: windows of one clip together, of
     others apart.
 
-    The loss is contrastive: each window is to be matched with another one of its clip among those
-    of a batch (InfoNCE, van den Oord et al. 2018), so that similar clips stay neighbors. The
-    clips' mean embeddings are written to `clip_latents`. Returns the last loss; raises Diverged if
-    it is not finite.
-    """
+    The loss is contrastive: each window is matched with another one of its clip in the batch
+    (InfoNCE, van den Oord et al. 2018), so that similar clips stay close. The clips' mean
+    embeddings are written to `clip_latents`. Returns the last loss; raises Diverged if it is not
+    finite."""
     optimizer = Adam(net.parameters(), lr)
     num_clips = len(demos.counts)
     members = [(demos.clip == clip).nonzero()[:, 0] for clip in range(num_clips)]

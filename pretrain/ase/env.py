@@ -18,11 +18,9 @@ class AseEnv(TensorState):
     """CharacterEnv with a latent per world: the ASE training environment. (Peng et al. 2022,
     section 5.)
 
-    Observations are `obs` (N, 13 + 2 J) and `z` (N, dim). Rewards are terms of the rollout: the
-    reward of the environment is 0, and it records the style window. `near_probs` gives the share
-    of `LatentSampling.near_prob` clip by clip, (C,), at every reset; by default it is that of all
-    clips.
-    """
+    Observations are `obs` (N, 13 + 2 J) and `z` (N, dim). The environment's reward is 0; rewards
+    are computed from the rollout, which has the style window. `near_probs` gives `near_prob` of
+    each clip, (C,), at every reset; by default all clips have `LatentSampling.near_prob`."""
 
     state_fields = ("z", "z_clip", "steps_to_resample")
 
@@ -42,7 +40,7 @@ class AseEnv(TensorState):
         self._rng = rng
         self._near_probs = near_probs or self._same_near_prob
         self.num_envs = env.num_envs
-        self.clip_latents = clip_latents  # (C, dim), the encoder's own: the warm start writes to it
+        self.clip_latents = clip_latents  # (C, dim), the encoder's: the warm start writes to it
         self.z = torch.zeros(self.num_envs, sampling.dim)
         # the clip whose own latent is nearest to z
         self.z_clip = torch.zeros(self.num_envs, dtype=torch.long)
@@ -66,8 +64,7 @@ class AseEnv(TensorState):
         """Draw latents for worlds `ids` (n,), and set `z`, `z_clip` and `steps_to_resample`.
 
         A share `clip_prob` of the latents are those of `clips` (n,); of the others, shares `near`
-        (n,) are nearest to those, and the rest are uniform on the sphere.
-        """
+        (n,) are drawn nearest to these, the remainder uniformly on the sphere."""
         from_clip = torch.rand(len(ids), generator=self._rng) < self.sampling.clip_prob
         z = sample_on_sphere(len(ids), self.sampling.dim, self._rng)
         if near is not None:
@@ -86,10 +83,10 @@ class AseEnv(TensorState):
     def step(self, action: Tensor) -> Step:
         """Actions (N, J), in units of the action scale, held for one control step.
 
-        `terminated`: a fall for good, a broken state, or a world that has just gone down; the last
-        of these is not reset, so that getting up is learned. `truncated`: out of time or, with
-        `own_return`, a change of latent. `extras`: `window` (N, W * F), and `z_clip` (N,), the clip
-        that the discriminator compares it with."""
+        `terminated`: a final fall, a broken state, or a world that has just gone down, which is not
+        reset, so that getting up is learned. `truncated`: out of time or, with `own_return`, a
+        change of latent. `extras`: `window` (N, W * F), and `z_clip` (N,), the clip that the
+        discriminator compares it with."""
         clips = self.z_clip.clone()
         outcome = self.advance(action)
         failed = outcome.fell | outcome.broken
@@ -106,22 +103,21 @@ class AseEnv(TensorState):
         )
 
     def make_extras(self, clips: Tensor) -> Batch:
-        """What the rewards of a step read, for worlds whose windows are compared with `clips`
-        (N,)."""
-        # cloned: a reset writes into the env's
+        """Inputs of the step's rewards; windows are compared with `clips` (N,)."""
+        # a reset overwrites the env's windows
         return {"window": self.env.windows().clone(), "z_clip": clips}
 
     def advance(self, action: Tensor) -> Outcome:
-        """One control step of the characters under actions (N, J); latents stay as they are."""
+        """One control step of the characters under actions (N, J); latents do not change."""
         return self.env.step(self.action_scale.target(action), self.z_clip)
 
     def change_latents(self, clips: Tensor, terminated: Tensor) -> Tensor:
-        """Count one control step of every latent, and draw another where its time is over, in
-        worlds that have followed clips (N,). Where a clip may touch the ground with a body that the
-        next one keeps off it, the world has time to get up (`Falls.allow_recovery`).
+        """Count one control step of every latent and redraw expired ones, in worlds that followed
+        `clips` (N,). Where the old clip may touch the ground with a body and the new one may not,
+        the world has time to get up (`Falls.allow_recovery`).
 
-        Returns where a change cuts the return, (N,) bool: with `own_return`, in all but the worlds
-        that have `terminated` (N,)."""
+        Returns where a change cuts the return, (N,) bool: with `own_return`, in worlds that have
+        not `terminated` (N,)."""
         self.steps_to_resample -= 1
         expired = self.steps_to_resample <= 0
         ids = expired.nonzero()[:, 0]

@@ -17,8 +17,8 @@ def sample_on_sphere(n: int, dim: int, rng: Generator) -> Tensor:
 
 
 def draw_nearest_to(clips: Tensor, latents: Tensor, rng: Generator) -> Tensor:
-    """Uniform directions (n, dim) among those whose nearest of `latents` (C, dim) is that of
-    `clips` (n,); that latent itself where none is found."""
+    """Directions (n, dim), uniform among those whose nearest of `latents` (C, dim) is that of
+    `clips` (n,); the clip's latent where none is found."""
     dim = latents.shape[1]
     candidates = sample_on_sphere(len(clips) * TRIES, dim, rng).view(len(clips), TRIES, dim)
     near = (candidates @ latents.T).argmax(-1) == clips[:, None]
@@ -33,12 +33,11 @@ class LatentSampling:
     dim: int
     shortest: int  # control steps
     longest: int
-    # share of latents that are a clip's own; at the start of an episode, of the clip where it
-    # begins
+    # share of clips' own latents; at the start of an episode, that of the clip it begins in
     clip_prob: float
     # of the other latents at the start of an episode, the share nearest to that clip's
     near_prob: float = 0.0
-    # the return of a latent ends with it, bootstrapped by the value under it
+    # a latent's return ends with it, bootstrapped by the value under that latent
     own_return: bool = False
 
     def draw_lifetimes(self, n: int, rng: Generator) -> Tensor:

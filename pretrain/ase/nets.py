@@ -20,11 +20,10 @@ from pretrain.sim.features import proprioception
 
 @dataclass(frozen=True)
 class SkillNets:
-    """pi(a|s,z), V(s,z), the discriminator, q(z|window), and what an action means.
+    """pi(a|s,z), V(s,z), the discriminator, q(z|window), and the action scale.
 
-    The running average of the policy's weights is published, not the policy of the last iteration:
-    from one iteration to the next, single clips are lost and found again (docs/training.md).
-    """
+    The running average of the policy's weights is published, not the last iteration's: from one
+    iteration to the next, the policy loses and regains single clips (docs/training.md)."""
 
     policy: GaussianPolicy
     average: AveragedModel
@@ -49,7 +48,7 @@ class SkillNets:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the networks are made of: units of their hidden layers, and sizes of their inputs."""
+    """Units of the networks' hidden layers, and sizes of their inputs."""
 
     latent_dim: int
     policy: tuple[int, ...]
@@ -59,7 +58,7 @@ class Sizes:
     action_std: float
     average_decay: float  # per iteration, of the averaged policy weights
     privileged: int = 0  # size of the privileged observation, an input of the value net alone
-    conditional: bool = True  # the discriminator has the clip
+    conditional: bool = True  # the discriminator has the clip's code
 
 
 def make_nets(
@@ -71,12 +70,10 @@ def make_nets(
     symmetry: Symmetry,
     rng: Generator,
 ) -> SkillNets:
-    """Fresh networks. Normalizers are fixed by the clips, so that nothing shifts while the networks
-    learn.
+    """Fresh networks. Normalizers are fixed by the clips, so inputs do not shift in training.
 
-    The value net may have privileged inputs, which a published policy has not. (Pinto et al. 2017,
-    "Asymmetric actor critic for image-based robot learning".)
-    """
+    The value net may have privileged inputs, which the policy lacks. (Pinto et al. 2017,
+    "Asymmetric actor critic for image-based robot learning".)"""
     clip_obs = proprioception(unflatten(library.frames))
     inputs_size = clip_obs.shape[-1] + sizes.latent_dim
     obs = make_fixed_normalizer(clip_obs)

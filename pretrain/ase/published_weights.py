@@ -1,8 +1,7 @@
-"""The weights of a published library's policy and encoder, to go on training from.
+"""Loads a published library's policy and encoder for further training.
 
-A published version holds no value net and no optimizer, and its discriminator depends on the clips
-it learned from: these three begin anew.
-"""
+A published version has no value net and no optimizer state, and its discriminator depends on the
+clips of its training: these three start fresh."""
 
 from __future__ import annotations
 
@@ -30,9 +29,8 @@ from pretrain.rl.nets import Normalizer
 def load_policy(nets: SkillNets, weights: Weights) -> None:
     """Set the policy to the published one: the same joint targets for the same states.
 
-    The action scale stays that of the present clips; the last layer makes up for the difference.
-    ValueError if the layers have other sizes, or the present ones a symmetry that those have not.
-    """
+    The action scale stays that of the present clips; the last layer is rescaled to compensate.
+    ValueError if the published layers have other sizes or lack the present symmetry."""
     layers = read_layers(weights, "policy.body")
     check_sizes(nets.policy.body, layers, "ppo.hidden")
     ratio = read_weight(weights, "scale") / nets.action_scale.scale
@@ -49,8 +47,8 @@ def load_policy(nets: SkillNets, weights: Weights) -> None:
 def load_encoder(
     net: Encoder, weights: Weights, demos: ReferenceWindows, latents: Mapping[int, Tensor]
 ) -> None:
-    """Set the encoder to the published one. Clips keep their published `latents`, clip -> (D,);
-    all others are embedded. ValueError as of `load_policy`."""
+    """Set the encoder to the published one. Clips keep their published `latents`, clip -> (D,); all
+    others are embedded. ValueError as in `load_policy`."""
     layers = read_layers(weights, "head.body")
     check_sizes(net.body, layers, "enc.hidden")
     set_normalizer(net.norm, weights, "head.norm")

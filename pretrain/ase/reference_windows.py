@@ -1,4 +1,4 @@
-"""ReferenceWindows: the style windows of the clips, which the discriminator and the encoder see."""
+"""ReferenceWindows: the clips' style windows, for discriminator and encoder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ReferenceWindows:
         return self.windows.index_select(0, draw_rows(self.counts, clips, rng))
 
     def sample_any(self, n: int, rng: Generator) -> Tensor:
-        """n random windows of all clips, each as likely as another, (n, W * F)."""
+        """n windows, uniform over those of all clips, (n, W * F)."""
         return self.windows.index_select(0, torch.randint(len(self.windows), (n,), generator=rng))
 
 
@@ -56,6 +56,5 @@ def make_reference_windows(
 
 
 def window_normalizer(demos: ReferenceWindows) -> Normalizer:
-    """Fixed by the clips: a running one would change the encoder's inputs as the character
-    learns."""
+    """Fixed by the clips: a running normalizer would shift the encoder's inputs during training."""
     return Normalizer(demos.windows.mean(0), demos.windows.std(0).clamp_min(MIN_SPREAD), clip=8.0)

@@ -42,13 +42,13 @@ def make_symmetry(
     privileged: Mirror | None = None,
     conditional: bool = True,
 ) -> Symmetry:
-    """Of networks over windows of `steps` frames; `images` has the index of each clip's mirror
+    """For networks over windows of `steps` frames; `images` has the index of each clip's mirror
     image, None: no symmetry.
 
     A latent is mirrored by swapping its halves; the last of an odd number of dimensions is kept.
-    The encoder commutes with that, and embeds mirrored clips accordingly. `privileged` mirrors the
-    observation that only the value net has. `conditional`: the discriminator has the clip, too.
-    """
+    The encoder commutes with the swap, so mirrored clips have mirrored embeddings. `privileged`
+    mirrors the value net's privileged observation. `conditional`: the discriminator has the
+    clip."""
     if images is None:
         return Symmetry()
     z = concatenate_mirrors(

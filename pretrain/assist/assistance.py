@@ -1,4 +1,4 @@
-"""The assistances of a training: of whole clips, of getting up, and of switches."""
+"""Assistance of whole clips, of getting up, and of switches."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pretrain.assist.switch_assist import SwitchAssist
 
 @dataclass(frozen=True)
 class Assistance:
-    """Strengths of the forces in assist/forces.py, for each of C clips, and the records that they
-    follow from."""
+    """Strengths of the forces in assist/forces.py, for each of C clips, and the records that set
+    them."""
 
     curriculum: Curriculum
     getup: GetUpAssist
@@ -31,8 +31,8 @@ class Assistance:
         return any(bool(strength.any()) for strength in strengths)
 
     def begin_unassisted(self, clips: Tensor) -> None:
-        """The training begins with `clips` (C,) bool learned: without assistance, and with the
-        progress that this makes. Switches to them are not known to be learned."""
+        """Mark `clips` (C,) bool as learned at the start: remove their assistance and update the
+        progress. The assistance of switches is unchanged."""
         self.curriculum.assist_strength[clips] = 0.0
         self.curriculum.progress = self.curriculum.measure_progress()
         self.getup.strength[clips] = 0.0

@@ -1,4 +1,4 @@
-"""What the training log says of the assistance, clip by clip."""
+"""Log scalars of the assistance, per clip."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def log_getting_up(names: Sequence[str], rising: Tensor, getup: GetUpAssist) -> 
 
 def log_switches(names: Sequence[str], switches: SwitchAssist) -> Scalars:
     """`switch_assist/CLIP`, the mean strength of the assistance in switches to a clip, and
-    `switch_success/CLIP`, the share of them that succeeds, means over the clips that it has been
-    switched to from often enough; nothing where there is no such assistance."""
+    `switch_success/CLIP`, the share of them that succeeds, means over the source clips with at
+    least MIN_SWITCHES switches; empty without switch assistance."""
     if not switches.enabled:
         return {}
     scalars: Scalars = {}

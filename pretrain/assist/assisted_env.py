@@ -1,10 +1,9 @@
-"""The training aids beyond ASE, as one wrapper of its environment with two hooks: before a control
-step and after it.
+"""The training aids beyond ASE: a wrapper of its environment with hooks before and after a control
+step.
 
-Before it the reference motions advance and assistance forces push the characters. After it the
-tracking error terminates episodes that are too far from their clip, and the curriculum records
-failures. Without this wrapper, plain ASE is left.
-"""
+Before the step, reference motions advance and assist forces are applied. After it, the tracking
+error terminates episodes that are too far from their clip, and the curriculum records failures.
+Without this wrapper, training is plain ASE."""
 
 from __future__ import annotations
 
@@ -40,9 +39,8 @@ class AssistedEnv:
     """`ase_env` under assistance, with a reference motion for every world.
 
     Without `tracks` the reference motions do not advance and are in neither observations nor
-    extras; without `feet`, no extra says how the feet are lifted. After a change of skill the
-    references are blended over `blend_steps` control steps.
-    """
+    extras; without `feet` there is no `foot_match`. After a change of skill the references are
+    blended over `blend_steps` control steps."""
 
     def __init__(
         self,
@@ -84,7 +82,7 @@ class AssistedEnv:
             self._start(ids)
 
     def _start(self, ids: Tensor) -> None:
-        """The aids of worlds `ids` (n,), whose episodes have just begun."""
+        """Start the aids of worlds `ids` (n,), whose episodes have begun."""
         self._start_tracker(ids)
         self.velocity.start(ids, self.env.clip[ids], self.env.state()[ids])
         if not self.tracker.blend.steps:
@@ -95,7 +93,7 @@ class AssistedEnv:
         self.switches.start(ids, self.env.clip[ids], away)
 
     def _start_tracker(self, ids: Tensor) -> None:
-        """Where the episodes of worlds `ids` (n,) began; lying ones have no reference yet."""
+        """Start the references of worlds `ids` (n,); lying ones have none yet."""
         self.tracker.start(ids, self.env.clip[ids], self.env.clip_time[ids])
         self.tracker.clip[ids[self.env.began_lying[ids]]] = NONE
 
@@ -139,7 +137,7 @@ class AssistedEnv:
         )
 
     def _follow_latents(self, clips: Tensor) -> None:
-        """After the latents of some worlds, which have followed clips (N,), may have changed."""
+        """Update the aids of worlds that followed `clips` (N,), after latents may have changed."""
         new_clips = self.ase_env.z_clip
         if not self.tracker.blend.steps:
             self.velocity.follow(new_clips)
@@ -148,8 +146,8 @@ class AssistedEnv:
         self.switches.change_skill(changed, clips, self.velocity.distance(new_clips) > 1)
 
     def before_step(self, clips: Tensor) -> Batch:
-        """Advance the references along clips (N,), and apply the assistance. Returns the actions
-        that aim at the references and the strengths of the assistance, where they are tracked."""
+        """Advance the references along `clips` (N,), and apply the assistance. Returns the
+        references' actions and the assistance's strengths, where references are tracked."""
         extras: Batch = {}
         if self.tracks:
             env = self.env
@@ -161,9 +159,9 @@ class AssistedEnv:
         return extras
 
     def after_step(self, clips: Tensor, outcome: Outcome) -> StepAids:
-        """The tracking error and what it ends, of worlds that followed clips (N,); the
-        curriculum records both."""
-        # these have begun another episode within the step
+        """Compute tracking errors and failures of worlds that followed `clips` (N,); update the
+        curriculum."""
+        # broken worlds began a new episode within the step
         self._start_tracker(outcome.broken.nonzero()[:, 0])
         tracked = self.tracker.has_reference
         self.getup.record(
@@ -184,14 +182,13 @@ class AssistedEnv:
         return StepAids(failed, extras)
 
     def _exceeded(self, clips: Tensor, excess: Tensor, tracking: Batch) -> Tensor:
-        """Worlds whose episode the tracking error, or the velocity `excess` (N,), ends, (N,)
-        bool."""
+        """Worlds terminated by the tracking error or by the velocity `excess` (N,), (N,) bool."""
         termination = self.termination
         astray = termination.exceeds_velocity_bound(excess)
         down = self.env.falls.is_down
         exceeded = torch.zeros_like(down)
         if termination.phase_locked.any():
-            # only here: where clips are still assisted, it would end what balances badly too soon
+            # only here: on assisted clips the velocity bound would terminate poor balance too early
             error = tracking["tracking_error"].masked_fill(astray, torch.inf)
             exceeded = termination.exceeded_at_phase(error, clips, down)
         if not termination.phase_locked.all():
@@ -200,8 +197,8 @@ class AssistedEnv:
         return exceeded
 
     def _tracking(self, excess: Tensor) -> Batch:
-        """How far the worlds are from their references; their velocity `excess` (N,), and how far
-        each joint is, in units of actions, 0 where a world is down."""
+        """Tracking errors, the joints' `pose_error`, in units of actions, and the velocity `excess`
+        (N,). The latter two are 0 where a world is down."""
         up = ~self.env.falls.is_down
         joint_error = self.tracker.pose() - self.env.state().joint_pos
         return {
@@ -211,8 +208,8 @@ class AssistedEnv:
         }
 
     def _match_feet(self, clips: Tensor) -> Batch:
-        """How well the feet are lifted as in the reference, for worlds that follow clips (N,); 0
-        where a world is down. The curriculum records it."""
+        """How well the lifted feet match the reference, for worlds that follow `clips` (N,); 0
+        where a world is down. Recorded in the curriculum."""
         if self.feet is None:
             return {}
         up = ~self.env.falls.is_down
@@ -222,12 +219,12 @@ class AssistedEnv:
         return {"foot_match": match}
 
     def _record(self, clips: Tensor, fell: Tensor, exceeded: Tensor) -> None:
-        """To the curriculum: the worlds that were lost in this step, under clips (N,)."""
+        """Record in the curriculum which worlds failed in this step, under `clips` (N,)."""
         env = self.env
         own_clip = clips == env.clip
         lost = env.falls.find_new() | fell | (exceeded & own_clip)
-        # time on the ground is no success; from a clip that lies, a world is down at first under
-        # any other skill; and the default pose belongs to no clip
+        # left out: time on the ground; episodes from a lying clip under another skill, which begin
+        # down; the default pose, which has no clip
         counts = (
             ((env.falls.steps_down <= 1) | fell)
             & (own_clip | env.falls.ground.upright[env.clip])
@@ -257,14 +254,14 @@ class AssistedEnv:
         self.assistance.step_schedule()
 
     def scalars(self) -> Scalars:
-        """For the log, by clip."""
+        """Log scalars per clip."""
         names = self.env.library.names
         getting_up = log_getting_up(names, self.env.falls.ground.rising, self.getup)
         switching = log_switches(names, self.switches)
         return log_assistance(names, self.curriculum) | getting_up | switching
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything `restore` needs to go on bit for bit."""
+        """Everything `restore` needs to continue bit for bit."""
         return {name: part.snapshot() for name, part in self._parts().items()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:

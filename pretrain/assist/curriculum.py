@@ -1,12 +1,11 @@
 """A curriculum over clips: an assistance that decays as each clip is learned, and more episodes in
 clips that fall early.
 
-Falls teach little: without assistance, 4.8 million samples brought episodes from 33 steps to 40
-(docs/training.md). With it, the character meets the clips' states from the start, and the
-assistance decays clip by clip as episodes that begin there stay long. (A virtual assistant as in
-Yu, Turk and Liu 2018, "Learning symmetric and low-energy locomotion", with a rule for the decay.)
-The forces are in assist/forces.py.
-"""
+Falls carry little signal: without assistance, 4.8 million samples brought episodes from 33 steps to
+40 (docs/training.md). With assistance, characters visit the clips' states from the start; it decays
+per clip as episodes that begin there stay long. (A virtual assistant as in Yu, Turk and Liu 2018,
+"Learning symmetric and low-energy locomotion", with a rule for the decay.) The forces are in
+assist/forces.py."""
 
 from __future__ import annotations
 
@@ -17,19 +16,19 @@ from torch import Tensor
 
 from pretrain.sim.tensor_state import TensorState
 
-RECORD_DECAY = 0.9  # share of a clip's record that one iteration leaves
+RECORD_DECAY = 0.9  # share of a clip's record kept per iteration
 MASTERED_STEPS = 150.0  # control steps between failures at which a clip counts as mastered
 PROGRESS_RATE = 0.02  # share by which the progress approaches its present value per iteration
-OFF_BELOW = 0.01  # strength below which an assistance ends for good
-RAISE_BELOW = 0.6  # of the steps that an episode must last for the assistance to weaken
+OFF_BELOW = 0.01  # strength below which an assistance ends permanently
+RAISE_BELOW = 0.6  # share of `steps` below which the assistance grows
 
 
 @dataclass(frozen=True)
 class AssistSchedule:
-    """Weaker while episodes are longer than `steps` control steps and the feet are lifted as in the
-    clip; stronger again if episodes get shorter than RAISE_BELOW of `steps`."""
+    """Weakens the assistance while episodes are longer than `steps` control steps and the feet are
+    lifted as in the clip; strengthens it if they get shorter than RAISE_BELOW of `steps`."""
 
-    start: float  # strength in the beginning
+    start: float  # first strength
     steps: float
     rate: float  # share of its strength that the assistance loses in one iteration
     min_foot_match: float | None = None  # see `FootSwing.match`; None: the feet do not count
@@ -57,26 +56,24 @@ NO_ASSIST = AssistSchedule(start=0.0, steps=1.0, rate=0.0)
 
 @dataclass(frozen=True)
 class NearLatents:
-    """Of an episode's latents that are not a clip's own, the share that lies nearest to the clip
-    where it begins."""
+    """Share of an episode's first latents, other than clips' own, drawn nearest to the clip it
+    begins in."""
 
     prob: float
-    # until that clip needs no assistance and more than so many control steps lie between its
-    # failures
+    # until that clip is unassisted with more than this many control steps between failures
     steps: float
-    after: float  # from then on, this share of `prob`
+    after: float  # share of `prob` after that
 
 
 NO_NEAR_LATENTS = NearLatents(prob=0.0, steps=0.0, after=0.0)
 
 
 class Curriculum(TensorState):
-    """How long episodes that begin in each of C clips last and, from it, the assistance and how
-    often they begin there.
+    """Records how long episodes from each of C clips last, and sets the clips' assistance and
+    weights from that.
 
     `included` (C,) bool are the clips that are assisted and focused on; None: all. `focus` bounds
-    how much more or less often than its weight a clip is begun in; 1 leaves the weights alone.
-    """
+    the factor by which a clip's weight grows or shrinks; 1 keeps the weights."""
 
     state_fields = ("assist_strength", "steps", "falls", "progress", "matched", "compared")
 
@@ -105,8 +102,8 @@ class Curriculum(TensorState):
 
     @property
     def lengths(self) -> Tensor:
-        """Steps between failures in episodes begun in each clip, (C,). None counts as half of one,
-        no step as an episode."""
+        """Steps between failures in episodes begun in each clip, (C,). No failure counts as 0.5, no
+        steps as `episode_length`."""
         return torch.where(
             self.steps > 0, self.steps / self.falls.clamp_min(0.5), float(self.episode_length)
         )
@@ -123,7 +120,7 @@ class Curriculum(TensorState):
 
     @property
     def weights(self) -> Tensor:
-        """How often to begin in each clip, (C,) sum 1."""
+        """Probability of beginning in each clip, (C,) sum 1."""
         if not self.steps.any():
             return self.base
         need = (self.episode_length / self.lengths.clamp_min(1.0)).clamp(1 / self.focus, self.focus)
@@ -153,8 +150,8 @@ class Curriculum(TensorState):
         self.compared = RECORD_DECAY * self.compared
 
     def measure_progress(self) -> Tensor:
-        """Mean over the clips of how far each is from fully assisted and falling at once, 0, to
-        mastered without assistance, 1."""
+        """Mean over the clips, each from 0, fully assisted or falling at once, to 1, mastered
+        without assistance."""
         unassisted = 1 - self.assist_strength.clamp_max(1.0)
         mastery = unassisted * (self.lengths / MASTERED_STEPS).clamp_max(1.0)
         return mastery[self.included].mean() if self.included.any() else torch.ones(())

@@ -1,12 +1,11 @@
-"""Which feet are in the air, in the reference and in the simulation, and a reward where they agree.
+"""Compares the lifted feet of reference and simulation, with a reward where they agree.
 
-Steps on the spot hardly show in a tracking error over 80 features: the mean pose of a clip that
-turns on the spot is 0.4 from it, steps that are a tenth of a second early or late 0.4, too, and the
-noise of exploration alone 0.5, in units of the spread over the clips. So a policy learns to slide
-on both feet. Whether a foot is lifted does tell them apart. (Rewards for the contacts of a gait's
-phases as in Siekmann et al. 2021, "Sim-to-real learning of all common bipedal gaits via periodic
-reward composition"; here the phases are the reference's.)
-"""
+Steps on the spot barely affect a tracking error over 80 features: for a clip that turns on the
+spot, its mean pose has an error of 0.4, steps 0.1 s early or late also 0.4, and exploration noise
+alone 0.5, in units of the spread over the clips. So a policy learns to slide on both feet. The lift
+of the feet distinguishes these. (Rewards for the contacts of a gait's phases as in Siekmann et al.
+2021, "Sim-to-real learning of all common bipedal gaits via periodic reward composition"; here the
+phases are the reference's.)"""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.rl.rollout import Rollout
 from pretrain.sim.start_states import StartStates
 
-LIFTED = 0.04  # m of an ankle above its height in a stand, from which on its foot counts as lifted
-STEPPING = 0.05  # mean share of its feet that a clip lifts, from which on it steps
+LIFTED = 0.04  # m above an ankle's height in a stand at which its foot is fully lifted
+STEPPING = 0.05  # mean share of lifted feet above which a clip steps
 
 
 class FootSwing:
@@ -34,20 +33,20 @@ class FootSwing:
         above = heights - lowest.repeat_interleave(counts)[:, None]
         self._reference = _lifted(above)  # (M, feet)
         swing = torch.stack([part.mean() for part in self._reference.split(counts.tolist())])
-        # what standing differs by from the clip, on average
+        # mean error of a standing body
         error = torch.where(swing > STEPPING, swing, 1.0)
         self._standing_error = error.repeat_interleave(counts)  # (M,)
 
     def match(self, frames: Tensor, rows: Tensor) -> Tensor:
-        """How well the feet of style frames (N, F) are lifted when those of reference rows (N,)
-        are, (N,): 1 where they agree; over a whole clip that steps, 0 for a body that stands."""
+        """How well the lifted feet of style frames (N, F) match those of reference rows (N,), (N,):
+        1 where they agree; 0 on average for a body that stands through a clip that steps."""
         simulated = _lifted(foot_heights(self._skeleton, frames) - self._standing)
         error = (simulated - self._reference.index_select(0, rows)).abs().mean(-1)
         return 1 - error / self._standing_error.index_select(0, rows)
 
 
 def _lifted(above: Tensor) -> Tensor:
-    """Heights above those of a stand, m, to 0 to 1."""
+    """Heights above a stand's, m -> 0 to 1."""
     return (above / LIFTED).clamp(0, 1)
 
 

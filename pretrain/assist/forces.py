@@ -1,4 +1,4 @@
-"""Assistance forces on the root: upright torque and forward force, or a pull towards the reference
+"""Assist forces on the root: upright torque and forward force, or a pull towards the reference
 pose.
 
 Worlds that are up in a clip of steady velocity are held upright and driven at the clip's mean
@@ -33,8 +33,8 @@ MAX_FORWARD_FORCE = 400.0  # N
 
 
 def upright_torque(state: CharacterState) -> Tensor:
-    """Torque on the root, world frame, that turns its z axis up: (N,) states -> (N, 3) N m. It
-    leaves the heading alone."""
+    """Torque on the root, world frame, that turns its z axis up: (N,) states -> (N, 3) N m. The
+    heading is free."""
     up = up_axis(state.root_rot)
     lean = torch.stack([up[..., 1], -up[..., 0], torch.zeros_like(up[..., 0])], -1)  # up x z
     level = torch.tensor([1.0, 1.0, 0.0])
@@ -61,7 +61,7 @@ def mean_velocities(library: MotionLibrary) -> Tensor:
 
 
 class AssistForces:
-    """Pushes the roots of `env`'s characters, as strongly as `assistance` has it."""
+    """Pushes the roots of `env`'s characters with the strengths of `assistance`."""
 
     def __init__(self, env: CharacterEnv, assistance: Assistance, tracker: ReferenceTracker):
         self.env = env
@@ -74,8 +74,8 @@ class AssistForces:
         self._pushed = False  # in the step before
 
     def strength(self, clips: Tensor) -> Tensor:
-        """Of the assistance in clips (N,), or of the get-up assistance where a world is down or is
-        to rise, (N,); none of the latter without a reference."""
+        """Strength of the assistance in clips (N,), or of the get-up assistance where a world is
+        down or is to rise, (N,); the latter is 0 without a reference."""
         falls = self.env.falls
         rises = falls.is_down | falls.ground.rising[clips]
         getup = self.tracker.has_reference * self.getup.strength[self.tracker.clip]
@@ -84,9 +84,7 @@ class AssistForces:
     def apply(self, clips: Tensor) -> None:
         """Push every root for the next control step, in which worlds follow clips (N,).
 
-        After the last assistance has ended, zeros are pushed once more, so that no force stays
-        behind.
-        """
+        After the assistance has ended, a zero force is applied once to clear the last one."""
         pushes = self._assistance.pushes
         if pushes or self._pushed:
             all_ids = torch.arange(self.env.num_envs)
@@ -111,8 +109,7 @@ class AssistForces:
         return wrench + switch[:, None] * torch.cat([drive, upright], -1)
 
     def _reference_velocities(self, clips: Tensor) -> Tensor:
-        """Mean velocities of clips (N,), to which the references come by their blend, (N, 3)
-        m/s."""
+        """Mean velocities of clips (N,), blended with those of the previous clips, (N, 3) m/s."""
         blend = self.tracker.blend
         previous = self._mean_velocities[blend.clip]
         return torch.lerp(previous, self._mean_velocities[clips], blend.share[:, None])

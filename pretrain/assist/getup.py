@@ -1,11 +1,9 @@
-"""Get-up assistance: how strongly worlds that are down are pulled up along each clip that rises.
+"""Get-up assistance: strength of the pull on worlds that are down, for each clip that rises.
 
-Characters do not get up by chance: after 33 million samples 3 of a hundred did
-(docs/training.md). Pulled along a clip, they meet the states on the way up from the start. The
-strength is one for each clip and decays as worlds come to rise along it by themselves: a single
-strength decayed once the bodies that lay face down came up, two thirds of all, and those that lay
-face up never learned to.
-"""
+Characters do not get up by exploration: after 33 million samples 3 % did (docs/training.md). Pulled
+along a clip, they visit the states on the way up from the start. Each clip has a strength, which
+decays as worlds rise along it without help: a single strength decayed once characters that lay face
+down got up, two thirds of all, and those that lay face up never learned to."""
 
 from __future__ import annotations
 
@@ -20,8 +18,8 @@ RAISE_BELOW = 0.5  # recovery rate below which it grows
 
 
 class GetUpAssist(TensorState):
-    """A strength for each of C clips that characters may be pulled up along, and the record it
-    follows from."""
+    """A strength for each of C clips along which characters may be pulled up, and the record that
+    sets it."""
 
     state_fields = ("strength", "recovered", "timed_out")
 
@@ -32,14 +30,14 @@ class GetUpAssist(TensorState):
         self.timed_out = torch.zeros_like(strength)
 
     def record(self, clip: Tensor, recovered: Tensor, timed_out: Tensor) -> None:
-        """One step of worlds whose reference is in `clip` (N,): of those that lay, which are up
-        again (N,) bool, and which were on the ground for too long (N,) bool."""
+        """Count one step of worlds whose reference is in `clip` (N,): which have `recovered` (N,)
+        bool, and which have `timed_out` on the ground (N,) bool."""
         self.recovered.index_add_(0, clip, recovered.float())
         self.timed_out.index_add_(0, clip, timed_out.float())
 
     @property
     def recovery_rate(self) -> Tensor:
-        """Of the worlds that lay and had each clip as reference, the share that came up, (C,)."""
+        """Share of lying worlds that got up, by reference clip, (C,)."""
         return self.recovered / (self.recovered + self.timed_out).clamp_min(1.0)
 
     def step_schedule(self) -> None:
@@ -47,6 +45,6 @@ class GetUpAssist(TensorState):
         lower = self.recovery_rate > LOWER_ABOVE
         higher = (self.recovery_rate < RAISE_BELOW) & (self.timed_out >= 1)
         strength = change_strength(self.strength, self.rate, lower, higher)
-        self.strength = torch.where(strength < OFF_BELOW, 0.0, strength)  # for good
+        self.strength = torch.where(strength < OFF_BELOW, 0.0, strength)  # permanently
         self.recovered = RECORD_DECAY * self.recovered
         self.timed_out = RECORD_DECAY * self.timed_out

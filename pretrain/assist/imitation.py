@@ -2,17 +2,16 @@
 
 The style reward alone is too weak a signal for motions as hard as a flip. (The reward is the
 tracking reward of DeepMimic, Peng et al. 2018, eq. 5, in style features.) While a world is
-assisted, the policy clones the actions that aim at the clip's next pose, in the states that it
-reaches itself. (DAgger, Ross et al. 2011; beside a policy gradient, as in Schmitt et al. 2018,
-"Kickstarting deep reinforcement learning".) As the assistance decays, there is more to do than to
-follow the clip, and the cloning loss ends.
+assisted, the policy clones the actions that target the clip's next pose, in states that it visits
+itself. (DAgger, Ross et al. 2011; beside a policy gradient, as in Schmitt et al. 2018,
+"Kickstarting deep reinforcement learning".) As the assistance decays, the policy must also balance,
+and the cloning loss ends.
 
-What is left then is a matter of a few degrees, of which a policy gradient says next to nothing:
-gradients of two rollouts of 8,192 samples agree by 0.02 (cosine; docs/training.md). But a joint
-that is short of its pose is brought there by aiming further, whatever else happens: of the
-derivative of poses by actions, the sign of the diagonal is known. (A model of the plant as in
-Fussell, Bergamin and Holden 2021, "SuperTrack", but the simplest there is.)
-"""
+The remaining error is a few degrees, for which a policy gradient has almost no signal: gradients of
+two rollouts of 8,192 samples have a cosine of 0.02 (docs/training.md). But a larger target always
+moves a joint further: in the Jacobian of poses with respect to actions, the sign of the diagonal is
+known. (A model of the plant, as in Fussell, Bergamin and Holden 2021, "SuperTrack", but
+minimal.)"""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ FOR_CLONING = ("reference_action", "assist_strength", "switch_strength")
 # read by `with_pose_gradient`
 FOR_POSE_GRADIENT = ("pose_error", "tracking_error", "assist_strength")
 LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are needed for balance
-# Strength of the assistance at which the cloning loss is 0: from here on balance is to be learned.
+# Strength of the assistance at which the cloning loss is 0: below it, balance is learned.
 CLONING_OFF_BELOW = 0.3
 
 
@@ -45,9 +44,9 @@ def imitation_reward(scale: float, velocity_weight: float = 0.0) -> Reward:
 
 
 def with_cloning_loss(surrogate: Surrogate, weight: float, switch_weight: float) -> Surrogate:
-    """`surrogate`, and the squared distance from mean actions to the reference's, for each world by
-    its assistance: `weight` at strength 1, none below CLONING_OFF_BELOW, and `switch_weight` times
-    the strength of the assistance in a switch."""
+    """`surrogate` plus the squared distance from mean actions to the reference's, weighted by the
+    assistance: `weight` at strength 1, 0 below CLONING_OFF_BELOW, and `switch_weight` times the
+    strength of the switch assistance."""
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
@@ -66,10 +65,9 @@ def with_cloning_loss(surrogate: Surrogate, weight: float, switch_weight: float)
 def with_pose_gradient(
     surrogate: Surrogate, legs: Tensor, weight: float, scale: float, *, assisted: bool = True
 ) -> Surrogate:
-    """`surrogate`, and a gradient towards actions that aim further where joints are short of the
-    reference pose, and less far where they are beyond it; the smaller the tracking error over
-    `scale`, the steeper. `legs` (J,) bool count LEG_SHARE. Without `assisted`,
-    worlds whose clip is still assisted do not count."""
+    """`surrogate` plus a gradient that moves mean actions in the direction of the joints'
+    `pose_error`, weighted by exp(-tracking error / `scale`), and by LEG_SHARE for `legs` (J,) bool.
+    Without `assisted`, worlds whose clip is still assisted are left out."""
     share = torch.where(legs, LEG_SHARE, 1.0)
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:

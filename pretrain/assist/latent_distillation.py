@@ -1,12 +1,11 @@
 """Distillation of a trained policy into one that depends on its latent.
 
-A policy that has learned each clip under its own latent hardly needs the latent: the state says
-which clip it is in, and under the z of a stand a walk goes on (docs/training.md). Here the policy
-learns, in states that it visits itself, to act under the latent of a clip of another velocity as it
-does in that clip at the nearest pose; under all other latents it stays as it is. It then loses its
-balance where it went on before, and learns to keep it in the training that follows.
-(Policy distillation as in Rusu et al. 2016, with the policy itself as teacher.)
-"""
+A policy that has learned each clip under its own latent barely depends on the latent: the state
+determines the clip, and a walk continues under the z of a stand (docs/training.md). Here the policy
+is fitted in states that it visits itself: under the latent of a clip of another velocity it takes
+its action at that clip's nearest pose; under all other latents its action is kept. It then loses
+balance in such switches, and learns to keep it in the following training. (Policy distillation as
+in Rusu et al. 2016, with the policy itself as teacher.)"""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ from pretrain.sim.features import proprioception
 from pretrain.sim.velocity_range import read_velocity_ranges
 
 VISITED_STEPS = 240  # control steps of each world
-LATENT_NOISE = 0.6  # most of a random direction that is added to a clip's latent
-FINAL_LR_SHARE = 0.05  # of the learning rate, at the end of a cosine
+LATENT_NOISE = 0.6  # largest multiple of a random direction added to a latent
+FINAL_LR_SHARE = 0.05  # of the learning rate, after cosine decay
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class DistillConfig:
 
 @dataclass(frozen=True)
 class VisitedStates:
-    """M states in which a policy did what its latent's clip does."""
+    """M states in which a policy moved at its latent clip's velocity."""
 
     obs: Tensor  # (M, 13 + 2 J)
     z: Tensor  # (M, D)
@@ -53,8 +52,8 @@ class VisitedStates:
 
 @torch.no_grad()
 def visit_states(env: AssistedEnv, policy: GaussianPolicy, rng: Generator) -> VisitedStates:
-    """What `policy` visits with its own noise, from the start of episodes. Worlds that are down, or
-    not at the velocities of their latent's clip, are left out."""
+    """States that `policy` visits with its noise, from the start of episodes. Worlds that are down,
+    or not at the velocities of their latent's clip, are left out."""
     env.reset(torch.arange(env.num_envs))
     parts: list[VisitedStates] = []
     for _ in range(VISITED_STEPS):
@@ -72,7 +71,7 @@ def visit_states(env: AssistedEnv, policy: GaussianPolicy, rng: Generator) -> Vi
 
 
 class NearestFrames:
-    """The frame of a clip whose pose is nearest."""
+    """Finds the frame of a clip with the nearest pose."""
 
     def __init__(self, library: MotionLibrary):
         self._frames = unflatten(library.frames)  # (M,)

@@ -1,5 +1,4 @@
-"""The privileged observation: what the value net sees of an assisted episode and the policy does
-not."""
+"""The privileged observation of an assisted episode, an input of the value net alone."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ def observe_privileged(
 
     The reference frame, the tracking error, the velocity excess, the share of the grace period that
     is left, whether the world is down, and the share of its time to get up that is left. Zeros
-    where the reference of a new skill is set in the next step only.
-    """
+    until the reference of a new skill is set, in the next step."""
     env = ase_env.env
     falls = env.falls
     is_down = falls.is_down[ids]

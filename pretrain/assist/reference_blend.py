@@ -1,9 +1,8 @@
-"""How the reference of a world goes over from one clip to the next after a change of skill.
+"""Blends a world's reference from one clip to the next after a change of skill.
 
-At once, the reference of a walk that is to stop would stand: too far from the character for its
-tracking reward to say in which direction to go. (Blending of motions as in animation graphs, linear
-and over a fixed time.)
-"""
+Without a blend, the reference of a walk that is to stop would stand, so far from the character that
+the tracking reward is flat. (Blending of motions as in animation graphs, linear and over a fixed
+time.)"""
 
 from __future__ import annotations
 
@@ -15,9 +14,8 @@ from pretrain.sim.tensor_state import TensorState
 
 
 class ReferenceBlend(TensorState):
-    """Of N worlds, the clip that their reference comes from, its phase (s), which goes on, and the
-    control steps that are left of the `steps` of the blend. `durations` are those of the clips,
-    (C,) s."""
+    """The previous reference clip of N worlds, its phase (s), which advances, and the control steps
+    left of the blend's `steps`. `durations` are those of the clips, (C,) s."""
 
     state_fields = ("clip", "phase", "left")
 
@@ -34,12 +32,12 @@ class ReferenceBlend(TensorState):
         return 1 - self.left / max(self.steps, 1)
 
     def end(self, ids: Tensor) -> None:
-        """The references of worlds `ids` (n,) are in one clip."""
+        """End the blend of worlds `ids` (n,)."""
         self.left[ids] = 0.0
 
     def begin(self, ids: Tensor, clips: Tensor, phases: Tensor, blends: Tensor) -> None:
-        """The references of worlds `ids` (n,) leave clips (n,) at `phases` (n,) s; gradually where
-        it `blends` (n,) bool."""
+        """Leave clips (n,) at `phases` (n,) s in worlds `ids` (n,), gradually where `blends` (n,)
+        bool."""
         self.clip[ids] = clips
         self.phase[ids] = phases % self._durations[clips]
         self.left[ids] = torch.where(blends, float(self.steps), 0.0)

@@ -1,11 +1,8 @@
-"""The reference motion of each world: its clip, the phase in it, and where in the world it takes
-place.
+"""The reference motion of each world: its clip, its phase and its placement in the world.
 
 A pull on the root towards the reference pose helps where holding upright does not: in a flip, a
 crawl or a spin, and on the way up. (An external wrench on the root, as the residual forces of Yuan
-and Kitani 2020, "Residual force control for agile human behavior imitation", but given and not
-learned.)
-"""
+and Kitani 2020, "Residual force control for agile human behavior imitation", but not learned.)"""
 
 from __future__ import annotations
 
@@ -33,21 +30,18 @@ TURN_STIFFNESS = 400.0  # N m / rad
 # With three times this damping, the root of a walk shakes from one control step to the next.
 TURN_DAMPING = 10.0  # N m s / rad
 MAX_TORQUE = 300.0  # N m
-# of a clip's speed, for worlds that are to rise: the clips take up to 3.8 s, and a card allows 3
+# playback speed for worlds that are to rise: the clips take up to 3.8 s, and a card allows 3 s
 RISING_SPEED = 1.3
-SPARSE = 4  # every so many-th stored phase is enough to find the nearest
+SPARSE = 4  # stride of the stored phases searched for the nearest
 NONE = -1  # no clip yet: the reference begins at the nearest phase
 
 
 class ReferenceTracker(TensorState):
-    """Which clip each of N worlds follows, its phase (s in that clip), and the clip's place in the
-    world.
+    """Which clip each of N worlds follows, its phase (s in that clip), and the clip's placement.
 
-    A new clip begins at the phase nearest to the character's window. A clip that has ended begins
-    again where the character is; but the reference of a world that has risen stays at the end of
-    its clip, standing. Between clips that do not rise it is blended over `blend_steps` control
-    steps.
-    """
+    A new clip begins at the phase nearest to the character's window. A clip that has ended restarts
+    where the character is; after rising, the reference holds the clip's last frame, standing.
+    Between clips that do not rise, references are blended over `blend_steps` control steps."""
 
     state_fields = ("clip", "phase", "anchor_rot", "anchor_pos")
 
@@ -89,7 +83,7 @@ class ReferenceTracker(TensorState):
         self._nearest_rising = NearestRows(sparse[self._rising_rows], group_sizes)
         self.clip = torch.zeros(num_envs, dtype=torch.long)
         self.phase = torch.zeros(num_envs)  # s
-        # from the clip's world to this one, a turn about z
+        # from the clip's frame to the world, about z
         self.anchor_rot = torch.zeros(num_envs, 4)
         self.anchor_pos = torch.zeros(num_envs, 3)  # m
 
@@ -100,7 +94,7 @@ class ReferenceTracker(TensorState):
         return self.clip != NONE
 
     def start(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
-        """Worlds `ids` (n,) are where clips (n,) are at `times` (n,) s."""
+        """Set worlds `ids` (n,) to clips (n,) at `times` (n,) s."""
         self.clip[ids] = clips
         self.phase[ids] = times
         self.blend.end(ids)
@@ -108,11 +102,10 @@ class ReferenceTracker(TensorState):
         self.anchor_pos[ids] = 0.0
 
     def advance(self, clips: Tensor, down: Tensor, windows: Tensor, state: CharacterState) -> None:
-        """One control step on, along clips (N,), or along one that rises for worlds that are
-        `down` (N,) bool.
+        """Advance one control step along clips (N,), or along a clip that rises where `down` (N,)
+        bool.
 
-        `windows` (N, W * F) and `state` (N,) are where the characters are now.
-        """
+        `windows` (N, W * F) and `state` (N,) are the characters' present ones."""
         down = down & self._rising.any()
         self._synchronize(windows)
         self.phase += torch.where(down, RISING_SPEED, 1.0) / CONTROL_RATE
@@ -134,7 +127,7 @@ class ReferenceTracker(TensorState):
             self.align_to(ids, nearest_clips, self._starts.times[nearest], state[ids])
 
     def _begin_blend(self, ids: Tensor, clips: Tensor, down: Tensor) -> None:
-        """Worlds `ids` (n,), of which some are `down` (n,) bool, are about to follow clips (n,)."""
+        """Begin the blends of worlds `ids` (n,), `down` (n,) bool or not, to clips (n,)."""
         previous = self.clip[ids]
         rises = self._rising[previous] | self._rising[clips]
         blends = (previous != NONE) & (previous != clips) & ~down & ~rises
@@ -151,9 +144,9 @@ class ReferenceTracker(TensorState):
         return self._rows[nearest]
 
     def _synchronize(self, windows: Tensor) -> None:
-        """The phase may run a stored row sooner or later, a quarter of a control step: a policy
-        that does not observe it cannot keep to a hundredth of a second. Rows lie further apart
-        where the clips last more than half an hour."""
+        """Shift each phase by at most one stored row, a quarter of a control step, to the best
+        match: a policy that does not observe the phase cannot keep it to 0.01 s. Rows are further
+        apart where the clips last more than half an hour."""
         sooner = self.phase - 1 / self._rate
         later = self.phase + 1 / self._rate
         near = (self.phase, sooner.clamp_min(0), later)
@@ -163,8 +156,8 @@ class ReferenceTracker(TensorState):
         self.phase = phases.gather(-1, best[:, None])[:, 0]
 
     def align_to(self, ids: Tensor, clips: Tensor, times: Tensor, state: CharacterState) -> None:
-        """Worlds `ids` (n,) follow clips (n,) from `times` (n,) s on, placed where the characters
-        are in `state` (n,)."""
+        """Set worlds `ids` (n,) to clips (n,) from `times` (n,) s on, placed at the characters'
+        `state` (n,)."""
         self.clip[ids] = clips
         self.phase[ids] = times
         reference = self.library.at(clips, times)
@@ -186,13 +179,13 @@ class ReferenceTracker(TensorState):
         return self._blend(self._poses)
 
     def reference_frame(self, ids: Rows = ALL) -> Tensor:
-        """The reference's style frames (n, F) for worlds `ids` (n,), about the clips' mean and in
-        their spread."""
+        """The reference's style frames (n, F) for worlds `ids` (n,), standardized by the clips'
+        mean and spread."""
         return self._blend(self._frames, ids)
 
     def phase_index(self, ids: Rows = ALL) -> Tensor:
-        """The phases of worlds `ids` (n,) as an index into all `num_phases`, one clip's after the
-        other's, (n,)."""
+        """The phases of worlds `ids` (n,) as indices into the `num_phases` phases of all clips,
+        (n,)."""
         clip = self.clip[ids]
         first = torch.where(clip > 0, self._last[clip - 1] + 1, 0)
         return (first + (self.phase[ids] * CONTROL_RATE).round().long()).minimum(self._last[clip])
@@ -209,8 +202,8 @@ class ReferenceTracker(TensorState):
         return error
 
     def rows(self) -> Tensor:
-        """The row of the start states that each world's reference is at, (N,); in a blend, of the
-        clip that has the larger share."""
+        """The start state row of each world's reference, (N,); in a blend, of the clip with the
+        larger share."""
         rows = self._row(self.phase)
         earlier = (self.blend.share < 0.5).nonzero()[:, 0]
         rows[earlier] = self._previous_row(earlier)
@@ -233,7 +226,7 @@ class ReferenceTracker(TensorState):
         return present
 
     def _previous_row(self, ids: Tensor) -> Tensor:
-        """The row that the references of worlds `ids` (n,) would be at in their last clip, (n,)."""
+        """The stored row of the previous clips of worlds `ids` (n,), (n,)."""
         blend = self.blend
         counts = self._starts.counts
         return find_rows(self._first, counts, blend.clip[ids], blend.phase[ids], self._rate)
@@ -256,7 +249,7 @@ class ReferenceTracker(TensorState):
         return torch.cat([clamp_norm(force, MAX_PULL), clamp_norm(torque, MAX_TORQUE)], -1)
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything `restore` needs to go on bit for bit."""
+        """Everything `restore` needs to continue bit for bit."""
         return {**super().snapshot(), "blend": self.blend.snapshot()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -265,5 +258,5 @@ class ReferenceTracker(TensorState):
 
 
 def clamp_norm(vectors: Tensor, longest: float) -> Tensor:
-    """Vectors (..., 3), those that are longer than `longest` shortened to it."""
+    """Vectors (..., 3), shortened to at most `longest`."""
     return vectors * (longest / vectors.norm(dim=-1, keepdim=True).clamp_min(longest))

@@ -34,15 +34,15 @@ LEG_SHARE = 0.5  # weight of a leg's error over that of an arm's: legs are neede
 NEAR = 0.8  # tracking error up to which a world is corrected in full
 FAR = 1.6  # tracking error from which on a world is not corrected
 REPLAY_SIZE = 131_072  # rows
-REPLAY_BATCH = 65_536  # of them, in each iteration
+REPLAY_BATCH = 65_536  # rows sampled per iteration
 MINIBATCH = 1024
 LR = 5e-4
-LR_DECAY_SHARE = 1 / 3  # of the learning samples, the last, in which the learning rate falls to 0
+LR_DECAY_SHARE = 1 / 3  # last share of the learning samples, in which the learning rate falls to 0
 
 
 class PhaseObservationEnv:
-    """`env`, which also observes the `phase_index` of each world's reference (N,), and `trust`
-    (N,), the share of the correction there that is applied."""
+    """`env` with the observations `phase_index` (N,) of each world's reference, and `trust` (N,),
+    the share of the correction that is applied."""
 
     def __init__(self, env: AssistedEnv):
         self.env = env
@@ -69,11 +69,10 @@ class PhaseObservationEnv:
 
 
 class PhaseCorrectedPolicy:
-    """`policy`, and for each of `num_phases` phases of the clips what is added to its actions
-    there, (num_phases, J).
+    """`policy` plus an action correction for each of `num_phases` phases of the clips, (num_phases,
+    J).
 
-    The corrections of `legs` (J,) bool are scaled by LEG_SHARE.
-    """
+    Updates of `legs` (J,) bool are scaled by LEG_SHARE."""
 
     def __init__(self, policy: GaussianPolicy, num_phases: int, legs: Tensor):
         self.policy = policy
@@ -89,8 +88,8 @@ class PhaseCorrectedPolicy:
         return SampledAction(mean, action, self.policy.logp(mean, action))
 
     def learn(self, phase_index: Tensor, trust: Tensor, error: Tensor) -> None:
-        """Worlds at `phase_index` (n,) were `error` (n, J), in units of actions, short of their
-        reference poses one step later."""
+        """Update the corrections at `phase_index` (n,) by the joints' `error` (n, J) one step
+        later, in units of actions, weighted by `trust` (n,)."""
         count = torch.bincount(phase_index, trust, minlength=len(self.corrections)).clamp_min(
             MIN_COUNT
         )
@@ -100,8 +99,8 @@ class PhaseCorrectedPolicy:
 
 @dataclass
 class Refinement:
-    """First `correcting` samples in which the corrections are found, then `learning` ones in which
-    `policy` learns them."""
+    """Finds the corrections in the first `correcting` samples, then fits `policy` to them in
+    `learning` samples."""
 
     env: AssistedEnv
     teacher: PhaseCorrectedPolicy
@@ -128,7 +127,7 @@ class Refinement:
         self.replay = Replay(REPLAY_SIZE, **example, corrected_action=self.noise.value[0])
 
     def iterate(self) -> Scalars:
-        """One iteration of either stage, counted."""
+        """Run one iteration of the present stage."""
         scalars = self._correct() if self.samples < self.correcting else self._learn()
         self.iteration += 1
         self.samples += self.horizon * self.env.num_envs
@@ -155,7 +154,7 @@ class Refinement:
         batch = {**rollout.flatten(), "failed": rollout.terminated.flatten()}
         error = batch["pose_error"][batch["trust"] > 0]
         return batch, {
-            # of no world, 0
+            # 0 without worlds
             "pose_error": float(error.square().sum() / max(error.numel(), 1)) ** 0.5,
             "corrections": float(self.teacher.corrections.square().mean().sqrt()),
             "terminated": float(rollout.terminated.float().mean()),

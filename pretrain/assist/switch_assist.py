@@ -1,15 +1,13 @@
-"""Switch assistance: how strongly worlds whose skill has just changed are brought to the velocity
-of the new one.
+"""Switch assistance: strength of the forces that bring a world to the velocity of its new skill.
 
-From a walk, a policy does not find how to stop: braking costs balance at first, and a walk that
-goes on under the z of a stand is lost no sooner. A library of 12 clips switched among its walks and
-among its stands, and not once between them (docs/training.md). Driven at the new clip's velocity
-and held upright, worlds meet the states of a switch from the start. There is a strength for each
-pair of clips, which decays as switches from the one to the other succeed: with one for each target,
-easy switches from similar clips ended the assistance before the hard ones had succeeded once. It
-falls to 0 within each switch, so that a switch has to end by itself. Only changes of skill that
-change the velocity count.
-"""
+A policy does not find by exploration how to stop from a walk: braking costs balance at first, and a
+walk that continues under the z of a stand is terminated no sooner. A library of 12 clips switched
+among its walks and among its stands, but never between them (docs/training.md). Driven at the new
+clip's velocity and held upright, worlds visit the states of a switch from the start. Each pair of
+clips has a strength, which decays as its switches succeed: with one per target, easy switches from
+similar clips ended the assistance before the hard ones had succeeded once. The force falls to 0
+within each switch, which thus has to end without help. Only changes of skill that change the
+velocity count."""
 
 from __future__ import annotations
 
@@ -19,20 +17,20 @@ from torch import Tensor
 from pretrain.assist.curriculum import OFF_BELOW, change_strength
 from pretrain.sim.tensor_state import TensorState
 
-# Share of a pair's record that one iteration leaves: 1,280 worlds make some 60 switches in one, of
-# 24 clips.
+# Share of a pair's record kept per iteration; 1,280 worlds with 24 clips make some 60 switches in
+# one.
 RECORD_DECAY = 0.99
-# Share of the switches of a pair above which its assistance weakens, and below which it grows. With
-# the noise of exploration, some 0.4 of the worlds that hold a clip pass for having arrived in it.
+# Success share of a pair above which its assistance weakens, and below which it grows. With
+# exploration noise, some 0.4 of the worlds that hold a clip count as arrived.
 LOWER_ABOVE = 0.25
 RAISE_BELOW = 0.12
 MIN_SWITCHES = 4.0  # of a pair, weighted by age, for its record to count
 
 
 class SwitchAssist(TensorState):
-    """Which of N worlds are in a switch, and the strengths of the assistance for switches from each
-    of C clips to each, at first `strength` (C,) of the target. A switch takes `period` control
-    steps, and the assistance ends in the second half of them."""
+    """Records which of N worlds are in a switch, and sets the strength for each pair of C clips, at
+    first `strength` (C,) of the target. A switch takes `period` control steps; the assistance falls
+    to 0 over the second half of them."""
 
     state_fields = ("strength", "successes", "switches", "source", "steps")
 
@@ -49,7 +47,7 @@ class SwitchAssist(TensorState):
 
     @property
     def success(self) -> Tensor:
-        """Of the switches of each pair of clips, the share that succeeds, (C, C)."""
+        """Share of the switches that succeed, by pair of clips, (C, C)."""
         return self.successes / self.switches.clamp_min(1.0)
 
     def start(self, ids: Tensor, sources: Tensor, away: Tensor) -> None:
@@ -66,15 +64,15 @@ class SwitchAssist(TensorState):
         self.steps = torch.where(changed, begun, self.steps)
 
     def strengths(self, clips: Tensor) -> Tensor:
-        """Of the assistance in worlds that follow clips (N,), (N,); 0 outside a switch."""
+        """Strengths in worlds that follow clips (N,), (N,); 0 outside a switch."""
         if self.period == 0:
             return torch.zeros_like(self.strength[self.source, clips])
         left = (2 - 2 * self.steps / self.period).clamp(0, 1)
         return left * self.strength[self.source, clips]
 
     def record(self, clips: Tensor, failed: Tensor, arrived: Tensor) -> None:
-        """One control step of worlds that follow clips (N,): of those in a switch, which `failed`
-        (N,) bool, and which have `arrived` (N,) bool, as counts at its end."""
+        """Count one control step of worlds that follow clips (N,). A switch that `failed` (N,) bool
+        ends; one that has `arrived` (N,) bool at the end of its period succeeds."""
         switching = self.steps < self.period
         ended = switching & (failed | (self.steps + 1 == self.period))
         self.steps = torch.where(ended, self.period, self.steps + switching)
@@ -85,11 +83,11 @@ class SwitchAssist(TensorState):
 
     def step_schedule(self, unassisted: Tensor) -> None:
         """Once per iteration of the learning loop. The assistance weakens for switches to
-        `unassisted` (C,) bool clips only: that of the clip itself helps in a switch as well."""
+        `unassisted` (C,) bool clips only: a clip's own assistance also helps in a switch."""
         known = self.switches >= MIN_SWITCHES
         lower = known & (self.success > LOWER_ABOVE) & unassisted
         higher = known & (self.success < RAISE_BELOW)
         following = change_strength(self.strength, self.rate, lower, higher)
-        self.strength = torch.where(self.strength < OFF_BELOW, 0.0, following)  # for good
+        self.strength = torch.where(self.strength < OFF_BELOW, 0.0, following)  # permanently
         self.successes = RECORD_DECAY * self.successes
         self.switches = RECORD_DECAY * self.switches

@@ -1,13 +1,12 @@
-"""Early termination by the tracking error: an episode ends where the motion is too far from its
-clip, as in a fall.
+"""Early termination by the tracking error: as in a fall, an episode ends where the motion is too
+far from its clip.
 
 A policy that slows down or stops does not fall, and far from its clip the style reward is flat: the
-running skill slowed to walking speed and stayed there (docs/training.md).
-(Early termination as in DeepMimic, Peng et al. 2018, section 7. At first the error is the distance
-to the clip's nearest window; once phase-locked it is, as there, the distance to the window at the
-reference's phase: over 20 clips that lie, flip and stand, a standing body is near to some window of
-every clip.)
-"""
+running skill slowed to walking speed and stayed there (docs/training.md). (Early termination as in
+DeepMimic, Peng et al. 2018, section 7. At first the error is the distance to the clip's nearest
+window; once phase-locked it is, as in DeepMimic, the distance to the window at the reference's
+phase: with 20 clips that lie, flip and stand, a standing body is near some window of every
+clip.)"""
 
 from __future__ import annotations
 
@@ -24,14 +23,14 @@ from pretrain.sim.nearest import NearestRows
 from pretrain.sim.stored_windows import window_error
 from pretrain.sim.tensor_state import TensorState
 
-# The distance to all windows costs as much as a tenth of a step, so each world is checked in every
-# CHECK_EVERY-th one.
+# The distance to all windows costs as much as a tenth of a step, so each world is checked every
+# CHECK_EVERY steps.
 CHECK_EVERY = 3  # control steps
-NEAR_VELOCITY = 1.5  # margins outside a clip's velocities that count as near, with the noise
+NEAR_VELOCITY = 1.5  # margins outside a clip's velocities that count as near, under exploration
 
 
-# From whether each clip is unassisted, (C,) bool, to whether its error is measured at the phase.
-# Balance comes first, near any phase of the clip.
+# Maps whether each clip is unassisted, (C,) bool, to whether its error is measured at the phase.
+# While balance is learned, any phase of the clip is accepted.
 PHASE_LOCKING: dict[str, Callable[[Tensor], Tensor]] = {
     "never": torch.zeros_like,
     "unassisted": lambda unassisted: unassisted,
@@ -46,15 +45,15 @@ class TrackingLimits:
 
     max_error: float
     grace_period: int  # control steps to come near after a change of skill
-    # most that a clip's own spread counts, in units of the spread over all clips; None: unbounded
+    # upper bound of a clip's own spread, in units of the spread over all clips; None: unbounded
     max_clip_spread: float | None = None
     # margins by which the average velocity may lie outside the clip's range; None: unbounded
     max_velocity_excess: float | None = None
     phase_locking: str = "never"  # name in PHASE_LOCKING
     # control steps that a phase-locked world may exceed the limit at any other time
     recovery_window: int = 15
-    # Least that a clip's own spread counts: a stand has 0.08, a walk 0.9, and the noise of
-    # exploration alone puts a walk 0.5 away from its clip.
+    # Lower bound of a clip's own spread: a stand has 0.08, a walk 0.9, and exploration noise alone
+    # gives a walk an error of 0.5.
     min_clip_spread: float = 0.7
 
 
@@ -92,7 +91,7 @@ class TrackingTermination(TensorState):
         spread = read_clip_spreads(demos, scale)
         own_spread = spread.clamp(limits.min_clip_spread, limits.max_clip_spread)
         self._locked_max_errors = limits.max_error * own_spread  # (C,)
-        # control steps that it may still exceed the limit
+        # control steps left to exceed the limit
         self.grace_steps = torch.zeros(num_envs, dtype=torch.long)
 
     @property
@@ -131,13 +130,12 @@ class TrackingTermination(TensorState):
         return (error <= self._locked_max_errors[clips]) & (velocity_excess <= NEAR_VELOCITY)
 
     def exceeded_at_phase(self, error: Tensor, clips: Tensor, down: Tensor) -> Tensor:
-        """One step in which worlds that follow clips (N,) are `error` (N,) from their reference:
-        which of those in phase-locked clips have exceeded the limit for too long, (N,) bool. Those
-        that are `down` (N,) bool do not count.
+        """Count one step at tracking `error` (N,) of worlds that follow clips (N,). Returns those
+        in phase-locked clips that have exceeded the limit for too long, (N,) bool, except worlds
+        that are `down` (N,) bool.
 
-        A landing jolts, the end of a kick is not its beginning, and a world that has lost its
-        balance needs some steps to find it.
-        """
+        The grace steps allow for the jolt of a landing, for the jump from a kick's end to its
+        beginning, and for regaining balance."""
         locked = self.phase_locked[clips]
         within = (error <= self.max_errors[clips]) | down
         least = torch.where(within, self.limits.recovery_window, -1)
@@ -146,9 +144,9 @@ class TrackingTermination(TensorState):
         return locked & (left < 0)
 
     def exceeded_nearest(self, windows: Tensor, clips: Tensor, checked: Tensor) -> Tensor:
-        """One step of worlds that follow clips (N,): which of those `checked` (N,) bool, in clips
-        that are not phase-locked, are further from the clip's nearest window than its limit, their
-        grace period over, (N,) bool. `windows` are (N, W * F)."""
+        """Count one step of worlds that follow clips (N,). Returns those `checked` (N,) bool, in
+        clips that are not phase-locked and after the grace period, that are further from the clip's
+        nearest window than its limit, (N,) bool. `windows` are (N, W * F)."""
         locked = self.phase_locked[clips]
         self.grace_steps = torch.where(
             locked, self.grace_steps, (self.grace_steps - 1).clamp_min(0)
@@ -164,16 +162,14 @@ class TrackingTermination(TensorState):
         return window_error(windows, self.scale, self._nearest.rows, nearest)
 
     def distance_to_mean(self, windows: Tensor, clips: Tensor) -> Tensor:
-        """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good from
-        afar."""
+        """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good at
+        large distances."""
         return window_error(windows, self.scale, self._mean, clips)
 
 
 def nearer_reward(rollout: Rollout) -> Tensor:
-    """How much a step has brought the motion nearer to its clip's mean, in units of
-    `distance_to_mean`.
+    """Decrease of `distance_to_mean` in a step.
 
-    Style is flat from afar, where this is not; and as a difference of potentials it pays no cycle.
-    (Ng, Harada and Russell 1999.)
-    """
+    Unlike style, it is not flat far from the clip; as a difference of potentials it rewards no
+    cycle. (Ng, Harada and Russell 1999.)"""
     return rollout.extras["nearer"]

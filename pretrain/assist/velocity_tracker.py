@@ -1,9 +1,8 @@
 """The average velocity of each world, and how far it is outside the range of its reference.
 
-Poses alone let a character stand in mid-stride under a walk: at any phase of a walk a good standing
-pose is nearer than the limit of the tracking error, which the noise of exploration needs. Of 30
-clips, walks and runs ended standing (docs/training.md).
-"""
+Poses alone let a character stand in mid-stride under a walk: at any phase of a walk, a good
+standing pose is within the limit of the tracking error, which exploration noise requires. With 30
+clips, walks and runs ended standing (docs/training.md)."""
 
 from __future__ import annotations
 
@@ -48,15 +47,15 @@ class VelocityTracker(TensorState):
         self.follow(clips, ids)
 
     def follow(self, clips: Tensor, ids: Rows = ALL) -> None:
-        """The ranges of worlds `ids` (n,) are those of clips (n,) at once."""
+        """Set the ranges of worlds `ids` (n,) to those of clips (n,)."""
         ranges = self._ranges.of(clips)
         self.low[ids] = ranges.low
         self.high[ids] = ranges.high
         self.margin[ids] = ranges.margin
 
     def advance(self, state: CharacterState, clips: Tensor, blend: ReferenceBlend) -> None:
-        """One control step, after which the worlds are in `state` (N,) and follow clips (N,), to
-        which their references come by `blend`. Without a blend the ranges change at once."""
+        """Advance one control step to `state` (N,), along clips (N,); `blend` moves the ranges to
+        these clips. Without a blend the ranges change at once."""
         self.mean = average(self.mean, level_velocity(state))
         reference = self._ranges.of(clips)
         if blend.steps:

@@ -15,7 +15,7 @@ class Box:
     mass: float  # kg
 
 
-# How the state of a box lies in its vector; its origin is its center.
+# Layout of a box's state; its origin is its center.
 BOX_LAYOUT = (
     Part("box_pos", 0, 3, "m", "world"),
     Part("box_rot", 3, 7, "quaternion wxyz", "world"),

@@ -33,7 +33,7 @@ class Character:
     damping: tuple[float, ...]  # N m s / rad, per hinge, passive
     torque_limit: tuple[float, ...]  # N m, per hinge
     control_dt: float = 1 / 30  # s, a whole number of the MJCF's timesteps
-    box: Box | None = None  # a free body beside it, which is no part of the MJCF
+    box: Box | None = None  # a free body beside it, not in the MJCF
 
 
 CHARACTERS = {
@@ -47,8 +47,8 @@ CHARACTERS = {
 
 @cache
 def load_character(name: str) -> Character:
-    """The character called `name`; KeyError lists what exists. ValueError where its torque limits
-    do not all stand at the actuators."""
+    """The character called `name`; KeyError lists what exists. ValueError where a torque limit is
+    not at its actuator."""
     if name not in CHARACTERS:
         raise KeyError(f"no character {name!r}; there are: {', '.join(CHARACTERS)}")
     file, feet, key_bodies = CHARACTERS[name]
@@ -72,8 +72,8 @@ def load_character(name: str) -> Character:
 
 
 def _check_torque_limits(name: str, model: mujoco.MjModel, hinges: list[int]) -> None:
-    """A limit at the joint (`actuatorfrcrange`, the effort of a URDF) would hold in simulation, but
-    `actuator_force` shows nothing of it, and the manifest would not have it. (MuJoCo 4.0.0.)"""
+    """A limit at the joint (`actuatorfrcrange`, a URDF's effort) would apply in simulation, but is
+    missing from `actuator_force` and from the manifest. (MuJoCo 4.0.0.)"""
     for actuator, hinge in enumerate(hinges):
         if not model.actuator_forcelimited[actuator] or model.jnt_actfrclimited[hinge]:
             joint = model.joint(hinge).name

@@ -36,9 +36,7 @@ def chain_rotations(
 ) -> tuple[Array, Array]:
     """`forward`, from each body's rotation against its parent.
 
-    One generation of bodies at a time: body by body, most of the time would be the overhead of
-    kernel calls.
-    """
+    Works on one generation of bodies at a time; body by body, kernel calls would dominate."""
     xp = namespace(root_pos)
     positions = {0: root_pos}
     rotations = {0: root_rot}

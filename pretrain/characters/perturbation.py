@@ -1,4 +1,4 @@
-"""Perturbation: the same body, heavier or lighter, on ground of another friction."""
+"""Perturbs a character's mass and friction."""
 
 # MuJoCo's bindings ship no type stubs
 # pyright: reportAttributeAccessIssue=false
@@ -12,7 +12,7 @@ from pretrain.characters.mujoco_bindings import mujoco
 
 def perturb(character: Character, friction: float = 1.0, mass: float = 1.0) -> Character:
     """`character` with every geom's friction coefficients times `friction`, and every body's mass
-    and inertia times `mass`; gains and limits stay."""
+    and inertia times `mass`; gains and limits are kept."""
     spec = mujoco.MjSpec.from_string(character.mjcf)
     for geom in spec.geoms:
         geom.friction = geom.friction * friction
@@ -22,5 +22,5 @@ def perturb(character: Character, friction: float = 1.0, mass: float = 1.0) -> C
         body.mass = body.mass * mass
         body.inertia = body.inertia * mass
     spec.compile()
-    # MuJoCo 4.0.0 writes six digits: a millionth of each number is lost
+    # MuJoCo 4.0.0 writes six digits: an error of 1e-6
     return replace(character, mjcf=spec.to_xml())

@@ -1,9 +1,8 @@
 """Rotation kernels: unit quaternions wxyz, right-handed, radians. Independent of bodies.
 
 Every kernel takes numpy arrays or torch tensors and returns the same kind, batched over leading
-axes: importers and the service have no torch, and training needs it. Only calls with the same names
-in both libraries are used.
-"""
+axes: importers and the service run without torch, training with it. Only calls with the same names
+in both libraries are used."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ AXIS = {"x": 0, "y": 1, "z": 2}
 
 
 def namespace(x: Array) -> Any:
-    """The library that `x` belongs to. torch is looked up and never imported: if `x` is a tensor,
-    it is loaded already."""
+    """The library that `x` belongs to. torch is not imported here: if `x` is a tensor, it is
+    loaded."""
     return np if isinstance(x, np.ndarray) else sys.modules["torch"]
 
 
@@ -121,14 +120,13 @@ def heading_direction(q: Array) -> Array:
 
 
 def heading_rotation(q: Array) -> Array:
-    """The turn about z by which x becomes the heading of `q`, (..., 4)."""
+    """Rotation about z from x to the heading of `q`, (..., 4)."""
     ahead = heading_direction(q)
     return from_axis_angle("z", namespace(q).arctan2(ahead[..., 1], ahead[..., 0]))
 
 
 def to_heading_frame(heading: Array, v: Array) -> Array:
-    """World vectors in the heading frame. (..., 2), (..., 3) -> (...,
-    3)."""
+    """World vectors -> heading frame. (..., 2), (..., 3) -> (..., 3)."""
     c, s = _unstack(heading)
     x, y, z = _unstack(v)
     return namespace(v).stack([c * x + s * y, c * y - s * x, z], -1)
@@ -191,9 +189,8 @@ def to_hinges(axes: str, q: np.ndarray) -> np.ndarray:
 
 
 def _nearest_triples(triples: np.ndarray) -> list[int]:
-    """Which of the two triples each frame takes, (T, 2, 3) rad -> T of 0 or 1: the one nearer to
-    that of the frame before, whole turns aside; of the first frame, nearer to 0.
-    """
+    """The triple that each frame takes, (T, 2, 3) rad -> T of 0 or 1: the one nearer to the
+    previous frame's, modulo whole turns; in the first frame, nearer to 0."""
     before = np.concatenate([np.zeros((1, 2, 3)), triples[:-1]])
     gap = triples[:, None] - before[:, :, None]  # (T, 2, 2, 3): of before, of now
     far = np.abs(gap - 2 * np.pi * np.round(gap / (2 * np.pi))).sum(-1)

@@ -37,8 +37,7 @@ class Skeleton:
     upper: tuple[float, ...]
     feet: tuple[str, ...]  # bodies that may touch the ground
     key_bodies: tuple[str, ...]  # head, hands and feet
-    # Spheres that carry the shape: (body index, x, y, z, radius). A box gives its corners with
-    # radius 0.
+    # Spheres of the shape: (body index, x, y, z, radius). A box gives its corners with radius 0.
     surface: tuple[tuple[int, float, float, float, float], ...]
 
     @cached_property

@@ -41,8 +41,8 @@ class Part:
     """A named slice of a flat state, goal or memory.
 
     `unit`: "m", "m/s", "rad", "rad/s", "unit vector", "quaternion wxyz", or "1" for a plain number.
-    `frame`: "world"; "joint", for angles and velocities of hinges; "scalar", which no turn of the
-    scene changes."""
+    `frame`: "world"; "joint", for angles and velocities of hinges; "scalar", invariant to rotation
+    of the scene."""
 
     name: str
     start: int
@@ -52,7 +52,7 @@ class Part:
 
 
 def layout(num_hinges: int) -> tuple[Part, ...]:
-    """The layout of a state in a flat vector, as every policy and encoder graph declares it."""
+    """The layout of a flat state, as policy and encoder graphs declare it."""
     sizes = (
         ("root_pos", 3, "m", "world"),
         ("root_rot", 4, "quaternion wxyz", "world"),

@@ -1,8 +1,7 @@
 """Features of states, compiled: `proprioception` and `style_frame` of `pretrain/sim/features.py`.
 
-All kernels that call each other stand in one file: numba compiles a kept kernel again where its own
-file has changed, and not where that of a function it calls has.
-"""
+All kernels that call each other are in one file: numba recompiles a cached kernel if its own file
+has changed, but not if the file of a function that it calls has."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ F = np.float32
 
 
 class Tree(NamedTuple):
-    """A skeleton as arrays, one row a body."""
+    """A skeleton as arrays, one row per body."""
 
     parents: np.ndarray  # (B,) int64
     offsets: np.ndarray  # (B, 3) m
@@ -132,7 +131,7 @@ def _write_vector(heading, v, features, column) -> None:
 
 @compile_kernel
 def _joint_rotation(state, tree, body, frame):
-    """The body's rotation against its parent; what a style frame shows of it, to `frame`."""
+    """The body's rotation relative to its parent; writes the joint's features to `frame`."""
     local = (F(1), F(0), F(0), F(0))
     hinges = tree.hinges[body]
     start = 13 + tree.first[body]
@@ -155,7 +154,7 @@ def _joint_rotation(state, tree, body, frame):
 
 @compile_kernel
 def _place(tree, body, local, positions, rotations) -> None:
-    """Position and rotation of a body, whose parent has been placed."""
+    """Write a body's position and rotation; its parent's are known."""
     parent = tree.parents[body]
     around = (
         rotations[parent, 0],

@@ -1,5 +1,5 @@
-"""What networks that commute with a reflection do beside their products: `PairSums` of
-`pretrain/rl/mirror.py` and `apply_relu` of `pretrain/rl/mirror_net.py`, compiled."""
+"""Operations of reflection-equivariant networks other than matrix products, compiled: `PairSums` of
+`pretrain/rl/mirror.py` and `apply_relu` of `pretrain/rl/mirror_net.py`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ F = np.float32
 
 
 def relu_in_parts(even: Tensor, odd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Twice the parts of the ReLU of the vectors with parts `even` and `odd` (..., n); and which of
-    their halves are positive, a byte each (..., n): 1 the left, 2 the right."""
+    """Twice the parts of the ReLU of the vectors with parts `even` and `odd` (..., n); and a byte
+    of which halves are positive (..., n): 1 the left, 2 the right."""
     positive = torch.empty(even.shape, dtype=torch.uint8)
     parts = (torch.empty_like(even), torch.empty_like(even))
     _relu(_rows(even), _rows(odd), *map(_rows, parts), _rows(positive))
@@ -37,7 +37,7 @@ def _relu(even, odd, out_even, out_odd, positive) -> None:
     for i in range(len(even)):
         left = even[i] + odd[i]
         right = even[i] - odd[i]
-        kept_left = F(0) if left <= 0 else left  # NaN stays
+        kept_left = F(0) if left <= 0 else left  # NaN is kept
         kept_right = F(0) if right <= 0 else right
         out_even[i] = kept_left + kept_right
         out_odd[i] = kept_left - kept_right

@@ -11,7 +11,7 @@ from torch import Tensor
 from pretrain.compiled.kernel import compile_kernel
 
 F = np.float32
-NEARLY_EQUAL = F(1e-4)  # sine of the angle below which the straight line serves as the arc
+NEARLY_EQUAL = F(1e-4)  # sine of the angle below which slerp is linear
 
 
 def blend_states(earlier: Tensor, later: Tensor, shares: Tensor) -> Tensor:

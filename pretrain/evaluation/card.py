@@ -1,4 +1,4 @@
-"""The card as files: card.json for programs, CARD.md with plots for people."""
+"""Writes the card: card.json, and CARD.md with plots."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Latents = Mapping[str, Sequence[float]]
 
 
 def write_card(folder: Path, ref: str, text: str, card: Card, latents: Latents) -> Path:
-    """`text` is the table for people, `latents` the clips' own z. -> CARD.md."""
-    # here, since it imports matplotlib, without which the programs start 0.4 s sooner
+    """`text` is the table, `latents` the clips' z. -> CARD.md."""
+    # here, since it imports matplotlib, which takes 0.4 s
     from pretrain.evaluation.card_plots import plot_card
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -66,14 +66,14 @@ def _switches(matrix: Mapping[str, Mapping[str, float]]) -> Figure:
 
 def _map(latents: Latents) -> Figure:
     points = np.array(list(latents.values()))
-    _, _, directions = np.linalg.svd(points - points.mean(0))  # all: one clip alone spans none
+    _, _, directions = np.linalg.svd(points - points.mean(0))  # full: one clip alone spans no axis
     flat = (points - points.mean(0)) @ directions[:2].T
     figure = Figure(figsize=(7, 6))
     axes = figure.subplots()
     axes.scatter(flat[:, 0], flat[:, 1], s=18, color=RED)
     places: dict[tuple[float, float], list[str]] = {}
     for name, (x, y) in zip(latents, flat.round(2).tolist(), strict=True):
-        # a clip and its mirror image often lie on each other
+        # a clip and its mirror image often coincide
         places.setdefault((x, y), []).append(name)
     upwards = sorted(places, key=lambda place: place[1])
     line = {"arrowstyle": "-", "color": "gray", "lw": 0.4, "relpos": (0, 0.5)}
@@ -92,7 +92,7 @@ def _map(latents: Latents) -> Figure:
 
 
 def plot_learning(curves: Mapping[str, Sequence[float]]) -> Figure:
-    """A row a curve, a column each for samples and seconds."""
+    """One row per curve, one column each for samples and seconds."""
     shown = [name for name in CURVES if name in curves]
     along = [name for name in ENDS if name in curves]
     size = (4.5 * len(along), 1.6 * len(shown))

@@ -1,18 +1,18 @@
-"""Caveats: what a reader of a card should know before trusting it."""
+"""Caveats: limits on the validity of a card."""
 
 from __future__ import annotations
 
 from pretrain.evaluation.card import Card
 from pretrain.motion.dataset import Dataset
 
-RARELY = 0.5  # time on clip below which a clip is named as not performed
+RARELY = 0.5  # time on clip below which a clip is listed
 OFTEN_FALLS = 1.0  # a minute
 FEW_CLIPS = 3
 ENOUGH = 1000  # episodes
 
 
 def caveats(card: Card, dataset: Dataset) -> list[str]:
-    """A sentence each."""
+    """One sentence per caveat."""
     return [
         *_few_clips(dataset),
         *_few_episodes(card),

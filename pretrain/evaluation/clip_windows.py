@@ -1,4 +1,4 @@
-"""Clip windows: the style windows of a clip, and how near a rollout must be to be on the clip."""
+"""Clip windows: the style windows of a clip, and the distance within which a rollout is on it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ class ClipWindows:
     name: str
     windows: Tensor  # (M, W * F)
     tau: float
-    limb_speed: float  # m/s, that a body which performs it has to reach
+    limb_speed: float  # m/s, required of a body that performs it
 
     def within(self, windows: Tensor) -> Tensor:
-        """Which of `windows` (n, W * F), over their scale, are within tau of it, (n,) bool."""
+        """Which of `windows` (n, W * F), over their scale, are within tau of the clip, (n,)
+        bool."""
         return torch.cdist(windows, self.windows).amin(1) <= self.tau
 
 
 def feature_scale(library: MotionLibrary, skeleton: Skeleton, window: int) -> Tensor:
-    """What each feature of a style window is divided by: its spread over all clips, (W * F)."""
+    """Scale of each feature of a style window: its spread over all clips, (W * F)."""
     windows = make_reference_windows(library, skeleton, window).windows
     return windows.std(0).clamp_min(MIN_SPREAD)
 
@@ -42,10 +43,9 @@ def clip_windows(
 ) -> tuple[ClipWindows, ...]:
     """The windows and tolerance of each clip that is no mirror image, in the order of `clips`.
 
-    tau is how far apart two instances of one motion lie (`repeat_distance`), but at least the
-    distance of a body that is 2 cm and 0.05 rad off (`floor_distance`): a stand, or one cycle
-    repeated, is more like itself than any body can be.
-    """
+    tau is the distance between two instances of one motion (`repeat_distance`), but at least that
+    of a body 2 cm and 0.05 rad off (`floor_distance`): a stand, or one repeated cycle, is closer to
+    itself than any body can be."""
     skeleton = clips[0].skeleton
     targets = []
     for clip in clips:

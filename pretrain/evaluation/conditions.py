@@ -1,4 +1,4 @@
-"""Conditions: what a card is measured under. All cards share the defaults, to be comparable."""
+"""Conditions of a card's measures. All cards share the defaults, to be comparable."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Conditions:
 
     @property
     def latents(self) -> int:
-        """Random z that are held, to see which can be told apart."""
+        """Random z that are held, to measure which can be distinguished."""
         return min(64, max(4, self.episodes // 16))
 
     @property
@@ -37,4 +37,4 @@ class Conditions:
 
 
 COMMON = Conditions()
-QUICK = Conditions(episodes=128)  # for a look at a run that is still training
+QUICK = Conditions(episodes=128)  # for a run in training

@@ -1,4 +1,4 @@
-"""Coverage: the share of each clip's windows that any rollout passed near to, at least once."""
+"""Coverage: the share of each clip's windows that some rollout passed near."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pretrain.sim.row_blocks import row_blocks
 
 
 class Coverage:
-    """Nearest distance that any rollout has come to each window of each clip."""
+    """Smallest distance of any rollout to each window of each clip."""
 
     def __init__(self, targets: Sequence[ClipWindows], scale: Tensor):
         self.targets = targets
@@ -21,7 +21,7 @@ class Coverage:
         self._nearest = torch.full((len(self._all),), torch.inf)
 
     def update(self, windows: Tensor) -> None:
-        """Style windows (n, W * F) that rollouts went through."""
+        """Add style windows (n, W * F) of rollouts."""
         if len(windows):
             passed = windows / self.scale
             blocks = row_blocks(self._all, len(passed))
@@ -29,7 +29,7 @@ class Coverage:
             self._nearest = torch.minimum(self._nearest, nearest)
 
     def per_clip(self) -> dict[str, float]:
-        """Share of each clip's windows that a rollout passed within tau of."""
+        """Share of each clip's windows within tau of a rollout."""
         parts = self._nearest.split([len(target.windows) for target in self.targets])
         pairs = zip(self.targets, parts, strict=True)
         return {clip.name: float((near <= clip.tau).float().mean()) for clip, near in pairs}

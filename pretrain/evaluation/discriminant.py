@@ -1,4 +1,4 @@
-"""Distinguishable skills: how many of a set of z a viewer could tell apart by the motion."""
+"""Distinguishable skills: how many of a set of z can be told apart by their motion."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pretrain.evaluation.intervals import Interval, interval
 from pretrain.evaluation.setup import Setup
 from pretrain.training_data import control_steps
 
-EXCERPT = (1.5, 3.0)  # s after the start: what is looked at
+EXCERPT = (1.5, 3.0)  # s after the start that are compared
 AXES = 16  # principal axes of the features that the discriminant uses
 RIDGE = 1e-4  # added to the spread within a skill along each axis
 
 
 def distinguishable_skills(setup: Setup, held: HeldSkills) -> Interval:
-    """exp of the information, nats, that a linear discriminant gets about which z was held.
+    """exp of the information, nats, that a linear discriminant has about the held z.
 
-    From 1, nothing is told apart, to the number of skills. n = skills; the interval is over them.
-    """
+    From 1, none is distinguished, to the number of skills. n = skills; the interval is over
+    them."""
     features = visible_features(setup, held)
     scores = leave_one_out(features) + math.log(len(features))
     information = interval(scores.mean(1))
@@ -39,12 +39,11 @@ def visible_features(setup: Setup, held: HeldSkills) -> Tensor:
 
 
 def leave_one_out(features: Tensor) -> Tensor:
-    """Log probability of the right one of K skills for each of R examples of it, (K, R).
+    """Log probability of the true one of K skills, for each of its R examples, (K, R).
 
     `features` (K, R, D). The discriminant has Gaussian classes of one covariance on the first AXES
-    principal axes; the example's own skill is estimated from its other R - 1 examples. By that,
-    log K + the mean is a lower bound of the information in expectation.
-    """
+    principal axes; the example's own skill is estimated from its other R - 1 examples. Thus log K +
+    the mean is in expectation a lower bound of the information."""
     points = _principal(features)
     skills, repeats, dim = points.shape
     centered = (points - points.mean(1, keepdim=True)).flatten(0, 1)
@@ -59,7 +58,7 @@ def leave_one_out(features: Tensor) -> Tensor:
             totals = sums.clone()
             totals[skill] -= points[skill, repeat]
             apart = points[skill, repeat] - totals / counts[:, None]
-            widening = 1 + 1 / counts  # an estimated mean has a spread of its own
+            widening = 1 + 1 / counts  # variance of the estimated mean
             distance = ((apart @ precision) * apart).sum(1) / widening
             score = -0.5 * distance - 0.5 * dim * widening.log()
             log_probs[skill, repeat] = score.log_softmax(0)[skill]

@@ -18,19 +18,19 @@ from pretrain.motion.library import MotionLibrary
 from pretrain.sim.env import CharacterEnv
 from pretrain.training_data import control_steps
 
-# A rollout begins in a clip's state: its first second would cover that clip for nothing.
+# Rollouts begin in a clip's state, so their first second would count as coverage of that clip.
 BURN_IN = control_steps(1.0)
-SAMPLED = 10  # every so many steps, windows are kept for fidelity
+SAMPLED = 10  # steps between the windows kept for fidelity
 
 
 @dataclass(frozen=True)
 class Episodes:
-    """Random-skill rollouts of E worlds over T steps; rows after a fall for good are left out."""
+    """Random-skill rollouts of E worlds over T steps; rows after a final fall are left out."""
 
-    clip: Tensor  # (E,) index of the clip each began in
-    lengths: Tensor  # (E,) steps before a fall for good
-    falls: FallCounter  # got up from or not
-    recovered: Tensor  # (F,) of the falls that ended lying: 1 where it was up within 3 s
+    clip: Tensor  # (E,) index of each one's start clip
+    lengths: Tensor  # (E,) steps before a final fall
+    falls: FallCounter  # with or without recovery
+    recovered: Tensor  # (F,) per fall that led to lying: 1 if up within 3 s
     agreement: Tensor  # (E,) mean <z, enc(window)> while standing
     style: Tensor | None  # (E,) mean likeness to the clips while standing, where it is published
     speed: Tensor  # (E,) mean level speed while standing, m/s
@@ -41,7 +41,7 @@ class Episodes:
 
 
 def random_sampling(setup: Setup) -> LatentSampling:
-    """Random skills, each for a random while."""
+    """Random skills, each for a random time."""
     longest = control_steps(setup.conditions.longest_skill)
     return LatentSampling(setup.skills.latent_dim, 1, longest, 0.0)
 
@@ -56,8 +56,8 @@ def random_skill_episodes(setup: Setup, rng: Generator) -> Episodes:
 def observe_episodes(
     setup: Setup, env: CharacterEnv, sampling: LatentSampling, rng: Generator
 ) -> Episodes:
-    """Episodes from where the worlds are."""
-    began_in = env.clip.clone()  # a world that breaks begins anew, in another clip
+    """Episodes from the worlds' present states."""
+    began_in = env.clip.clone()  # a broken world restarts, in another clip
     act = setup.skills.act
     observer = _Observer(setup, env)
     rollout = random_skill_rollout(act, env, sampling, rng, setup.nearest_clip)
@@ -67,7 +67,7 @@ def observe_episodes(
 
 
 class _Observer:
-    """Sums over the steps of an episode."""
+    """Accumulates over the steps of an episode."""
 
     def __init__(self, setup: Setup, env: CharacterEnv):
         n = env.num_envs

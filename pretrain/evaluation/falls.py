@@ -1,4 +1,4 @@
-"""Falls: how often a character goes down, got up from or not."""
+"""Falls: how often a character goes down, with or without recovery."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from pretrain.motion.clip import CONTROL_RATE
 
 
 class FallCounter:
-    """Falls of N worlds, and the steps that each was watched for.
+    """Counts the falls and the watched steps of N worlds.
 
-    A fall begins where a body touches the ground that the clip of the moment keeps off it, and
-    lasts until the character is as high as that clip again. A broken simulation is a fall, too. A
-    world is watched until it has been down for more than 3 s or is broken: a character that lies
-    for good should neither fall again nor lengthen the time that falls are counted over.
-    """
+    A fall begins when a body not allowed by the present clip touches the ground, and lasts until
+    the character is as high as that clip again. A broken simulation is also a fall. A world is
+    watched until it has been down for more than 3 s or is broken: a character that stays down
+    should add neither falls nor time."""
 
     def __init__(self, n: int):
         self.falls = torch.zeros(n)
@@ -27,12 +26,11 @@ class FallCounter:
     def update(
         self, steps_down: Tensor, broken: Tensor, clip_changed: Tensor | None = None
     ) -> Tensor:
-        """After a control step, from the control steps that each world has been down, (N,): which
-        of them began to fall, (N,) bool.
+        """Update after a control step with the steps that each world has been down, (N,). Returns
+        which began to fall, (N,) bool.
 
-        Where `clip_changed` (N,) in this step, a character on the ground has not fallen: it may
-        have been allowed to lie until then.
-        """
+        Where `clip_changed` (N,) in this step, a character on the ground has not fallen: lying may
+        have been allowed before."""
         began = (steps_down == 1) | broken
         if clip_changed is not None:
             began = began & (~clip_changed | broken)
@@ -43,7 +41,7 @@ class FallCounter:
         return began
 
     def split(self, counts: list[int]) -> list[FallCounter]:
-        """Of the first worlds, the next, and so on."""
+        """Split the worlds into consecutive groups of `counts`."""
         parts = [FallCounter(count) for count in counts]
         for name in ("falls", "steps", "_watched"):
             for part, values in zip(parts, getattr(self, name).split(counts), strict=True):

@@ -13,10 +13,11 @@ BLOCK = 8192  # rows
 
 
 def fidelity(windows: Tensor, demos: ReferenceWindows, scale: Tensor) -> float | None:
-    """Frechet distance of `windows` (n, W * F) to the clips', over that between the clips' halves.
+    """Frechet distance of `windows` (n, W * F) to the clips', relative to that of the clips'
+    halves.
 
-    The unit is the distance of the clips' first halves from their second. None of fewer than two.
-    """
+    The unit is the distance of the clips' first halves from their second. None for fewer than two
+    windows."""
     if len(windows) < 2:
         return None
     first = torch.cumsum(demos.counts, 0) - demos.counts
@@ -33,7 +34,7 @@ class Gaussian:
 
 
 def fit_gaussian(rows: Tensor, scale: Tensor) -> Gaussian:
-    """Of rows (n, F) over their scale (F,), in double precision, a block of rows at a time."""
+    """Fit to rows (n, F) over their scale (F,), in double precision, in blocks of rows."""
     blocks = rows.split(BLOCK)
     total = torch.stack([(block / scale).double().sum(0) for block in blocks]).sum(0)
     mean = total / len(rows)

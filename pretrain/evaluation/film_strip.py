@@ -1,4 +1,4 @@
-"""Film strips: a rollout as frames side by side, with a bar that says how it goes."""
+"""Film strips: a rollout as frames side by side, with a status bar."""
 
 # MuJoCo's bindings ship no type stubs
 # pyright: reportAttributeAccessIssue=false
@@ -19,14 +19,14 @@ from pretrain.sim.mujoco_cpu import compile_model
 
 WIDTH = 80  # px, of a frame
 HEIGHT = 112
-# px of the map from which shadows are drawn: at MuJoCo's 4096 a frame takes twice as long
+# px of the shadow map: with MuJoCo's 4096 a frame takes twice as long
 SHADOW_SIZE = 2048
 BAR = 7  # px, below the frames
 TITLE = 18  # px, above the frames
 PER_ROW = 20  # frames
 FIELD_OF_VIEW = 20  # degrees, from the lower edge of a frame to the upper
-DISTANCE = 6.2  # m, of the camera: 2.2 m fit from edge to edge, and 1.6 m from side to side
-EYE_HEIGHT = 0.8  # m above the ground, where the camera looks at
+DISTANCE = 6.2  # m, of the camera: a frame shows 2.2 m by 1.6 m
+EYE_HEIGHT = 0.8  # m above the ground, of the camera's target
 ON_CLIP = "#3a9a4a"
 UP = "#b0b0b0"
 DOWN = "#d03020"
@@ -44,7 +44,7 @@ class Strip:
 
 
 class FilmStrip:
-    """Draws a character; OSError, in a line, where this machine can't."""
+    """Draws a character; OSError of one line where rendering fails."""
 
     def __init__(self, character: Character):
         self._model = compile_model(character)
@@ -93,8 +93,8 @@ class FilmStrip:
         return row
 
     def _frame(self, qpos: np.ndarray) -> np.ndarray:
-        """The character in `qpos` at the origin, where the light is, and its box from there,
-        (HEIGHT, WIDTH, 3)."""
+        """The character in `qpos` moved to the origin, where the light is, its box alike, (HEIGHT,
+        WIDTH, 3)."""
         self._data.qpos[:] = qpos
         for start in self._free:
             self._data.qpos[start : start + 2] -= qpos[:2]
@@ -116,8 +116,8 @@ def stack(rows: Sequence[Image.Image]) -> Image.Image:
 def open_renderer(
     model: mujoco.MjModel, height: int = HEIGHT, width: int = WIDTH
 ) -> mujoco.Renderer:
-    """For pictures (height, width) px. OSError, in a line, where this machine can't draw: MuJoCo
-    says so in its own way for each MUJOCO_GL."""
+    """For pictures (height, width) px. OSError of one line where rendering fails: MuJoCo raises
+    another error for each MUJOCO_GL."""
     try:
         return mujoco.Renderer(model, height, width)
     except (AttributeError, ImportError, RuntimeError, mujoco.FatalError) as error:

@@ -1,5 +1,5 @@
-"""Foot slide: how fast feet move over the ground while they stand on it. A body that shuffles turns
-and steps aside without lifting a foot."""
+"""Foot slide: how fast feet move over the ground while they stand on it. A shuffling body turns and
+steps aside without lifting a foot."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 
 STANDING = 0.01  # m: a foot whose lowest point is lower stands
-# Control steps over which a foot's displacement is measured. From one to the next the contacts of
-# a standing body chatter: its feet move at 0.1 m/s to and fro, under constant targets, too.
+# Control steps over which a foot's displacement is measured. Over a single step contacts chatter: a
+# standing body's feet move at 0.1 m/s to and fro, even under constant targets.
 SPAN = 6
 
 
 @dataclass(frozen=True)
 class Feet:
-    """Where feet are, and which of them stand."""
+    """Positions of feet, and which of them stand."""
 
     pos: Tensor  # (..., feet, 2) m, of the bodies' origins (the ankles), level, in the world
     stands: Tensor  # (..., feet) bool
@@ -41,7 +41,7 @@ def foot_slide(feet: Feet, up: Tensor) -> Tensor:
     """Mean speed of the feet (T, n, feet) of n worlds over all spans of SPAN control steps in which
     they stand and their world is `up` (T, n) bool, (n,) m/s; NaN where there are none.
 
-    The ankle of a foot that rolls over its toes moves, too: compare with the clip's own slide."""
+    The ankle of a foot that rolls over its toes also moves: compare with the clip's slide."""
     speed = (feet.pos[SPAN:] - feet.pos[:-SPAN]).norm(dim=-1) * CONTROL_RATE / SPAN
     stood = feet.stands & up[..., None]
     counted = stood.unfold(0, SPAN + 1, 1).all(-1)

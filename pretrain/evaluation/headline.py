@@ -52,7 +52,7 @@ def _time(setup: Setup, clip_skills: HeldSkills) -> tuple[Card, Card]:
 
 
 def _switch(setup: Setup, switches: Switches | None) -> tuple[Card, Card]:
-    """Of a library of one clip there is nothing to switch to."""
+    """None for a library of one clip."""
     if switches is None:
         return {"mean": None, "matrix": {}}, interval(torch.empty(0))
     success = switch_success(switches)

@@ -1,4 +1,4 @@
-"""Held skills: what a library does for 10 s under one z, for several z at once."""
+"""Held skills: 10 s of a library under one z, for several z at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HeldSkills:
     """K skills, each held in R worlds; the worlds of one skill are next to each other."""
 
     z: Tensor  # (K, D)
-    clips: Tensor  # (K,) whose own z is nearest
+    clips: Tensor  # (K,) clips with the nearest z
     repeats: int
     recording: Recording
 
@@ -54,7 +54,7 @@ def own_and_random_skills(
 @dataclass(frozen=True)
 class _Request:
     z: Tensor  # (K, D)
-    clips: Tensor  # (K,) whose own z is nearest
+    clips: Tensor  # (K,) clips with the nearest z
     start: Tensor  # (K * R,) clips that the worlds begin in
 
     @property
@@ -122,8 +122,8 @@ def clip_slide_speeds(setup: Setup) -> dict[str, float | None]:
 
 
 def pose_error(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
-    """Of each clip's own z (`own_skills`): how far head, hands and feet, seen from the root, are
-    from where they are in the clip's nearest pose, m, mean over 10 s of each world, (R,)."""
+    """Of each clip's own z (`own_skills`): distance of head, hands and feet, relative to the root,
+    from the clip's nearest pose, m, mean over 10 s of each world, (R,)."""
     skeleton = setup.data.character.skeleton
     keys = 3 * len(skeleton.key_bodies)
     parts = setup.library.frames.split(setup.library.lengths.tolist())

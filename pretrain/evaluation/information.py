@@ -1,4 +1,4 @@
-"""Information: how much a library's motion says about z."""
+"""Information of a library's motion about z."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ def information_bound(mean_cosine: float, dim: int) -> float | None:
     z is uniform on the unit sphere in `dim` dimensions. With a von Mises-Fisher distribution of
     concentration kappa about the code as the variational posterior, the bound of Barber and Agakov
     (2003) is kappa * mean_cosine + log C(kappa) - log C(0), C its normalizer, at the best kappa.
-    Cosines of different dimensions can't be compared; nats can. None of fewer than 2 dimensions.
-    """
+    Unlike cosines, nats are comparable between dimensions. None for fewer than 2 dimensions."""
     if dim < 2:
         return None
     if mean_cosine <= 0:

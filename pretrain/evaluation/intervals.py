@@ -1,4 +1,4 @@
-"""Means with their 95 % intervals, as plain JSON; of nothing the mean is None, never NaN."""
+"""Means with their 95 % intervals, as plain JSON; without data the mean is None, never NaN."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scipy.special import gammaincinv
 from torch import Tensor
 
 Interval = dict[str, Any]  # n, mean, interval [low, high]
-Z95 = 1.96  # standard deviations on each side of a normal distribution that hold 95 %
+Z95 = 1.96  # half width of a normal 95 % interval, in standard deviations
 
 
 def mean(x: Tensor) -> float | None:
@@ -44,9 +44,8 @@ def share_interval(x: Tensor) -> Interval:
 def rate_interval(events: int, exposure: float, n: int) -> Interval:
     """Events per unit of `exposure`, seen in n worlds, with the exact 95 % Poisson interval.
 
-    It has a width where nothing happened, too. (Garwood 1936, "Fiducial limits for the Poisson
-    distribution".)
-    """
+    It has a width also without events. (Garwood 1936, "Fiducial limits for the Poisson
+    distribution".)"""
     if exposure <= 0:
         return {"n": 0, "mean": None, "interval": None}
     low = float(gammaincinv(events, 0.025)) if events else 0.0

@@ -1,4 +1,4 @@
-"""Learning curves: a run's log in few points."""
+"""Learning curves: a run's log, downsampled."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ def learning(rows: Sequence[Scalars]) -> Curves:
     """The rows of a run's log in at most POINTS parts: `samples` and `seconds` at the end of each,
     the means of CURVES over it.
 
-    A curve that some row lacks, or that is not finite somewhere, is left out.
-    """
+    Curves with missing or non-finite rows are left out."""
     parts = np.array_split(np.arange(len(rows)), min(POINTS, max(len(rows), 1)))
     curves = {}
     for name in ENDS:

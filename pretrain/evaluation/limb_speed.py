@@ -1,8 +1,7 @@
-"""Limb speed: how fast a body moves its head, hands and feet, seen from its root.
+"""Limb speed: how fast head, hands and feet move relative to the root.
 
 A body at rest in one frame of a jump or of a slow side step is within tau of that clip, and at its
-velocity. It does not move as the clip does.
-"""
+velocity. Its limbs do not move as the clip's do."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ STILL = 0.05  # m/s: a clip below it may be performed by a body at rest
 
 def limb_speed(windows: Tensor, skeleton: Skeleton) -> Tensor:
     """Mean speed of the key bodies in the root's heading frame, averaged over the last
-    AVERAGED_SECONDS: of style windows (T, n, W * F), one control step apart, (T, n) m/s. A single
+    AVERAGED_SECONDS: style windows (T, n, W * F), one control step apart -> (T, n) m/s. A single
     window, as of a clip of a few frames, is at rest."""
     if len(windows) == 1:
         return torch.zeros(windows.shape[:2])
@@ -31,7 +30,7 @@ def limb_speed(windows: Tensor, skeleton: Skeleton) -> Tensor:
 
 
 def required_limb_speed(windows: Tensor, skeleton: Skeleton) -> float:
-    """What a body has to reach that performs the clip with style windows (M, W * F), m/s: a share
-    of the least of its own; 0 for a clip that is nearly at rest."""
+    """Limb speed, m/s, required to perform the clip with style windows (M, W * F): a share of the
+    clip's lowest; 0 for a clip that is nearly at rest."""
     least = float(limb_speed(windows[:, None], skeleton).min())
     return ENOUGH * least if least > STILL else 0.0

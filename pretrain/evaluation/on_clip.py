@@ -1,7 +1,6 @@
-"""On clip: whether a character does what a clip shows, in pose, in velocity and with its limbs.
+"""On clip: whether a character matches a clip in pose, velocity and limb speed.
 
-Poses alone do not tell: frozen in mid-stride, a body is within tau of most walks.
-"""
+Poses alone do not suffice: frozen in mid-stride, a body is within tau of most walks."""
 
 from __future__ import annotations
 
@@ -13,10 +12,10 @@ from pretrain.sim.velocity_range import trailing_mean
 
 
 def on_clip(setup: Setup, target: int, windows: Tensor, velocity: Tensor) -> Tensor:
-    """Of the last T control steps of n worlds: whether the style windows (T, n, W * F) are within
-    tau of the clip, by its number in `Setup.targets`, the mean velocity of the second up to each
-    is one of the clip's, and the limbs move as fast as the clip needs, (T, n) bool. `velocity` (T
-    or more, n, 3) may begin earlier."""
+    """Whether n worlds are on clip `target` of `Setup.targets` in the last T control steps, (T, n)
+    bool: the style windows (T, n, W * F) are within tau, the mean velocity of the last second is in
+    the clip's range, and the limbs are fast enough. `velocity` (T or more, n, 3) may begin
+    earlier."""
     scaled = windows.flatten(0, 1) / setup.scale
     clip = setup.targets[target]
     near = clip.within(scaled).view(windows.shape[:2])

@@ -1,4 +1,4 @@
-"""Recording: what N worlds did while each held one skill."""
+"""Recording: the motion of N worlds that each hold one skill."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pretrain.sim.velocity_range import level_velocity
 
 @dataclass(frozen=True)
 class Recording:
-    """T control steps of N worlds, with W frames a style window."""
+    """T control steps of N worlds, with W frames per style window."""
 
     frames: (
         Tensor  # (W - 1 + T, N, F) style frames; the first W - 1 are those that led to the start
     )
     velocity: Tensor  # (T, N, 3) forward m/s, left m/s, turn rate rad/s
-    down: Tensor  # (T, N) bool: on the ground as the skill's clip is not
+    down: Tensor  # (T, N) bool: down under the skill's clip, or broken
     feet: Feet  # (T, N)
     falls: FallCounter
 
@@ -37,7 +37,7 @@ class Recording:
         return parts.transpose(-1, -2).flatten(-2)
 
     def split(self, counts: list[int]) -> list[Recording]:
-        """Of the first worlds, the next, and so on."""
+        """Split the worlds into consecutive groups of `counts`."""
         feet = zip(self.feet.pos.split(counts, 1), self.feet.stands.split(counts, 1), strict=True)
         parts = zip(
             self.frames.split(counts, 1),
@@ -51,7 +51,7 @@ class Recording:
 
 
 def record(act: Act, env: CharacterEnv, z: Tensor, clips: Tensor, steps: int) -> Recording:
-    """Hold z (N, D) for `steps` from where the worlds are; `clips` (N,) say what a fall is."""
+    """Hold z (N, D) for `steps` from the worlds' present states; `clips` (N,) define falls."""
     frames = list(env.frames[:, 1:].transpose(0, 1).clone())
     velocity = []
     down = []

@@ -1,4 +1,4 @@
-"""Robustness: how well a library stands what it was not trained for, and whether it gets up."""
+"""Robustness: survival under conditions outside training, and getting up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pretrain.sim.env import CharacterEnv
 from pretrain.sim.falls import settle_on_ground
 from pretrain.training_data import control_steps
 
-BODIES = {  # of the published body: factors of friction, and of mass and inertia
+BODIES = {  # of the published body: factors on friction, and on mass and inertia
     "undisturbed": {},
     "friction_50_percent": {"friction": 0.5},
     "friction_150_percent": {"friction": 1.5},
@@ -116,8 +116,8 @@ def _pushes(trial: Trial, rng: Generator) -> dict[str, Interval]:
 
 
 def _push(trial: Trial, force: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
-    """Push each world with `force` (N,) N in a random level direction for 0.2 s. -> which fell
-    within 3 s of the push's beginning, (N,), and which had not fallen before, (N,)."""
+    """Push each world with `force` (N,) N in a random level direction for 0.2 s. Returns which fell
+    within 3 s of the push's start, (N,), and which had not fallen before, (N,)."""
     env = trial.start(rng)
     act = trial.setup.skills.act
     n = env.num_envs
@@ -135,7 +135,7 @@ def _push(trial: Trial, force: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
 
 
 def _fell(act: Act, env: CharacterEnv, trial: Trial, steps: int) -> Tensor:
-    """Hold each z for `steps`, or until all have fallen. -> which worlds were down or broke, (N,)
+    """Hold each z for `steps`, or until all have fallen. Returns which were down or broke, (N,)
     bool."""
     fell = env.falls.is_down
     for outcome in hold_skill(act, env, trial.z, trial.clips, steps):
@@ -146,7 +146,7 @@ def _fell(act: Act, env: CharacterEnv, trial: Trial, steps: int) -> Tensor:
 
 
 def _getting_up(trial: Trial, rng: Generator) -> Interval:
-    """Of the worlds that lie: share that has stood within 3 s."""
+    """Share of the lying worlds that have stood within 3 s."""
     if not len(trial.clips):
         return interval(torch.empty(0))
     env = trial.start(rng)

@@ -1,8 +1,7 @@
 """Rollouts of a policy: one skill held, or random skills in turn.
 
-A policy is anything that turns states and latents into joint targets: the published graph, or in
-the tests one whose answer is known.
-"""
+A policy maps states and latents to joint targets: the published graph, or in tests a known
+function."""
 
 from __future__ import annotations
 
@@ -17,9 +16,9 @@ from pretrain.ase.latents import LatentSampling, sample_on_sphere
 from pretrain.sim.env import CharacterEnv, Outcome
 
 Act = Callable[[np.ndarray, np.ndarray], np.ndarray]  # states (N, S), z (N, D) -> targets (N, J)
-NearestClip = Callable[[Tensor], Tensor]  # z (N, D) -> clips (N,), which say what a fall is
+NearestClip = Callable[[Tensor], Tensor]  # z (N, D) -> clips (N,), which define falls
 
-DISTURBANCE = 0.02  # rad on each joint at the start: what makes repetitions differ
+DISTURBANCE = 0.02  # rad on each joint at the start, so that repetitions differ
 
 
 @dataclass(frozen=True)
@@ -27,14 +26,14 @@ class RandomSkillStep:
     """One control step of N worlds under random skills."""
 
     state: Tensor  # (N, S) before the step
-    z: Tensor  # (N, D) that it was taken under
-    clip_changed: Tensor  # (N,) bool: another clip than in the step before says what a fall is
-    standing: Tensor  # (N,) bool: no fall for good so far
+    z: Tensor  # (N, D) of the step
+    clip_changed: Tensor  # (N,) bool: the clip that defines falls differs from the last step's
+    standing: Tensor  # (N,) bool: no final fall so far
     outcome: Outcome
 
 
 def advance(act: Act, env: CharacterEnv, z: Tensor, clips: Tensor | None) -> Outcome:
-    """One control step under z (N, D); `clips` (N,) say what a fall is."""
+    """One control step under z (N, D); `clips` (N,) define falls."""
     targets = act(env.state().flatten().numpy(), z.numpy())
     return env.step(torch.from_numpy(targets), clips)
 
@@ -42,7 +41,7 @@ def advance(act: Act, env: CharacterEnv, z: Tensor, clips: Tensor | None) -> Out
 def hold_skill(
     act: Act, env: CharacterEnv, z: Tensor, clips: Tensor, steps: int
 ) -> Iterator[Outcome]:
-    """Hold z (N, D) for `steps` from where the worlds are; nothing is reset after a fall."""
+    """Hold z (N, D) for `steps` from the worlds' present states, without resets after falls."""
     for _ in range(steps):
         yield advance(act, env, z, clips)
 
@@ -50,7 +49,7 @@ def hold_skill(
 def random_skill_rollout(
     act: Act, env: CharacterEnv, sampling: LatentSampling, rng: Generator, nearest: NearestClip
 ) -> Iterator[RandomSkillStep]:
-    """One episode per world, from where the worlds are, under skills redrawn by `sampling`."""
+    """One episode per world, from its present state, under skills redrawn by `sampling`."""
     n = env.num_envs
     z = sample_on_sphere(n, sampling.dim, rng)
     left = sampling.draw_lifetimes(n, rng)
@@ -73,7 +72,7 @@ def random_skill_rollout(
 
 
 def start_in_clips(env: CharacterEnv, clips: Tensor, times: Tensor, rng: Generator) -> None:
-    """Put every world into a clip's state, (N,) and (N,) s, each joint disturbed a little."""
+    """Put every world into the state of its clip (N,) at times (N,) s, with noise on each joint."""
     ids = torch.arange(env.num_envs)
     env.begin(ids, clips, times)
     state = env.library.at(clips, times)
@@ -82,6 +81,6 @@ def start_in_clips(env: CharacterEnv, clips: Tensor, times: Tensor, rng: Generat
 
 
 def start_anywhere(env: CharacterEnv, clips: Tensor, rng: Generator) -> None:
-    """Put every world into a random moment of its clip (N,), each joint disturbed a little."""
+    """Put every world into a random state of its clip (N,), with noise on each joint."""
     share = torch.rand(len(clips), generator=rng)
     start_in_clips(env, clips, share * env.library.durations[clips], rng)

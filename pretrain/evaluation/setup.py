@@ -1,4 +1,4 @@
-"""Setup: a library, the clips that it is measured by, and the worlds that it is measured in."""
+"""Setup: a library with the clips and worlds of its measures."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pretrain.sim.velocity_range import VelocityRanges, read_velocity_ranges
 from pretrain.training_data import TrainingData, control_steps
 from skills_store.runtime.library import SkillLibrary
 
-RECOVERY_STEPS = control_steps(3.0)  # steps within which a fallen character has to be up again
+RECOVERY_STEPS = control_steps(3.0)  # steps that a fallen character has to get up
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What every measure needs. C counts the clips, D the dimensions of z."""
+    """Inputs of every measure. C is the number of clips, D the dimension of z."""
 
     skills: SkillLibrary
     data: TrainingData
@@ -38,7 +38,7 @@ class Setup:
 
     @cached_property
     def scale(self) -> Tensor:
-        """What each feature of a style window is divided by, (W * F)."""
+        """Scale of each feature of a style window, (W * F)."""
         window = self.skills.window_length
         return feature_scale(self.library, self.data.character.skeleton, window)
 
@@ -63,7 +63,7 @@ class Setup:
 
     @cached_property
     def own_z(self) -> Tensor:
-        """Each clip's own z, (C, D): the published one, or by the published encoder if none is."""
+        """Each clip's z, (C, D): the published one, else the published encoder's."""
         published = self.skills.version.manifest.latent.clips
         frames = self.library.frames.split(self.library.lengths.tolist())
         rows = [
@@ -73,8 +73,8 @@ class Setup:
         return torch.from_numpy(np.array(rows, dtype=np.float32))
 
     def nearest_clip(self, z: Tensor) -> Tensor:
-        """The clip whose own z is nearest to each of z (N, D), (N,): as in training, it says
-        which bodies may touch the ground."""
+        """The clip whose z is nearest to each of z (N, D), (N,): as in training, it defines which
+        bodies may touch the ground."""
         return (z @ self.own_z.T).argmax(-1)
 
     def make_env(

@@ -1,8 +1,7 @@
-"""The skill card: what a published library is measured by, most important first.
+"""The skill card: the measures of a published library, most important first.
 
-Every number is of the published graphs and the deterministic policy. Plain numbers stand at the
-top; n and the 95 % interval of each mean stand under `detail`, by the same names.
-"""
+All use the published graphs and the deterministic policy. Plain numbers are at the top; n and the
+95 % interval of each mean are under `detail`, by the same names."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ from pretrain.training_data import TrainingData, control_steps, load_other_data,
 from skills_store.runtime.library import SkillLibrary
 
 REPEATS = 8  # worlds under each random z that is held
-PER_RUN = ("cost", "learning")  # what no evaluation can measure again
+PER_RUN = ("cost", "learning")  # not measurable by an evaluation
 
 
 def skill_card(skills: SkillLibrary, data: TrainingData, conditions: Conditions) -> Card:
@@ -78,10 +77,9 @@ def quick_card(
 
 
 def evaluate(skills: SkillLibrary, conditions: Conditions, motions: str = "") -> Card:
-    """The card of a published library, with what its own says of the run.
+    """The card of a published library, with its published facts of the run.
 
-    It is measured by the clips of recipe `motions`, if one is named, or else by its own.
-    """
+    The clips are those of recipe `motions`, if given, else the library's."""
     card = skill_card(skills, clips_of(skills, motions), conditions)
     card |= facts_of_run(skills.version.manifest.card)
     notes = [f"measured by the clips of {motions!r}, whatever it learned from"] if motions else []
@@ -89,7 +87,7 @@ def evaluate(skills: SkillLibrary, conditions: Conditions, motions: str = "") ->
 
 
 def clips_of(skills: SkillLibrary, motions: str = "") -> TrainingData:
-    """What to measure a library by: the clips of recipe `motions`, or those it learned from."""
+    """Clips to measure a library on: of recipe `motions`, or of its training."""
     manifest = skills.version.manifest
     window = skills.window_length
     return (
@@ -100,7 +98,7 @@ def clips_of(skills: SkillLibrary, motions: str = "") -> TrainingData:
 
 
 def facts_of_run(card: Card) -> Card:
-    """What a card says of the training."""
+    """A card's entries on the training."""
     return {name: card[name] for name in PER_RUN if name in card}
 
 

@@ -1,5 +1,4 @@
-"""Steering: speeds and turn rates that a library reaches, whether it stands, and how long a change
-takes."""
+"""Steering: a library's speeds and turn rates, whether it stands, and the time of a change."""
 
 from __future__ import annotations
 
@@ -45,8 +44,8 @@ def steady_motion(held: HeldSkills) -> SteadyMotion:
 
 
 def ranges(motions: list[SteadyMotion]) -> dict[str, dict[str, Interval] | None]:
-    """The least and the most of each axis over all skills of `motions`, with the interval over
-    that skill's worlds; None where no skill stays up."""
+    """Minimum and maximum of each axis over all skills of `motions`, with the interval over that
+    skill's worlds; None where no skill stays up."""
     rows = [row for motion in motions for row in motion.velocity[motion.valid]]
     limits: dict[str, dict[str, Interval] | None] = {}
     for axis, name in enumerate(AXES):
@@ -62,7 +61,7 @@ def ranges(motions: list[SteadyMotion]) -> dict[str, dict[str, Interval] | None]
 
 def standing_share(setup: Setup, held: HeldSkills) -> Tensor:
     """Share of each skill's worlds that are up and slower than 0.1 m/s over the last 5 s, (K,).
-    Skills of clips that lie are left out: there no body is down."""
+    Skills of clips that lie are left out."""
     last = control_steps(STAND_SECONDS)
     speed = held.recording.velocity[-last:, :, :2].norm(dim=-1).mean(0)
     up = upright_worlds(setup, held) & ~held.recording.down[-last:].any(0)
@@ -73,11 +72,10 @@ def standing_share(setup: Setup, held: HeldSkills) -> Tensor:
 def response_times(setup: Setup, clip_skills: HeldSkills, switches: Switches) -> Tensor:
     """Seconds after each switch until the change of velocity is 90 % done, (P,).
 
-    Infinite where that never comes within 4 s with at least half of the worlds up; NaN where the
-    two clips differ by less than 0.3 m/s and rad/s, or the second one is not held. The velocity is
-    the mean over a pair's worlds, averaged over half a stride; it changes from that of the first
-    clip to the second z's steady one, m/s and rad/s counted alike.
-    """
+    Infinite where it is not done within 4 s with at least half of the worlds up; NaN where the
+    clips differ by less than 0.3 (m/s and rad/s), or the second one is not held. The velocity is
+    the mean over a pair's worlds, averaged over half a stride; the change is from the first clip's
+    to the steady one of the second z, with m/s and rad/s weighted alike."""
     steady = steady_motion(clip_skills)
     goal = steady.velocity.nanmean(1)[switches.target]
     start = _clip_velocity(setup)[switches.start]
@@ -88,7 +86,7 @@ def response_times(setup: Setup, clip_skills: HeldSkills, switches: Switches) ->
     down = switches.recording.down.unflatten(1, (-1, switches.repeats))
     up = down.float().mean(2) <= 0.5
     reached = (done >= ARRIVED) & up[SMOOTHING - 1 :]
-    steps = reached.byte().argmax(0) + SMOOTHING  # the end of the first average that is there
+    steps = reached.byte().argmax(0) + SMOOTHING  # the end of the first average that arrived
     seconds = (steps / CONTROL_RATE).where(reached.any(0), torch.inf)
     timed = steady.valid[switches.target] & (change.norm(dim=-1) >= MIN_CHANGE)
     return seconds.where(timed, torch.nan)

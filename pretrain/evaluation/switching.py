@@ -1,4 +1,4 @@
-"""Switching: whether a library, moving as in one clip, comes to do another clip under its z."""
+"""Switching: whether a library, started in one clip, performs another clip under its z."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pretrain.evaluation.setup import Setup
 from pretrain.training_data import control_steps
 
 SWITCH_SECONDS = 4.0  # after the switch
-JUDGED_FROM = 2.0  # s after the switch: by then it should be done
-MAX_PAIRS = 1024  # of a library with more, as many are drawn at random
+JUDGED_FROM = 2.0  # s after the switch
+MAX_PAIRS = 1024  # of more, this many are drawn at random
 
 
 @dataclass(frozen=True)
 class Switches:
     """P ordered pairs of clips, each in R worlds; clips by their number in `Setup.targets`."""
 
-    start: Tensor  # (P,) the clip whose states it begins in
-    target: Tensor  # (P,) the clip whose own z is held from then on
+    start: Tensor  # (P,) the clip of the start states
+    target: Tensor  # (P,) the clip whose z is held
     success: Tensor  # (P, R) bool
     recording: Recording
 
@@ -37,8 +37,7 @@ def switch_rollouts(setup: Setup, rng: Generator) -> Switches:
     """Every pair of different clips: begun anywhere in the first, under the own z of the second.
 
     A switch is a success if in seconds 2 to 4 the character is within tau of the second clip and at
-    its velocity for half of the time or more, and not down in them.
-    """
+    its velocity for half of the time or more, and is never down."""
     start, target = _pairs(len(setup.targets), rng)
     repeats = setup.conditions.pair_repeats(len(start))
     world_target = target.repeat_interleave(repeats)
@@ -74,12 +73,12 @@ def _success(setup: Setup, recording: Recording, target: Tensor) -> Tensor:
 
 
 def switch_success(switches: Switches) -> Interval:
-    """Share of all worlds; of a library of one clip there are none."""
+    """Share of all worlds; a library of one clip has none."""
     return share_interval(switches.success.flatten().float())
 
 
 def switch_matrix(setup: Setup, switches: Switches) -> dict[str, dict[str, float]]:
-    """Success by the clip that it began in and, inside, the clip whose z came next."""
+    """Success by start clip, then by target clip."""
     names = [target.name for target in setup.targets]
     shares = switches.success.float().mean(1).tolist()
     matrix: dict[str, dict[str, float]] = {name: {} for name in names}

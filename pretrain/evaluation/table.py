@@ -1,4 +1,4 @@
-"""A card for people: a line a measure, the most important first, a column a library."""
+"""A card as text: one line per measure, the most important first; one column per library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pretrain.evaluation.card import Card
 
 NOTHING = "-"
-LABEL = 40  # letters
+LABEL = 40  # characters
 COLUMN = 22
 ROBUSTNESS = {
     "undisturbed": "survives 5 s under own z, share",
@@ -29,7 +29,7 @@ ROBUSTNESS = {
 @dataclass(frozen=True)
 class Row:
     label: str
-    group: str  # key of the card without which there is nothing to show
+    group: str  # key of the card that the row needs
     text: Callable[[Card], str]
 
 
@@ -84,7 +84,7 @@ def _rows(cards: Sequence[Card]) -> list[Row]:
 
 
 def value_at(card: Card, path: str) -> Any:
-    """What stands at `path`, whose dots lead into groups of the card; None where nothing does."""
+    """The card's value at `path`, keys separated by dots; None where there is none."""
     value: Any = card
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None

@@ -1,4 +1,4 @@
-"""Tolerance: how far from a clip's windows a motion may be and still count as the clip."""
+"""Tolerance: the distance from a clip's windows within which a motion counts as the clip."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SWAY_RATE = 3.3  # rad/s: an upright body is a pendulum with sqrt(9.81 m/s^2 / 0
 
 def repeat_distance(original: Tensor, mirror: Tensor, window: int) -> float:
     """95th percentile, over a clip's windows `original` (M, W * F), of the distance to the nearest
-    one that does not overlap it in time, or of the clip's mirror image `mirror` (M, W * F).
+    one that does not overlap in time, or to the nearest of the mirrored clip, `mirror` (M, W * F).
 
-    Of a longer clip MAX_WINDOWS are looked at, evenly spaced: an hour has 10^10 pairs."""
+    A longer clip is sampled at MAX_WINDOWS, evenly spaced: an hour has 10^10 pairs."""
     nearest: list[Tensor] = []
     index = torch.arange(len(original))
     looked_at = index[:: -(-len(original) // MAX_WINDOWS)]
@@ -36,12 +36,12 @@ def repeat_distance(original: Tensor, mirror: Tensor, window: int) -> float:
 
 
 def floor_distance(skeleton: Skeleton, states: CharacterState, scale: Tensor, window: int) -> float:
-    """Median, over a clip's states (T,), of the distance of a window whose body is a little off.
+    """Median, over a clip's states (T,), of the distance of a slightly disturbed window.
 
     In all its frames the root is 2 cm too high or too low, the root and every joint are turned by
-    0.05 rad about random axes, and the root's velocities are off by those of a sway as wide as
-    that at an upright body's own rate, 0.066 m/s and 0.165 rad/s. In units of `scale` (W * F).
-    """
+    0.05 rad about random axes, and the root's velocities are off by those of a sway of this
+    amplitude at an upright body's natural rate, 0.066 m/s and 0.165 rad/s. In units of `scale` (W *
+    F)."""
     rng = torch.Generator().manual_seed(0)  # the same clip has the same tolerance on every card
     unit = scale.view(window, -1)[-1]
     off = style_frame(skeleton, _disturbed(skeleton, states, rng)) - style_frame(skeleton, states)

@@ -24,7 +24,7 @@ SUFFIXES = (".gif", ".webp")
 
 def write_video(qpos: Tensor, character: Character, path: Path) -> None:
     """Write poses (T, 7 + J), or (T, 14 + J) with a box, at the control rate to `path`, whose
-    suffix is one of SUFFIXES. OSError where this machine cannot draw."""
+    suffix is one of SUFFIXES. OSError where rendering fails."""
     frames = render_frames(qpos[::EVERY], character)
     milliseconds = round(1000 * EVERY / CONTROL_RATE)
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=milliseconds, loop=0)

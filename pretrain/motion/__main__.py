@@ -1,6 +1,6 @@
-"""Motion clips before training: look at them, judge them, convert them, make a recipe of them.
+"""Motion clips before training: check, preview and convert them, make a recipe of them.
 
-python -m pretrain.motion check everyday              a line a clip: measures, verdict and advice
+python -m pretrain.motion check everyday              a line per clip: measures, verdict and advice
 python -m pretrain.motion preview takes/ -o takes.png a contact sheet
 python -m pretrain.motion preview takes/ --browser    a page that plays them (needs viser)
 python -m pretrain.motion convert takes/ clips/       any format -> .npz on our humanoid, 30 Hz
@@ -48,7 +48,7 @@ def check(args: argparse.Namespace) -> int:
 
 def preview(args: argparse.Namespace) -> int:
     """A contact sheet of all clips, or a page that plays them."""
-    from pretrain.motion.preview import contact_sheet  # before mujoco: it says what to draw with
+    from pretrain.motion.preview import contact_sheet  # before mujoco: it sets MUJOCO_GL
     from pretrain.motion.browser import ClipViewer  # isort: skip
     from pretrain.motion.files import load_clips  # isort: skip
 
@@ -68,7 +68,7 @@ def preview(args: argparse.Namespace) -> int:
 
 
 def convert(args: argparse.Namespace) -> int:
-    """Files that are there already are left, so that an interrupted run goes on where it was."""
+    """Existing files are kept, so that an interrupted run continues where it was."""
     from pretrain.motion.clip import ClipError
     from pretrain.motion.files import find_files, load_file, place_converted, write_whole
     from pretrain.motion.importers import npz
@@ -96,7 +96,7 @@ def convert(args: argparse.Namespace) -> int:
 
 
 def recipe(args: argparse.Namespace) -> int:
-    """Each clip is drawn as often as any other; a longer one is not drawn more."""
+    """All clips are drawn equally often, whatever their length."""
     import yaml
 
     from pretrain.motion.files import find_files, list_motions
@@ -113,7 +113,7 @@ def recipe(args: argparse.Namespace) -> int:
 
 
 def at_least_1(text: str) -> int:
-    """The whole number that an argument states."""
+    """Parse a whole number of 1 or more."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text}: expected a whole number of 1 or more")
     return int(text)

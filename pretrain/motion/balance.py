@@ -1,4 +1,4 @@
-"""Where the center of mass of a clip is. For the lab only: masses come from the compiled model."""
+"""The center of mass of a clip. For training only: masses come from the compiled model."""
 
 # MuJoCo's bindings ship no type stubs
 # pyright: reportAttributeAccessIssue=false

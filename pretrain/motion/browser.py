@@ -1,4 +1,4 @@
-"""Clips in the browser: chosen, played and stepped through, with viser, which is no dependency."""
+"""Plays clips in the browser with viser, which is no dependency."""
 
 # MuJoCo's bindings ship no type stubs, and viser is not installed with the project
 # pyright: reportAttributeAccessIssue=false, reportMissingImports=false
@@ -59,7 +59,7 @@ class ClipViewer:
 
     @property
     def url(self) -> str:
-        """Where the page is; another port than the one asked for where that was taken."""
+        """Address of the page; its port is another where the requested one was taken."""
         return f"http://{HOST}:{self.server.get_port()}"
 
     @property
@@ -67,10 +67,10 @@ class ClipViewer:
         return self.clips[self.choice.value]
 
     def choose(self) -> None:
-        """Begins the chosen clip."""
+        """Start the chosen clip."""
         self.frame.max = len(self.clip) - 1
         self.frame.value = 0
-        self.show()  # a frame that was 0 before calls back nothing
+        self.show()  # without a change of `frame` no callback runs
 
     def show(self) -> None:
         """Poses the bodies as in the chosen frame."""

@@ -1,4 +1,4 @@
-"""Checks of many clips: files side by side in processes, a recipe's clips as it edits them."""
+"""Checks many clips: files in parallel processes, a recipe's clips after its edits."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from pretrain.motion.measures import Measures
 from pretrain.motion.verdict import BAD, Verdict, judge
 from pretrain.motion.verdict_cache import VerdictCache
 
-SPAWNING = 8  # files, from which on processes are worth their start
-COLUMNS = {  # heading -> (width, how a clip's measures fill it)
+SPAWNING = 8  # files from which processes pay off
+COLUMNS = {  # heading -> (width, text of a clip's measures)
     "s": (6, lambda m: f"{m.seconds:.2f}"),
     "ahead": (6, lambda m: f"{m.ahead:+.2f}"),
     "aside": (6, lambda m: f"{m.aside:+.2f}"),
@@ -40,9 +40,8 @@ COLUMNS = {  # heading -> (width, how a clip's measures fill it)
 def check(
     paths: Iterable[str], character: str, workers: int, cache_folder: Path | None = None
 ) -> Iterator[Verdict]:
-    """A verdict on each clip, in the order of `paths`. Verdicts on files are kept in the folder
-    `cache_folder` and taken from there; OSError where it takes no file.
-    """
+    """A verdict on each clip, in the order of `paths`. Verdicts on files are cached in
+    `cache_folder`; OSError where it is not writable."""
     check_one = partial(check_file, character=character, cache_folder=cache_folder)
     for path in paths:
         if is_recipe(path):
@@ -60,7 +59,7 @@ def check(
 
 
 def _leave_interrupts_to_parent() -> None:
-    """A worker ends its clip on Ctrl-C; the parent process stops handing out more."""
+    """On Ctrl-C a worker finishes its clip; the parent process submits no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -99,7 +98,7 @@ def to_json(verdicts: list[Verdict]) -> str:
 
 
 def table(verdicts: list[Verdict]) -> str:
-    """A line a clip, then what is said of those that are not simply good."""
+    """One line per clip, then the advice on clips that have any."""
     width = max(len(verdict.name) for verdict in verdicts)
     heading = "".join(f"{name:>{size}}" for name, (size, _) in COLUMNS.items())
     lines = [f"{'clip':<{width}} {heading}  verdict"]

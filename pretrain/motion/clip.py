@@ -16,10 +16,10 @@ from pretrain.characters.state import CharacterState
 
 CONTROL_RATE = 30.0  # Hz
 SAME_RATE = 1e-6  # relative difference at which two rates count as equal
-SUNK = 0.03  # m below the ground, at most: a character that begins deeper is thrown out of it
-# m; a clip that has to be raised by more is named. Captured feet sink in by up to half of that
+SUNK = 0.03  # m below the ground, at most: contact forces throw a character that begins deeper
+# m; raising a clip by more gives a warning. Captured feet sink in by up to half of it
 RAISED = 0.15
-MIRROR = "_mirror"  # after a clip's name, the name of its mirror image
+MIRROR = "_mirror"  # suffix of a mirror image's name
 
 
 class ClipError(ValueError):
@@ -28,14 +28,13 @@ class ClipError(ValueError):
 
 
 def is_control_step(seconds: float) -> bool:
-    """Whether a control step of so many seconds is that at which clips are read."""
+    """Whether `seconds` is the control step at which clips are read."""
     return abs(seconds * CONTROL_RATE - 1) <= SAME_RATE
 
 
 @dataclass(frozen=True)
 class MotionClip:
-    """Poses of a skeleton at `fps`. Rotations are the truth, hinge angles and velocities are
-    derived from them."""
+    """Poses of a skeleton at `fps`. Hinge angles and velocities are derived from the rotations."""
 
     name: str
     fps: float
@@ -46,7 +45,7 @@ class MotionClip:
     source: str = ""
     licence: str = ""
     mirror_of: str = ""  # the name of the clip whose mirror image this is
-    digest: str = ""  # of the file it came from, and of what its recipe did to it
+    digest: str = ""  # of its file and of its recipe's changes
     warnings: tuple[str, ...] = field(default=())
 
     def __len__(self) -> int:
@@ -65,8 +64,7 @@ class MotionClip:
         """Moved up or down so that the median over frames of the lowest point touches z = 0, and
         none is deeper than SUNK.
 
-        Where that raises it by more than RAISED, one of its `warnings` says so, for then the rest
-        of it may float."""
+        Raising by more than RAISED adds a warning, as the other frames may then float."""
         lowest = self._lowest_points()
         offset = min(float(np.median(lowest)), float(lowest.min()) + SUNK)
         raised = (
@@ -89,11 +87,10 @@ class MotionClip:
         return (points[..., 2] - surface[:, 4]).min(-1)
 
     def low_passed(self, cutoff: float) -> MotionClip:
-        """Averaged over time by a Gaussian that leaves half the power at `cutoff` (Hz, at most a
-        quarter of the rate), less above it and more below; its first and last frames stay.
+        """Averaged over time by a Gaussian that keeps half the power at `cutoff` (Hz, at most a
+        quarter of the rate), less above it and more below; first and last frames are kept.
 
-        One of its `warnings` says so, and by how much that moved a body.
-        """
+        Adds a warning with the largest displacement of a body."""
 
         def smooth(x: np.ndarray) -> np.ndarray:
             return _gaussian(x, np.sqrt(np.log(2)) / (2 * np.pi * cutoff) * self.fps)
@@ -112,8 +109,7 @@ class MotionClip:
         moved = np.linalg.norm(clip.body_positions() - self.body_positions(), axis=-1).max(-1)
         most = f"a body by up to {moved.max():.2f} m (frame {moved.argmax()})"
         note = f"{self.name}: low-passed at {cutoff:g} Hz, which moves {most}"
-        # a change of how it is smoothed changes this text, too: a library is measured by the
-        # clips that it learned from
+        # change this text with the smoothing: a library is measured on the clips of its training
         digest = (
             f"sha256:{hashlib.sha256(f'{self.digest} low_pass {cutoff!r}'.encode()).hexdigest()}"
         )
@@ -140,7 +136,7 @@ class MotionClip:
     @cached_property
     def joint_pos(self) -> np.ndarray:
         """Hinge angles, continuous in time, (T, J) rad, read-only. Not clamped to the limits; the
-        middle of what a hinge passes through is within half a turn of the middle of its range."""
+        middle of a hinge's extent is within half a turn of the middle of its range."""
         angles = np.zeros((len(self), self.skeleton.num_hinges))
         for joint in self.skeleton.joints:
             q = self.joint_rot[joint.body]
@@ -148,7 +144,7 @@ class MotionClip:
                 angles[:, joint.start : joint.stop] = rotations.to_hinges(joint.axes, q)
             else:
                 angles[:, joint.start] = _hinge_angle(q, joint.axes)
-        # a quaternion and its negative are one rotation, so a file's signs leave whole turns open
+        # a quaternion and its negative are one rotation, so whole turns are ambiguous
         middle = (np.array(self.skeleton.lower) + np.array(self.skeleton.upper)) / 2
         extent = (angles.min(0) + angles.max(0)) / 2
         turns = np.round((middle - extent) / (2 * np.pi))
@@ -177,8 +173,8 @@ class MotionClip:
 
     @cached_property
     def world_poses(self) -> tuple[np.ndarray, np.ndarray]:
-        """Body origins (T, B, 3) m and rotations (T, B, 4) wxyz in the world, read-only. Exact: no
-        hinge angle is taken on the way."""
+        """Body origins (T, B, 3) m and rotations (T, B, 4) wxyz in the world, read-only. Exact:
+        computed without hinge angles."""
         fixed = np.zeros((len(self), 4))
         fixed[:, 0] = 1
         local = [self.joint_rot.get(body, fixed) for body in self.skeleton.bodies]
@@ -193,8 +189,8 @@ class MotionClip:
 
 
 def at_rate(clip: MotionClip, stamps: np.ndarray, fps: float) -> MotionClip:
-    """`clip`, whose frames stand at `stamps` (s, rising, maybe uneven), read every 1/fps s from its
-    first frame on."""
+    """`clip`, whose frames are at `stamps` (s, rising, maybe uneven), resampled every 1/fps s from
+    its first frame."""
     # files round their frame times: a clip that ends a tenth of a frame early still has its last
     # frame
     times = np.arange(int(np.floor(stamps[-1] * fps + 0.1)) + 1) / fps
@@ -213,7 +209,7 @@ def at_rate(clip: MotionClip, stamps: np.ndarray, fps: float) -> MotionClip:
 
 
 def continuous(q: np.ndarray) -> np.ndarray:
-    """Signs chosen so that each quaternion lies in the half-sphere of the one before, (T, 4)."""
+    """Signs chosen so that each quaternion is in the half-sphere of the previous one, (T, 4)."""
     steps = np.where((q[1:] * q[:-1]).sum(-1) < 0, -1.0, 1.0)
     return q * np.concatenate([[1.0], np.cumprod(steps)])[:, None]
 

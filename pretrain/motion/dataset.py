@@ -29,8 +29,8 @@ PACKAGE = "everyday:"  # prefix of a clip that comes with the project
 class Dataset:
     """Converted clips with their sampling weights; a mirrored clip shares its original's weight.
 
-    A clip that the body cannot perform is left out: one at 20 m/s would make all paces of the
-    others equal, and their spread is the unit of what is learned and measured."""
+    A clip that the body cannot perform is left out: features are scaled by their spread over the
+    clips, in which one clip at 20 m/s would hide all other differences in speed."""
 
     name: str
     character: str
@@ -40,12 +40,12 @@ class Dataset:
 
     @property
     def originals(self) -> tuple[MotionClip, ...]:
-        """The clips less their mirror images."""
+        """The clips without mirror images."""
         return tuple(clip for clip in self.clips if not clip.mirror_of)
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What speaks against its clips, a line each, and which of them are left out."""
+        """Doubts about the clips, one line each, and the clips that are left out."""
         lines: list[str] = []
         for clip in self.originals:
             lines += find_doubts(clip)
@@ -58,8 +58,7 @@ class Dataset:
 
     @property
     def digest(self) -> str:
-        """Of what can be learned from it: which clips, out of which files, how smoothed, how
-        often."""
+        """Digest of the training data: clips, their files and smoothing, and weights."""
         rows = [
             (clip.name, clip.digest, weight)
             for clip, weight in zip(self.clips, self.weights, strict=True)
@@ -74,8 +73,8 @@ def _licence_doubts(clip: MotionClip) -> tuple[str, ...]:
 
 
 def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
-    """Every clip of a recipe that can be performed, converted at the control rate, with mirrors if
-    the recipe asks for them."""
+    """Every clip of a recipe that can be performed, converted at the control rate, with mirror
+    images if `recipe.mirror`."""
     recipe, folder = load_recipe(reference)
     clips = []
     weights = []
@@ -101,7 +100,7 @@ def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
 
 
 def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
-    """The clip of a motion, edited, with the source, licence and digest that follow."""
+    """The clip of a motion, edited, with the resulting source, licence and digest."""
     clip = _read_file(motion, folder, skeleton)
     if motion.edits:
         clip = _edited(clip, motion, folder, skeleton)
@@ -132,7 +131,7 @@ def _read_file(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
 
 
 def _locate(file: str, folder: Path) -> Path:
-    """Where a recipe's file is, which may come with the project or be fetched."""
+    """Path of a recipe's file, which may be bundled or fetched."""
     if file.startswith(PYBULLET):
         return fetch.fetched(places.clips()) / file.removeprefix(PYBULLET)
     if file.startswith(PACKAGE):
@@ -148,7 +147,7 @@ def _check_frames(clip: MotionClip, edits: Sequence[Edit], fewest: int) -> None:
 
 
 def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
-    """`clip` after a motion's edits, which its source and digest name, with the files that they
+    """`clip` after a motion's edits; source and digest include the edits and the files they
     read."""
     sources: list[MotionClip] = []
 

@@ -1,5 +1,4 @@
-"""What speaks against a clip, and what makes it infeasible: the first is reported, the second is
-left out as well."""
+"""Finds doubts about a clip, which are reported, and infeasible clips, which are also left out."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip
 
 FASTEST = 12.0  # m/s of the root: a sprinter's record
-# rad/s of a body against its parent; of the default clips, the backflip's arms turn fastest, at 31
+# rad/s of a body relative to its parent; the default clips reach 31, in the arms of a backflip
 FASTEST_TURN = 60.0
 # rad past a hinge's range. The default clips are retargeted from other bodies and reach 0.7; knees
 # in degrees reach 1.7, and quaternions in another order 2.2.
@@ -23,13 +22,12 @@ STILL = 1e-6  # rad
 
 
 def find_doubts(clip: MotionClip) -> tuple[str, ...]:
-    """What its importer warned of, what the body cannot hold, and what makes it infeasible."""
+    """The importer's warnings, implausible poses, and what makes the clip infeasible."""
     return clip.warnings + find_implausible(clip) + find_infeasible(clip)
 
 
 def find_implausible(clip: MotionClip) -> tuple[str, ...]:
-    """What a body cannot or hardly hold, and what a mistake in reading the file looks like, a line
-    each."""
+    """Poses that a body can hardly hold, and signs of a misread file, one line each."""
     return (*_upside_down(clip), *_past_range(clip), *_motionless(clip))
 
 
@@ -47,7 +45,7 @@ def past_range(skeleton: Skeleton, joint_pos: np.ndarray) -> np.ndarray:
     """How far each hinge is past its range, (T, J) rad -> (T, J) rad, 0 or less within it.
 
     A whole turn more or less is the same pose, and a rotation of a ball joint has two triples of
-    hinge angles: the one that is less far past its ranges counts."""
+    hinge angles: the one less far past its ranges counts."""
     past = _past(skeleton, slice(None), joint_pos)
     for ball in skeleton.balls:
         hinges = slice(ball.start, ball.stop)
@@ -83,8 +81,8 @@ def _past_range(clip: MotionClip) -> tuple[str, ...]:
 
 
 def find_turned(clip: MotionClip) -> tuple[str, ...]:
-    """The hinge that is furthest past its range by its angle, where its pose is not: it went all
-    the way round, or on to the other triple of angles of its joint."""
+    """The hinge that is furthest past its range by its angle, where its pose is not: it turned all
+    the way round, or to the other triple of angles of its joint."""
     angles = clip.joint_pos
     lower = np.array(clip.skeleton.lower)
     upper = np.array(clip.skeleton.upper)
@@ -107,8 +105,7 @@ def _motionless(clip: MotionClip) -> tuple[str, ...]:
 
 
 def find_infeasible(clip: MotionClip) -> tuple[str, ...]:
-    """What no body can follow, with the frame in which it is worst; empty for a clip that can be
-    performed."""
+    """Motion that no body can follow, with its worst frame; empty for a feasible clip."""
     speed = np.linalg.norm(clip.states.root_vel, axis=-1)
     fast = (
         f"{clip.name}: the root moves at {speed.max():.1f} m/s in frame {speed.argmax()}; "
@@ -128,6 +125,6 @@ def find_infeasible(clip: MotionClip) -> tuple[str, ...]:
 
 
 def _turning(rotations: np.ndarray, fps: float) -> np.ndarray:
-    """How fast quaternions (T, 4) turn from each to the next, (T - 1,) rad/s. Hinges' own rates
-    grow without bound where the axes of a joint align."""
+    """Angular speed from each of quaternions (T, 4) to the next, (T - 1,) rad/s. Hinge rates are
+    unbounded where the axes of a joint align."""
     return angle_between(rotations[1:], rotations[:-1]) * fps

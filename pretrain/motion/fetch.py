@@ -22,8 +22,7 @@ SHA256 = "8d8ce0164634a9c373de77080a068c34c99162951ddc1edaea64903c6b7e055c"
 
 
 def fetched(cache: Path) -> Path:
-    """Folder with the clips, fetching them on first use. OSError says what to do when that
-    fails."""
+    """Folder with the clips, fetching them on first use. OSError with a remedy where that fails."""
     folder = cache / "pybullet-3.2.7"
     if not folder.exists():
         print(
@@ -50,8 +49,7 @@ def _make(cache: Path) -> None:
 
 
 def _place(unpacked: Path, folder: Path) -> None:
-    """Whole or not at all; where another process was faster, its copy, which passed the same check,
-    stays."""
+    """Atomic; where another process was faster, its copy, which passed the same check, is kept."""
     try:
         os.replace(unpacked, folder)
     except OSError:

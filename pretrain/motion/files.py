@@ -1,4 +1,4 @@
-"""Clips behind what a user names: files, folders, recipes. For the lab."""
+"""Loads the clips of files, folders and recipes. For training."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def find_files(path: str) -> list[Path]:
 
 
 def _is_clip(file: Path) -> bool:
-    """Whether a file of a folder is meant as a clip; text stands beside clips, too, as a licence
-    does.
-    """
+    """Whether a file of a folder is a clip; folders also have other text, as a licence."""
     suffix = file.suffix.lower()
     if suffix not in SUFFIXES or file.is_dir():
         return False
@@ -53,7 +51,7 @@ def _is_clip(file: Path) -> bool:
 
 
 def load_file(file: Path, character: str) -> MotionClip:
-    """The clip of a file; ClipError says why there is none."""
+    """The clip of a file; ClipError with the reason where there is none."""
     return read_clip(read_bytes(file), file.name, load_character(character).skeleton)
 
 
@@ -66,9 +64,7 @@ def load_clips(path: str, character: str) -> list[MotionClip]:
 
 
 def place_converted(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
-    """Of each file the .npz in `folder` that it is converted to. ClipError names two files that
-    would share one.
-    """
+    """The .npz in `folder` for each file. ClipError where two files would share one."""
     sources: dict[Path, Path] = {}
     for file in files:
         target = folder / f"{file.stem}.npz"
@@ -80,9 +76,8 @@ def place_converted(files: Sequence[Path], folder: Path) -> dict[Path, Path]:
 
 
 def name_clips(files: Sequence[Path]) -> list[str | None]:
-    """Of each file the name that a recipe has to give its clip, None where the file's own is only
-    its: neither another clip's nor that of the mirror image of one.
-    """
+    """The name that a recipe must give each file's clip; None where the file's own name is unique,
+    also among mirror images."""
     own = [name_of(file.name) for file in files]
     taken: set[str] = set()
     names: list[str | None] = []
@@ -97,8 +92,8 @@ def name_clips(files: Sequence[Path]) -> list[str | None]:
 
 
 def list_motions(files: Sequence[Path], folder: Path) -> list[dict[str, str]]:
-    """The motions of a recipe of `files` that stands in `folder`: a path each, and a name where
-    that of the file is another clip's."""
+    """The motions of a recipe of `files`, placed in `folder`: a path each, and a name where the
+    file's own is not unique."""
     motions = []
     for file, name in zip(files, name_clips(files), strict=True):
         named = {"name": name} if name else {}
@@ -111,7 +106,7 @@ def _is_free(name: str, taken: set[str]) -> bool:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """`path` with `data`, or as it was before; OSError names it."""
+    """Write `data` to `path` atomically; OSError names `path`."""
     part = path.with_suffix(f".{os.getpid()}")
     try:
         part.write_bytes(data)

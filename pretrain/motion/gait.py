@@ -1,4 +1,4 @@
-"""Gait of a clip: how often and how far it steps, and what that says of its rate. Numpy only."""
+"""Gait of a clip: cadence and step length, and the playback rate they suggest. Numpy only."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pretrain.motion.clip import MotionClip
 from pretrain.motion.poses import bone_length, foot_poses, limb_of
 from pretrain.motion.soles import contacts, soles_of
 
-SLOWEST = 0.3  # m/s, below which nothing is said of steps
-UNEVEN = 0.15  # spread over mean of the steps' times, above which they are no steady gait
-FEWEST = 3  # times that a foot passes the other
+SLOWEST = 0.3  # m/s, below which no gait is read
+UNEVEN = 0.15  # spread over mean of the steps' times, above which the gait is not steady
+FEWEST = 3  # times that a foot passes the other, at least
 GROUNDED = 0.02  # share of the frames that may have no foot on the ground in a walk
 # Step length over cadence is nearly the same at every speed of a walk (Sekiya and Nagasaki 1998:
-# 0.0065 m a step/min, which is 0.39 m s), and a clip that is played k times as fast has 1/k of it.
-# In units of L^1.5 / g^0.5, L the length of the leg; the public walks have 1.2 to 1.9.
+# 0.0065 m a step/min, which is 0.39 m s), and a clip played k times as fast has 1/k of it. In units
+# of L^1.5 / g^0.5, L the length of the leg; the public walks have 1.2 to 1.9.
 WALK_RATIO = 1.55
 MAX_WALK_RATIO = 2.2  # above it, a walk is in slow motion
 MIN_WALK_RATIO = 1.04  # below it a fast walk is in quick motion; slow ones may take short steps
@@ -53,7 +53,7 @@ class Gait:
 
 
 def read_gait(clip: MotionClip) -> Gait | None:
-    """The gait of a clip that goes on steadily, or None of any other."""
+    """The gait of a clip, None where it is not steady."""
     facing = rotations.heading_direction(clip.root_rot)
     moved = rotations.to_heading_frame(facing[:-1], np.diff(clip.root_pos, axis=0))
     velocity = moved[:, :2].mean(0) * clip.fps
@@ -71,9 +71,8 @@ def read_gait(clip: MotionClip) -> Gait | None:
 
 
 def suggested_speed(gait: Gait | None) -> float:
-    """How many times as fast a walk would step like a person; 1 where nothing speaks against its
-    rate, as of runs, whose flights tell (`plausible_fall`).
-    """
+    """Factor of the playback speed at which a walk steps like a person; 1 for a plausible rate, and
+    for runs, which are judged by their flights (`plausible_fall`)."""
     if gait is None or gait.flight > GROUNDED:
         return 1.0
     quick = gait.cadence * (gait.leg / GRAVITY) ** 0.5 > QUICK and gait.froude > FAST

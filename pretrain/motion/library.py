@@ -17,16 +17,14 @@ from pretrain.motion.clip import CONTROL_RATE, MotionClip
 
 @dataclass(frozen=True)
 class MotionLibrary:
-    """`frames` holds every clip's flat states one after the other, at the control rate."""
+    """`frames` holds the concatenated flat states of all clips, at the control rate."""
 
     names: tuple[str, ...]
     frames: Tensor  # (F, S)
     starts: Tensor  # (C,) index of each clip's first frame
     lengths: Tensor  # (C,) frames
     weights: Tensor  # (C,) sum 1
-    originals: tuple[
-        int, ...
-    ]  # of each clip, the index of the clip whose mirror image it is; its own where it is none
+    originals: tuple[int, ...]  # index of each clip's original; its own where it is no mirror image
 
     @property
     def images(self) -> tuple[int, ...] | None:
@@ -66,8 +64,8 @@ class MotionLibrary:
         """The last `steps` control steps up to `ends`, oldest first: (n,), (n,) -> states (n,
         steps).
 
-        Before a clip's beginning its first frame stands still: no window crosses the seam of a
-        looped clip."""
+        Before a clip's start its first frame is held: no window crosses the seam of a looped
+        clip."""
         back = torch.arange(steps - 1, -1, -1) / CONTROL_RATE
         return self.at(ids[:, None].expand(-1, steps), ends[:, None] - back)
 

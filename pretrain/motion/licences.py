@@ -1,11 +1,11 @@
-"""What a clip's licence means for a library that learns from it."""
+"""Effects of clips' licences on a library trained on them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-# CC BY-NC and its kind, and licences that say it in words. CMU's terms allow products.
+# CC BY-NC and its kind, and licences in words. CMU's terms allow products.
 NON_COMMERCIAL = re.compile(
     r"(?<![a-z])nc(?![a-z])|non[- ]?commercial|research|evaluation only", re.IGNORECASE
 )
@@ -14,7 +14,7 @@ EITHER = re.compile(r"\bor\b", re.IGNORECASE)  # binds less than AND
 
 
 def join_licences(licences: Iterable[str]) -> str:
-    """The expression of what is under all of `licences`, each once."""
+    """The expression of all `licences` together, each once."""
     different = tuple(dict.fromkeys(licences))
     if len(different) == 1:
         return different[0]

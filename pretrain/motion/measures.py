@@ -1,6 +1,5 @@
-"""What can be measured of a clip: its pace, and how far it is from what a body can do. For the lab:
-masses are needed.
-"""
+"""Measures of a clip: its speeds, and how far it is from a feasible motion. For training: needs
+masses."""
 
 from __future__ import annotations
 
@@ -16,9 +15,9 @@ from pretrain.motion.feasibility import past_range
 from pretrain.motion.gait import read_gait, suggested_speed
 from pretrain.motion.soles import SIDEWAYS, Soles, contacts, runs, soles_of
 
-SLACK = np.radians(1.0)  # past a hinge's range, which is no violation
+SLACK = np.radians(1.0)  # past a hinge's range, tolerated
 AIRBORNE = 0.005  # m of the lowest point above the ground
-LOWEST_FLIGHT = 0.025  # m that it reaches in a flight; a lower one is a gap left by retargeting
+LOWEST_FLIGHT = 0.025  # m that it reaches in a flight; a lower one is a retargeting gap
 TOUCHING = 0.02  # m of a sole above the ground, below which it may not slide
 STILL = 0.3  # m/s of a sole, below which it should be on the ground
 SHORTEST_FLIGHT = 3  # frames in which a fall can be measured
@@ -48,7 +47,7 @@ class Measures:
     hand_high: float  # m
     cadence: float  # steps/s, NaN without a steady gait
     step: float  # m, length of a step, NaN without a steady gait
-    suggested_speed: float  # times as fast, a walk would step like a person; 1 if it does
+    suggested_speed: float  # factor at which a walk steps like a person
 
 
 def measure(clip: MotionClip) -> Measures:
@@ -105,7 +104,7 @@ def _floating(soles: Soles, standing: np.ndarray) -> float:
 
 
 def _slides(clip: MotionClip) -> list[float]:
-    """The way over the ground of each sole in each of its contacts, m."""
+    """Path length of each sole over the ground in each contact, m."""
     soles = soles_of(clip)
     standing = contacts(soles, near=TOUCHING, upright=SIDEWAYS)
     way = np.linalg.norm(soles.slips(), axis=-1)
@@ -131,8 +130,7 @@ def _fall(clip: MotionClip, lowest: np.ndarray) -> float:
     flights.
 
     The variance of a fitted acceleration falls by the fifth power of the frames that it is fitted
-    to, so that their mean is weighted by that: a flight of 3 frames says next to nothing.
-    """
+    to, so the mean is weighted by it: a flight of 3 frames has almost no weight."""
     height = center_of_mass(clip)[:, 2]
     accelerations = []
     weights = []

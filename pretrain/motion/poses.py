@@ -1,6 +1,5 @@
-"""Poses of a clip in the world, and clips from such poses. Rotations are exact: no hinge angle is
-taken on the way.
-"""
+"""Poses of a clip in the world, and clips from such poses. Rotations are exact: no hinge angles are
+used."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.retargeting.frames import from_matrix
 
-STRAIGHT = 0.985  # of a limb's length, from which on it is eased
+STRAIGHT = 0.985  # share of a limb's length from which its extension is eased
 
 
 def bend_limb(
@@ -23,9 +22,8 @@ def bend_limb(
     (T, 3).
 
     Returns the first bone's direction and the hinge's axis, (T, 3), and the flexion, (T,) rad, of 0
-    or more. A limb that is nearly straight, or too short, ends before its target: a hinge that
-    would snap straight there comes to it slowly.
-    """
+    or more. A limb that is nearly straight, or too short, ends before its target, so that its hinge
+    does not snap straight."""
     first, second = lengths
     gap = target - root
     distance = _eased(np.linalg.norm(gap, axis=-1) / (first + second)) * (first + second)
@@ -41,14 +39,14 @@ def bend_limb(
 
 
 def _eased(reach: np.ndarray) -> np.ndarray:
-    """Shares of a limb's length, (T,), with those above STRAIGHT approaching 1 and never there."""
+    """Shares of a limb's length, (T,), those above STRAIGHT approach 1 asymptotically."""
     rest = 1 - STRAIGHT
     over = np.maximum(reach - STRAIGHT, 0) / rest
     return np.where(reach > STRAIGHT, STRAIGHT + rest * (1 - np.exp(-over)), reach)
 
 
 def foot_poses(clip: MotionClip) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Where the ankles are (T, 3) m, and how the feet are turned (T, 4), in the world, by foot."""
+    """World positions of the ankles (T, 3) m and rotations of the feet (T, 4), by foot."""
     positions, rotations = clip.world_poses
     ids = {foot: clip.skeleton.bodies.index(foot) for foot in clip.skeleton.feet}
     return {foot: positions[:, i] for foot, i in ids.items()}, {

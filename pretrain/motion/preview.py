@@ -1,6 +1,4 @@
-"""Contact sheets: frames of clips side by side, a row a clip. Needs MuJoCo and something to draw
-with.
-"""
+"""Contact sheets: frames of clips side by side, one row per clip. Needs MuJoCo with rendering."""
 
 # MuJoCo's bindings ship no type stubs
 # pyright: reportAttributeAccessIssue=false
@@ -11,9 +9,7 @@ import sys
 from collections.abc import Sequence
 
 if sys.platform == "linux":
-    os.environ.setdefault(
-        "MUJOCO_GL", "egl"
-    )  # before mujoco is imported; a display is rarely at hand
+    os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco is imported; there may be no display
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -29,16 +25,15 @@ DISTANCE = 3.4
 ELEVATION = -12  # m and degrees of the camera
 AZIMUTH = 130  # degrees: seen from the right and ahead
 LOOK_AT = 0.85  # m above the ground
-SHADOW = 3.0  # of the scene's extent: less, and the shadow's own edge shows
+SHADOW = 3.0  # of the scene's extent: with less, the shadow map's edge shows
 TILE = 2.0  # m after which the floor repeats
 
 
 def contact_sheet(clips: Sequence[MotionClip], tiles: int = TILES) -> Image.Image:
-    """`tiles` frames of each clip, evenly over its time, from a camera that goes along and never
-    turns.
+    """`tiles` frames of each clip, evenly over its time, from a camera that follows without
+    turning.
 
-    OSError where this machine cannot draw.
-    """
+    OSError where rendering fails."""
     model = mujoco.MjModel.from_xml_string(load_character(clips[0].skeleton.name).mjcf)
     model.vis.global_.offwidth = WIDTH
     model.vis.global_.offheight = HEIGHT
@@ -75,7 +70,7 @@ def _row(
     angles = clip.joint_pos
     pictures = []
     for frame in np.linspace(0, len(clip) - 1, tiles).round().astype(int):
-        # the floor's pattern repeats, and the light's shadow reaches only so far from the origin
+        # near the origin, where shadows are drawn; the floor's pattern repeats
         place = clip.root_pos[frame] % np.array([TILE, TILE, np.inf])
         data.qpos[:] = np.concatenate([place, clip.root_rot[frame], angles[frame]])
         mujoco.mj_forward(model, data)

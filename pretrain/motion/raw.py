@@ -1,6 +1,4 @@
-"""RawMotion: what a motion file holds, on the skeleton of its maker and in its units. Numpy
-only.
-"""
+"""RawMotion: a motion file's content, on its own skeleton and in its units. Numpy only."""
 
 from __future__ import annotations
 
@@ -13,20 +11,19 @@ from pretrain.characters.rotations import multiply, rotate
 
 @dataclass(frozen=True)
 class RawMotion:
-    """Poses of a named tree of joints at `rate`, before retargeting. Joints stand parent-first.
+    """Poses of a named tree of joints at `rate`, before retargeting. Joints are parent-first.
 
     `rest` is a pose of the file in which the person stands upright with arms spread (a T-pose), or
-    None where the file has no such pose: then a zero pose need not be a pose of a person at all.
-    """
+    None where the file has none: its zero pose may then be no human pose."""
 
     name: str
     rate: float  # frames/s
     joints: tuple[str, ...]
     parents: tuple[int, ...]  # -1 for the root
     offsets: np.ndarray  # (J, 3) joint in its parent's frame, units of the file
-    rotations: np.ndarray  # (T, J, 4) wxyz, against the parent
+    rotations: np.ndarray  # (T, J, 4) wxyz, relative to the parent
     root_pos: np.ndarray  # (T, 3) units of the file
-    rest: np.ndarray | None = None  # (J, 4) wxyz, against the parent
+    rest: np.ndarray | None = None  # (J, 4) wxyz, relative to the parent
     translations: dict[int, np.ndarray] = field(default_factory=dict)  # (T, 3) in place of offsets
     ends: dict[int, np.ndarray] = field(default_factory=dict)  # (3,) tip of a last joint's bone
     up: str = "y"  # the axis that points up

@@ -1,4 +1,4 @@
-"""Recipe: which clips make a dataset, how often each is drawn, and what is done to them. YAML."""
+"""Recipe: the clips of a dataset, their weights and edits. YAML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Motion(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     file: str  # relative to the recipe, "pybullet:NAME" or "everyday:NAME"
-    skeleton: dict[str, str] = {}  # part of the body -> joint of the file, where names do not tell
+    skeleton: dict[str, str] = {}  # part of the body -> joint of the file, where names do not match
     asf: Annotated[str, Field(min_length=1)] | None = Field(
         default=None,
         description="Skeleton of an .amc, relative to the recipe; the one beside it where left out",
@@ -30,7 +30,7 @@ class Motion(BaseModel):
     )
     edits: tuple[AnyEdit, ...] = ()  # in their order, after low_pass
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    # Hz, at half power: what changes faster is weakened. Above 7, at 30 frames a second, a Gaussian
+    # Hz, at half power: higher frequencies are weakened. Above 7, at 30 frames a second, a Gaussian
     # leaves more than half
     low_pass: Annotated[float, Field(ge=2, le=7, strict=True)] | None = None
     source: str = ""
@@ -38,7 +38,7 @@ class Motion(BaseModel):
 
     @property
     def key(self) -> str:
-        """What tells it from the others of a recipe: its name if it has one, else its file."""
+        """Identifies a motion in its recipe: its name if it has one, else its file."""
         return self.name or self.file
 
 
@@ -110,8 +110,7 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         recipe = Recipe.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         errors = error.errors()
-        # a motion that is wrong counts as missing, too: of an empty recipe that is all there is to
-        # say
+        # an invalid motion also counts as missing; report that only for an empty recipe
         causes = [e for e in errors if e["type"] != "too_short"] or errors
         wrong = "; ".join(
             f"{'.'.join(map(str, e['loc']))}: {e['msg']}, got {shortened(e['input'])}"
@@ -124,7 +123,7 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
         yaml.YAMLError,
         ValueError,
         RecursionError,
-    ) as error:  # ValueError: bytes that are no text, a number too long
+    ) as error:  # ValueError: invalid text, a number too long
         raise ValueError(f"{path}: {error}") from None
     if recipe.base is None:
         return recipe, path.parent
@@ -136,5 +135,5 @@ def load_recipe(reference: str) -> tuple[Recipe, Path]:
 
 
 def _explicit_fields(model: BaseModel) -> dict[str, Any]:
-    """Those of its fields that were given, not left at their defaults."""
+    """Fields that were set, not left at their defaults."""
     return {name: getattr(model, name) for name in model.model_fields_set}

@@ -1,4 +1,4 @@
-"""Soles: where the feet of a clip are, and when they stand. Numpy only."""
+"""Soles: poses of a clip's feet, and when they stand. Numpy only."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ class Soles:
         return rotate(self.rotations, np.array([0.0, 0.0, 1.0]))[..., 2]
 
     def slips(self) -> np.ndarray:
-        """How far the lowest part of each sole moves over the ground from a frame to the next, (T -
-        1, F, 2) m.
-        """
+        """Displacement of each sole's lowest part over the ground between frames, (T - 1, F, 2)
+        m."""
         height = self.corners[..., 2] - self.lowest[..., None]
         weight = np.exp(-(height[1:] + height[:-1]) / 0.01)
         weight = weight / weight.sum(-1, keepdims=True)
@@ -57,7 +56,7 @@ def sole_corners(skeleton: Skeleton, foot: str) -> np.ndarray:
 
 
 def soles_of(clip: MotionClip) -> Soles:
-    """Where the soles of `clip` are."""
+    """The soles of `clip`."""
     positions, rotations = clip.world_poses
     feet = clip.skeleton.feet
     ids = [clip.skeleton.bodies.index(foot) for foot in feet]
@@ -98,9 +97,7 @@ def runs(row: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _longer(row: np.ndarray, value: bool, least: int) -> np.ndarray:
-    """`row` (T,) with stretches of `value` below `least` frames turned over, but for those at its
-    ends.
-    """
+    """`row` (T,) with stretches of `value` below `least` frames inverted, except at its ends."""
     row = row.copy()
     for first, last in runs(row == value):
         if last - first + 1 < least and first > 0 and last < len(row) - 1:
@@ -109,9 +106,7 @@ def _longer(row: np.ndarray, value: bool, least: int) -> np.ndarray:
 
 
 def ground_height(soles: Soles) -> float:
-    """Where the ground is under the feet: the median of the lowest sole's height while it stands,
-    m.
-    """
+    """Height of the ground under the feet: the median height of standing soles, m."""
     lowest = soles.lowest.min(-1)
     ground = float(np.quantile(lowest, 0.2))
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Feet on the ground: a clip whose standing feet neither slide, float nor sink. Numpy only."""
+"""Locks standing feet to the ground: they neither slide, float nor sink. Numpy only."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from pretrain.motion.soles import (
     soles_of,
 )
 
-FLAT = np.radians(8)  # a standing sole that is tilted by less is laid flat
-TILTED = np.radians(20)  # one that is tilted by more stands on its heel or toe
-REACH = 0.99  # of a leg's length, which it may be stretched to
+FLAT = np.radians(8)  # a standing sole tilted by less is laid flat
+TILTED = np.radians(20)  # a sole tilted by more stands on its heel or toe
+REACH = 0.99  # of a leg's length, to which it may be stretched
 
 
 def plant(clip: MotionClip) -> MotionClip:
     """`clip` with the ground at z = 0 and its standing feet locked to it.
 
-    The root moves at the speed at which standing feet do not slide; each standing sole is laid flat
-    if it nearly is, and held where it stands; between two contacts what moved a foot fades from one
-    to the other. Legs bend to reach, the root sinks where a leg would be too short."""
+    The root moves at the speed at which standing feet do not slide; each standing sole is held in
+    place, and laid flat if nearly flat; between two contacts a foot's correction fades from one to
+    the other. Legs bend to reach; the root is lowered where a leg would be too short."""
     ground = ground_height(soles_of(clip))
     clip = replace(clip, root_pos=clip.root_pos - np.array([0, 0, ground]))
     standing = contacts(soles_of(clip))
@@ -39,14 +39,13 @@ def plant(clip: MotionClip) -> MotionClip:
 
 
 def replant(clip: MotionClip) -> MotionClip:
-    """`plant` for a clip that was planted before and edited since: ground and pace are right
-    already. A foot that lies, as of a body that gets up, is left.
-    """
+    """`plant` for a clip that was planted and then edited: ground and pace are already right. A
+    foot that lies, as in getting up, is left."""
     return _locked(clip, contacts(soles_of(clip), near=0.5 * NEAR_GROUND, upright=SIDEWAYS))
 
 
 def _locked(clip: MotionClip, standing: np.ndarray) -> MotionClip:
-    """`clip` whose feet stand still while they are `standing` (T, F)."""
+    """`clip` with feet held still while `standing` (T, F)."""
     soles = _flattened(soles_of(clip), clip.skeleton, standing)
     moves = np.stack([_foot_moves(soles, standing, foot) for foot in range(len(soles.feet))], 1)
     targets = soles.ankles + moves
@@ -57,10 +56,9 @@ def _locked(clip: MotionClip, standing: np.ndarray) -> MotionClip:
 
 
 def _paced(clip: MotionClip, standing: np.ndarray) -> MotionClip:
-    """The root carried along so that standing feet do not slide on average over a second.
+    """Move the root so that standing feet do not slide on average over a second.
 
-    The middle of a contact counts: at its ends a foot rolls on or lifts off.
-    """
+    Weights are highest amid a contact: at its ends a foot rolls."""
     slips = soles_of(clip).slips()
     middle = np.zeros((len(slips), len(clip.skeleton.feet)))
     for foot, row in enumerate(standing.T):
@@ -75,7 +73,7 @@ def _paced(clip: MotionClip, standing: np.ndarray) -> MotionClip:
 
 
 def _flattened(soles: Soles, skeleton: Skeleton, standing: np.ndarray) -> Soles:
-    """Standing soles that are nearly flat, flat: turned about a level axis through the ankle."""
+    """Lay nearly flat standing soles flat, by a turn about a level axis through the ankle."""
     rotations = soles.rotations.copy()
     corners = soles.corners.copy()
     for i, foot in enumerate(soles.feet):
@@ -97,7 +95,7 @@ def _flattened(soles: Soles, skeleton: Skeleton, standing: np.ndarray) -> Soles:
 
 
 def _foot_moves(soles: Soles, standing: np.ndarray, foot: int) -> np.ndarray:
-    """What moves a foot so that it stands still where it stands, (T, 3) m."""
+    """Displacement of a foot that holds it still in stance, (T, 3) m."""
     frames = len(soles.corners)
     slip = soles.slips()[:, foot]
     standing_moves = np.full((frames, 3), np.nan)
@@ -111,7 +109,7 @@ def _foot_moves(soles: Soles, standing: np.ndarray, foot: int) -> np.ndarray:
 
 
 def _filled(values: np.ndarray) -> np.ndarray:
-    """NaN frames of (T, 3) filled by an even fade from what is before to what is behind."""
+    """NaN frames of (T, 3) filled by a smooth fade from the last valid frame to the next."""
     valid = np.flatnonzero(~np.isnan(values[:, 0]))
     if not len(valid):
         return np.zeros_like(values)
@@ -145,9 +143,7 @@ def lowered(
 
 
 def smooth(x: np.ndarray, sigma: float) -> np.ndarray:
-    """Gaussian means over time, `sigma` in frames, (T, D); beyond the ends x stays as it is
-    there.
-    """
+    """Gaussian means over time, `sigma` in frames, (T, D); beyond its ends x is constant."""
     reach = int(np.ceil(3 * sigma))
     weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
     padded = np.pad(x, ((reach, reach), (0, 0)), mode="edge")

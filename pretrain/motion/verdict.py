@@ -1,4 +1,4 @@
-"""A verdict on a clip from its measures, with what to do about it."""
+"""A verdict on a clip from its measures, with advice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FALL = 1 / 3  # of g, by which a flight may fall slower or faster
 
 @dataclass(frozen=True)
 class Verdict:
-    """One file or clip: how good it is, why, and its measures where it could be read."""
+    """One file or clip: quality, reasons, and measures where it could be read."""
 
     name: str
     verdict: str  # good, usable or bad
@@ -35,7 +35,7 @@ class Verdict:
 
 
 def judge(clip: MotionClip) -> Verdict:
-    """`bad` is what no run can learn from; `usable` is what a look or an edit would make better."""
+    """`bad`: cannot be learned; `usable`: should be inspected or edited."""
     measures = measure(clip)
     wrong = (*find_infeasible(clip), *find_implausible(clip))
     if wrong:
@@ -50,7 +50,7 @@ def judge(clip: MotionClip) -> Verdict:
 
 
 def advise(m: Measures) -> tuple[str, ...]:
-    """What is off, a line each, with the edit that mends it."""
+    """One line per problem, with the edit that fixes it."""
     advice = [
         (
             m.past_limits > PAST_LIMITS,

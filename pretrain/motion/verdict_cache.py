@@ -1,4 +1,4 @@
-"""Verdicts kept between runs of `check`, so that an interrupted check of many files goes on."""
+"""Caches verdicts between runs of `check`, so that an interrupted check of many files continues."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ from pretrain.motion.files import write_whole
 from pretrain.motion.verdict import Verdict
 
 VERDICT = TypeAdapter(Verdict)
-SOURCES = ("**/*.py", "**/*.xml")  # what a verdict follows from, beside the file
+SOURCES = ("**/*.py", "**/*.xml")  # code and characters that verdicts depend on
 
 
 @dataclass(frozen=True)
 class VerdictCache:
-    """A folder with a JSON file a verdict, named by what the verdict follows from: the bytes and
-    the name of the file, the character and the source code.
-    """
+    """A folder with a JSON file per verdict, named by the digest of its inputs: the bytes and the
+    name of the file, the character and the source code."""
 
     folder: Path
     character: str
 
     def load(self, name: str, data: bytes) -> Verdict | None:
-        """The verdict on the file `name` of `data`, or None where none is kept."""
+        """The verdict on the file `name` of `data`, or None where none is cached."""
         try:
             return VERDICT.validate_json(self._path(name, data).read_bytes())
         except (OSError, ValidationError):
-            return None  # as where none is kept: it is found anew and kept
+            return None  # treated as not cached
 
     def store(self, name: str, data: bytes, verdict: Verdict) -> None:
-        """OSError where the folder takes no file."""
+        """OSError where the folder is not writable."""
         path = self._path(name, data)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +52,7 @@ class VerdictCache:
 
 @lru_cache(maxsize=1)
 def digest_sources() -> str:
-    """Of the code and the characters that verdicts follow from."""
+    """Digest of the code and the characters that verdicts depend on."""
     digest = hashlib.sha256()
     for package in (characters, motion):
         folder = Path(next(iter(package.__path__)))

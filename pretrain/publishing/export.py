@@ -1,5 +1,5 @@
-"""Networks -> published skill library: features, normalizers and action scale go inside the ONNX
-graphs."""
+"""Exports networks as a published skill library: the ONNX graphs include features, normalizers and
+action scale."""
 
 from __future__ import annotations
 
@@ -61,8 +61,7 @@ class WindowGraph(nn.Module):
 
 
 class StyleProbability(nn.Module):
-    """The discriminator's largest probability over the clips that a style window is from one, in
-    (0, 1)."""
+    """The discriminator's probability for a style window, in (0, 1): the largest over the clips."""
 
     def __init__(self, discriminator: Discriminator):
         super().__init__()
@@ -151,7 +150,7 @@ class TrainedLibrary:
     nets: SkillNets
     exported: ExportedGraphs
     action_std: float  # of the policy's noise at the end of training, before the action scale
-    parent_licence: str = ""  # of the library that training went on from; empty: none
+    parent_licence: str = ""  # of the parent library; empty: none
 
 
 def build_version(
@@ -172,7 +171,7 @@ def build_manifest(
     cfg: PretrainConfig, data: TrainingData, trained: TrainedLibrary, card: dict[str, Any]
 ) -> m.Manifest:
     """The manifest of a published library, without its start states."""
-    # by the trained encoder: near the `clip_latents` that training drew, but not equal to them
+    # from the trained encoder: near the `clip_latents` of training, but not equal to them
     latents = embed_clips(trained.nets.encoder, data.demos)
     clips = {name: _to_floats(z) for name, z in zip(data.library.names, latents, strict=True)}
     scale = trained.nets.action_scale
@@ -196,8 +195,8 @@ def build_manifest(
 
 
 def join_licences(clips: Sequence[str], parent: str) -> str:
-    """The SPDX expression of a library that has learned from clips of these licences and, if
-    `parent` is not empty, from a library of that one."""
+    """The SPDX expression of a library trained on clips of these licences and, if `parent` is not
+    empty, from a parent library of that licence."""
     own = " AND ".join(sorted({_parenthesize(licence) for licence in clips}))
     return own if parent in ("", own) else f"{own} AND {parent}"
 

@@ -1,9 +1,9 @@
-"""A graph with int8 matrix products, by ONNX Runtime's own tools: weights by column, inputs by
-range.
+"""Quantizes a graph's matrix products to int8 with ONNX Runtime's tools: weights by column, inputs
+by range.
 
-The ranges are those on given rows, and fixed. Ranges computed in each run (dynamic quantization)
-are as fast, but then a row changes the outputs of the other rows in its batch, which are those of
-other clients."""
+The ranges are calibrated on given rows, and fixed. Ranges computed in each run (dynamic
+quantization) are as fast, but let a row change the outputs of other rows, of other clients, in its
+batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
-Rows = Mapping[str, np.ndarray]  # of each input, as many
+Rows = Mapping[str, np.ndarray]  # by input, equally many
 PRODUCTS = ["Gemm", "MatMul"]
 BATCH = 256
 
@@ -40,8 +40,7 @@ def slice_rows(rows: Rows, first: int) -> dict[str, np.ndarray]:
 
 @contextmanager
 def _silence_warnings() -> Iterator[None]:
-    """The tools warn on the root logger that the graph should be folded first: the exporter does
-    that."""
+    """The tools warn on the root logger to fold the graph first, which the exporter does."""
     logging.disable(logging.WARNING)
     try:
         yield
@@ -50,14 +49,13 @@ def _silence_warnings() -> Iterator[None]:
 
 
 def quantize_to_int8(graph: bytes, rows: Rows) -> bytes:
-    """`graph` with its products' inputs rounded to 8 bits, over the ranges that they have on
-    `rows`.
+    """`graph` with its products' inputs rounded to 8 bits, over their ranges on `rows`.
 
-    The first product stays float: observations and z share one range there, and z, of unit length,
+    The first product stays float: its observations and z share one range, and z, of unit length,
     would have only a few steps. Processors multiply unsigned inputs and signed weights fastest;
-    those without VNNI add two products in 16 bits, so weights have 7 bits, or outputs would depend
-    on the machine (docs/training.md). The outputs of products stay float: rounding them saves no
-    time. ValueError if no product is left."""
+    those without VNNI add two products in 16 bits, so weights have 7 bits, so that outputs do not
+    depend on the machine (docs/training.md). The outputs of products stay float: rounding them
+    saves no time. ValueError for fewer than two products."""
     model = onnx.load_model_from_string(graph)
     products = [node for node in model.graph.node if node.op_type in PRODUCTS]
     if len(products) < 2:

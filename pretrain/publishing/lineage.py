@@ -32,9 +32,8 @@ def describe_clips(dataset: Dataset) -> tuple[Clip, ...]:
 
 
 def make_lineage(config: dict[str, Any], seed: int, clips: tuple[Clip, ...]) -> Lineage:
-    """The lineage of a version that is made now, on this machine, by this code."""
-    # Installed from a wheel, the code may be inside another project's checkout, whose commit is not
-    # that of this code.
+    """The lineage of a version made now, by this machine and code."""
+    # Code installed from a wheel may be inside another project's checkout, with another commit.
     commit = _git("rev-parse", "HEAD") if places.checkout() else None
     return Lineage(
         clips=clips,

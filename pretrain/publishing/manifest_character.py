@@ -1,5 +1,5 @@
-"""A character to its entry in a manifest and back: evaluation, rendering and training on a library
-use the body that it was made for."""
+"""Converts a character to its manifest entry and back: evaluation, rendering and training on a
+library use its body."""
 
 from __future__ import annotations
 

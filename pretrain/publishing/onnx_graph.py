@@ -1,5 +1,5 @@
-"""A torch module as one ONNX file: exported, stripped, and checked for parity. Independent of
-skills and bodies."""
+"""Exports a torch module as one ONNX file, strips it and checks its parity. Independent of skills
+and bodies."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ def export(module: nn.Module, examples: Mapping[str, Tensor], output: str) -> by
     output is `output`.
 
     One file without external data, and without the source paths and stack traces that the exporter
-    writes into it. Raises ValueError where the code of `module` fixes the number of rows, of which
-    the exporter says nothing (torch 2.13).
-    """
+    writes. Raises ValueError where the code of `module` fixes the number of rows, of which the
+    exporter does not warn (torch 2.13)."""
     batch = torch.export.Dim("B", min=1, max=MAX_ROWS)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
@@ -102,8 +101,8 @@ def check_parity(
 
 
 def _compute(module: nn.Module, rows: Mapping[str, Tensor]) -> np.ndarray:
-    """What `module` returns for all `rows`, a few at a time: the style graph widens each row by the
-    number of clips."""
+    """Outputs of `module` for all `rows`, in blocks: the style graph multiplies rows by the number
+    of clips."""
     slices = [x.split(ROWS_AT_ONCE) for x in rows.values()]
     with torch.no_grad():
         parts = [module(**dict(zip(rows, part, strict=True))) for part in zip(*slices, strict=True)]

@@ -1,5 +1,4 @@
-"""From trained networks to a published version: export, evaluation of the exported graphs, the
-card, the store."""
+"""Publishes trained networks: export, evaluation of the exported graphs, card, store."""
 
 from __future__ import annotations
 
@@ -33,23 +32,23 @@ from skills_store.version import Version
 
 @dataclass(frozen=True)
 class TrainedSkills:
-    """What a training leaves for its publication."""
+    """The result of a training, for publication."""
 
     nets: SkillNets
-    states: Tensor  # (N, W, S) where its worlds were at the end
+    states: Tensor  # (N, W, S) of its worlds at the end
     samples: int
     seconds: float
 
 
 def take_trained(training: SkillTraining) -> TrainedSkills:
-    """Its networks themselves, no copies."""
+    """The result of `training`; networks are not copied."""
     states = training.env.env.states.clone()
     return TrainedSkills(training.nets, states, training.samples, training.seconds)
 
 
 @dataclass(frozen=True)
 class ReleaseCandidate:
-    """A version in a store of its own, for the evaluation of the very bytes that are published."""
+    """A version in a scratch store, to evaluate the bytes that are published."""
 
     manifest: Manifest
     files: dict[str, bytes]
@@ -59,7 +58,7 @@ class ReleaseCandidate:
 def make_candidate(
     cfg: PretrainConfig, data: TrainingData, skills: TrainedSkills, scratch: Store
 ) -> ReleaseCandidate:
-    """Networks to ONNX, with parity checked on the states of the worlds."""
+    """Export the networks to ONNX, with parity checked on the worlds' states."""
     exported = export_nets(skills.nets, data.character.skeleton, skills.states, cfg.seed)
     action_std = skills.nets.policy.std
     parent = find_parent(cfg)
@@ -77,7 +76,7 @@ def make_candidate(
 def state_cost(
     cfg: PretrainConfig, skills: TrainedSkills, parent: Version | None
 ) -> dict[str, Any]:
-    """What the training took, for the card; with that of the library that it went on from."""
+    """Cost of the training for the card, with that of its parent library."""
     cost: dict[str, Any] = {
         "samples": cfg.count_samples(skills.samples),
         "seconds": round(skills.seconds),
@@ -95,7 +94,7 @@ def publish(
     """Export, evaluate the exported graphs, and publish them with their card."""
     print("exporting to ONNX and proving parity", flush=True)
     candidate = make_candidate(cfg, data, skills, Store(folder / "draft"))
-    curves = learning(read_log(folder))  # an unreadable log fails before minutes of trials
+    curves = learning(read_log(folder))  # an unreadable log fails before the evaluation
     print(f"evaluating {cfg.eval.episodes} episodes under random skills", flush=True)
     conditions = Conditions(
         cfg.eval.episodes, cfg.eval.seed, engine=cfg.engine, threads=cfg.threads

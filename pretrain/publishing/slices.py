@@ -1,4 +1,4 @@
-"""A layout in the words of the manifest."""
+"""Converts a layout to the manifest's slices."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Start states of a published version: excerpts of the training clips, written to and read from one
-file of numbers.
+"""Start states of a published version: excerpts of the training clips in one file of numbers.
 
-A controller can then be trained on a library that was only pulled, without the clips it learned
-from."""
+With them a controller can be trained on a pulled library without its training clips."""
 
 from __future__ import annotations
 
@@ -16,14 +14,14 @@ from pretrain.motion.library import MotionLibrary
 from skills_store.manifest import Excerpt, Manifest, Starts
 
 FILE = "starts.f32"
-EXCERPT = 60  # frames of one excerpt of a clip that is too long to be published whole
+EXCERPT = 60  # frames of an excerpt, of a clip too long to be published whole
 FLOAT32 = np.dtype("<f4")
 
 
 def write_starts(library: MotionLibrary, upright: Tensor, most: int) -> tuple[Starts, bytes] | None:
     """Excerpts of `library`, about `most` frames in all, and their bytes; None where `most` is 0.
 
-    `upright` (C,) bool says which clips keep the root upright throughout. Clips are published whole
+    `upright` (C,) bool marks clips that keep the root upright throughout. Clips are published whole
     where all of them fit into `most` frames, and otherwise as excerpts of 60 frames, evenly spaced,
     each clip by its share of the frames."""
     if most == 0:

@@ -1,10 +1,9 @@
-"""Action smoothing: a loss that draws each mean action towards the average of the one before it and
-the one after it.
+"""Action smoothing: a loss that draws each mean action towards the average of its neighbors in
+time.
 
 PPO's objective does not penalize jitter, which roughens motions and lets feet slide. (The temporal
 term of CAPS, Mysore et al. 2021, "Regularizing action policies for smooth control", is the first
-difference, which a steady change costs as well; this is the second.)
-"""
+difference, which also penalizes a steady change; this is the second.)"""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ def average_neighbors(rollout: Rollout) -> Batch:
 
 
 def with_action_smoothing(surrogate: Surrogate, weight: float) -> Surrogate:
-    """`surrogate`, and `weight` times the squared distance of mean actions (n, A) to their
+    """`surrogate` plus `weight` times the squared distance of mean actions (n, A) to their
     neighbors' average, where they have two."""
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:

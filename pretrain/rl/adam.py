@@ -1,8 +1,7 @@
 """Adam (Kingma and Ba 2015), for all parameters of a network in one native pass.
 
-`torch.optim.Adam` computes the same, but whatever optimizer is made first imports torch's compiler:
-72 MB and two seconds in every program that learns (torch 2.13.0). Its functional form does not.
-"""
+`torch.optim.Adam` computes the same, but the first optimizer object imports torch's compiler: 72 MB
+and two seconds in every training program (torch 2.13.0). Its functional form does not."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ EPS = 1e-8
 
 
 class Adam:
-    """Steps of size `lr`, which may be changed, against the gradients of `parameters`. One without
-    a gradient is left alone."""
+    """Steps of size `lr`, which may be changed, against the gradients of `parameters`. Parameters
+    without a gradient are skipped."""
 
     def __init__(self, parameters: Iterable[Parameter], lr: float):
         self.parameters = list(parameters)
@@ -36,7 +35,7 @@ class Adam:
 
     @torch.no_grad()
     def step(self) -> None:
-        """One step by the gradients."""
+        """One gradient step."""
         grads = {i: p.grad for i, p in enumerate(self.parameters) if p.grad is not None}
         learned = list(grads)
         beta1, beta2 = BETAS
@@ -58,15 +57,15 @@ class Adam:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """What `load_state_dict` needs, laid out as by `torch.optim.Adam`."""
+        """State for `load_state_dict`, in the layout of `torch.optim.Adam`."""
         rows = zip(self._steps, self._means, self._squares, strict=True)
         names = ("step", "exp_avg", "exp_avg_sq")
         state = {i: dict(zip(names, row, strict=True)) for i, row in enumerate(rows)}
         return {"state": state, "param_groups": [{"lr": self.lr}]}
 
     def load_state_dict(self, tree: dict[str, Any]) -> None:
-        """Go on from the state of an optimizer of the same parameters. RuntimeError for
-        another's."""
+        """Load the state of an optimizer of the same parameters. RuntimeError for other
+        parameters."""
         state = tree["state"]
         if len(state) not in (0, len(self.parameters)):
             raise RuntimeError(f"the state of {len(state)} parameters, not {len(self.parameters)}")

@@ -1,5 +1,5 @@
-"""Work beside the training loop, on the core that the engine leaves idle: learners other than the
-policy's first, then the scores of the steps taken."""
+"""Work in parallel to the training loop, on the core that the engine leaves idle: first the
+learners other than the policy's, then the scores of the steps taken."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch import Generator
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.rollout import Batch
 
-NICENESS = 10  # added to this thread's own: the engine goes first, and this work fills the gaps
+NICENESS = 10  # added to the thread's niceness: the engine has priority
 T = TypeVar("T")
 
 
@@ -31,28 +31,26 @@ class PendingCall(Generic[T]):
 
 
 class Background:
-    """One thread that runs one call after the other: learners are fitted while the next rollout is
-    collected, which needs the policy alone; then the rollout's steps are scored by what was
-    learned.
+    """One thread that runs calls in order: learners are fitted while the next rollout is collected,
+    which needs only the policy; then the rollout's steps are scored with the fitted networks.
 
     Between `start_fits` and `finish_fits` nothing else may read the networks that are fitted here.
-    Layers this small gain little from a second thread, whereas two networks on one thread each do.
-    The results are the same on one core and on many: on Intel processors a product that two threads
-    share is rounded differently.
-    """
+    Layers this small gain little from a second thread; two networks on one thread each do. One
+    thread per network also gives the same results on one core and on many: on Intel processors a
+    product shared by two threads is rounded differently."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "learners", _lower_priority)
         self._fits: list[Future[Scalars]] = []
-        self.learned: Scalars = {}  # metrics since they were last taken
+        self.learned: Scalars = {}  # metrics not yet taken
 
     def submit(self, call: Callable[[], T]) -> PendingCall[T]:
-        """`call`, after all fits and calls before it."""
+        """Run `call` after all earlier fits and calls."""
         return PendingCall(call, self._thread.submit(call))
 
     def results(self, pending: Sequence[PendingCall[T]]) -> list[T]:
-        """The results of `pending`, after all fits. The caller's thread runs the last calls itself,
-        as far as they have not begun."""
+        """The results of `pending`, after all fits. The caller's thread runs calls that have not
+        begun, last first."""
         self.finish_fits()
         computed: dict[int, T] = {}
         for i in reversed(range(len(pending))):
@@ -63,7 +61,7 @@ class Background:
         ]
 
     def start_fits(self, learners: Sequence[Learner], batch: Batch, seeds: Sequence[int]) -> None:
-        """Fit one learner after the other, each with random numbers of its own."""
+        """Fit the learners in order, each with its own seed."""
         assert not self._fits, "call finish_fits before the next start_fits"
         self._fits = [
             self._thread.submit(learner.fit, batch, Generator().manual_seed(seed))
@@ -71,7 +69,7 @@ class Background:
         ]
 
     def finish_fits(self) -> None:
-        """Wait until all fits are done. Raises Diverged if one of them has."""
+        """Wait until all fits are done. Raises Diverged if one diverged."""
         fits = self._fits
         self._fits = []
         wait(fits)
@@ -79,7 +77,7 @@ class Background:
             self.learned |= fit.result()
 
     def take_metrics(self) -> Scalars:
-        """The metrics of all fits since they were last taken."""
+        """Take the metrics of all fits since the last call."""
         self.finish_fits()
         learned = self.learned
         self.learned = {}
@@ -88,8 +86,8 @@ class Background:
 
 def _lower_priority() -> None:
     torch.set_num_threads(1)
-    if sys.platform == "linux":  # elsewhere niceness belongs to processes, not to threads
-        with suppress(OSError):  # a sandbox may refuse it; the thread then has the usual priority
+    if sys.platform == "linux":  # elsewhere niceness is per process, not per thread
+        with suppress(OSError):  # a sandbox may refuse it; the priority is then unchanged
             current = os.getpriority(os.PRIO_PROCESS, 0)
             niceness = min(current + NICENESS, 19)
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
@@ -97,7 +95,7 @@ def _lower_priority() -> None:
 
 @contextmanager
 def use_one_thread() -> Iterator[None]:
-    """For layers this small a second thread only spins, on a core that the engine could use."""
+    """For layers this small a second thread only occupies a core that the engine could use."""
     cores = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

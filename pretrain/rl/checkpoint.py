@@ -1,5 +1,5 @@
 """Checkpoints: a tree of tensors and plain numbers on disk, written atomically. No pickled code is
-ever loaded."""
+loaded."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def save(path: Path, tree: dict[str, Any]) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The tree that `save` wrote. ValueError for anything else, a flipped bit included: torch
-    itself checks no checksum."""
+    """The tree that `save` wrote. ValueError for anything else, also for a flipped bit: torch
+    checks no checksum."""
     try:
         with ZipFile(path) as archive:
             if damaged := archive.testzip():

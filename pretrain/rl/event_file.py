@@ -1,5 +1,5 @@
-"""Event files for TensorBoard, written in the calling thread. TensorBoard's own writer has a thread
-of its own, which prints a traceback when the disk is full."""
+"""Event files for TensorBoard, written in the calling thread. TensorBoard's writer has its own
+thread, which prints a traceback when the disk is full."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PREFIX = "events.out.tfevents."
 
 
 class EventFile:
-    """A new event file in `folder`. From `purge_step` on it replaces the earlier files there."""
+    """A new event file in `folder`. From `purge_step` on it replaces earlier files."""
 
     def __init__(self, folder: Path, purge_step: int):
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"{PREFIX}{_next_number(folder)}.{socket.gethostname()}.{os.getpid()}"
         start = SessionLog(status=SessionLog.START)
-        # written before the first numbers
+        # written before the first scalars
         self._head = [
             Event(step=purge_step, file_version="brain.Event:2"),
             Event(step=purge_step, session_log=start),
@@ -46,9 +46,8 @@ class EventFile:
 def _next_number(folder: Path) -> int:
     """The number in the next event file's name: ns since 1970, but above those that exist.
 
-    TensorBoard reads the files by name, so the file of a resumed run has to come last, also where
-    the clock was set back.
-    """
+    TensorBoard reads the files by name, so the file of a resumed run must be last, also where the
+    clock was set back."""
     existing = [
         file.name.removeprefix(PREFIX).partition(".")[0] for file in folder.glob(f"{PREFIX}*")
     ]

@@ -1,4 +1,4 @@
-"""The weights of a published ONNX graph, set in networks of the same layers."""
+"""Loads the weights of a published ONNX graph into networks of the same layers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_weights(graph: bytes) -> Weights:
 
 
 def read_weight(weights: Weights, name: str) -> Tensor:
-    """The one called `name`. ValueError where there is none."""
+    """The weight `name`. ValueError where there is none."""
     if name not in weights:
         raise ValueError(
             f"the published graph has no weights {name!r}: it is quantized, or another program "

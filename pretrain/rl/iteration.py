@@ -1,4 +1,4 @@
-"""One iteration of training: collect, score, advantages, fit. What is learned comes in as terms."""
+"""One training iteration: collect, score, advantages, fit. The objective is passed in as terms."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ Targets = Callable[[Rollout], Batch]  # -> tensors (T, N, ...) by name
 
 @dataclass(frozen=True)
 class Objective:
-    """What to learn: reward terms as name -> (weight, term), and learners. The name is the term's
-    name in the logs."""
+    """Reward terms as name -> (weight, term), and learners. Logs use the same names."""
 
     rewards: dict[str, tuple[float, Reward]]
     policy: Learner
@@ -49,7 +48,7 @@ class LoopConfig:
 
 
 class Nets(Protocol):
-    """The networks of a run: the policy, its value net, and all that are learned beside them."""
+    """The networks of a run: the policy, its value net and all others."""
 
     @property
     def policy(self) -> GaussianPolicy: ...
@@ -59,7 +58,7 @@ class Nets(Protocol):
 
 
 class LoopState(Protocol):
-    """What an iteration works on; a `Training` has it."""
+    """The state of an iteration, as in `Training`."""
 
     @property
     def nets(self) -> Nets: ...
@@ -88,7 +87,7 @@ class StepScores:
 
 
 def score(rollout: Rollout, value: Value, objective: Objective) -> StepScores:
-    """By what was learned up to the rollout before. No learner may be fitted at the same time."""
+    """Scores from the present networks. No learner may be fitted at the same time."""
     terms = {name: term(rollout) for name, (_, term) in objective.rewards.items()}
     return StepScores(value.predict(rollout.obs), terms)
 
@@ -107,12 +106,10 @@ def add_rewards(
 
 
 def bootstrap_values(rollout: Rollout, values: Tensor, value: Value) -> Tensor:
-    """Values of the states that each step led to, (T, N), given those in which the steps began,
-    `values` (T, N).
+    """Values of each step's next state, (T, N), given those of its first state, `values` (T, N).
 
-    An episode that continues leads to the next step, whose value is known. After a termination the
-    value is not used.
-    """
+    Where an episode continues, the next step's value is taken. After a termination the value is not
+    used."""
     next_values = values.roll(-1, 0)
     computed = rollout.truncated.clone()
     computed[-1] = True
@@ -124,8 +121,8 @@ def bootstrap_values(rollout: Rollout, values: Tensor, value: Value) -> Tensor:
 @torch.no_grad()
 def add_advantages(rollout: Rollout, values: Tensor, value: Value, cfg: LoopConfig) -> Batch:
     """The flat batch with `advantage` (zero mean, unit spread, within +-4) and `return`, in units
-    of the value net, whose statistics take in these returns first. `values` (T, N) are those of
-    the states in which the steps began."""
+    of the value net, whose statistics are first updated with these returns. `values` (T, N) are
+    those of the steps' first states."""
     next_values = bootstrap_values(rollout, values, value)
     advantage = gae(
         rollout.reward,
@@ -150,13 +147,13 @@ def run_iteration(state: LoopState) -> Scalars:
     """One iteration:
 
     1. `horizon` steps of all worlds. Meanwhile the second thread fits the value net and the other
-       learners on the rollout before, then computes each step's value and reward terms.
+       learners on the previous rollout, then computes each step's value and reward terms.
     2. Total reward, advantages and returns.
-    3. The second thread begins to fit all learners but the policy's on this rollout; the policy is
+    3. The second thread starts to fit all learners but the policy's on this rollout; the policy is
        fitted here.
 
-    Returns everything worth logging, timings in seconds included; for all learners but the policy's
-    these are the metrics of the rollout before."""
+    Returns the log scalars, with timings in seconds; metrics of all learners but the policy's are
+    those of the previous rollout."""
     start = time.perf_counter()
     rollout, pending = _collect(state)
     collected = time.perf_counter()

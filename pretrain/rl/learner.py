@@ -11,7 +11,7 @@ from pretrain.rl.adam import Adam
 from pretrain.rl.ppo import Loss
 from pretrain.rl.rollout import Batch
 
-# bounds of a learning rate that is adapted
+# bounds of an adapted learning rate
 MIN_LR = 1e-5
 MAX_LR = 1e-3
 
@@ -49,9 +49,8 @@ class Learner:
         """Metrics are means over the minibatches. A step whose gradient is not finite is skipped
         and counted.
 
-        Raises Diverged if most of them were: that may never end, and the few other steps teach
-        nothing.
-        """
+        Raises Diverged if most steps were skipped: that may never end, and the few others do not
+        help."""
         rows = len(batch[self.keys[0]])
         totals: dict[str, Tensor] = {}
         steps = 0

@@ -14,7 +14,7 @@ from pretrain.compiled.kernel import can_read, is_compiled
 
 @dataclass(frozen=True)
 class Mirror:
-    """x -> sign * x[..., source], which undoes itself."""
+    """x -> sign * x[..., source], an involution."""
 
     source: Tensor  # (n,) long
     sign: Tensor  # (n,) 1 or -1
@@ -57,7 +57,7 @@ def concatenate_mirrors(*mirrors: Mirror) -> Mirror:
 
 @dataclass(frozen=True)
 class PairSums:
-    """A sparse linear map: each number of its value is the weighted sum of two of its argument."""
+    """A sparse linear map: each output is the weighted sum of two inputs."""
 
     index: Tensor  # (m, 2) long
     weight: Tensor  # (m, 2)
@@ -74,9 +74,9 @@ class PairSums:
 
 @dataclass(frozen=True)
 class SymmetryBasis:
-    """The eigenbasis of a reflection: coordinates of its even part, which the reflection keeps, and
-    of its odd part, whose sign it changes. A pair of swapped numbers gives their sum and their
-    difference. The basis is orthonormal, so that its inverse is its transpose."""
+    """The eigenbasis of a reflection: coordinates of its even part, which is invariant, and of its
+    odd part, which changes sign. A pair of swapped numbers gives their sum and their difference.
+    The basis is orthonormal: its inverse is its transpose."""
 
     to_parts: PairSums  # (..., n) -> even part, odd part
     from_parts: PairSums  # the inverse
@@ -125,7 +125,7 @@ class SymmetryBasis:
 
 
 class _Split(torch.autograd.Function):
-    """Autograd's own gradient of a selection adds number by number; this one selects, too."""
+    """Autograd's gradient of a selection adds number by number; this one also selects."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, axes: SymmetryBasis) -> tuple[Tensor, ...]:

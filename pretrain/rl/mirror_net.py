@@ -1,5 +1,5 @@
-"""Networks that commute with a reflection, computed in its eigenbasis with half the products of a
-dense network."""
+"""Reflection-equivariant networks, computed in the reflection's eigenbasis with half the products
+of a dense network."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ class MirrorLinear(nn.Module):
     """The two blocks of a linear layer with f(mirror(x)) = mirror(f(x)): even to even, odd to odd.
 
     (Cohen and Welling 2017, "Steerable CNNs", section 2, for a group of two.) It has half the
-    parameters of a dense layer, which need fewer samples, and half its products.
-    """
+    parameters of a dense layer, so it needs fewer samples, and half its products."""
 
     def __init__(self, into: Mirror, out: Mirror):
         super().__init__()
@@ -47,8 +46,8 @@ class MirrorLinear(nn.Module):
 
     @torch.no_grad()
     def load_dense(self, weight: Tensor, bias: Tensor) -> None:
-        """The inverse of `to_dense`, of a dense layer (out, in), (out). ValueError where that does
-        not commute with the reflection."""
+        """The inverse of `to_dense`, of a dense layer (out, in), (out). ValueError where that layer
+        does not commute with the reflection."""
         units = torch.eye(self.in_features).tensor_split([self.into.num_even])
         for unit, own, part in zip(units, (self.even, self.odd), (0, 1), strict=True):
             inputs = self.into.join(*unit.tensor_split([self.into.num_even], -1))
@@ -72,10 +71,8 @@ class MirrorNet(nn.Sequential):
     """Mirror layers with ReLUs between them: a net with f(mirror(x)) = mirror(f(x)). A reflection
     swaps the halves of each hidden layer.
 
-    The input of each layer is twice the parts: a step of Adam at a rate r moves the weights of the
-    dense layers by r sqrt 2, in the root mean square, and the learning rates of the presets were
-    found for such steps.
-    """
+    The input of each layer is twice the parts, so an Adam step at rate r moves the dense weights by
+    r sqrt 2 (root mean square); the presets' learning rates were tuned for such steps."""
 
     def __iter__(self) -> Iterator[MirrorLinear]:
         yield from cast(Iterator[MirrorLinear], super().__iter__())
@@ -111,7 +108,7 @@ def apply_relu(even: Tensor, odd: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _ReluInParts(torch.autograd.Function):
-    """Join, ReLU, split, without copies. Saved are what tells where the halves were positive."""
+    """Join, ReLU, split, without copies. Saves where the halves were positive."""
 
     @staticmethod
     def forward(ctx: Any, even: Tensor, odd: Tensor) -> tuple[Tensor, Tensor]:
@@ -132,8 +129,7 @@ class _ReluInParts(torch.autograd.Function):
 
 
 class _ThresholdInParts(torch.autograd.Function):
-    """The gradient of the ReLU, in parts: it passes where the input was positive. It is its own
-    adjoint."""
+    """The gradient of the ReLU, in parts: it passes where the input was positive. Self-adjoint."""
 
     @staticmethod
     def forward(ctx: Any, even: Tensor, odd: Tensor, *positive: Tensor) -> tuple[Tensor, Tensor]:

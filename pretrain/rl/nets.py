@@ -17,7 +17,7 @@ MIN_STD = 0.1  # of an input whose statistics are fixed by the clips
 
 
 class Normalizer(nn.Module):
-    """(x - mean) / std, clipped. The statistics are fixed, or follow the data by `update`."""
+    """(x - mean) / std, clipped. The statistics are fixed, or tracked by `update`."""
 
     mean: Tensor
     std: Tensor
@@ -49,10 +49,10 @@ class Normalizer(nn.Module):
 
 
 def make_fixed_normalizer(x: Tensor) -> Normalizer:
-    """By the mean and std of x (n, F), for observations of the clips.
+    """With the mean and std of x (n, F), for observations of the clips.
 
-    A feature that hardly varies in the clips, such as a wrist at rest, must not become a huge input
-    in simulation; so its std counts as MIN_STD."""
+    The std is at least MIN_STD, so that a feature that hardly varies in the clips, such as a wrist
+    at rest, does not become a huge input in simulation."""
     return Normalizer(x.mean(0), x.std(0).clamp_min(MIN_STD))
 
 
@@ -137,7 +137,7 @@ class GaussianPolicy(nn.Module):
         return SampledAction(mean, action, self.logp(mean, action))
 
     def logp(self, mean: Tensor, action: Tensor) -> Tensor:
-        """log N(action; mean, std), less the terms that depend on std and A alone; (..., A) ->
+        """log N(action; mean, std) without the terms that depend only on std and A; (..., A) ->
         (...)."""
         return -0.5 * ((action - mean) / self.std).square().sum(-1)
 

@@ -12,7 +12,7 @@ from pretrain.rl.rollout import Batch
 
 Metrics = dict[str, Tensor]
 Loss = Callable[[Batch, Generator], tuple[Tensor, Metrics]]
-FOR_POLICY = ("action", "logp", "advantage")  # read by the losses beside the nets' own inputs
+FOR_POLICY = ("action", "logp", "advantage")  # read by the losses besides the nets' inputs
 FOR_VALUE = ("return",)
 
 

@@ -26,8 +26,7 @@ def gae(
     """Generalized advantage estimates, all (T, N). (Schulman et al. 2016, eq. 16.)
 
     The return after a termination is 0; after a truncation, and at the end of the horizon, it is
-    `next_value`. Advantages of a later episode pass neither.
-    """
+    `next_value`. Advantages cross neither a termination nor a truncation."""
     delta = reward + discount.gamma * next_value * ~terminated - value
     carry = discount.gamma * discount.lam * ~(terminated | truncated)
     advantage = torch.empty_like(delta)

@@ -20,20 +20,20 @@ class Step:
     # s_{t+1}, also where the episode ended; for a world whose state broke, the state it was reset
     # to
     next_obs: Batch
-    reward: Tensor  # (N,) the environment's own
+    reward: Tensor  # (N,) the environment's
     terminated: Tensor  # (N,) bool: a failure, the return after it is 0
     truncated: Tensor  # (N,) bool: stopped, the return after it is V(s_{t+1})
     # further tensors (N, ...) for reward terms and losses
     extras: Batch = field(default_factory=dict)
-    # (N,) bool: worlds whose episode is over; in others the return may end although there is more
-    # to learn in the episode. None: all that terminated or were truncated
+    # (N,) bool: worlds whose episode is over; elsewhere the return may end within the episode.
+    # None: all that terminated or were truncated
     resets: Tensor | None = None
 
 
 class Env(Protocol):
     """N worlds. `step` resets only worlds whose state is not finite: the caller gets the true next
-    observation and then resets the worlds that are done. The next observation of all others is the
-    `next_obs` of the step."""
+    observation, then resets finished worlds. The next observation of all others is the `next_obs`
+    of the step."""
 
     num_envs: int
 
@@ -61,15 +61,15 @@ class Policy(Protocol):
 class Noise:
     """Exploration noise, standard normal at each step and correlated from step to step by `color`.
 
-    A lagging joint averages white noise away; low frequencies move the body. (Hollenstein et al.
-    2024, "Colored noise in PPO": the policy gradient treats the steps as independent, and gains.)
-    """
+    A lagging joint averages white noise out; low frequencies move the body. (Hollenstein et al.
+    2024, "Colored noise in PPO": the policy gradient treats the steps as independent, and still
+    improves.)"""
 
     color: float  # correlation of one step with the next, 0 is white
     value: Tensor  # (N, A)
 
     def draw(self, rng: Generator) -> Tensor:
-        """The noise of the next step, (N, A), which is kept for the one after it."""
+        """Draw the noise of the next step, (N, A), and keep it for the following one."""
         fresh = torch.randn(self.value.shape, generator=rng)
         self.value = self.color * self.value + (1 - self.color**2) ** 0.5 * fresh
         return self.value

@@ -1,4 +1,4 @@
-"""Settings of where training runs and their results are kept, in both stages."""
+"""Settings for the folders of training runs and results, in both stages."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ METRICS = "metrics.jsonl"
 
 LOCK = "lock"
 
-# Folders of the machine that trains; they are left out of manifests.
+# Local folders, left out of manifests.
 PLACES = {"runs", "store"}
 
 # Keys that do not change what a run learns: with a larger `samples`, the same run is resumed.
@@ -36,8 +36,7 @@ class RunBusy(ValueError):
 
 
 def hash_config(config: BaseModel, exclude: set[str], data: str = "") -> str:
-    """Short digest of a configuration without the fields in `exclude`, and of the `data` it
-    names."""
+    """Short digest of a configuration without the fields in `exclude`, and of `data`."""
     text = json.dumps(config.model_dump(mode="json", exclude=exclude), sort_keys=True) + data
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
@@ -45,7 +44,7 @@ def hash_config(config: BaseModel, exclude: set[str], data: str = "") -> str:
 @contextmanager
 def lock_run_folder(folder: Path, config: BaseModel) -> Iterator[None]:
     """A run's folder with its resolved configuration, for one process at a time. The kernel
-    releases the lock if that process dies."""
+    releases the lock if the process dies."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -78,8 +77,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def read_log(folder: Path) -> list[dict[str, float]]:
-    """The rows that a run's Log has written. ValueError names the file and the line that is not
-    one."""
+    """The rows of a run's Log. ValueError names the file and the invalid line."""
     path = folder / METRICS
     return [
         _row(path, i, line)
@@ -106,7 +104,7 @@ class Log:
     that it will write again."""
 
     def __init__(self, folder: Path, resume_at: int):
-        # here, since it imports tensorboard, without which the programs start 0.3 s sooner
+        # here, since it imports tensorboard, which takes 0.3 s
         from pretrain.rl.event_file import EventFile
 
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,4 @@
-"""A training run: all of its state, as a checkpoint has it, and the loop up to a number of
-samples."""
+"""A training run: its state, saved in checkpoints, and the loop up to a number of samples."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ E = TypeVar("E", bound=StatefulEnv)
 
 @dataclass
 class Training(Generic[N, E]):
-    """Everything that a checkpoint holds; `extra_state` has further parts by name, such as a replay
+    """The state of a checkpoint; `extra_state` has further parts by name, such as a replay
     buffer."""
 
     nets: N
@@ -112,7 +111,7 @@ class Training(Generic[N, E]):
         return file.exists()
 
     def iterate(self) -> Scalars:
-        """One iteration, counted."""
+        """Run one iteration."""
         scalars = run_iteration(self)
         self.iteration += 1
         self.samples += self.loop.horizon * self.env.num_envs
@@ -121,12 +120,12 @@ class Training(Generic[N, E]):
 
 @dataclass(frozen=True)
 class Monitor:
-    """How a run is shown, saved and followed."""
+    """Display, checkpoints and logging of a run."""
 
     label: str
     progress: dict[str, str]  # the note beside the progress bar: label -> logged name
     checkpoint_interval: float  # s
-    # called after every iteration with its scalars; what it returns is logged, too
+    # called after every iteration with its scalars; its result is also logged
     on_iteration: Callable[[Scalars], Scalars] = lambda scalars: {}
 
 
@@ -141,22 +140,21 @@ def restore_from(part: Stateful, file: Path) -> None:
             "its layers or worlds are not the ones of now: "
             "an older version of this program may have written it"
         )
-        # torch's own message is a page of parameter names
+        # torch's message is a page of parameter names
         reason = mismatch if isinstance(error, RuntimeError) else repr(error)
         text = f"{file} is no checkpoint of this run: {reason}; without it, the run begins anew"
         raise ValueError(text) from None
 
 
 def train_until(training: Trainable, samples: int, folder: Path, monitor: Monitor) -> bool:
-    """Iterate up to `samples`. Returns whether it got there without an interruption: Ctrl-C and
-    SIGTERM save and stop, and count in the last iteration as well.
+    """Iterate up to `samples`. Returns whether it reached them uninterrupted: Ctrl-C and SIGTERM
+    save and stop, and also count in the last iteration.
 
-    Diverged leaves the last checkpoint as it is.
-    """
+    Diverged keeps the last checkpoint."""
     log = Log(folder, training.iteration)
     progress = Progress(samples, training.samples, monitor.label)
     gc.collect()
-    # Objects that live as long as the run are not walked again between its iterations.
+    # Exclude long-lived objects from garbage collection.
     gc.freeze()
     saved = time.monotonic()
     with (
@@ -180,7 +178,7 @@ def train_until(training: Trainable, samples: int, folder: Path, monitor: Monito
 
 @contextmanager
 def _describe_divergence(training: Trainable, folder: Path) -> Iterator[None]:
-    """Add to Diverged the number of samples, and what is left."""
+    """Add the number of samples and the remaining checkpoint to Diverged."""
     try:
         yield
     except Diverged as error:
@@ -191,7 +189,7 @@ def _describe_divergence(training: Trainable, folder: Path) -> Iterator[None]:
 
 
 def _iterate_once(training: Trainable, monitor: Monitor) -> Scalars:
-    """The scalars of one iteration, timed; gradient steps that were skipped are named on stderr."""
+    """The scalars of one iteration, timed; reports skipped gradient steps on stderr."""
     start = time.monotonic()
     samples = training.samples
     scalars = training.iterate()

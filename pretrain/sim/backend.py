@@ -13,7 +13,7 @@ from skills_store.processors import count_processors
 
 
 class FreeBox(Protocol):
-    """The box of N worlds, beside their characters."""
+    """The boxes of N worlds."""
 
     def state(self) -> Tensor:
         """As in `BOX_LAYOUT`, (N, 13)."""

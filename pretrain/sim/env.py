@@ -1,9 +1,8 @@
 """CharacterEnv: simulated characters, whose episodes start from motion clips and end in a fall or
 by time.
 
-It has no rewards, skills, tasks or training aids. `step` resets only worlds whose state
-is no longer finite; all others are the caller's to reset.
-"""
+It has no rewards, skills, tasks or training aids. `step` resets only worlds whose state is no
+longer finite; the caller resets all others."""
 
 from __future__ import annotations
 
@@ -33,9 +32,9 @@ from pretrain.sim.tensor_state import TensorState
 
 REACH = 2.0  # range of an action, in standard deviations of the clips' joint angles
 MIN_REACH = 0.25  # rad, added to it for hinges that hardly move
-# A PD joint with damping kd lags its target by kd / kp = 0.05 s; aiming that far ahead along the
-# clip's own velocity makes up for it (halving the tracking error of playing poses back, measured on
-# a body with twice the damping).
+# A PD joint with damping kd lags its target by kd / kp = 0.05 s; leading the target by this time
+# along the clip's velocity compensates (it halved the tracking error of pose playback, on a body
+# with twice the damping).
 LEAD = 0.05  # s
 ALL = slice(None)
 
@@ -77,8 +76,8 @@ class Outcome:
     fell: Tensor
     timed_out: Tensor
     broken: Tensor  # the state was no longer finite, and the world was reset
-    recovered: Tensor  # was lying and came up
-    timed_out_on_ground: Tensor  # was lying, and for longer than there is time to get up
+    recovered: Tensor  # was lying and got up
+    timed_out_on_ground: Tensor  # was lying for longer than allowed
 
 
 @dataclass(frozen=True)
@@ -151,8 +150,8 @@ class CharacterEnv(TensorState):
         return repeat_start_states(lying, self.skeleton, self.window)
 
     def reset(self, ids: Tensor) -> None:
-        """Start worlds `ids` (n,) in random states of random clips; a share of them in the default
-        pose, and a share lying (`Recovery`), each in place of the start before."""
+        """Start worlds `ids` (n,) in random states of random clips; then restart a share in the
+        default pose, and a share lying (`Recovery`)."""
         if len(ids):
             clips = torch.multinomial(
                 self._clip_weights(), len(ids), replacement=True, generator=self._rng
@@ -206,8 +205,7 @@ class CharacterEnv(TensorState):
     def step(self, targets: Tensor, clips: Tensor | None = None) -> Outcome:
         """One control step of every world towards joint targets (N, J) rad.
 
-        The clips (N,) that the worlds follow decide what counts as a fall (`Falls.update`).
-        """
+        The clips (N,) that the worlds follow define falls (`Falls.update`)."""
         broken = self.backend.advance(targets)
         if broken.any():  # reset at once, so that no NaN gets into the features
             self.num_broken += int(broken.sum())
@@ -216,8 +214,8 @@ class CharacterEnv(TensorState):
         state = self.backend.state()
         self.states = torch.cat([self.states[:, 1:], state.flatten()[:, None]], 1)
         self.frames = torch.cat([self.frames[:, 1:], style_frame(self.skeleton, state)[:, None]], 1)
-        # a world that was reset above still has the contacts of the state that broke; so the first
-        # step of any episode counts none
+        # a world reset above still has the broken state's contacts, so the first step of an episode
+        # counts none
         touching = self.backend.touching() & (self.age > 1)[:, None]
         falls = self.falls.update(touching, state.root_pos[:, 2], clips)
         timed_out = self.age >= self.episode_length
@@ -230,11 +228,12 @@ class CharacterEnv(TensorState):
         )
 
     def state(self) -> CharacterState:
-        """Of every world, (N,)."""
+        """States of all worlds, (N,)."""
         return self.backend.state()
 
     def touches(self) -> Tensor:
-        """Worlds where more than the feet met the ground in the last step, (N,) bool."""
+        """Worlds where other bodies than the feet touched the ground in the last step, (N,)
+        bool."""
         return (self.backend.touching() & ~self._may_touch).any(-1)
 
     def obs(self, ids: Rows = ALL) -> Tensor:

@@ -1,9 +1,9 @@
-"""Falls: which worlds are down, which have fallen for good, and how characters are laid down.
+"""Falls: which worlds are down, which falls are final, and start states lying on the ground.
 
-A world is down while a body is on the ground that its clip keeps off it. In a protected episode
-that is a fall only if the character is not back within `max_steps_down`, so that getting up can be
-learned. (As nv-tlabs/ASE trains recovery: some episodes begin lying, some are not ended by a fall.)
-"""
+A world is down while a body not allowed by its clip is on the ground. In a protected episode that
+is a fall only if the character is not up within `max_steps_down`, so that getting up can be
+learned. (As nv-tlabs/ASE trains recovery: some episodes begin lying, some are not ended by a
+fall.)"""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FallUpdate:
     """The result of one control step, (N,) bool each."""
 
     fallen: Tensor  # down for longer than it may be
-    recovered: Tensor  # was lying and came up
+    recovered: Tensor  # was lying and got up
     timed_out: Tensor  # was lying, and has fallen
 
 
@@ -62,7 +62,7 @@ class Falls(TensorState):
         """Worlds `ids` (n,) begin in clips (n,); in those that rise they have time to get up."""
         rising = self.ground.rising[clips]
         protected = rising | (self.recovery.episode_prob == 1.0)
-        # 1, and so `find_new` until the next `update`, after which alone it is read
+        # 1 counts for `find_new`, but that is read only after the next `update`
         self.steps_down[ids] = rising.long()
         self.was_lying[ids] = False
         self.max_steps_down[ids] = torch.where(protected, self.recovery.steps, 0)
@@ -71,7 +71,7 @@ class Falls(TensorState):
         """Which of `ids` (n,) begin lying, (m,), and of which others a fall does not end the
         episode at once, (p,)."""
         recovery = self.recovery
-        # nothing is random then
+        # then nothing is drawn
         if recovery.episode_prob in (0.0, 1.0) and not recovery.fall_init_prob:
             return ids[:0], ids[:0]
         chance = torch.rand(len(ids), generator=rng)
@@ -127,8 +127,8 @@ class Falls(TensorState):
 def settle_on_ground(
     backend: Backend, skeleton: Skeleton, library: MotionLibrary, rng: Generator
 ) -> CharacterState:
-    """The states (N,) in which the characters of all worlds come to lie, from states of the clips
-    and under random targets.
+    """States (N,) of characters that lie on the ground, simulated from clip states under random
+    targets.
 
     A world whose state breaks, as from a clip that no body can follow, continues from the state of
     another one.

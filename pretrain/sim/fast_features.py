@@ -1,4 +1,4 @@
-"""The features of a control step: those of `features.py`, compiled where that is possible.
+"""The features of a control step: those of `features.py`, compiled where possible.
 
 Export and gradients take `features.py` itself.
 """
@@ -14,7 +14,7 @@ from pretrain.sim import features
 
 
 def proprioception(state: CharacterState) -> Tensor:
-    """Of states (N,) on the CPU, (N, 13 + 2 J)."""
+    """From states (N,) on the CPU, (N, 13 + 2 J)."""
     if is_compiled():
         from pretrain.compiled import features as compiled
 
@@ -23,7 +23,7 @@ def proprioception(state: CharacterState) -> Tensor:
 
 
 def style_frame(skeleton: Skeleton, state: CharacterState) -> Tensor:
-    """Of states (N,) on the CPU, (N, F)."""
+    """From states (N,) on the CPU, (N, F)."""
     if is_compiled():
         from pretrain.compiled import features as compiled
 

@@ -1,8 +1,7 @@
 """Features of a state: the inputs of policy, discriminator and encoder. Pure kernels.
 
 The environment, the rewards and the ONNX export all use them. All features are invariant to the
-character's place and heading.
-"""
+character's position and heading."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ def heading_tan_norm(heading: Tensor, root_rot: Tensor) -> Tensor:
 
 
 def proprioception(state: CharacterState) -> Tensor:
-    """Policy observation, no kinematics in it: (...) -> (..., 13 + 2 J).
+    """Policy observation, without kinematics: (...) -> (..., 13 + 2 J).
 
     Root height 1 | root rotation 6 | root velocity 3 | root angular velocity 3 | joint angles J |
     joint velocities J, rotation and velocities in the heading frame."""
@@ -48,10 +47,10 @@ def proprioception(state: CharacterState) -> Tensor:
 def style_frame(skeleton: Skeleton, state: CharacterState) -> Tensor:
     """The input of discriminator and encoder from one state: (...) -> (..., F).
 
-    Root height 1 | root rotation 6 | joint rotations, 6 a ball joint and 1 a hinge | root velocity
-    3 | root angular velocity 3 | key bodies from the root, 3 each; all in the state's own heading
-    frame. A window is W such frames, oldest first: the features of nv-tlabs/ASE without the joint
-    velocities, which W frames contain."""
+    Root height 1 | root rotation 6 | joint rotations, 6 per ball joint and 1 per hinge | root
+    velocity 3 | root angular velocity 3 | key bodies from the root, 3 each; all in the state's own
+    heading frame. A window is W such frames, oldest first: the features of nv-tlabs/ASE without the
+    joint velocities, which W frames contain."""
     heading = heading_direction(state.root_rot)
     balls = ball_rotations(skeleton, state.joint_pos)
     keys = key_positions(
@@ -72,7 +71,7 @@ def style_frame(skeleton: Skeleton, state: CharacterState) -> Tensor:
 
 
 def key_positions(skeleton: Skeleton, root_rot: Tensor, local: list[Tensor]) -> list[Tensor]:
-    """Key bodies relative to the root, along world axes, given each body's rotation against its
+    """Key bodies relative to the root, along world axes, given each body's rotation relative to its
     parent: K tensors (..., 3) m."""
     positions, _ = chain_rotations(skeleton, torch.zeros_like(root_rot[..., :3]), root_rot, local)
     return [positions[..., skeleton.bodies.index(body), :] for body in skeleton.key_bodies]

@@ -1,4 +1,4 @@
-"""The free box of MuJoCo worlds: its part of the model, and of the engine's memory."""
+"""The free box of MuJoCo worlds: its model, and its views of the engine's memory."""
 
 # MuJoCo's bindings ship no type stubs
 # pyright: reportAttributeAccessIssue=false
@@ -19,7 +19,7 @@ COLOR = (0.55, 0.42, 0.30, 1.0)
 
 
 def add_box(spec: mujoco.MjSpec, box: Box, bodies: Sequence[str]) -> None:
-    """Put `box` beside the character of `spec`, after it in qpos and qvel, with a sensor of contact
+    """Put `box` beside the character of `spec`, after it in qpos and qvel, with a contact sensor
     for each of `bodies`."""
     body = spec.worldbody.add_body(name=NAME, pos=(0.0, 2.0, box.size[2] / 2))
     body.add_freejoint(name=NAME)
@@ -46,7 +46,7 @@ class MujocoBox:
     def state(self) -> Tensor:
         pose = torch.from_numpy(self._qpos).float()
         velocity = torch.from_numpy(self._qvel).float()
-        # a free joint's rotation rate is kept in the body's own frame
+        # a free joint's angular velocity is in the body's frame
         rate = rotate(pose[:, 3:], velocity[:, 3:])
         return torch.cat([pose, velocity[:, :3], rate], -1)
 

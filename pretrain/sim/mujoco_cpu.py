@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 mujoco.set_mju_user_warning(logger.warning)
 # The engine's integration state: a world restored from it continues bit for bit.
 INTEGRATION = ("time", "qpos", "qvel", "qacc_warmstart", "ctrl", "xfrc_applied")
-# Reset of a diverged world: CharacterEnv counts and resets them itself. Islands: a character is
-# one, and finding it takes time. Warm start: under a new target the last acceleration is a worse
-# start for the solver than the unconstrained one, and takes it 3.1 iterations in place of 2.4.
+# Autoreset: CharacterEnv counts and resets diverged worlds itself. Islands: a character is one, and
+# finding it takes time. Warm start: under a new target the last acceleration is a worse initial
+# guess for the solver than the unconstrained one: 3.1 iterations instead of 2.4.
 DISABLED = (
     mujoco.mjtDisableBit.mjDSBL_AUTORESET,
     mujoco.mjtDisableBit.mjDSBL_ISLAND,
@@ -36,7 +36,7 @@ MAX_SPEED = 1e3  # rad/s or m/s; beyond it a world has exploded even where its n
 
 
 class MujocoBackend:
-    """A `Backend` on the CPU. Views of the engine's memory stay inside."""
+    """A `Backend` on the CPU. Views of the engine's memory are not exposed."""
 
     def __init__(self, character: Character, num_envs: int, threads: int = 0):
         self.num_envs = num_envs
@@ -55,7 +55,7 @@ class MujocoBackend:
         self._state: CharacterState | None = None  # cached until something moves
 
     def _make_box(self, contacts: np.ndarray) -> MujocoBox:
-        """Its coordinates and contacts follow those of the character."""
+        """The box's coordinates and contacts follow the character's."""
         qpos, qvel = self._widths
         return MujocoBox(
             self._views["qpos"][:, qpos:],
@@ -73,7 +73,7 @@ class MujocoBackend:
         qpos = torch.from_numpy(self._views["qpos"][:, : widths[0]]).float()
         qvel = torch.from_numpy(self._views["qvel"][:, : widths[1]]).float()
         root_rot = qpos[:, 3:7]
-        # a free joint's rotation rate is kept in the body's own frame
+        # a free joint's angular velocity is in the body's frame
         return CharacterState(
             root_pos=qpos[:, :3],
             root_rot=root_rot,
@@ -105,7 +105,7 @@ class MujocoBackend:
         self._batch.step(nstep=self._substeps)
         self._state = None
         fastest = np.abs(self._views["qvel"]).max(-1)
-        # Every comparison with NaN is false, so the test is for sane speeds and not for high ones.
+        # Comparisons with NaN are false, so the test is for sane speeds, not for high ones.
         sane = (fastest < MAX_SPEED) & np.isfinite(self._views["qpos"]).all(-1)
         return torch.from_numpy(~sane)
 

@@ -1,5 +1,4 @@
-"""The nearest of some rows of features: each point is compared with the rows of its own group
-alone."""
+"""Nearest rows of features: each point is compared only with the rows of its group."""
 
 from __future__ import annotations
 
@@ -10,10 +9,9 @@ from pretrain.sim.row_blocks import row_blocks
 
 
 class NearestRows:
-    """Rows (M, D) of C groups, `counts` (C,) of each, one group after the other.
+    """Concatenated rows (M, D) of C groups, `counts` (C,) of each.
 
-    A comparison with the rows of all groups takes as many times as long as there are groups.
-    """
+    Comparing with the rows of all groups would take C times as long."""
 
     def __init__(self, rows: Tensor, counts: Tensor):
         self.rows = rows
@@ -39,7 +37,7 @@ class NearestRows:
         rows = self._groups[group]
         indices: list[Tensor] = []
         for block in row_blocks(points, len(rows)):
-            # half the squared distance, without the points' own squares, which are one for all rows
+            # half the squared distance, without the points' squares, equal for all rows
             scores = torch.addmm(self._half_squares[group], block, rows.T, alpha=-1)
             indices.append(scores.argmin(1))
         return self._first[group] + torch.cat(indices)

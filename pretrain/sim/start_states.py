@@ -29,15 +29,15 @@ def read_rate(library: MotionLibrary) -> float:
 
 
 def draw_rows(counts: Tensor, clips: Tensor, rng: Generator) -> Tensor:
-    """A random row for each of `clips` (n,), (n,), where the rows of the clips, `counts` (C,) of
-    each, stand one clip after the other."""
+    """A random row for each of `clips` (n,), (n,), among the concatenated rows of the clips,
+    `counts` (C,) of each."""
     first = torch.cumsum(counts, 0) - counts
     return first[clips] + (torch.rand(len(clips), generator=rng) * counts[clips]).long()
 
 
 @dataclass(frozen=True)
 class StartStates:
-    """Windows of W states, oldest first, one clip after the other.
+    """Windows of W states, oldest first, concatenated over the clips.
 
     Worlds are reset a few at a time. Reading the clip and computing its features at each reset took
     a tenth of a run, nearly all of it in the overhead of kernel calls.
@@ -69,7 +69,7 @@ def read_start_states(library: MotionLibrary, skeleton: Skeleton, window: int) -
 
 
 def repeat_start_states(states: CharacterState, skeleton: Skeleton, window: int) -> StartStates:
-    """States (K,) that have not moved for a window, as if of one clip."""
+    """States (K,) held for a window, as of one clip."""
     windows = states.map(lambda x: x[:, None].expand(-1, window, -1))
     n = len(states.root_pos)
     return make_start_states(windows, skeleton, torch.zeros(n), torch.tensor([n]), RATE)

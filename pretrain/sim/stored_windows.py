@@ -1,4 +1,4 @@
-"""Stored style windows: where one of a clip stands, and how far others are from it."""
+"""Stored style windows: row indices and tracking errors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pretrain.compiled.kernel import can_read, is_compiled
 
 
 def window_error(windows: Tensor, scale: Tensor, stored: Tensor, rows: Tensor) -> Tensor:
-    """Root mean square over the features of windows (N, D), in units of `scale` (D,), less the
-    rows of `stored` (M, D), in the same units, that `rows` (N,) or (N, K) names: as `rows`."""
+    """Root mean square over features of windows (N, D) / `scale` (D,) - `stored`[`rows`], in the
+    shape of `rows`, (N,) or (N, K). `stored` (M, D) is in units of `scale`."""
     if is_compiled() and can_read(windows, scale, stored):
         from pretrain.compiled.windows import window_error as compiled
 

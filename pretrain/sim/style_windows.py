@@ -1,4 +1,4 @@
-"""Style windows of clips, read a block at a time: an hour of motion in one piece takes gigabytes of
+"""Style windows of clips, read a block at a time: an hour of motion in one block takes gigabytes of
 intermediate results."""
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""What a checkpoint keeps of an object: the tensors it names, cloned on the way out and on the way
-back in."""
+"""Snapshots of an object's named tensors for checkpoints, cloned when saved and restored."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ class TensorState:
     state_fields: ClassVar[tuple[str, ...]] = ()
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything `restore` needs to go on bit for bit. A subclass with parts nests their
-        snapshots in its own."""
+        """Everything `restore` needs to continue bit for bit. A subclass with parts nests their
+        snapshots."""
         fields: dict[str, Tensor] = {name: getattr(self, name) for name in self.state_fields}
         return {name: tensor.clone() for name, tensor in fields.items()}
 

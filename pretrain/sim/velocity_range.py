@@ -1,8 +1,7 @@
 """Velocity ranges: how fast each clip moves and turns, averaged over about one gait cycle.
 
-A style window of three frames hardly shows speed: a body frozen in mid-stride is as near to a walk
-as the walk is to its own repetition. Its velocity over a second is not.
-"""
+A style window of three frames hardly depends on speed: a body frozen in mid-stride is as near to a
+walk as the walk is to its repetition. The velocity over a second tells them apart."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.library import MotionLibrary
 
 AVERAGED_STEPS = 30  # control steps: 1 s, about one gait cycle
-# How far outside a clip's range a velocity may lie: a share of the clip's own, and a least amount.
+# Margin outside a clip's velocity range: a share of the clip's velocity, plus a constant.
 RELATIVE_MARGIN = 0.1
 MIN_MARGIN = (0.25, 0.25, 0.4)  # m/s forward, m/s left, rad/s
 
@@ -30,8 +29,8 @@ def level_velocity(state: CharacterState) -> Tensor:
 
 
 def trailing_mean(velocity: Tensor, averaged: int = AVERAGED_STEPS) -> Tensor:
-    """Mean over the last `averaged` steps, (T, ..., D) -> (T, ..., D). Before so many have
-    passed, the mean over the first ones; over all where T is smaller."""
+    """Mean over the last `averaged` steps, (T, ..., D) -> (T, ..., D). The first steps have the
+    mean of the first `averaged`, or of all T if fewer."""
     steps = min(averaged, len(velocity))
     sums = torch.cat([torch.zeros_like(velocity[:1]), velocity.cumsum(0)])
     means = (sums[steps:] - sums[:-steps]) / steps  # (T - steps + 1, ..., D)
@@ -40,8 +39,8 @@ def trailing_mean(velocity: Tensor, averaged: int = AVERAGED_STEPS) -> Tensor:
 
 @dataclass(frozen=True)
 class VelocityRanges:
-    """Of each of C clips, the least and most of its trailing mean velocity, and the margin beyond
-    them that still counts as the clip's; columns as in `level_velocity`."""
+    """Minimum and maximum of each of C clips' trailing mean velocity, and the margin beyond them
+    that still counts as the clip; columns as in `level_velocity`."""
 
     low: Tensor  # (C, 3)
     high: Tensor  # (C, 3)
@@ -53,16 +52,15 @@ class VelocityRanges:
         return velocity.clamp(low, self.high.index_select(0, clips))
 
     def of(self, clips: Tensor) -> VelocityRanges:
-        """The ranges of clips (N,), one a row."""
+        """The ranges of clips (N,), one per row."""
         return self.map(lambda x: x.index_select(0, clips))
 
     def map(self, change: Callable[[Tensor], Tensor]) -> VelocityRanges:
-        """Each of the three changed."""
+        """Apply `change` to all three."""
         return VelocityRanges(change(self.low), change(self.high), change(self.margin))
 
     def lerp(self, other: VelocityRanges, share: Tensor | float) -> VelocityRanges:
-        """Between these (N, 3) and the `other` (N, 3), of which the result has a `share`, (N, 1) or
-        one for all."""
+        """Interpolate from these (N, 3) to `other` (N, 3) by `share`, (N, 1) or a scalar."""
         low = torch.lerp(self.low, other.low, share)
         high = torch.lerp(self.high, other.high, share)
         return VelocityRanges(low, high, torch.lerp(self.margin, other.margin, share))
@@ -91,17 +89,17 @@ def read_velocity_ranges(library: MotionLibrary) -> VelocityRanges:
     low = torch.stack(lows)
     high = torch.stack(highs)
     fastest = torch.maximum(low.abs(), high.abs())
-    # a clip that walks on a curve may miss its speed along the curve, not each component
+    # the margin is relative to the speed along a curved path, not to each component
     speed = fastest[:, :2].amax(-1, keepdim=True).expand(-1, 2)
     scale = torch.cat([speed, fastest[:, 2:]], -1)
     return VelocityRanges(low, high, torch.tensor(MIN_MARGIN) + RELATIVE_MARGIN * scale)
 
 
-# Share of the newest value in an exponential average whose values are as old, in the mean, as in a
-# mean over AVERAGED_STEPS.
+# Weight of the newest value in an exponential average with the mean age of a mean over
+# AVERAGED_STEPS.
 NEWEST_SHARE = 2 / (AVERAGED_STEPS + 1)
 
 
 def average(mean: Tensor, velocity: Tensor) -> Tensor:
-    """One control step of that average, `mean` and `velocity` (N, 3) -> (N, 3)."""
+    """One control step of the exponential average, `mean` and `velocity` (N, 3) -> (N, 3)."""
     return torch.lerp(mean, velocity, NEWEST_SHARE)

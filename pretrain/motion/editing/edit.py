@@ -1,4 +1,4 @@
-"""Edit: what every edit of a recipe is, a checked model that names itself."""
+"""Edit: base of the edits of a recipe, a validated model with a text form."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Edit(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     verb: ClassVar[str] = ""
-    fewest: ClassVar[int] = 1  # frames that it takes
-    revision: ClassVar[int] = 1  # one more when the same fields give another clip
+    fewest: ClassVar[int] = 1  # frames required
+    revision: ClassVar[int] = 1  # increase it when the same fields give another clip
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
         """`clip` edited; `read` gives the clip of another file."""
@@ -29,7 +29,7 @@ class Edit(BaseModel):
 
     @property
     def identity(self) -> str:
-        """What a clip's digest has of it: its text, and its revision from the second on."""
+        """The edit's part of a clip's digest: its text, and its revision from the second on."""
         return str(self) if self.revision == 1 else f"{self} revision {self.revision}"
 
     def __str__(self) -> str:

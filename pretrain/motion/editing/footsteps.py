@@ -1,4 +1,4 @@
-"""A plan of footsteps: where each foot is at each time, for a body that is to move as asked."""
+"""A plan of footsteps: the pose of each foot over time, for a commanded motion."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from pretrain.motion.editing.time import smoothstep
 
-SWING_SHARE = 0.8  # of a step's time, in which its foot is in the air
+SWING_SHARE = 0.8  # of a step's time in which its foot is in the air
 LIFT = 0.07  # m that a foot is lifted
-RAMP = 0.5  # s, in which a command comes and goes
+RAMP = 0.5  # s of a command's rise and of its fall
 WAIT = 0.6  # s of standing before the first and after the last step
-TIP = 0.5  # rad that the heel leads and then the toe, for a step of a meter ahead
-TURNED = 0.2  # m of a step that a foot turned by a radian is worth, for how high it is lifted
+TIP = 0.5  # rad of pitch, toe down and then up, for a step of 1 m ahead
+TURNED = 0.2  # m of a step per rad of a foot's turn, for the height of its lift
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,8 @@ class Footsteps:
 
 
 def plan_footsteps(gait: Gait, fps: float) -> Footsteps:
-    """From a stand into `gait` and to a stand again; each foot lands where the body will be amid
-    its stance.
-    """
+    """From a stand into `gait` and to a stand again; each foot lands where the body will be at
+    mid-stance."""
     times, path = _plan_body(gait, fps)
     now = [_place(gait, times, path, (0.0, side)) for side in (0, 1)]
     pos = np.zeros((len(times), 2, 3))
@@ -91,9 +90,7 @@ def _plan_body(gait: Gait, fps: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _place(gait: Gait, times: np.ndarray, path: np.ndarray, when: tuple[float, int]) -> np.ndarray:
-    """Where a foot belongs under the body, x, y, yaw: `when` is a time and a side, 0 right and 1
-    left.
-    """
+    """Pose of a foot under the body, x, y, yaw: `when` is a time and a side, 0 right and 1 left."""
     time, side = when
     at = np.array([np.interp(time, times, column) for column in path.T])
     off = (side - 0.5) * gait.width

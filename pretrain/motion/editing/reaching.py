@@ -1,6 +1,5 @@
-"""A hand that reaches: authored from a stand, legs and arm solved, the weight kept over the
-feet.
-"""
+"""Authors a reaching hand from a stand: solves legs and arm and keeps the center of mass over the
+feet."""
 
 from __future__ import annotations
 
@@ -14,18 +13,18 @@ from pretrain.motion.clip import ClipError, MotionClip, continuous
 from pretrain.motion.editing.time import smoothstep
 from pretrain.motion.poses import foot_poses, with_feet, with_hand
 
-LEAN_SHARE = 0.5  # of a reach's lowering that comes from the trunk; the rest comes from the knees
+LEAN_SHARE = 0.5  # the trunk's share of the lowering; the remainder is the knees'
 MAX_SUNK = 0.45  # m that the hips sink at most
 MAX_LEAN = 1.2  # rad of the trunk
-HANGING = 0.34  # m below the shoulder, where a hand is easily held before the body
+HANGING = 0.34  # m below the shoulder, of a hand held at ease before the body
 TRUNK = 0.48  # m from the hips to the shoulders
-ARCH = 0.12  # m that the hand passes before the straight line, half-way
+ARCH = 0.12  # m of the hand's path before the straight line, half-way
 EARLIEST = 0.3  # s
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a hand goes, and in what time."""
+    """The target of a hand, and its timing."""
 
     hand: str  # right, left or both
     height: float  # m above the ground
@@ -36,9 +35,8 @@ class Target:
 
 
 def reach(clip: MotionClip, target: Target) -> MotionClip:
-    """`clip`, a stand that lasts longer than the reach, in which a hand goes to `target`, stays and
-    comes back. ClipError where it is shorter.
-    """
+    """`clip`, a stand at least as long as the reach, in which a hand moves to `target`, stays and
+    returns. ClipError where it is shorter."""
     needed = EARLIEST + 2 * target.go + target.stay
     if clip.duration < needed - 0.5 / clip.fps:
         parts = f"{EARLIEST:g} s, twice go {target.go:g} s and stay {target.stay:g} s"
@@ -56,9 +54,8 @@ def reach(clip: MotionClip, target: Target) -> MotionClip:
 
 
 def _bend(clip: MotionClip, target: Target, share: np.ndarray) -> MotionClip:
-    """Hips lowered and trunk leaned forward as far as the height asks; the hips go back until the
-    weight is in place.
-    """
+    """Hips lowered and trunk leaned forward as the height requires; the hips move back until the
+    center of mass is in place."""
     lean, sink = _lower_by(clip, target)
     facing = rotations.heading_direction(clip.root_rot)
     left = np.stack([-facing[:, 1], facing[:, 0], np.zeros(len(clip))], -1)
@@ -74,7 +71,7 @@ def _bend(clip: MotionClip, target: Target, share: np.ndarray) -> MotionClip:
     bent = replace(clip, root_pos=clip.root_pos + down, root_rot=root_rot, joint_rot=joint_rot)
     ankles, soles = foot_poses(clip)
     goal = center_of_mass(clip)[:, :2]
-    for _ in range(4):  # each leaves a fifth of the gap, which is that of the legs' mass
+    for _ in range(4):  # each leaves a fifth of the gap, the legs' share of the mass
         bent = with_feet(bent, ankles, soles)
         gap = goal - center_of_mass(bent)[:, :2]
         bent = replace(bent, root_pos=bent.root_pos + np.pad(gap, ((0, 0), (0, 1))))
@@ -82,9 +79,7 @@ def _bend(clip: MotionClip, target: Target, share: np.ndarray) -> MotionClip:
 
 
 def _lower_by(clip: MotionClip, target: Target) -> tuple[float, float]:
-    """Lean (rad) of the trunk and sinking (m) of the hips that bring a shoulder within reach of the
-    height.
-    """
+    """Lean (rad) of the trunk and lowering (m) of the hips for a hand to reach the height."""
     positions, _ = clip.world_poses
     shoulder = positions[0, clip.skeleton.bodies.index("right_upper_arm"), 2]
     below = max(0.0, float(shoulder) - HANGING - target.height)
@@ -95,9 +90,8 @@ def _lower_by(clip: MotionClip, target: Target) -> tuple[float, float]:
 def _move_hand(
     clip: MotionClip, bent: MotionClip, which: tuple[str, Target], share: np.ndarray
 ) -> MotionClip:
-    """`bent` with a hand on its way from where the arm hangs to the target and back; the elbow
-    stays below.
-    """
+    """`bent` with a hand on its path from the hanging arm to the target and back; the elbow stays
+    below."""
     side, target = which
     skeleton = clip.skeleton
     facing = rotations.heading_direction(clip.root_rot)[0]

@@ -1,4 +1,4 @@
-"""A body that is never in flight, laid on the ground. Numpy only, pure."""
+"""Puts a body that is never in flight on the ground. Numpy only, pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pretrain.motion.clip import MotionClip
 from pretrain.motion.poses import with_hand
 from pretrain.motion.stance import replant, smooth
 
-BODY_WINDOW = 0.25  # s around a frame whose lowest height moves the root
-HAND_WINDOW = 0.1  # s around a frame whose sinking raises a hand
+BODY_WINDOW = 0.25  # s of the window in which the lowest height moves the root
+HAND_WINDOW = 0.1  # s of the window in which sinking raises a hand
 UP = np.array([0.0, 0.0, 1.0])
 
 
@@ -21,9 +21,8 @@ def settle(clip: MotionClip) -> MotionClip:
 
     Retargeting one floating body onto another leaves a gap of some centimeters that changes with
     the pose. The root is lowered by the height of the lowest part, hands aside, smoothed; standing
-    feet are locked, hands that sink are raised by inverse kinematics, and what gap is left is
-    closed. Where the lowest part changes fast, smoothing leaves up to a few centimeters.
-    """
+    feet are locked, hands that sink are raised by inverse kinematics, and the remaining gap is
+    closed. Where the lowest part changes fast, smoothing leaves up to a few centimeters."""
     hands = [clip.skeleton.bodies.index(hand) for hand in _hands(clip)]
     lowest = np.delete(lowest_of_bodies(clip), hands, axis=1).min(-1)
     clip = _raised(clip, _largest(-lowest, round(BODY_WINDOW * clip.fps)))
@@ -38,7 +37,7 @@ def _raised(clip: MotionClip, way: np.ndarray) -> MotionClip:
 
 
 def _with_hands_on_ground(clip: MotionClip) -> MotionClip:
-    """Hands that sink, raised."""
+    """Raise the hands that sink."""
     for hand in _hands(clip):
         body = clip.skeleton.bodies.index(hand)
         sunk = np.maximum(-lowest_of_bodies(clip)[:, body], 0)

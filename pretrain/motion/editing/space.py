@@ -1,6 +1,4 @@
-"""Edits of what a clip does in space: each takes a MotionClip and gives another. Numpy only,
-pure.
-"""
+"""Spatial edits of a clip: each takes a MotionClip and returns another. Numpy only, pure."""
 
 from __future__ import annotations
 
@@ -19,10 +17,9 @@ MAX_CLAMPED = 0.35  # rad past a hinge's range
 
 
 def arc(clip: MotionClip, rate: float) -> MotionClip:
-    """The path and the body turned by `rate` (rad/s) more and more; steps keep their length.
+    """Turn the path and the body at `rate` (rad/s); steps keep their length.
 
-    The body leans inwards, about the ground below it, by as much as its speed in that arc asks for.
-    """
+    The body leans inwards, about the ground below it, as its speed in that arc requires."""
     pace = np.linalg.norm(clip.root_pos[-1, :2] - clip.root_pos[0, :2]) / clip.duration
     lean = np.arctan(pace * rate / GRAVITY)
     fade = smoothstep(np.clip(np.arange(len(clip)) / (0.3 * clip.fps), 0, 1))
@@ -47,11 +44,10 @@ def arc(clip: MotionClip, rate: float) -> MotionClip:
 
 
 def stride(clip: MotionClip, factor: float) -> MotionClip:
-    """Steps `factor` times as long, in the same time: the way and what the feet are ahead or
-    behind, not the heights.
+    """Steps `factor` times as long, in the same time: scales the path and the feet's offsets ahead,
+    not the heights.
 
-    A run stays a run, whose flight falls as before; a joint of a shorter step bends less.
-    """
+    A run keeps its flight phases; the joints of a shorter step bend less."""
     facing = rotations.heading_direction(clip.root_rot)
     ankles, soles = foot_poses(clip)
     path = clip.root_pos.copy()
@@ -65,9 +61,7 @@ def stride(clip: MotionClip, factor: float) -> MotionClip:
 
 
 def limited(clip: MotionClip) -> MotionClip:
-    """Every hinge within its range. ClipError where one is past it by more than a slip, for that is
-    no pose to keep.
-    """
+    """Every hinge within its range. ClipError where one is past it by more than MAX_CLAMPED."""
     skeleton = clip.skeleton
     angles = clip.joint_pos
     within = np.clip(angles, skeleton.lower, skeleton.upper)
@@ -85,8 +79,7 @@ def limited(clip: MotionClip) -> MotionClip:
 
 
 def sway(clip: MotionClip, size: float) -> MotionClip:
-    """A stand that sways by `size` m over its feet, as people do, and breathes: slow sines that do
-    not repeat soon.
+    """A stand that sways by `size` m over its feet, and breathes: slow sines of different periods.
 
     Periods of 2.9 to 6.7 s are within the slow band of quiet standing, below 0.5 Hz.
     """
@@ -118,7 +111,7 @@ ARMS = ("right_upper_arm", "right_lower_arm", "left_upper_arm", "left_lower_arm"
 
 
 def arms(clip: MotionClip, donor: MotionClip) -> MotionClip:
-    """`clip` with the arms of `donor`, which is played to and fro as long as needed."""
+    """`clip` with the arms of `donor`, which is played forwards and backwards in turn."""
     there = np.arange(len(clip)) % max(1, 2 * (len(donor) - 1))
     index = np.minimum(there, 2 * (len(donor) - 1) - there)
     joint_rot = dict(clip.joint_rot) | {

@@ -1,4 +1,4 @@
-"""Edits of what a clip does in space, and authored motion, as a recipe writes them."""
+"""Spatial edits of a clip, and authored motion, as models for recipes."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Steps authored from a stand: feet are planned, the body follows as a pendulum over them, legs are
-solved.
+"""Authors steps from a stand: plans the feet, moves the body as a pendulum over them and solves the
+legs.
 
-No capture: for what no free clip shows, as a turn on the spot. The center of mass moves as that of
-a linear inverted pendulum (the cart-table model of Kajita et al. 2003) whose zero-moment point goes
-from foot to foot.
-"""
+For motions of which there is no free capture, as a turn on the spot. The center of mass moves as
+that of a linear inverted pendulum (the cart-table model of Kajita et al. 2003) whose zero-moment
+point goes from foot to foot."""
 
 from __future__ import annotations
 
@@ -21,9 +20,9 @@ from pretrain.motion.poses import with_feet
 from pretrain.motion.soles import sole_corners
 from pretrain.motion.stance import lowered, smooth
 
-CROUCH = 0.015  # m that the root is lower than in the stand, so that legs have reach
+CROUCH = 0.015  # m of the root below the stand, so that the legs reach
 ARM_SWING = 0.9  # rad of a shoulder for each meter that the opposite foot is ahead
-SOLE = 0.035  # m that the middle of the weight is before the ankles
+SOLE = 0.035  # m of the center of mass before the ankles
 BALANCINGS = (
     4  # corrections of the root: each leaves a third of the gap, the legs' share of the mass
 )
@@ -74,7 +73,7 @@ def _swung(clip: MotionClip, feet: Footsteps, heading: np.ndarray) -> MotionClip
 
 
 def _weight_path(clip: MotionClip, feet: Footsteps) -> np.ndarray:
-    """Where the center of mass goes, (T, 2) m: as a pendulum over the feet."""
+    """Path of the center of mass as a pendulum over the feet, (T, 2) m."""
     ahead = np.stack([np.cos(feet.yaw), np.sin(feet.yaw)], -1)
     middle = feet.pos[..., :2] + SOLE * ahead
     weight = feet.support / feet.support.sum(1, keepdims=True)
@@ -83,9 +82,8 @@ def _weight_path(clip: MotionClip, feet: Footsteps) -> np.ndarray:
 
 
 def _root_path(clip: MotionClip, feet: Footsteps, weight: np.ndarray) -> np.ndarray:
-    """Root positions (T, 3) m near those that put the center of mass at `weight` (T, 2): legs move
-    it, too.
-    """
+    """Root positions (T, 3) m that put the center of mass near `weight` (T, 2): legs also move
+    it."""
     still = clip.root_pos * np.array([0.0, 0.0, 1.0])
     offset = center_of_mass(replace(clip, root_pos=still))[:, :2]
     moving = np.ptp(feet.support, axis=1) > 0
@@ -105,7 +103,7 @@ def _pendulum(zmp: np.ndarray, height: float, fps: float) -> np.ndarray:
 
 
 def _stepped(clip: MotionClip, stand: MotionClip, feet: Footsteps) -> MotionClip:
-    """`clip` with its feet where the plan has them, turned out as in `stand`."""
+    """`clip` with its feet on the plan, turned out as in `stand`."""
     skeleton = clip.skeleton
     _, turns = stand.world_poses
     ankles = {}

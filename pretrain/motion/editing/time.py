@@ -1,4 +1,4 @@
-"""Edits of a clip along its time: each takes a MotionClip and gives another. Numpy only, pure."""
+"""Edits of a clip along its time: each takes a MotionClip and returns another. Numpy only, pure."""
 
 from __future__ import annotations
 
@@ -72,11 +72,10 @@ def follow(clip: MotionClip, pos: np.ndarray, facing: np.ndarray) -> MotionClip:
 
 
 def splice(first: MotionClip, second: MotionClip, blend: float) -> MotionClip:
-    """`first`, faded over its last `blend` s into `second`, which goes on from there in place and
+    """`first`, faded over its last `blend` s into `second`, which continues its position and
     heading.
 
-    Both move on while they fade: heights and rotations are mixed, and so are the paths' velocities.
-    """
+    Both keep moving during the fade: heights, rotations and the paths' velocities are mixed."""
     if abs(first.fps - second.fps) > 1e-6:
         raise ClipError(
             f"{first.name} has {first.fps:g} frames/s, {second.name} {second.fps:g}: resample one"
@@ -126,7 +125,7 @@ def mixed(a: MotionClip, b: MotionClip, share: np.ndarray) -> MotionClip:
 
 
 def joined(clips: list[MotionClip]) -> MotionClip:
-    """One after the other, as they stand."""
+    """One after the other, unchanged."""
     first = clips[0]
     return replace(
         first,
@@ -140,11 +139,10 @@ def joined(clips: list[MotionClip]) -> MotionClip:
 
 
 def repeat(clip: MotionClip, times: int, blend: float) -> MotionClip:
-    """`times` after each other, each from where the one before ends, with a fade of `blend` s.
+    """`times` in a row, each from the end of the last, with a fade of `blend` s.
 
-    The clip is cut in its later half, where it is most like its beginning: a walk after whole
-    cycles.
-    """
+    The clip is cut in its later half, where it is most similar to its beginning: a walk after whole
+    cycles."""
     width = round(blend * clip.fps)
     shape = shape_of(clip)
     earliest = len(clip) // 2
@@ -163,9 +161,8 @@ def repeat(clip: MotionClip, times: int, blend: float) -> MotionClip:
 
 
 def shape_of(clip: MotionClip) -> np.ndarray:
-    """What a pose looks like and how it changes, (T, 2 B 3): bodies about the root in m, and a
-    tenth of their m/s.
-    """
+    """Features of pose and motion, (T, 2 B 3): bodies relative to the root in m, and a tenth of
+    their m/s."""
     positions, _ = clip.world_poses
     facing = rotations.heading_direction(clip.root_rot)[:, None]
     bodies = rotations.to_heading_frame(facing, positions - clip.root_pos[:, None])

@@ -1,4 +1,4 @@
-"""Edits along a clip's time, as a recipe writes them."""
+"""Edits along a clip's time, as models for recipes."""
 
 from __future__ import annotations
 

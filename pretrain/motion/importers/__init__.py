@@ -1,4 +1,4 @@
-"""Motion files in, MotionClip out: one module a format, recognized by content. Numpy only: the
+"""Reads motion files as MotionClip: one module per format, recognized by content. Numpy only: the
 service imports it.
 
 A format on our skeleton reads a MotionClip; any other reads a RawMotion, which is retargeted. A new
@@ -54,7 +54,7 @@ class ClipFormat:
 
 
 def as_it_is(clip: MotionClip) -> MotionClip:
-    """`clip`, which stands on the ground already."""
+    """`clip`, which is on the ground already."""
     return clip
 
 
@@ -115,13 +115,12 @@ def read_clip(
     low_pass: float | None = None,
     joints: Mapping[str, str] | None = None,
 ) -> MotionClip:
-    """A clip at the control rate, on the ground, from a file's bytes, whose content tells the
-    format.
+    """A clip at the control rate, on the ground, from a file's bytes. The format is found by
+    content.
 
-    `low_pass` (Hz) weakens what changes faster. `joints` names joints of the file for parts of a
-    body, where their own names do not tell: "left_thigh": "Bone_017"; ClipError where the file is
-    on our skeleton.
-    """
+    `low_pass` (Hz) attenuates higher frequencies. `joints` maps parts of a body to joints of the
+    file that are not recognized by name: "left_thigh": "Bone_017"; ClipError where the file is on
+    our skeleton."""
     format_ = recognize(data, filename)
     if joints and not isinstance(format_, RawFormat):
         raise ClipError(f"{filename}: {_refuse_joints(joints)}")
@@ -132,7 +131,7 @@ def read_clip(
         else:
             clip = format_.read(data, filename, skeleton)
             settle = format_.settle
-    except ClipError as error:  # a file's own words may hold what no encoding takes
+    except ClipError as error:  # text of the file may be impossible to encode
         raise ClipError(str(error).encode(errors="backslashreplace").decode()) from None
     clip = without_copies(clip)
     if (len(clip) - 1) / clip.fps < 1 / CONTROL_RATE - 1e-9:

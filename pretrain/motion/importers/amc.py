@@ -1,9 +1,8 @@
 """ASF/AMC: Acclaim's format, of CMU's originals. A take (.amc) needs its skeleton (.asf).
 
-The skeleton's text stands before the take's: `find_skeleton` looks for it beside the take's file;
-an upload has both in one file. Values are told by the name of their bone. A take states no rate:
-CMU's is 120 frames/s, which a warning says; a trimmed one begins at any number.
-"""
+The skeleton's text precedes the take's: `find_skeleton` finds it beside the take's file; an upload
+has both in one file. Values are assigned by bone name. A take has no rate: CMU's 120 frames/s are
+assumed, with a warning. A trimmed take begins at any frame number."""
 
 from __future__ import annotations
 
@@ -24,11 +23,11 @@ LARGEST = 1e6
 SKELETON = b":bonedata"
 TAKE = b":fully-specified"
 LARGEST_FILE = 1 << 29  # bytes
-HEAD = 2_000_000  # bytes, which a skeleton and a take's head are within
+HEAD = 2_000_000  # bytes, bound of a skeleton and a take's head
 
 
 def recognize(data: bytes) -> bool:
-    """Whether `data` is a take, a skeleton or both after each other."""
+    """Whether `data` is a take, a skeleton, or both in a row."""
     head = data[:4000].lower()
     return TAKE in head or (SKELETON in head and b":version" in head)
 
@@ -75,9 +74,8 @@ def read(data: bytes, name: str) -> RawMotion:
 
 
 def find_skeleton(take: Path) -> Path:
-    """The .asf beside a take: of its name, of what stands before its first underscore, or the only
-    one; ClipError lists those that there are.
-    """
+    """The .asf beside a take: of its name, of its name's part before the first underscore, or the
+    only one; ClipError lists the existing ones."""
     names = {path.stem.lower(): path for path in sorted(take.parent.glob("*.[aA][sS][fF]"))}
     stem = take.stem.lower()
     for candidate in (stem, stem.split("_")[0]):
@@ -91,9 +89,8 @@ def find_skeleton(take: Path) -> Path:
 
 
 def read_bytes(path: Path, skeleton: Path | None = None) -> bytes:
-    """A motion file's bytes, those of an AMC behind those of its skeleton; `skeleton` is given or
-    beside it. ClipError where one is given to a file that takes none.
-    """
+    """A motion file's bytes; an AMC's follow those of its skeleton, which is given or beside it.
+    ClipError where one is given for another kind of file."""
     size = path.stat().st_size
     if size > LARGEST_FILE:
         raise ClipError(f"{path.name}: {size} bytes, expected {LARGEST_FILE} at most; cut the take")
@@ -108,7 +105,7 @@ def read_bytes(path: Path, skeleton: Path | None = None) -> bytes:
 
 
 def _read_skeleton(path: Path, take: str) -> bytes:
-    """The bytes of an .asf; ClipError lists what is there where it is missing."""
+    """The bytes of an .asf; ClipError lists the folder's .asf files where it is missing."""
     if not path.is_file():
         there = ", ".join(sorted(p.name for p in path.parent.glob("*.[aA][sS][fF]")))[:200]
         problem = f"no skeleton {path}; in that folder: {there or 'no .asf'}"
@@ -117,7 +114,7 @@ def _read_skeleton(path: Path, take: str) -> bytes:
 
 
 def _head(text: str, name: str, first: int) -> tuple[float, list[str], int]:
-    """Radians an angle, the lines from the first frame on, and the number of the first of them."""
+    """Radians per unit of angle, the lines from the first frame on, and the first one's number."""
     lines = text.splitlines()
     scale = np.pi / 180
     for number, line in enumerate(lines):
@@ -157,7 +154,7 @@ def _frames(lines: list[str], asf: Asf, line_label: str, first: int) -> np.ndarr
 
 
 def _next(number: int | None, word: str, label: str) -> int:
-    """The number of a frame, one above that before."""
+    """The number of a frame, one above the last."""
     frame = int(word[:12])
     if number is not None and frame != number + 1:
         expected = f"expected {number + 1}; frames are missing"
@@ -191,7 +188,7 @@ def _row(frame: dict[str, list[float]], sizes: dict[str, int], label: str) -> li
 
 
 def _turns(bone: Bone, values: np.ndarray, scale: float) -> np.ndarray:
-    """Rotations against the parent, (T, 4): C Rz Ry Rx C'."""
+    """Rotations relative to the parent, (T, 4): C Rz Ry Rx C'."""
     turn = np.zeros((len(values), 4))
     turn[:, 0] = 1
     for axis in "zyx":

@@ -1,6 +1,5 @@
-"""Arrays in .npy files and zips of them, read by their headers: no pickle, no size that the file
-does not hold.
-"""
+"""Reads arrays of .npy files and zips of them by their headers: no pickle, no array larger than its
+data."""
 
 from __future__ import annotations
 
@@ -72,9 +71,8 @@ def read_arrays(data: bytes, name: str, keys: Iterable[str]) -> dict[str, np.nda
 
 
 def split_header(data: bytes, label: str) -> tuple[str, tuple[int, ...], bool, bytes]:
-    """dtype as text, shape, whether columns come first, and the bytes behind the header of an .npy
-    file.
-    """
+    """dtype as text, shape, whether it is column-major, and the bytes after the header of an .npy
+    file."""
     size = 2 if data[len(MAGIC) : len(MAGIC) + 1] == b"\x01" else 4
     start = len(MAGIC) + 2 + size
     stop = start + int.from_bytes(data[start - size : start], "little")

@@ -1,9 +1,8 @@
-"""ASF: the skeleton of Acclaim's format. A bone's turn is given about axes of its own.
+"""ASF: the skeleton of Acclaim's format. Each bone rotates about its own axes.
 
-A bone starts where its parent's ends, and is `direction` times `length` long, in the world's axes
-while nothing is turned. Its turn against its parent is C Rz Ry Rx C', with C from `axis`; which of
-rx, ry, rz there are, and in which order an AMC lists them, says `dof`.
-"""
+A bone starts at its parent's end; its vector is `direction` times `length`, in the world's axes of
+the zero pose. Its rotation relative to its parent is C Rz Ry Rx C', with C from `axis`; `dof` lists
+which of rx, ry, rz exist, and their order in an AMC."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ SECTIONS = ("units", "root", "bonedata", "hierarchy")
 
 @dataclass(frozen=True)
 class Bone:
-    """One bone, as its block in the file says."""
+    """One bone, from its block in the file."""
 
     name: str
     vector: np.ndarray  # (3,) from its start to its end, units of the file

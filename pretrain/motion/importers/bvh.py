@@ -1,11 +1,10 @@
-"""BVH: a tree of joints with offsets, then a line of channel values a frame. Any channel order and
-unit, degrees, y up.
+"""BVH: a tree of joints with offsets, then a line of channel values per frame. Any channel order
+and unit of length; degrees, y up.
 
 Position channels of a joint replace its OFFSET (as in bvhio, where others add or ignore them): in
-Bandai Namco's files the root rests and `Hips` carries the motion. One exporter (iClone, `CC_Base`)
-leaves the root's OFFSET out of its channels, which puts the hips at the ground: there it is added,
-with a warning.
-"""
+Bandai Namco's files the root is static and `Hips` moves. One exporter (iClone, `CC_Base`) omits the
+root's OFFSET from its channels, which puts the hips at the ground: there OFFSET is added, with a
+warning."""
 
 from __future__ import annotations
 
@@ -16,18 +15,16 @@ from pretrain.motion.clip import ClipError
 from pretrain.motion.importers.bvh_header import Header, parse_header
 from pretrain.motion.raw import RawMotion
 
-MAX_VALUES = (
-    50_000_000  # of all frames together, which take 2 GB: over an hour of 31 joints at 120 Hz
-)
+MAX_VALUES = 50_000_000  # of all frames, 2 GB: over an hour of 31 joints at 120 Hz
 CHUNK = 4096  # frames converted at a time
 LONGEST_FRAME = 1.0  # s
 LONGEST = 3600.0  # s of a take
 LARGEST = 1e6  # of a channel's values
-OFFSET_LEFT_OUT = 0.3  # of the body's height: a root below that, with an OFFSET above, left it out
+OFFSET_LEFT_OUT = 0.3  # of the body's height: a root below this, with OFFSET above it, omits OFFSET
 
 
 def recognize(data: bytes) -> bool:
-    """Whether `data` begins as a BVH file does."""
+    """Whether `data` begins like a BVH file."""
     return data[:200].lstrip(b"\xef\xbb\xbf \t\r\n").upper().startswith(b"HIERARCHY")
 
 
@@ -122,9 +119,8 @@ def _parse(text: str, name: str) -> np.ndarray:
 
 
 def _rotations(header: Header, values: np.ndarray) -> np.ndarray:
-    """(T, J, 4) wxyz: each joint's rotation channels in their order, each in the frame of those
-    before.
-    """
+    """(T, J, 4) wxyz: each joint's rotation channels in order, each in the frame of the
+    previous."""
     rotations = np.zeros((len(values), len(header.joints), 4))
     rotations[..., 0] = 1
     by_order: dict[str, list[tuple[int, list[int]]]] = {}
@@ -147,7 +143,7 @@ def _rotations(header: Header, values: np.ndarray) -> np.ndarray:
 
 
 def _turn(order: str, angles: np.ndarray) -> np.ndarray:
-    """Turns about the axes of `order`, each in the frame of those before. (..., axes) -> (...,
+    """Rotations about the axes of `order`, each in the frame of the last. (..., axes) -> (...,
     4)."""
     turn = from_axis_angle(order[0], angles[..., 0])
     for i, axis in enumerate(order[1:], start=1):
@@ -156,7 +152,7 @@ def _turn(order: str, angles: np.ndarray) -> np.ndarray:
 
 
 def _translations(header: Header, values: np.ndarray) -> dict[int, np.ndarray]:
-    """Joint -> (T, 3), for the root and each joint that its position channels move."""
+    """Joint -> (T, 3), for each joint with position channels."""
     translations: dict[int, np.ndarray] = {}
     for column, (joint, channel) in enumerate(header.channels):
         if channel.endswith("position"):
@@ -168,7 +164,7 @@ def _translations(header: Header, values: np.ndarray) -> dict[int, np.ndarray]:
 def _with_offset(
     header: Header, root_pos: np.ndarray, name: str
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The root's positions, its OFFSET added where its channels left that out."""
+    """The root's positions, plus its OFFSET where the channels omit it."""
     size = np.abs(header.offsets[1:]).sum() / 4  # about a body's height
     offset = header.offsets[0]
     high = np.linalg.norm(offset)
@@ -185,7 +181,7 @@ def _with_offset(
 
 
 def _t_pose_first(header: Header, values: np.ndarray) -> bool:
-    """Whether frame 0 is a T-pose put before the take: whole degrees, which no capture has."""
+    """Whether frame 0 is a prepended T-pose: only it has whole degrees, unlike captures."""
     columns = [i for i, (_, channel) in enumerate(header.channels) if channel.endswith("rotation")]
     turns = values[:, columns]
     whole_degrees = (turns == np.round(turns)).all(-1)

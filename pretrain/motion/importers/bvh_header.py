@@ -1,5 +1,4 @@
-"""The part of a BVH file before MOTION: joints, where they stand, and what each column of a frame
-moves."""
+"""The part of a BVH file before MOTION: joints, their offsets, and the channel of each column."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def parse_header(text: str, name: str) -> Header:
         problem = f"{len(tree.open)} braces left open and {len(tree.joints)} joints"
         raise ClipError(f"{name}: {problem} before MOTION")
     if len(tree.joints) > len(tree.channels):
-        # each frame takes memory for every joint, whatever the file holds for it
+        # each frame takes memory for every joint, with or without channels
         raise ClipError(
             f"{name}: {len(tree.channels)} channels for {len(tree.joints)} joints, expected "
             "one each or more"

@@ -1,4 +1,4 @@
-"""Poses that a file stores several times each, as after a change of its rate without new frames."""
+"""Removes repeated poses, as from a change of a file's rate without new frames."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import numpy as np
 
 from pretrain.motion.clip import MotionClip
 
-SAME = 1e-5  # by which two frames of one pose differ, m and in parts of quaternions
-OFTEN = 0.5  # of the poses differ from the one before, in a clip that is no pause
+SAME = 1e-5  # largest difference of equal poses, m and per part of a quaternion
+OFTEN = 0.5  # share of poses that differ from the last, in a clip without pauses
 
 
 def without_copies(clip: MotionClip) -> MotionClip:
     """Every n-th frame at an n-th of the rate, and a warning, where each pose is stored n times.
 
-    Frames that are equal would be stops of every joint, between jerks.
-    """
+    Repeated frames would stop every joint and jerk it in between."""
     copies, first = count_copies(clip)
     if copies == 1:
         return clip
@@ -35,9 +34,8 @@ def without_copies(clip: MotionClip) -> MotionClip:
 
 
 def count_copies(clip: MotionClip) -> tuple[int, int]:
-    """How many times each pose is stored, 1 where poses differ or little moves at all; and the
-    first frame of a whole group.
-    """
+    """How many times each pose is stored, 1 where poses differ or hardly move; and the first frame
+    of a whole group."""
     stored = [clip.root_pos, clip.root_rot, *clip.joint_rot.values()]
     moved = np.max([np.abs(np.diff(x, axis=0)).max(-1) for x in stored], axis=0) > SAME
     steps = np.flatnonzero(moved) + 1

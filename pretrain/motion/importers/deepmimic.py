@@ -2,9 +2,9 @@
 forward, z right.
 
 A frame: duration, root position, root quaternion wxyz, then per joint a quaternion (4) or a hinge
-angle (1), each against its parent; the zero pose has the arms hanging. Bones are as long as those
-of our humanoid, so nothing is retargeted. (Peng et al. 2018, arXiv 1804.02717; the layout is that
-of the files published with it.)"""
+angle (1), each relative to its parent; the zero pose has hanging arms. Bone lengths are those of
+our humanoid, so nothing is retargeted. (Peng et al. 2018, arXiv 1804.02717; the layout is that of
+its published files.)"""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ COLUMNS = 44
 ARM_TO_T_POSE = {"right_upper_arm": np.pi / 2, "left_upper_arm": -np.pi / 2}
 UNIT_TOLERANCE = 1e-3
 LONGEST_FRAME = (
-    1.0  # s; a longer one is a mistake, and would be resampled into any amount of memory
+    1.0  # s; a longer one is an error, and resampling it could take any amount of memory
 )
 
 
 def recognize(data: bytes) -> bool:
-    """Whether `data` begins as JSON does; `read` says what is missing in it."""
+    """Whether `data` begins like JSON; `read` reports what is missing."""
     return data[:200].lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
 
 
@@ -93,8 +93,8 @@ def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
 
 def _parse(data: bytes, name: str) -> np.ndarray:
     try:
-        # An int of more digits than Python converts (4300) would stop the whole file; as a float it
-        # is refused below, by frame.
+        # An int of more digits than Python converts (4300) would fail for the whole file; as a
+        # float it is refused below, by frame.
         document = json.loads(data, parse_int=float)
     except (ValueError, RecursionError) as error:
         raise ClipError(f"{name}: not JSON ({error})") from None
@@ -131,7 +131,7 @@ def _stamps(frames: np.ndarray, name: str) -> np.ndarray:
 
 
 def _lengths(q: np.ndarray, label: str) -> np.ndarray:
-    """Of quaternions (T, 4), (T,); one of zero is refused."""
+    """Lengths (T,) of quaternions (T, 4); ClipError for a zero one."""
     length = np.linalg.norm(q, axis=-1)
     if (dead := np.flatnonzero(length < 1e-3)).size:
         raise ClipError(
@@ -141,7 +141,7 @@ def _lengths(q: np.ndarray, label: str) -> np.ndarray:
 
 
 def _not_unit(lengths: dict[str, np.ndarray], name: str) -> tuple[str, ...]:
-    """One line on all quaternions that had to be normalized, if there were any."""
+    """One line on all quaternions that were normalized, if any."""
     off = {body: np.abs(length - 1) for body, length in lengths.items()}
     several = {body: int((x > UNIT_TOLERANCE).sum()) for body, x in off.items()}
     if not any(several.values()):

@@ -1,9 +1,8 @@
-"""Frames of the body that MimicKit, poselib's AMP clips, ASE and Isaac Lab share, and ours is: the
-same bones, so that nothing is retargeted.
+"""Frames of the body shared by MimicKit, poselib's AMP clips, ASE, Isaac Lab and this project: the
+bones are the same, so nothing is retargeted.
 
-World z up, x forward, meters. Ours and MimicKit's zero pose has the arms spread, that of the others
-has them hanging: a quarter turn about x apart.
-"""
+World z up, x forward, meters. The zero pose has spread arms here and in MimicKit, hanging arms in
+the others: a quarter turn about x apart."""
 
 from __future__ import annotations
 
@@ -29,10 +28,10 @@ MAX_FRAMES = 2_000_000
 RATES = (1.0, 1000.0)  # frames/s
 LARGEST = 1e6  # m, rad
 UNIT_TOLERANCE = 1e-3
-OFF_AXIS = np.radians(2.0)  # of a knee or elbow, beyond which what is lost is named
-TALLEST = 5.0  # m of the root above the ground, half of the time
-SMALLEST = 0.03  # m, likewise
-LYING = 0.3  # of the root's up axis along the vertical
+OFF_AXIS = np.radians(2.0)  # of a knee or elbow, above which a warning names the loss
+TALLEST = 5.0  # m of the root above the ground, median
+SMALLEST = 0.03  # m, median
+LYING = 0.3  # vertical part of the root's up axis
 UPRIGHT_NAMES = ("walk", "run", "jog", "stand", "step", "idle")
 QUARTER = np.pi / 2
 SAME_SIZE = 0.02  # m by which a bone of the file may differ from ours
@@ -58,7 +57,7 @@ class HumanoidFrames:
 
 
 def check_rate(rate: object, count: int, name: str) -> float:
-    """`rate` in frames/s, of a take of `count` frames; ClipError says what is wrong with it."""
+    """`rate` in frames/s, of a take of `count` frames; ClipError with the reason."""
     try:
         value = float(np.asarray(rate, dtype=np.float64).reshape(()))
     except (TypeError, ValueError):
@@ -78,7 +77,7 @@ def check_numbers(values: np.ndarray, label: str, joints: tuple[str, ...] = ()) 
     """
     if values.dtype.kind not in "fiu":
         raise ClipError(f"{label}: holds {values.dtype}, expected numbers")
-    with np.errstate(all="ignore"):  # what no float64 holds is found below
+    with np.errstate(all="ignore"):  # values beyond float64 are found below
         values = values.astype(np.float64)
     bad = np.argwhere(~(np.abs(values) < LARGEST))
     if not len(bad):
@@ -104,19 +103,19 @@ def unit_quaternions(q: np.ndarray, label: str, joints: tuple[str, ...]) -> np.n
 
 
 def spread_arms(turns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Turns against a zero pose of hanging arms -> against one of spread arms."""
+    """Rotations from a zero pose of hanging arms -> from one of spread arms."""
     spread = dict(turns)
     for body, angle in ARMS.items():
         off = from_axis_angle("x", np.array(angle))
         turned = multiply(turns[body], np.broadcast_to(off, turns[body].shape))
-        if body.endswith("lower_arm"):  # its parent's axes are turned, too
+        if body.endswith("lower_arm"):  # its parent's axes are also turned
             turned = multiply(np.broadcast_to(conjugate(off), turned.shape), turned)
         spread[body] = turned
     return spread
 
 
 def make_clip(frames: HumanoidFrames, skeleton: Skeleton) -> MotionClip:
-    """`frames` on `skeleton`; ClipError where its joints are others than a humanoid's."""
+    """`frames` on `skeleton`; ClipError where its joints are not a humanoid's."""
     wanted = {joint.body for joint in skeleton.joints}
     if lacking := sorted(set(frames.turns) - set(skeleton.bodies)):
         raise ClipError(f"{frames.name}: needs a humanoid; {skeleton.name!r} lacks {lacking[0]}")
@@ -157,7 +156,7 @@ def check_bones(bones: Mapping[str, np.ndarray], skeleton: Skeleton, label: str)
 
 
 def _about(axis: str, q: np.ndarray, label: str) -> tuple[np.ndarray, list[str]]:
-    """The part of `q` about one axis, and a line where the rest is more than OFF_AXIS."""
+    """The twist of `q` about one axis, and a line where the remainder is more than OFF_AXIS."""
     twist = np.zeros_like(q)
     twist[:, 0] = q[:, 0]
     twist[:, 1 + AXIS[axis]] = q[:, 1 + AXIS[axis]]
@@ -171,7 +170,7 @@ def _about(axis: str, q: np.ndarray, label: str) -> tuple[np.ndarray, list[str]]
 
 
 def _doubts(frames: HumanoidFrames) -> tuple[str, ...]:
-    """What another unit or another axis that is up looks like."""
+    """Signs of another unit of length or another up axis."""
     lines = []
     height = float(np.median(frames.root_pos[:, 2]))
     way = float(np.linalg.norm(np.ptp(frames.root_pos, axis=0)))

@@ -1,10 +1,9 @@
 """Isaac Lab's AMP .npz: positions and rotations of 15 bodies in the world, wxyz, z up.
 
 The zero pose has hanging arms. Every pose is stored twice, labeled with twice the rate: every
-second frame is kept, with a warning. Its dof columns are components of rotation
-vectors and no hinge angles, its velocities smoothed or 0: neither is read.
-(isaaclab 2.3.2, direct/humanoid_amp/motions.)
-"""
+second frame is kept, with a warning. Two arrays are not read: the dof columns, which are components
+of rotation vectors, not hinge angles, and the velocities, which are smoothed or 0. (isaaclab 2.3.2,
+direct/humanoid_amp/motions.)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jumps of the root from a frame of a file to its next, which resampling would spread and hide."""
+"""Finds jumps of the root between frames of a file, which resampling would hide."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from pretrain.motion.feasibility import FASTEST, FASTEST_TURN
 
 
 def find_jumps(clip: MotionClip) -> tuple[str, ...]:
-    """A line each for the fastest step and turn of the root, where no body moves like that; none at
-    the control rate or below, at which `impossible` finds them.
-    """
+    """A line each for the fastest step and turn of the root, where infeasible; none at the control
+    rate or below, at which `find_infeasible` finds them."""
     if clip.fps <= CONTROL_RATE:
         return ()
     way = np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=-1)

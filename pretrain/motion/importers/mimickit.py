@@ -51,12 +51,12 @@ KEYS = ("loop_mode", "fps", "frames")
 
 
 def recognize(data: bytes) -> bool:
-    """Whether `data` begins as a pickle does; `read` says what is missing in it."""
+    """Whether `data` begins like a pickle; `read` reports what is missing."""
     return is_pickle(data)
 
 
 def read(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
-    """ClipError names the frame and joint that is wrong, or the robot whose file it is."""
+    """ClipError names the wrong frame and joint, or the robot of the file."""
     document = load(data, name)
     if not isinstance(document, dict):
         raise ClipError(f"{name}: a pickle of {type(document).__name__}, expected a dict of {KEYS}")
@@ -117,7 +117,7 @@ def _columns(width: int) -> tuple[dict[str, slice], tuple[str, ...]]:
 
 
 def _frames(value: Any, name: str) -> np.ndarray:
-    """(T, 34) or (T, 37), not yet known to be finite."""
+    """(T, 34) or (T, 37), not yet checked to be finite."""
     if isinstance(value, list):
         return _from_lists(value, name)
     frames = value_of(value, f"{name}: frames")

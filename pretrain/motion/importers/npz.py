@@ -1,10 +1,9 @@
-"""The project's own clips: an .npz of a few arrays, as `python -m pretrain.motion convert` writes
-them.
+"""The project's clip format: an .npz of a few arrays, written by `python -m pretrain.motion
+convert`.
 
 fps (), root_pos (T, 3) m, root_rot (T, 4) wxyz, joint_pos (T, J) rad in the order of `hinges` (J,),
-and the texts character, source and licence. World z up; nothing is retargeted, and the clip stands
-on the ground as it is.
-"""
+and the texts character, source and licence. World z up; nothing is retargeted or moved to the
+ground."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What a pickle may build beside plain values: numpy arrays, rebuilt here from their bytes.
+"""Rebuilds numpy arrays of a pickle from their bytes.
 
-A pickle gets a Maker for each name that it may ask for, and arrays come out as PickledArray, whose
-`value` is checked. numpy's own rebuilding takes what it is given.
-"""
+Each allowed name of a pickle maps to a Maker, and arrays become PickledArray, whose `value` is
+checked. numpy's own reconstruction checks nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ KIND = re.compile(r"[fiubUS][0-9]{1,4}")
 
 
 class Maker:
-    """What a pickle may call: one function, without attributes that the pickle could set."""
+    """A callable for a pickle: one function, without attributes that the pickle could set."""
 
     __slots__ = ("_make",)
 
@@ -30,7 +29,7 @@ class Maker:
         self._make = make
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the pickle gets for `arguments`."""
+        """The function's result for `arguments`."""
         return self._make(*arguments)
 
     def __setstate__(self, state: object) -> None:
@@ -38,7 +37,7 @@ class Maker:
 
 
 class PickledType:
-    """A numpy dtype as a pickle describes it."""
+    """A numpy dtype from a pickle."""
 
     __slots__ = ("_code", "_order")
 
@@ -63,7 +62,7 @@ class PickledType:
 
 
 class PickledArray:
-    """A numpy array as a pickle describes it: shape, dtype, order and bytes."""
+    """A numpy array from a pickle: shape, dtype, order and bytes."""
 
     __slots__ = ("_state",)
 
@@ -96,9 +95,8 @@ def from_bytes(
     shape: tuple[Any, ...],
     fortran: bool = False,
 ) -> np.ndarray:
-    """An array that views `raw`; ValueError where the shape needs more bytes or fewer, and where
-    text is no Unicode: numpy does not look at it, and Python fails on it later.
-    """
+    """An array that views `raw`; ValueError where bytes and shape do not match, and for invalid
+    Unicode, which numpy does not check and Python fails on later."""
     sound = len(shape) <= 8 and all(type(n) is int and n >= 0 for n in shape)
     if not sound or math.prod(shape) * dtype.itemsize != len(raw):
         raise ValueError(f"{len(raw)} bytes of {dtype} for an array of shape {str(shape)[:60]}")

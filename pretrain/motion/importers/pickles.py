@@ -1,9 +1,7 @@
-"""Pickles without their code: numbers, text, plain containers and arrays, and nothing else.
+"""Reads pickles without running their code: numbers, text, plain containers and arrays only.
 
-A pickle is a program. Its instructions are first read without running any, and all but those that
-build data are refused; then each name that it asks for is looked up in a table (`ARRAYS`), never
-imported.
-"""
+A pickle is a program. Its instructions are first scanned, and all but those that build data are
+refused; then each name in it is looked up in a table (`ARRAYS`), never imported."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from typing import Any
 from pretrain.motion.clip import ClipError
 from pretrain.motion.importers.pickled_arrays import ARRAYS, Maker
 
-MAX_INSTRUCTIONS = 10_000_000  # an object each at most: about 700 MB
+MAX_INSTRUCTIONS = 10_000_000  # at most one object each: about 700 MB
 HEAD = re.compile(rb"\x80[\x02-\x05]")
 DATA = """
     PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT BINSTRING
@@ -74,7 +72,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def is_pickle(data: bytes) -> bool:
-    """Whether `data` begins as a pickle of protocol 2 to 5 does."""
+    """Whether `data` begins like a pickle of protocol 2 to 5."""
     return HEAD.match(data) is not None
 
 
@@ -84,11 +82,10 @@ def load(
     names: Mapping[tuple[str, str], Maker] = ARRAYS,
     persistent: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """What the pickle `data` holds; arrays in it are PickledArray, dicts are dict.
+    """Content of the pickle `data`; arrays are PickledArray, dicts are dict.
 
-    `names` are all that it may ask for. ClipError names what it asks for beside them, and where an
-    instruction is of another kind than data.
-    """
+    `names` are the allowed names. ClipError names any other, or the place of an instruction that
+    does not build data."""
     _scan(data, name)
     try:
         return _Unpickler(data, name, names, persistent).load()
@@ -99,9 +96,8 @@ def load(
 
 
 def _scan(data: bytes, name: str) -> None:
-    """ClipError where an instruction builds something else than data, or fills a place beyond
-    those that the instructions before could have filled.
-    """
+    """ClipError where an instruction does not build data, or writes a memo index above the number
+    of instructions so far."""
     at = 0
     count = 0
     while at < len(data):
@@ -123,7 +119,7 @@ def _scan(data: bytes, name: str) -> None:
 
 
 def _argument(data: bytes, at: int, size: int) -> int:
-    """Bytes of an argument that is of no fixed size; beyond the end where it is not whole."""
+    """Size of an argument of variable size, in bytes; beyond the end where it is truncated."""
     if size in COUNTS:
         count = COUNTS[size]
         return count + int.from_bytes(data[at : at + count], "little")

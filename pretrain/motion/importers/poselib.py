@@ -1,11 +1,10 @@
 """poselib's .npy: a pickled SkeletonMotion of 15 bodies (IsaacGymEnvs' AMP) or 17 (ASE's, with
 sword and shield).
 
-Rotations xyzw against the parent (or the world, where is_local is false), root position in m, world
-z up, x forward, zero pose with hanging arms; the bones are ours. fps is a float, a numpy scalar or
-an array, and no round number in ASE's files. Velocities are smoothed at the ends, and not read.
-(NVlabs/ASE 28952a3d, ase/poselib; isaac-sim/IsaacGymEnvs aeed2986.)
-"""
+Rotations xyzw relative to the parent (or to the world, where is_local is false), root position in
+m, world z up, x forward, zero pose with hanging arms; the bones are ours. fps is a float, a numpy
+scalar or an array, and not round in ASE's files. Velocities are smoothed at the ends, and not read.
+(NVlabs/ASE 28952a3d, ase/poselib; isaac-sim/IsaacGymEnvs aeed2986.)"""
 
 from __future__ import annotations
 
@@ -71,9 +70,8 @@ def clip_of(
     turns: dict[str, np.ndarray],
     skeleton: Skeleton,
 ) -> MotionClip:
-    """A clip from turns against parents whose zero pose has hanging arms; a warning names a hand
-    that turns.
-    """
+    """A clip from rotations relative to parents, with a zero pose of hanging arms; a warning names
+    a hand that turns."""
     moved = [body for body in FIXED if body in turns and _turns(turns[body])]
     missing = [joint.body for joint in skeleton.joints if joint.body not in turns]
     if missing or "pelvis" not in turns:
@@ -87,7 +85,7 @@ def clip_of(
 
 
 def against_parents(rotations: np.ndarray, parents: tuple[int, ...]) -> np.ndarray:
-    """Rotations in the world (T, B, 4) -> against parents."""
+    """Rotations in the world (T, B, 4) -> relative to parents."""
     local = rotations.copy()
     for body, parent in enumerate(parents):
         if parent >= 0:
@@ -96,9 +94,9 @@ def against_parents(rotations: np.ndarray, parents: tuple[int, ...]) -> np.ndarr
 
 
 def _check_size(tree: Any, bodies: tuple[str, ...], skeleton: Skeleton, name: str) -> None:
-    """ClipError where the tree states bones that are not as ours."""
+    """ClipError where the tree's bones differ from ours."""
     if tree.get("local_translation") is None or not set(skeleton.bodies) <= set(bodies):
-        return  # a body that is missing is named later
+        return  # `clip_of` reports a missing body
     label = f"{name}: local_translation"
     offsets = _array(tree["local_translation"], label)
     if offsets.shape != (len(bodies), 3):

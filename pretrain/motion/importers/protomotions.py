@@ -1,9 +1,8 @@
 """ProtoMotions' .motion: torch.save's zip of a pickled dict of tensors, read without torch.
 
 rigid_body_pos (T, B, 3) m and rigid_body_rot (T, B, 4) xyzw, both in the world, z up; fps. Bodies
-have no names in the file: their number tells SMPL's (24), SMPL-X's (52) and SOMA's (23), in the
-order of their MJCF. 33 are a Unitree G1's. (NVlabs/ProtoMotions 607ca7a0.)
-"""
+have no names in the file; their number identifies SMPL (24), SMPL-X (52) and SOMA (23), in the
+order of their MJCF, and a Unitree G1 (33). (NVlabs/ProtoMotions 607ca7a0.)"""
 
 from __future__ import annotations
 
@@ -78,12 +77,12 @@ BODIES: dict[int, tuple[tuple[str, ...], tuple[int, ...]]] = {  # number -> name
 
 
 def recognize(data: bytes) -> bool:
-    """Whether `data` is a zip as torch.save writes it."""
+    """Whether `data` is a zip of torch.save."""
     return any(entry.endswith("/data.pkl") for entry in entry_names(data))
 
 
 def read(data: bytes, name: str) -> RawMotion:
-    """ClipError names the frame and body that is wrong, or the robot whose file it is."""
+    """ClipError names the wrong frame and body, or the robot of the file."""
     document = _document(data, name)
     positions = _tensor(document.get("rigid_body_pos"), f"{name}: rigid_body_pos")
     rotations = _tensor(document.get("rigid_body_rot"), f"{name}: rigid_body_rot")
@@ -124,7 +123,7 @@ def _against_parents(
     rotations: np.ndarray,
     parents: tuple[int, ...],
 ) -> list[np.ndarray]:
-    """Where each body is in its parent's frame, (T, 3) each."""
+    """Position of each body in its parent's frame, (T, 3) each."""
     offsets = [positions[:, 0]]
     for body, parent in enumerate(parents[1:], start=1):
         gap = positions[:, body] - positions[:, parent]
@@ -162,7 +161,7 @@ def _constant(value: str) -> Callable[[], str]:
 
 
 def _rebuild(storage: Any, offset: Any, size: Any, stride: Any, *_: Any) -> np.ndarray:
-    """A tensor, whose numbers may lie in any order of its axes."""
+    """A tensor with any strides."""
     if not isinstance(storage, np.ndarray) or len(size) != len(stride) or len(size) > MAX_AXES:
         raise pickle.UnpicklingError("a tensor without storage, size and stride")
     if any(type(n) is not int or n < 0 for n in (offset, *size, *stride)):

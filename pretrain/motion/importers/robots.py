@@ -1,8 +1,7 @@
-"""Robots' motion files: recognized and refused by name, with what is missing to read them.
+"""Robots' motion files: recognized, and refused with the reason.
 
-Their joints are a robot's, which no character here has yet; and most leave open what a reader would
-have to guess: the order of quaternions, or of the columns.
-"""
+No character here has a robot's joints yet, and most files leave the order of quaternions or columns
+open."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ def read_arrays(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
 
 
 def recognize_table(data: bytes) -> bool:
-    """Whether `data` begins as a robot's table of comma-separated columns."""
+    """Whether `data` begins like a robot's table of comma-separated columns."""
     line = _first_line(data)
     columns = line.split(",")
     if len(columns) < FEWEST:
@@ -52,7 +51,7 @@ def recognize_table(data: bytes) -> bool:
 
 
 def read_table(data: bytes, name: str, skeleton: Skeleton) -> MotionClip:
-    """Always a ClipError, which names the robot where the columns tell it."""
+    """Always a ClipError, which names the robot where the columns identify it."""
     del skeleton
     line = _first_line(data)
     count = len(line.split(","))

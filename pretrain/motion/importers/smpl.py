@@ -1,12 +1,10 @@
 """AMASS's .npz: rotation vectors of SMPL's joints, of SMPL-H (156 numbers) or SMPL-X (165).
 
-poses (T, 66 or more) begins with root and 21 body joints in all of them (SMPL-X puts jaw and eyes
-behind those), trans (T, 3) m, world z up; a body's own axes are x left, y up, z forward, zero pose
-with spread arms. The rate is `mocap_framerate` in SMPL-H's release and `mocap_frame_rate` in
-SMPL-X's. Bone lengths are those of an average adult to the centimeter, limbs lie in the planes that
-knees and elbows bend in: `betas` need SMPL's model.
-(amass.is.tue.mpg.de; Mahmood et al. 2019.)
-"""
+poses (T, 66 or more) begins with root and 21 body joints in all of them (jaw and eyes follow in
+SMPL-X), trans (T, 3) m, world z up; a body's axes are x left, y up, z forward, zero pose with
+spread arms. The rate is `mocap_framerate` in SMPL-H's release and `mocap_frame_rate` in SMPL-X's.
+Bone lengths are those of an average adult to the centimeter, with limbs in the planes of knee and
+elbow flexion: `betas` would need SMPL's model. (amass.is.tue.mpg.de; Mahmood et al. 2019.)"""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from pretrain.motion.raw import RawMotion
 
 RATES = ("mocap_framerate", "mocap_frame_rate")
 WIDTHS = {66: "body", 72: "SMPL", 156: "SMPL-H", 165: "SMPL-X"}
-Y_TO_Z = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)  # a body's up in the world's
+Y_TO_Z = (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)  # from a body's y up to the world's z up
 # name, parent, m from the parent's joint: left, up, forward
 JOINTS = (
     ("Pelvis", -1, (0.0, 0.0, 0.0)),

@@ -1,4 +1,4 @@
-"""Frames of a body's parts: rotations from axes, and axes from where joints are. Numpy only."""
+"""Frames of a body's parts: rotations from axes, axes from joint positions. Numpy only."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from itertools import permutations, product
 
 import numpy as np
 
-SNAP = np.radians(35)  # a rig's own axes stand for the body's within this angle
+SNAP = np.radians(35)  # a rig's axes count as the body's within this angle
 
 
 def unit(v: np.ndarray) -> np.ndarray:
-    """v / |v|, (..., 3); a vector of no length stays."""
+    """v / |v|, (..., 3); a zero vector is kept."""
     return v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12)
 
 
@@ -20,9 +20,8 @@ def across(v: np.ndarray, axis: np.ndarray) -> np.ndarray:
 
 
 def frame_of(left: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """Columns forward, left, up: `up` exact, `left` as near as can be. (..., 3), (..., 3) -> (...,
-    3, 3).
-    """
+    """Columns forward, left, up: `up` exact, `left` as near as possible. (..., 3), (..., 3) ->
+    (..., 3, 3)."""
     up = unit(up)
     left = across(left, up)
     return np.stack([np.cross(left, up), left, up], -1)

@@ -1,4 +1,4 @@
-"""Poses within the ranges of the hinges. Numpy only: the service imports it."""
+"""Holds poses within hinge ranges. Numpy only: the service imports it."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ from pretrain.characters.skeleton import Joint, Skeleton
 from pretrain.motion.clip import MotionClip, continuous
 from pretrain.motion.feasibility import past_range
 
-# rad that is kept to the end of a range: some shoulders end at a right angle, where two of their
-# hinges have one axis and their angles are not defined
+# rad kept to the end of a range: some shoulder ranges end at a right angle, where two hinges share
+# an axis and their angles are undefined
 MARGIN = 0.01
-ROUNDING = 1e-6  # rad past a range, which is the end of it
-# rad that a joint may be turned by: what needs more is a limb mapped to the wrong joint, or one
-# that turns over in the file, which `check` has to see
+ROUNDING = 1e-6  # rad past a range that counts as its end
+# largest correction of a joint, rad: more means a limb mapped to the wrong joint, or one that turns
+# over in the file, which `check` must report
 MAX_HELD = 1.0
-STARTS = (0.2, 0.8)  # shares of each hinge's range from which a nearest pose is looked for
+STARTS = (0.2, 0.8)  # shares of each hinge's range at which searches start
 FIRST_SWEEPS = 4  # from every start
 MORE_SWEEPS = 12  # from the best of them
 
 
 def hold_in_ranges(clip: MotionClip) -> MotionClip:
-    """`clip` with the nearest rotation within its hinges' ranges where a joint is past them by at
-    most MAX_HELD; all else keeps its bits.
+    """`clip` with joints moved to the nearest rotation within their hinges' ranges, where that is
+    at most MAX_HELD away; all else is unchanged, bit for bit.
 
-    Each frame is held on its own: where a limb crosses the part of the sphere that its joint cannot
-    reach, it may jump from one end of a range to the other.
-    """
+    Frames are handled separately: where a limb crosses a region that its joint cannot reach, it may
+    jump from one end of a range to the other."""
     skeleton = clip.skeleton
     past = past_range(skeleton, clip.joint_pos)
     joint_rot = dict(clip.joint_rot)

@@ -1,4 +1,4 @@
-"""Which joint of a file is which part of a body: by name, for the rigs in use."""
+"""Maps a file's joints to parts of a body by name, for the rigs in use."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from difflib import get_close_matches
 
 from pretrain.motion.clip import ClipError
 
-# part -> names of it, letters and digits only, most telling first; SIDE is left, right, l or r.
-# A joint is one part: where two parts have a name in common, the one that stands first takes it.
+# part -> its names, letters and digits only, most specific first; SIDE is left, right, l or r. A
+# joint is one part: of two parts with a common name, the first in this table takes it.
 PARTS = {
     "shin": (
         "SIDEshin",
@@ -27,13 +27,13 @@ PARTS = {
         "upperlegSIDE",
         "SIDEupperleg",
         "SIDEfemur",
-        "SIDEleg",  # SOMA's, whose shin is `SIDEshin`; behind the shin, which may be it
+        "SIDEleg",  # SOMA's; elsewhere the shin's, which comes first
     ),
     "foot": ("SIDEfoot", "SIDEankle", "footSIDE"),
     "toe": ("SIDEtoebase", "SIDEtoe", "toesSIDE", "SIDEtoes"),
     "upper_arm": ("SIDEarm", "SIDEupperarm", "upperarmSIDE", "SIDEshoulder", "SIDEhumerus"),
     "lower_arm": ("SIDEforearm", "SIDEelbow", "lowerarmSIDE", "SIDElowerarm", "SIDEradius"),
-    "hand": ("SIDEwrist", "SIDEhand", "handSIDE"),  # a wrist ends the forearm where there are both
+    "hand": ("SIDEwrist", "SIDEhand", "handSIDE"),  # the wrist, where there are both
 }
 PREFIXES = ("ccbase", "bip01", "character1", "def")
 OPTIONAL = ("left_toe", "right_toe")
@@ -45,10 +45,9 @@ def find_joints(
     joints: tuple[str, ...], name: str, overrides: Mapping[str, str] | None = None
 ) -> dict[str, int]:
     """Part ("left_thigh", "head", ...) -> index among `joints`; ClipError lists what is missing,
-    and near it.
+    with near names.
 
-    `overrides` names joints for parts, before any other name of theirs.
-    """
+    `overrides` maps parts to joints, before any other name."""
     indices = _find_overrides(joints, name, overrides or {})
     plain = {plain_name(joint): index for index, joint in reversed(list(enumerate(joints)))}
     missing: list[str] = []

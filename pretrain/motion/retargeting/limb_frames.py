@@ -1,10 +1,9 @@
-"""The axes of each body, from where a rig's bones point.
+"""The axes of each body, from the directions of a rig's bones.
 
-The axes of pelvis, chest and head come from where hips, shoulders and neck stand on average, so
-that no rest pose is needed. Thighs, shins and arms take their direction from the positions of
-joints and their twist from the plane of knee or elbow; a straight limb, whose plane is not defined,
-takes it from the rig's rotation, and one that never bends from the trunk.
-"""
+The axes of pelvis, chest and head come from the mean positions of hips, shoulders and neck, so that
+no rest pose is needed. Thighs, shins and arms take their direction from the positions of joints and
+their twist from the plane of knee or elbow; a straight limb, whose plane is not defined, takes it
+from the rig's rotation, and one that never bends from the trunk."""
 
 from __future__ import annotations
 
@@ -16,14 +15,12 @@ from pretrain.motion.retargeting.rig import Rig
 
 STRAIGHT = np.radians(8)  # of flexion, below which a limb's plane is the rig's
 BENT = np.radians(25)  # of flexion, above which it is that of the joints' positions
-NEVER_BENT = np.radians(1)  # of flexion, below which the plane of a limb is one of rounding
-STANCE_SHARE = 0.15  # of the frames, in which a foot is lowest: there it stands flat
+NEVER_BENT = np.radians(1)  # of flexion, below which the plane of a limb is noise
+STANCE_SHARE = 0.15  # of the frames, in which a foot is lowest and stands flat
 
 
 def _calibrated(rotation: np.ndarray, left: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """The body's axes in a joint's own: (T, 3, 3), and directions (T, 3) that are theirs on average
-    -> (3, 3).
-    """
+    """The body's axes in a joint's frame: rotations (T, 3, 3), directions (T, 3) -> mean (3, 3)."""
     inverse = rotation.transpose(0, 2, 1)
     mean_left = (inverse @ left[..., None])[..., 0].mean(0)
     mean_up = (inverse @ up[..., None])[..., 0].mean(0)
@@ -47,7 +44,7 @@ def chest_frames(rig: Rig) -> np.ndarray:
 
 
 def head_frames(rig: Rig, chest: np.ndarray) -> np.ndarray:
-    """Matrices (T, 3, 3), which on average are those of `chest`."""
+    """Matrices (T, 3, 3), with the mean of `chest`."""
     rotation = rig.rotation("head")
     return rotation @ _calibrated(rotation, chest[..., 1], chest[..., 2])
 
@@ -61,16 +58,15 @@ def never_bends(rig: Rig, parts: tuple[str, str, str]) -> bool:
 def _limb_normal(
     rig: Rig, parts: tuple[str, str, str], direction: float, usual: np.ndarray
 ) -> np.ndarray:
-    """Axis about which the second bone flexes against the first, (T, 3): positive about it is
-    flexion. On average `usual` (T, 3) where the limb never bends.
-    """
+    """Axis about which the second bone flexes relative to the first, (T, 3), positive for flexion.
+    `usual` (T, 3) is its mean where the limb never bends."""
     first = rig.bone(parts[0], parts[1])
     second = rig.bone(parts[1], parts[2])
     cross = np.cross(first, second)
     sine = np.linalg.norm(cross, axis=-1)
     rotation = rig.rotation(parts[0])
     axes = direction * usual if never_bends(rig, parts) else cross
-    # In the upper bone's own axes the hinge is constant: a mean over frames, weighted by flexion.
+    # In the upper bone's axes the hinge is constant: a mean over frames, weighted by flexion.
     hinge = unit((rotation.transpose(0, 2, 1) @ axes[..., None])[..., 0].sum(0))
     twisted = rotation @ hinge
     flexion = np.arctan2(sine, (first * second).sum(-1))
@@ -98,7 +94,7 @@ def arm_frames(
     rig: Rig, side: str, chest: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Matrices (T, 3, 3) of the upper arm, and the angle (T,) rad of the lower one, by body;
-    `chest` (T, 3, 3) is what the arm hangs on.
+    `chest` (T, 3, 3) is its parent.
 
     Elbows turn about z: to the front, which is positive on the right arm and negative on the left.
     """
@@ -113,7 +109,8 @@ def arm_frames(
 
 
 def _carried(chest: np.ndarray, along: np.ndarray) -> np.ndarray:
-    """Up of the chest (T, 3, 3), turned by the least turn that takes its left to `along` (T, 3)."""
+    """Up of the chest (T, 3, 3), turned by the smallest rotation from its left to `along` (T,
+    3)."""
     left = chest[..., 1]
     up = chest[..., 2]
     share = (up * along).sum(-1) / np.maximum(1 + (left * along).sum(-1), 1e-6)
@@ -121,9 +118,8 @@ def _carried(chest: np.ndarray, along: np.ndarray) -> np.ndarray:
 
 
 def foot_frames(rig: Rig, side: str, pelvis: np.ndarray) -> np.ndarray:
-    """Matrices (T, 3, 3): flat where it stands, its tip towards the toe. Without a toe it stays at
-    right angles to the shin, and ahead of `pelvis` (T, 3, 3) where the knee never bends.
-    """
+    """Matrices (T, 3, 3): flat in stance, pointing to the toe. Without a toe the foot is at right
+    angles to the shin, and points ahead of `pelvis` (T, 3, 3) where the knee never bends."""
     foot = f"{side}_foot"
     rotation = rig.rotation(foot)
     if f"{side}_toe" not in rig.parts:
@@ -139,7 +135,7 @@ def foot_frames(rig: Rig, side: str, pelvis: np.ndarray) -> np.ndarray:
 
 
 def _sole(rig: Rig, side: str, inverse: np.ndarray) -> np.ndarray:
-    """Where up is in the foot's own axes while it stands flat, (3,)."""
+    """Up in the foot's axes while it stands flat, (3,)."""
     if rig.motion.rest is not None:
         resting = RawMotion(
             **{

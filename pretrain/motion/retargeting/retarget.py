@@ -23,7 +23,7 @@ from pretrain.motion.retargeting.limb_frames import (
 )
 from pretrain.motion.retargeting.rig import Rig, make_rig
 
-UPRIGHT = 0.3  # of the trunk's axis along the vertical, below which a person lies or hangs
+UPRIGHT = 0.3  # vertical part of the trunk's axis, below which a person lies or hangs
 LIMBS = tuple(
     (f"{side}_{upper}", f"{side}_{lower}", f"{side}_{end}")
     for side in ("left", "right")
@@ -43,11 +43,10 @@ HUMANOID = (
 def retarget(
     motion: RawMotion, skeleton: Skeleton, joints: Mapping[str, str] | None = None
 ) -> MotionClip:
-    """`motion` on `skeleton`, at its own rate, beginning at the origin and facing x; feet may slide
+    """`motion` on `skeleton`, at its own rate, beginning at the origin, facing x; feet may slide
     and float.
 
-    `joints` names joints for parts of the body, as in `find_joints`.
-    """
+    `joints` maps parts of the body to joints, as in `find_joints`."""
     if missing := [body for body in HUMANOID if body not in skeleton.bodies]:
         raise ClipError(
             f"{motion.name}: retargeting needs a humanoid; {skeleton.name!r} lacks "
@@ -70,7 +69,7 @@ def retarget(
 
 
 def _never_bent(rig: Rig) -> tuple[str, ...]:
-    """The limbs whose planes had to be assumed, a line each."""
+    """The limbs with assumed planes, one line each."""
     lines = []
     for parts in LIMBS:
         if never_bends(rig, parts):
@@ -80,7 +79,7 @@ def _never_bent(rig: Rig) -> tuple[str, ...]:
 
 
 def _doubts(rig: Rig, world: dict[str, np.ndarray]) -> tuple[str, ...]:
-    """What a wrong map of joints or axes looks like, a line each."""
+    """Signs of a wrong map of joints or axes, one line each."""
     name = rig.motion.name
     lines = []
     forwards = 0.0
@@ -101,7 +100,7 @@ def _doubts(rig: Rig, world: dict[str, np.ndarray]) -> tuple[str, ...]:
 
 
 def _root_positions(rig: Rig, skeleton: Skeleton) -> np.ndarray:
-    """The middle between the hips, as far as our legs are longer or shorter, (T, 3) m."""
+    """The midpoint of the hips, scaled by the ratio of leg lengths, (T, 3) m."""
     legs = [
         rig.length(f"{side}_thigh", f"{side}_shin") + rig.length(f"{side}_shin", f"{side}_foot")
         for side in ("left", "right")
@@ -120,7 +119,7 @@ def _clip(
     world: dict[str, np.ndarray],
     flexion: dict[str, np.ndarray],
 ) -> MotionClip:
-    """World frames of bodies (T, 3, 3) and hinge angles (T,) -> rotations against parents."""
+    """World frames of bodies (T, 3, 3) and hinge angles (T,) -> rotations relative to parents."""
     q = {body: continuous(from_matrix(frame)) for body, frame in world.items()}
     hinge_axes = {joint.body: joint.axes for joint in skeleton.joints if len(joint.axes) == 1}
     joint_rot: dict[str, np.ndarray] = {}

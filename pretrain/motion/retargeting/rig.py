@@ -1,4 +1,4 @@
-"""Rig: where the parts of the person in a RawMotion are."""
+"""Rig: poses of the parts of a body in a RawMotion."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Rig:
 
 
 def make_rig(motion: RawMotion, joints: Mapping[str, str] | None = None) -> Rig:
-    """`motion` with its joints found by name; `joints` names some, as in `find_joints`."""
+    """`motion` with its joints found by name, or by `joints` as in `find_joints`."""
     return Rig(motion, _parts(motion, joints))
 
 

@@ -1,4 +1,4 @@
-"""A retargeted clip in poses that the body can take, on the ground. Numpy only."""
+"""Moves a retargeted clip into feasible poses on the ground. Numpy only."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pretrain.motion.clip import MotionClip
 from pretrain.motion.retargeting.hinge_ranges import hold_in_ranges
 from pretrain.motion.stance import plant, replant
 
-ROUNDS = 2  # of planting anew after joints were held once more
-SLIDING = np.radians(5.0)  # by which a held joint turns, below which its foot hardly slides
-CHANGED = np.radians(1.0)  # by which a held joint turns, from which a frame counts as changed
+ROUNDS = 2  # of planting again after joints are held again
+SLIDING = np.radians(5.0)  # turn of a held joint below which its foot hardly slides
+CHANGED = np.radians(1.0)  # turn of a held joint above which a frame counts as changed
 
 
 def settle_retargeted(clip: MotionClip) -> MotionClip:
-    """`clip` with every joint within its hinges' ranges and its feet planted, and a warning that
-    says how far its joints were turned for it.
+    """`clip` with every joint within its hinges' ranges and its feet planted, and a warning with
+    the largest turn of a joint.
 
     Planting bends legs and lays soles flat, which may take them past their ranges again.
     """
