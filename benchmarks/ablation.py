@@ -76,7 +76,7 @@ HEADLINE = {
 
 @dataclass(frozen=True)
 class Bars:
-    """What a library has to reach."""
+    """The bars that a library must meet."""
 
     time_on_clip: float  # at least
     falls_own: float  # a minute, at most
@@ -131,14 +131,14 @@ def measure_headline() -> Measurement:
 
 
 def run_variant(plan: Plan, variant: str, seed: int) -> list[Row]:
-    """The milestones of one run; none of one that failed."""
+    """The milestones of one run; empty if it failed."""
     turned_off = " ".join(MECHANISMS.get(variant, ()))
     title = f"{variant}, seed {seed}" + (f" ({turned_off})" if turned_off else "")
     return train_and_measure(plan.overrides(variant, seed), measure_headline(), title)
 
 
 def samples_to(rows: Sequence[Row], bars: Bars) -> int | None:
-    """Samples of the first milestone that meets the bars; None where none does."""
+    """Samples of the first milestone that meets the bars; None if there is none."""
     return next((row["samples"] for row in rows if bars.are_met(row)), None)
 
 
@@ -208,7 +208,7 @@ def parse_share(options: Mapping[str, str], key: str, most: float = 1.0) -> floa
 
 def run_all(plan: Plan) -> dict[str, list[list[Row]]]:
     """Trains and measures every variant, seed by seed, and writes the table after every run.
-    Returns the milestones of each run; none of one that failed."""
+    Returns the milestones of each run; empty if it failed."""
     variants = [name for name in plan.variants if name == FULL or has_mechanism(plan, name)]
     runs: dict[str, list[list[Row]]] = {variant: [] for variant in variants}
     plan.out.mkdir(parents=True, exist_ok=True)

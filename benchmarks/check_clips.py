@@ -34,7 +34,7 @@ LENGTHS = (1.0, 3.0)  # s
 
 
 def write_clips(folder: Path, clips: int, rng: np.random.Generator) -> int:
-    """`clips` files in `folder`; how many frames they have."""
+    """Write `clips` files to `folder`; returns their number of frames."""
     takes = [load_file(file, "humanoid") for file in sorted(EVERYDAY.glob("*.npz"))]
     written = 0
     for i in range(clips):
@@ -50,7 +50,7 @@ def write_clips(folder: Path, clips: int, rng: np.random.Generator) -> int:
 
 
 def time_check(folder: Path, workers: int, kept: Path) -> tuple[float, float]:
-    """Seconds of a clock on the wall and of the processors."""
+    """Wall-clock seconds and CPU seconds."""
     before = _cpu_seconds()
     started = time.monotonic()
     for _ in check([str(folder)], "humanoid", workers, kept):

@@ -37,7 +37,7 @@ class Loop(Protocol):
 
 
 def measure_rate(training: Loop) -> float:
-    """Samples a second over SECONDS, what is still being learned at the end included."""
+    """Samples a second over SECONDS, including the learning still running at the end."""
     before = training.samples
     started = time.perf_counter()
     training.iterate()
@@ -48,7 +48,7 @@ def measure_rate(training: Loop) -> float:
 
 
 def measure(cfg: HlcConfig, preset: str, rounds: int) -> dict[str, Any]:
-    """Medians over `rounds` turns of each loop, the first left out."""
+    """Medians over `rounds` turns of each loop, without the first turn."""
     task = build(cfg, open_parent(open_store(cfg.store), cfg.skill))
     overrides = [f"preset={preset}", f"threads={cfg.threads}"]
     pretraining = load_warm_training(load_config(PretrainConfig, "pretrain.conf", overrides))

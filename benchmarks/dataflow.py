@@ -44,7 +44,7 @@ INNER = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<module>")
 
 
 class Recorder:
-    """Functions of the project that run while it records, in threads begun after it as well."""
+    """Records the project's functions that run, also in threads started after it."""
 
     def __init__(self) -> None:
         self._codes: set[CodeType] | None = None
@@ -106,7 +106,7 @@ def make_protocol(config: uvicorn.Config) -> asyncio.Protocol:
 
 
 def make_request() -> bytes:
-    """Standing upright, with the z of a clip."""
+    """A request of a character standing upright, with the z of a clip."""
     manifest = open_store(BUNDLED).resolve("humanoid@latest").manifest
     asked = {"state": state_at_rest(manifest)[0], "z": example_latent(manifest)[0]}
     body = orjson.dumps(asked, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -117,7 +117,7 @@ def make_request() -> bytes:
 async def exchange(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
 ) -> None:
-    """RuntimeError where the reply is not 200."""
+    """Raises RuntimeError if the reply is not 200."""
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200"):
@@ -128,7 +128,7 @@ async def exchange(
 
 
 def follow_iteration(recorder: Recorder) -> list[str]:
-    """The functions of one iteration of training, with what it learns in the background."""
+    """The functions of one iteration of training, including its background learning."""
     cfg = load_config(PretrainConfig, "pretrain.conf", ["preset=toy"])
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     training = build_training(cfg, data)
@@ -144,10 +144,10 @@ def follow_iteration(recorder: Recorder) -> list[str]:
 
 
 def find_named_files() -> list[Path]:
-    """The files that README's section on the flow of data names, in its order; a name is looked for
-    beside the file before it and in the folders above.
+    """The files named in README's section on the flow of data, in order; a name is looked up beside
+    the previous file and in the folders above.
 
-    Raises FileNotFoundError for one that is not there."""
+    Raises FileNotFoundError for a missing file."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     section = text.partition("## How data flows")[2].partition("\n## ")[0]
     found: dict[Path, None] = {}

@@ -1,4 +1,4 @@
-"""Trainings of a benchmark, each in a process of its own, made once and measured at milestones."""
+"""Trainings of a benchmark, each in a process of its own, run once and measured at milestones."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ STOPPED = 130  # exit status of a training that Ctrl-C or SIGTERM ended
 
 
 def train_and_measure(overrides: Sequence[str], measurement: Measurement, title: str) -> list[Row]:
-    """The milestones of the training with `overrides`, up to the first one at its `samples` or
-    later; none where the training failed, which is named on stderr by `title`. A training that is
-    finished is not made again. Raises KeyboardInterrupt where it was stopped."""
+    """The milestones of the training with `overrides`, up to the first one at `samples` or later;
+    empty if the training failed, which stderr reports under `title`. A finished training is not run
+    again. Raises KeyboardInterrupt if it was stopped."""
     cfg = load_config(PretrainConfig, "pretrain.conf", overrides)
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     folder = find_run_folder(cfg, data)

@@ -90,7 +90,7 @@ def fuzz(formats: list[str], inputs: int, seed: int) -> Outcome:
 
 
 def change(data: bytes, generator: random.Random) -> bytes:
-    """`data` with one to four changes; of a zip's entries as often as of the zip."""
+    """`data` with one to four changes; of zips, 7 in 10 are changed in one entry instead."""
     if data.startswith(b"PK") and generator.random() < 0.7:
         return _change_entry(data, generator)
     changed = bytearray(data)
@@ -116,7 +116,7 @@ def _change_entry(data: bytes, generator: random.Random) -> bytes:
 
 
 def _change_digits(data: bytearray, generator: random.Random) -> None:
-    """Other digits in up to 40 of the bytes that are some: a text stays one, of other numbers."""
+    """Change up to 40 digits: a text stays a text, with other numbers."""
     digits = [at for at, byte in enumerate(data) if byte in b"0123456789"]
     for at in generator.sample(digits, min(len(digits), generator.randint(1, 40))):
         data[at] = generator.choice(b"0123456789")
@@ -146,7 +146,7 @@ def _change_once(data: bytearray, generator: random.Random) -> None:
 
 
 def _read(data: bytes, name: str, skeleton: Skeleton, outcome: Outcome) -> str:
-    """What fails, or nothing."""
+    """The failure, or nothing."""
     try:
         clip = read_clip(data, NAME, skeleton)
         judge(clip)

@@ -22,7 +22,7 @@ from typing import Any
 import matplotlib as mpl
 from pydantic import ValidationError
 
-mpl.use("Agg")  # a display is rarely at hand
+mpl.use("Agg")  # needs no display
 import matplotlib.pyplot as plt
 
 from pretrain.assembly import build_training
@@ -42,7 +42,7 @@ from skills_store.errors import StoreError
 from skills_store.runtime.library import SkillLibrary
 from skills_store.store import Store
 
-MEASURES = {  # of a row: where the card has it
+MEASURES = {  # column of a row: its key in the card
     "falls_own": "falls_per_minute.own",
     "falls_random": "falls_per_minute.random",
     "time_on_clip": "time_on_clip.mean",
@@ -63,10 +63,10 @@ Row = dict[str, Any]  # numbers; None where there was nothing to measure
 
 @dataclass(frozen=True)
 class Measurement:
-    """What is measured of a milestone, and the file of a run's folder that keeps it."""
+    """The measures of a milestone, and the file of a run's folder that stores them."""
 
     file: str
-    columns: Mapping[str, str]  # of a row: where the card has it
+    columns: Mapping[str, str]  # column of a row: its key in the card
     measure: Callable[[SkillLibrary, TrainingData, PretrainConfig], dict[str, Any]]  # a card
 
 
@@ -79,7 +79,7 @@ def whole_card(episodes: int) -> Measurement:
 
 
 def measure_milestones(folder: Path, measurement: Measurement) -> list[Row]:
-    """One row a milestone; those that its file has already are not measured again."""
+    """One row a milestone; milestones already in the file are not measured again."""
     cfg = PretrainConfig.model_validate_json((folder / "config.json").read_text(encoding="utf-8"))
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     if folder.resolve().name != find_run_folder(cfg, data).name:
@@ -110,7 +110,7 @@ def measure_milestones(folder: Path, measurement: Measurement) -> list[Row]:
 
 
 def read_rows(file: Path, columns: Mapping[str, str]) -> list[Row]:
-    """The rows of `file`, if there is one, less those of a version that measured less."""
+    """The rows of `file`, if it exists, without those that lack a column."""
     if not file.exists():
         return []
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
@@ -136,8 +136,7 @@ def table(runs: Sequence[Sequence[Row]]) -> str:
 
 
 def in_common(runs: Sequence[Sequence[Row]]) -> list[list[Row]]:
-    """The rows of all runs after as many samples, for each number of samples that all of them have
-    a milestone at."""
+    """For each number of samples at which all runs have a milestone, the rows of all runs."""
     after = [{row["samples"]: row for row in rows} for rows in runs]
     return [
         [rows[samples] for rows in after]
@@ -146,7 +145,7 @@ def in_common(runs: Sequence[Sequence[Row]]) -> list[list[Row]]:
 
 
 def known(rows: Sequence[Row], name: str) -> list[float]:
-    """Of each row that has it: a character that does not fall is never seen to stand up."""
+    """The values of the rows that have one: a character that never falls never gets up."""
     return [row[name] for row in rows if row[name] is not None]
 
 

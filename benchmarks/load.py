@@ -1,8 +1,8 @@
-"""Load: many connections from one thread, on one core of its own. Made for a server that is
-measured, not for use.
+"""Load: many connections from one thread, on one core of its own. For measuring a server, not for
+use.
 
 `closed` sends the next request of a connection when the last is answered. `paced` sends at a fixed
-rate, whatever the server does, and counts from the moment that a request was due."""
+rate, independent of the server, and measures from the time that a request was due."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Line:
             self.socket.setblocking(False)
 
     def http(self) -> int | None:
-        """The status, once the whole answer is here; 0 where the server closed instead."""
+        """The status once the whole response has arrived; 0 if the server closed instead."""
         data = self.socket.recv(CHUNK)
         if not data:
             return 0
@@ -99,10 +99,9 @@ class Line:
 
 
 def _whole(data: bytes, head: bytes, end: int) -> bool:
-    """Whether this answer is here to its last byte; `head` is its head in small letters, and ends
-    at `end`."""
+    """Whether the response is complete; `head` is its head in lower case, and ends at `end`."""
     at = head.find(LENGTH)
-    if end < 0 or at < 0:  # a body of no announced length comes in chunks
+    if end < 0 or at < 0:  # a body without content-length is chunked
         return end >= 0 and data.endswith(LAST_CHUNK)
     length, _, _ = head[at + len(LENGTH) :].partition(b"\r")
     return len(data) >= end + 4 + int(length)
@@ -120,7 +119,7 @@ def post(path: str, body: bytes, headers: dict[str, str] | None = None) -> bytes
 def closed(
     address: tuple[str, int], requests: list[bytes], connections: int, seconds: float
 ) -> Result:
-    """As fast as the server answers, on `connections` connections."""
+    """As fast as the server responds, on `connections` connections."""
     lines = [Line(address) for _ in range(connections)]
     poll = select.epoll()
     turn = 0
@@ -208,7 +207,7 @@ def _heard(hear, result: Result, line: Line) -> int | None:
 
 
 def _again(line: Line, fd: int, by_fd: dict[int, Line], poll: select.epoll, lost: bool) -> None:
-    """The connection is another one now: the server asked for that, or closed it."""
+    """Register the new connection: the server asked for it, or closed the old one."""
     by_fd.pop(fd, None)
     if lost:
         line.socket.close()
@@ -218,7 +217,7 @@ def _again(line: Line, fd: int, by_fd: dict[int, Line], poll: select.epoll, lost
 
 
 def masked(payload: bytes, opcode: bytes = b"\x82") -> bytes:
-    """A WebSocket frame of a client, binary unless said: the mask is zero, which is a mask."""
+    """A client's WebSocket frame, binary by default; its mask is zero, which is valid."""
     size = len(payload)
     length = bytes([0x80 | size]) if size < 126 else bytes([0x80 | 126]) + size.to_bytes(2, "big")
     return opcode + length + b"\0\0\0\0" + payload

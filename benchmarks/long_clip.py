@@ -34,7 +34,7 @@ ALLOCATOR = {  # as in the Makefile: freed memory stays with the process
 
 
 def play_to_and_fro(clip: MotionClip, frames: int) -> MotionClip:
-    """`clip` forwards, backwards, and so on, for so many frames."""
+    """`clip` forwards, backwards, and so on, for `frames` frames."""
     last = len(clip) - 1
     order = last - np.abs(np.arange(frames) % (2 * last) - last)
     return replace(
@@ -46,7 +46,7 @@ def play_to_and_fro(clip: MotionClip, frames: int) -> MotionClip:
 
 
 def write_recipe(folder: Path, minutes: float) -> Path:
-    """A recipe of one clip that long, and its file."""
+    """A recipe of one clip of `minutes`, and its file."""
     skeleton = load_character("humanoid").skeleton
     walk = next(clip for clip in load_clips("everyday", skeleton.name) if clip.name == "walk")
     frames = round(minutes * 60 * CONTROL_RATE)

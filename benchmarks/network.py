@@ -21,7 +21,7 @@ OPSET = 20
 
 
 def publish(store: Store, name: str = "humanoid", seed: int = 0) -> bytes:
-    """One skill library with this network, and the policy's bytes."""
+    """Publish one skill library with this network; returns the policy's bytes."""
     rng = np.random.default_rng(seed)
     policy = _policy(rng)
     encoder = _encoder(rng)
@@ -30,7 +30,7 @@ def publish(store: Store, name: str = "humanoid", seed: int = 0) -> bytes:
 
 
 def publish_int8(store: Store, policy: bytes, name: str) -> None:
-    """The same with `policy` in int8."""
+    """Publish the same with `policy` in int8."""
     state, z = rows(4096)
     asked = {"state": state, "z": z}
     rounded = quantize_to_int8(policy, asked)

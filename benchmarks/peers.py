@@ -56,7 +56,7 @@ def plain() -> bytes:
 
 
 def inference() -> bytes:
-    """By the Open Inference Protocol, in JSON."""
+    """A request of the Open Inference Protocol, in JSON."""
     inputs = [
         {
             "name": name,
@@ -109,7 +109,7 @@ def environment(name: str, peer: Peer, envs: Path) -> Path:
             "-q",
             "--disable-pip-version-check",
         ]
-        # Some peers pin an older numpy or ONNX Runtime: theirs, then.
+        # Some peers pin an older numpy or ONNX Runtime: install theirs.
         if subprocess.run(
             [*pip, *peer.packages, *COMMON], check=False, stderr=subprocess.DEVNULL
         ).returncode:
@@ -149,8 +149,8 @@ def serving(name: str, peer: Peer, envs: Path, policy: Path, core: set[int]) -> 
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """It and all that it has started: a worker that outlives it would share the core with what is
-    measured next."""
+    """End the process and its children: a surviving worker would share the core with the next
+    measurement."""
     for signal in (15, 9):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal)
@@ -233,8 +233,8 @@ def installed(envs: Path) -> list[str]:
 
 
 def beside(name: str, envs: Path, policy: Path, store: Path, seconds: float) -> dict[str, Any]:
-    """What the peer and we make of the same requests, one after the other; or why that is not
-    known."""
+    """Results of the peer and of ours for the same requests, one after the other; or why there are
+    none."""
     cores = sorted(os.sched_getaffinity(0))
     try:
         environment(name, PEERS[name], envs)
@@ -252,8 +252,7 @@ def beside(name: str, envs: Path, policy: Path, store: Path, seconds: float) -> 
 
 
 def least(seen: dict[str, dict[str, Any]]) -> dict[str, float | None]:
-    """Against the best of them at each point: requests/s over theirs, the least; p99 over theirs,
-    the most."""
+    """Ratios to the best peer at each point: the least of requests/s, the most of p99."""
     measured = [found["ratio"] for found in seen.values() if "ratio" in found]
     rates = {
         f"c{c}": min((ratio[f"c{c}"] for ratio in measured), default=None) for c in CONNECTIONS

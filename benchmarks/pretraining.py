@@ -33,12 +33,11 @@ COMPARED = (
     "engine_cpu_us_per_sample",
     "peak_memory_mb",
 )
-TURNS = 20  # in a round: its end waits for what is still learned, which a run never does
+TURNS = 20  # in a round, which waits for background learning at its end; a run never does
 
 
 class Witness:
-    """A backend that records its calls, so that the same can be made again on the engine
-    alone."""
+    """A backend that records its calls, so that they can be repeated on the engine alone."""
 
     def __init__(self, backend: Backend):
         self._backend = backend
@@ -65,8 +64,7 @@ class Witness:
         self._before = self._backend.snapshot()
 
     def again(self) -> np.ndarray:
-        """What the engine takes to step through all that again, with nothing else at work
-        (`clocks`)."""
+        """The time (`clocks`) in which the engine alone repeats the recorded steps."""
         now = self._backend.snapshot()
         simulated = np.zeros(2)
         self._backend.restore(self._before)
@@ -79,7 +77,7 @@ class Witness:
 
 
 def clocks() -> np.ndarray:
-    """Seconds on the wall, and of all cores in this process."""
+    """Wall-clock seconds, and CPU seconds of this process on all cores."""
     return np.array([time.perf_counter(), time.process_time()])
 
 
@@ -93,11 +91,11 @@ def load_warm_training(cfg: PretrainConfig) -> SkillTraining:
 
 
 def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
-    """Medians over rounds of TURNS turns of the real training loop, the first left out; after each,
-    of the engine alone in the same steps of the same worlds. What is still being learned at a
-    round's end is waited for, and counted. The overhead of a rollout is what it takes longer than
-    the engine alone, also for what is learned in the background meanwhile. What a sample costs in
-    the time of all cores, and of that the engine, depends less on what else the machine does."""
+    """Medians over rounds of TURNS turns of the real training loop, without the first round; after
+    each round the engine alone repeats its steps in the same worlds. A round ends when its
+    background learning ends. The overhead of a rollout is its extra time over the engine alone,
+    including that due to background learning. CPU time per sample, in all and of the engine,
+    depends less on the machine's other load."""
     training = load_warm_training(cfg)
     witness: Any = Witness(training.env.env.backend)
     training.env.env.backend = witness
@@ -128,7 +126,7 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
 
 def compare(revision: str, turns: int, arguments: Sequence[str]) -> str:
     """A table of this revision and another one, each measured `turns` times, one after the other,
-    by the benchmark of its own: medians, and their ratios."""
+    by its own benchmark: medians, and their ratios."""
     module = "benchmarks.pretraining"
     now: list[dict[str, Any]] = []
     before: list[dict[str, Any]] = []

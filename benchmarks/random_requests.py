@@ -1,8 +1,8 @@
 """Random requests for the service, over all its routes: valid, nearly valid and malformed.
 
-Each begins as a request that the store's models accept. Changes of its fields, bytes, headers, path
-and method are then drawn, of which most requests have none or one. The same seed gives the same
-requests. No request is meant for a route of the framework's own that the service does not use.
+Each begins as a request that the store's models accept. Its fields, bytes, headers, path and method
+are then changed at random; most requests get no change or one. The same seed gives the same
+requests. No request targets a route of the framework that the service does not use.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Request:
 
 
 class Generator:
-    """`request` gives the next one of the sequence that belongs to `seed`."""
+    """`request` returns the next request of the sequence of `seed`."""
 
     def __init__(self, store: Store, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -134,7 +134,7 @@ class Generator:
         return made
 
     def _with_headers(self, made: Request) -> Request:
-        """Sometimes compressed, sometimes with another header or without one of its own."""
+        """The request, sometimes compressed, or with a header set or removed."""
         if self._chance(0.1):
             coding = self.rng.choice(list(COMPRESSORS))
             body = COMPRESSORS[coding](made.body)
@@ -229,7 +229,7 @@ class Generator:
         return Request("POST", path, body + b"".join(tail), headers)
 
     def _options(self, fields: Fields) -> Fields:
-        """With a shape, a repeated name or a few parameters that may be wrong."""
+        """Set a shape, a repeated name or a few parameters that may be wrong."""
         one = self.rng.choice([fields, *fields["inputs"], *fields.get("outputs", ())])
         chosen = self.rng.sample(list(OPTIONS), 2)
         added = {key: self.rng.choice(OPTIONS[key]) for key in chosen}
@@ -245,7 +245,7 @@ class Generator:
         return fields
 
     def _reshape(self, one: Fields) -> None:
-        """A random shape, half of the time with as many numbers as it says."""
+        """Set a random shape, half of the time with as many numbers."""
         shape = self.rng.choices(SIZES, k=self.rng.choice((1, 2, 2, 3, 3, 4, 9)))
         if self._chance(0.3):
             shape = [0, *self.rng.choices(GIANTS, k=self.rng.choice((1, 2, 3)))]
@@ -301,7 +301,7 @@ class Generator:
         return {part.name: found[..., part.start : part.stop].tolist() for part in tensor.slices}
 
     def _rows(self, tensor: Tensor, count: int, row: np.ndarray | None = None) -> np.ndarray:
-        """(count, width): at rest, with noise where no rotation stands."""
+        """(count, width): at rest, with noise except in rotations."""
         width = int(tensor.shape[-1])
         still = row if row is not None else np.zeros((1, width))
         if row is None and tensor.slices and len(tensor.shape) == 2:
@@ -312,7 +312,7 @@ class Generator:
         return np.clip(still + noise, -3e38, 3e38).astype(np.float32)
 
     def _encoded(self, path: str, fields: Fields) -> Request:
-        """JSON, MessagePack or raw float32, as far as the fields can be written so."""
+        """JSON, MessagePack or raw float32, if the fields can be encoded so."""
         changed: Any = self._altered(fields) if self._chance(0.35) else fields
         kind = self.rng.choice(("json", "json", "msgpack", "raw"))
         if kind == "raw" and isinstance(changed, dict):
@@ -327,7 +327,7 @@ class Generator:
         return Request("POST", path, body, {"content-type": "application/json"})
 
     def _altered(self, value: Any) -> Any:
-        """A copy with one random change somewhere below, or another value altogether."""
+        """A copy with one random change at any depth, or a random value instead."""
         if isinstance(value, dict) and value and self._chance(0.9):
             key = self.rng.choice(list(value))
             others = {name: kept for name, kept in value.items() if name != key}
@@ -346,7 +346,7 @@ class Generator:
         return self.rng.choice(ATOMS)
 
     def _scrambled(self, body: bytes) -> bytes:
-        """With a few bytes changed, removed, doubled or put in."""
+        """`body` with a few bytes changed, removed, doubled or inserted."""
         changed = bytearray(body)
         for _ in range(self.rng.choice((1, 1, 2, 10))):
             at = self.rng.randrange(len(changed) + 1)

@@ -86,7 +86,7 @@ class Plan:
 
 
 def find_good_takes(folder: Path) -> list[Path]:
-    """The clips below `folder` that check calls good, one of those that share a file name."""
+    """The clips below `folder` that check calls good, the first one of each file name."""
     takes: dict[str, Path] = {}
     verdicts = check([str(folder)], "humanoid", count_processors())
     for file, verdict in zip(find_files(str(folder)), verdicts, strict=True):
@@ -102,7 +102,7 @@ def draw_recipe(takes: Sequence[Path], clips: int, rng: np.random.Generator) -> 
 
 
 def write_recipes(plan: Plan) -> dict[int, list[Path]]:
-    """The takes of each recipe, by its number. Raises ConfigError where the folder has too few good
+    """The takes of each recipe, by its number. Raises ConfigError if the folder has too few good
     clips."""
     takes = find_good_takes(plan.folder)
     if len(takes) < plan.clips:

@@ -57,7 +57,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class World:
-    """A service with keys, and bodies of /act with the targets that belong to them."""
+    """A service with keys, and bodies of /act with their targets."""
 
     gateway: Gateway
     tokens: dict[str, str]  # key name -> key
@@ -66,7 +66,7 @@ class World:
 
 
 class Pipe(asyncio.Transport):
-    """What the protocol writes, without a network."""
+    """A transport that keeps what the protocol writes, without a network."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class Pipe(asyncio.Transport):
 
 
 def expect_status(route: str, key: str | None, is_json: bool) -> int:
-    """The model: what a request gets, from its route, its key and its body alone."""
+    """The model: the status of a request, from its route, key and body alone."""
     if route == "/healthz":
         return 200
     if key is None or key == WRONG_KEY:
@@ -170,7 +170,7 @@ async def converse(
 
 
 def split_replies(data: bytes) -> list[bytes]:
-    """The whole replies in what was written."""
+    """The complete replies in `data`."""
     replies: list[bytes] = []
     while b"\r\n\r\n" in data:
         head, _, rest = data.partition(b"\r\n\r\n")
@@ -189,7 +189,7 @@ def find_fault(sent: Sent, reply: bytes) -> str | None:
     if sent.targets is None:
         return None
     body = json.loads(reply.partition(b"\r\n\r\n")[2])
-    same = np.allclose(body["targets"], sent.targets, atol=1e-4)  # a batch rounds otherwise
+    same = np.allclose(body["targets"], sent.targets, atol=1e-4)  # a batch rounds differently
     return None if same else "targets of another request"
 
 

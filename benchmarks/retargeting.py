@@ -52,7 +52,7 @@ INSTALL = (
 
 @dataclass(frozen=True)
 class Loop:
-    """What the inverse-kinematics loop took and how near it came."""
+    """Time and accuracy of the inverse-kinematics loop."""
 
     seconds: float  # of the processor
     iterations: float  # a frame
@@ -60,7 +60,7 @@ class Loop:
 
 
 def read_raw(path: Path | None, skeleton: Skeleton) -> RawMotion:
-    """The motion of a file on a skeleton of its own; ValueError for one on ours."""
+    """The motion of a file with its own skeleton. Raises ValueError for a file with ours."""
     if path is None:
         data = bvh_of(load_file(EVERYDAY / WALK, skeleton.name))
         name = "walk.bvh"
@@ -108,7 +108,7 @@ def solve_by_mink(mink: Any, clip: MotionClip) -> Loop:
 
 
 def _solve_frame(mink: Any, configuration: Any, tasks: list[Any], limits: list[Any]) -> int:
-    """How many steps a frame took."""
+    """Solve a frame; returns the number of steps."""
     step = configuration.model.opt.timestep
     error = _error(configuration, tasks)
     for iteration in range(1, ITERATIONS + 1):
@@ -126,7 +126,7 @@ def _error(configuration: Any, tasks: list[Any]) -> float:
 
 
 def compare(mink: Any, raw: RawMotion, skeleton: Skeleton, repeats: int) -> dict[str, float | str]:
-    """Frames a second of each, and how many times ours are the loop's."""
+    """Frames a second of both, and the ratio of ours to the loop's."""
     clip = retarget(raw, skeleton)
     ours = len(clip) / seconds_of(lambda: retarget(raw, skeleton), repeats)
     planted = len(clip) / seconds_of(lambda: plant(retarget(raw, skeleton)), repeats)

@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[1]
 
 @contextmanager
 def check_out(revision: str) -> Iterator[Path]:
-    """The files of `revision` in a worktree of its own, removed at the end. ValueError if git knows
-    no such revision."""
+    """The files of `revision` in a worktree of its own, removed at the end. Raises ValueError for
+    an unknown revision."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         added = _git("worktree", "add", "--detach", str(tree), revision)
@@ -41,7 +41,7 @@ def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def run_json(tree: Path, module: str, arguments: Sequence[str]) -> dict[str, Any]:
     """The JSON object that `module` of the revision in `tree` prints in its last line, and
-    `peak_memory_mb` of the process. RuntimeError if it fails."""
+    `peak_memory_mb` of the process. Raises RuntimeError if it fails."""
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         process = subprocess.Popen(

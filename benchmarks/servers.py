@@ -1,5 +1,4 @@
-"""Servers to be measured, each in a process of its own on given cores, and the requests that they
-are asked."""
+"""Servers to measure, each in a process of its own on given cores, and their requests."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ def _serving(
 
 
 def cold_start(root: Path, core: set[int]) -> tuple[float, float]:
-    """Seconds from nothing to the first answer of /readyz, and the MiB of memory that the process
-    then has."""
+    """Seconds from the start to the first 200 of /readyz, and the process's memory then, in MiB."""
     started = time.perf_counter()
     with _serving(root, core, {}) as (pid, address):
         await_ready(address, b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n", every=0.01)

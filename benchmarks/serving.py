@@ -41,7 +41,7 @@ from skills_store import places
 from skills_store.store import Store
 
 Servers = dict[str, Address]
-SETTLE = 0.3  # s: the server before, on the same core, may still answer clients that have left
+SETTLE = 0.3  # s: the previous server, on the same core, may still answer clients that have left
 
 
 def bare_rows_per_second(policy: bytes, rows: int, seconds: float) -> float:
@@ -84,7 +84,7 @@ def characters_held(
 
 
 def session() -> tuple[bytes, tuple[bytes, ...]]:
-    """A binary step of a WebSocket session, and what opens the session."""
+    """A binary step of a WebSocket session, and the messages that open the session."""
     state, z = network.rows(1)
     upgrade = (
         b"GET /session HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
@@ -131,7 +131,7 @@ def count_characters_held(servers: Servers, seconds: float) -> dict[str, int]:
 
 
 def measure(servers: Servers, policy: bytes, seconds: float, cores: set[int]) -> dict[str, Any]:
-    """Ratios at the top, what they were computed from under `seen`; medians of three rounds."""
+    """Ratios, with their inputs under `seen`; medians of three rounds."""
     loads = plan_loads(servers, seconds)
     results: dict[str, list[load.Result]] = {name: [] for name in loads}
     bare: list[float] = []

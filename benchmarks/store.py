@@ -119,7 +119,7 @@ def median(runs: Sequence[Took]) -> Took:
 
 
 def publishing(folder: Path, repeats: int) -> dict[str, float]:
-    """Publishes and copies in turn, so that whatever else the disk does is shared between them."""
+    """Publishes and copies in turn, so that other load of the disk affects both."""
     store = Store(folder / "store")
     rng = np.random.default_rng(0)
     published = []
@@ -144,8 +144,7 @@ def publishing(folder: Path, repeats: int) -> dict[str, float]:
 
 
 def listing(folder: Path, count: int, repeats: int) -> dict[str, float]:
-    """The command that people type, over `count` versions with manifests of their own, each as
-    large as a real one."""
+    """`ls` over `count` versions, each with its own manifest, as large as a real one."""
     store = Store(folder / "many")
     fill(store, count)
     command = [sys.executable, "-m", "skills_store", "--store", str(store.root), "ls"]
@@ -161,7 +160,8 @@ def listing(folder: Path, count: int, repeats: int) -> dict[str, float]:
 
 
 def fill(store: Store, count: int) -> None:
-    """As `count` publishes would leave it, but for syncs and the gate, which would take an hour."""
+    """Fill `store` as `count` publishes would, without syncs and the gate, which would take an
+    hour."""
     manifest = Store(BUNDLED).resolve("humanoid").manifest
     blobs = store.root / "blobs/sha256"
     versions = store.root / "skills/humanoid/v"
@@ -183,8 +183,8 @@ def fill(store: Store, count: int) -> None:
 
 
 def importing(repeats: int) -> dict[str, float]:
-    """The interpreter's own start is not in it, but for the processor's time, which is that of the
-    whole process."""
+    """The import without the interpreter's start: wall time is measured inside, CPU time as the
+    difference from a bare interpreter."""
     said = []
     bare = median([_command([sys.executable, "-c", "pass"]) for _ in range(repeats)])
     runs = [

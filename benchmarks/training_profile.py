@@ -55,7 +55,7 @@ PARTS: dict[str, tuple[tuple[Any, str], ...]] = {
 
 
 class PartTimer:
-    """Processor time by thread and part, that of parts inside a part not counted twice."""
+    """CPU time by thread and part; a part inside a part is not counted twice."""
 
     def __init__(self) -> None:
         self.seconds: dict[tuple[str, str], float] = defaultdict(float)
@@ -134,8 +134,8 @@ def measure_parts(timer: PartTimer) -> Iterator[None]:
 def profile_training(
     training: SkillTraining, iterations: int, trace: Path | None
 ) -> dict[tuple[str, str], float]:
-    """us of processor time a sample, by thread and part, over so many iterations; then one more
-    iteration is written to `trace`, as the trace itself costs time."""
+    """us of CPU time a sample, by thread and part, over `iterations`; one more iteration is written
+    to `trace`, because tracing costs time."""
     timer = PartTimer()
     samples = iterations * training.env.num_envs * training.loop.horizon
     with use_one_thread(), measure_parts(timer):

@@ -1,5 +1,5 @@
-"""wrk: a load generator in C, where it is installed. It takes a third of what `load.py` does from
-cores that it shares."""
+"""wrk: a load generator in C, if it is installed. On cores shared with the server it takes a third
+of the time of `load.py`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# The request goes as it is, so wrk's own ways of writing one are not used; 400 and above count as
-# errors.
+# The request's bytes are sent as they are, not built by wrk; 400 and above count as errors.
 SCRIPT = """
 function init(args)
     local file = io.open(args[1], "rb")
@@ -37,7 +36,8 @@ def installed() -> bool:
 def closed(
     address: tuple[str, int], request: bytes, connections: int, seconds: int, cores: set[int]
 ) -> float:
-    """Good answers a second, on one thread. RuntimeError where an answer was not good."""
+    """Successful responses a second, on one thread. Raises RuntimeError if one was not
+    successful."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "ask.lua"
         asked = Path(folder) / "request"

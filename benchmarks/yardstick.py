@@ -1,5 +1,4 @@
-"""The yardstick: the endpoint that anyone would write first. FastAPI, pydantic models, one ONNX
-Runtime session.
+"""The yardstick: the simplest endpoint. FastAPI, pydantic models, one ONNX Runtime session.
 
 REPERTOIRE_YARDSTICK=policy.onnx python -m uvicorn --factory benchmarks.yardstick:app
 """

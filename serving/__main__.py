@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         set_environment(arguments)
         settings = Settings()
         check_tls(settings)
-        # made here in any case: what is wrong with store or keys is printed once
+        # built even if workers build their own: errors in store or keys are printed once
         gateway = make_worker_gateway()
         sockets = repeat(listen(settings.host, settings.port))
     except ValidationError as error:
@@ -96,8 +96,8 @@ class Serving:
 
 
 def serve_in_this_process(gateway: Gateway, settings: Settings, sockets: Sockets) -> None:
-    """Until SIGTERM or SIGINT. On SIGHUP a new application takes over the sockets, once the old one
-    has drained."""
+    """Serve until SIGTERM or SIGINT. On SIGHUP a new application takes over the sockets after the
+    old one has drained."""
     now: Serving | None = Serving(gateway, sockets)
     while now is not None:
         server = uvicorn.Server(make_config(enclose(now.gateway, configure_tracer()), settings))
@@ -110,8 +110,7 @@ def serve_in_this_process(gateway: Gateway, settings: Settings, sockets: Sockets
 def reload(
     server: uvicorn.Server, now: Serving, successors: list[Serving], _: int, __: FrameType | None
 ) -> None:
-    """Make the successor first: where that fails, the log has the reason and the service goes on as
-    it was."""
+    """Build the new application first. If that fails, log the reason and keep the old one."""
     if successors or now.gateway.draining:
         return
     try:
@@ -124,7 +123,7 @@ def reload(
 
 
 def serve_in_workers(settings: Settings, sockets: Sockets) -> None:
-    """uvicorn's own supervisor: it replaces workers that end, and on SIGHUP one after the other."""
+    """Run uvicorn's supervisor: it replaces workers that end, and on SIGHUP all, one by one."""
     with _shared_metrics():
         config = make_config("serving.__main__:make_worker_app", settings)
         Supervisor(config, sockets=sockets).run()
@@ -144,14 +143,14 @@ def make_config(app: ASGIApp | str, settings: Settings) -> uvicorn.Config:
         http=protocol,  # type: ignore[arg-type]  # uvicorn only calls it
         ws="websockets-sansio",
         ws_max_size=settings.max_body,
-        ws_per_message_deflate=False,  # float32 numbers do not get shorter by it
+        ws_per_message_deflate=False,  # deflate does not shrink float32 numbers
         server_header=False,
         access_log=False,  # the gateway writes its own
         log_config=None,
         proxy_headers=False,  # no reply depends on the client's address or scheme
         timeout_keep_alive=settings.keep_alive,
         timeout_graceful_shutdown=8,
-        # on a busy machine a worker may take long to start, and is not hung
+        # on a busy machine a worker may start slowly without being hung
         timeout_worker_healthcheck=60,
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
@@ -197,15 +196,14 @@ def describe(error: ValidationError) -> str:
 
 @contextmanager
 def _shared_metrics() -> Iterator[None]:
-    """Workers write what they count to files of one folder, so that any of them can answer /metrics
-    for all."""
+    """Workers write their metrics to files in one folder: each can answer /metrics for all."""
     with tempfile.TemporaryDirectory(prefix="repertoire-workers-") as folder:
         os.environ[SHARED] = folder
         yield
 
 
 def _skills(settings: Settings) -> str:
-    """The names, or what is wrong: the service starts in any case, and /readyz says the same."""
+    """The skill names, or the error: the service starts in both cases; /readyz reports it, too."""
     try:
         names = open_store(settings.store).names()
     except (StoreError, OSError) as error:

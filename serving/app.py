@@ -1,5 +1,4 @@
-"""create_app: the routes, the gateway around them, and one shape for errors. Holds no route
-itself."""
+"""create_app: the routes, the gateway around them, and one error format. Defines no route."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from serving.wire.problems import Code, Refusal, invalid
 
 log = logging.getLogger("repertoire.serving")
 SWITCH_INTERVAL = (
-    0.0002  # s that a thread which reads the store may keep a request waiting; Python's own is 5 ms
+    0.0002  # s that a thread reading the store may delay a request; Python's default is 5 ms
 )
 HTTP_CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
 
@@ -72,7 +71,7 @@ def make_gateway(settings: Settings) -> Gateway:
 
 
 def enclose(gateway: Gateway, tracer: Tracer | None) -> ASGIApp:
-    """The gateway within what the settings and the environment ask for besides."""
+    """The gateway, wrapped in tracing and CORS if environment or settings configure them."""
     app: ASGIApp = gateway
     if tracer is not None:
         app = TracingMiddleware(app, tracer)
@@ -87,8 +86,8 @@ def enclose(gateway: Gateway, tracer: Tracer | None) -> ASGIApp:
 
 @asynccontextmanager
 async def _open(gateway: Gateway) -> AsyncIterator[None]:
-    """Open the default skill before the first request. Where that fails, the service starts and
-    /readyz says why."""
+    """Open the default skill before the first request. If that fails, the service starts anyway and
+    /readyz reports the reason."""
     gateway.loop = asyncio.get_running_loop()
     service = gateway.service
     try:
@@ -129,7 +128,7 @@ async def reply_to_refusal(request: Request, error: Exception) -> Response:
 
 
 async def reply_to_http_error(request: Request, error: Exception) -> Response:
-    """What the framework refuses by itself: no such route, no such method."""
+    """Errors that the framework raises itself: no such route, no such method."""
     assert isinstance(error, HTTPException)
     code = HTTP_CODES.get(error.status_code, "http_error")
     message = f"{request.method} {request.state.path!a}: {error.detail}"
@@ -143,7 +142,7 @@ async def reply_to_http_error(request: Request, error: Exception) -> Response:
 
 
 async def reply_to_disconnect(_: Request, __: Exception) -> Response:
-    """The client left before its body was here; uvicorn drops this reply."""
+    """The client disconnected before its whole body arrived; uvicorn drops this reply."""
     return Response(status_code=400)
 
 

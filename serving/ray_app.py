@@ -1,9 +1,9 @@
 """The same application as a Ray Serve deployment: `serve run serving.ray_app:app`, replicas by
 REPERTOIRE_REPLICAS.
 
-Every replica opens the store itself and answers everything over HTTP; only WebSocket sessions stay
-with the replica that they were opened on, as Ray keeps a connection. Ray's proxy carries the
-requests, so the limits of `serving/server/connection_limits.py` do not apply."""
+Every replica opens the store itself and answers all HTTP requests. A WebSocket session stays on the
+replica that it was opened on, because Ray keeps the connection. Ray's proxy carries the requests,
+so the limits of `serving/server/connection_limits.py` do not apply."""
 
 from __future__ import annotations
 

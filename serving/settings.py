@@ -1,5 +1,4 @@
-"""Settings of the service, from the environment: `REPERTOIRE_STORE`, `REPERTOIRE_PORT`, ... It has
-no other."""
+"""All settings of the service, from the environment: `REPERTOIRE_STORE`, `REPERTOIRE_PORT`, ..."""
 
 from __future__ import annotations
 

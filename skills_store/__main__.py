@@ -1,8 +1,8 @@
 """`python -m skills_store`: list, copy, sign and delete versions, and move aliases.
 
-Exporters publish; this program does not. Exit status: 0 done, 1 `verify` found faults or no
-signature, 2 refused, 130 interrupted. Why is one line on stderr, or with --json one object there:
-{"code": ..., "message": ...}.
+Exporters publish; this program publishes only imports. Exit status: 0 done, 1 `verify` found faults
+or no signature, 2 refused, 130 interrupted. The reason is one line on stderr, or with --json one
+object there: {"code": ..., "message": ...}.
 """
 
 from __future__ import annotations
@@ -19,24 +19,23 @@ from typing import NoReturn
 from skills_store.catalog.text import escape
 from skills_store.errors import InvalidArgument, StoreError
 
-INTERRUPTED = 128 + 2  # as shells tell it
+INTERRUPTED = 128 + 2  # as shells report it
 
 
 class Parser(argparse.ArgumentParser):
-    """Refuses as the store does: in one line, or as an object."""
+    """Raises InvalidArgument, printed like any error: as one line or an object."""
 
     def error(self, message: str) -> NoReturn:
         raise InvalidArgument(f"{message}; see `{self.prog} --help`")
 
 
 def make_parser() -> Parser:
-    # Here and not above: these imports take time, and an interrupt meanwhile is answered like any
-    # other.
+    # Imported here: the imports take time, and an interrupt during them is handled like any other.
     from skills_store.commands import arguments
     from skills_store.commands.registry import COMMANDS, load_command
 
-    # The common options are understood before and after the command; SUPPRESS keeps the latter from
-    # undoing the former.
+    # The common options may precede or follow the command; SUPPRESS keeps defaults of the second
+    # place from overwriting values of the first.
     common = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument(
         "--store",
@@ -57,7 +56,7 @@ def make_parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
-    as_json = "--json" in argv  # what cannot be parsed is refused in the same form
+    as_json = "--json" in argv  # parse errors have the same form
     try:
         return _run(argv)
     except BrokenPipeError:  # `skills ls | head`
@@ -74,14 +73,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def program() -> int:
-    """`main` in a process of its own, which ends before there are cycles worth looking for: a fifth
-    off a long `ls`.
+    """`main` in a process of its own, without garbage collection: it ends before cycles matter.
+    That saves a fifth of a long `ls`.
     """
     gc.disable()
-    if sys.stderr is None:  # 2>&-: else what is meant for it would be printed among the results
+    if sys.stderr is None:  # 2>&-: otherwise errors would be printed among the results
         # open until the process ends
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    if isinstance(sys.stdout, TextIOWrapper):  # a licence in letters that the terminal lacks
+    if isinstance(sys.stdout, TextIOWrapper):  # a licence may have letters that the terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     return main()
 
@@ -94,7 +93,7 @@ def _run(argv: Sequence[str]) -> int:
     try:
         args = make_parser().parse_args(argv)
     finally:
-        sys.stdout.flush()  # --help leaves from here, maybe into a closed pipe
+        sys.stdout.flush()  # --help exits here, maybe into a closed pipe
     args.json = getattr(args, "json", False)
 
     from skills_store.open import open_store

@@ -1,4 +1,4 @@
-"""FrozenModel: what the models of a manifest have in common."""
+"""FrozenModel: the base class of a manifest's models."""
 
 from __future__ import annotations
 

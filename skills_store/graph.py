@@ -49,7 +49,7 @@ class Tensor(FrozenModel):
 
 
 def make_latent_tensor(dim: int) -> Tensor:
-    """z (B, D), on the unit sphere of a space of the library's own."""
+    """z (B, D), on the unit sphere of the library's own latent space."""
     return Tensor(
         name="z",
         shape=("B", dim),
@@ -58,7 +58,7 @@ def make_latent_tensor(dim: int) -> Tensor:
 
 
 def make_target_tensor(joints: Sequence[str]) -> Tensor:
-    """Joint position targets (B, J), a slice a joint."""
+    """Joint position targets (B, J), one slice per joint."""
     slices = tuple(
         Slice(name=name, start=i, stop=i + 1, unit="rad", frame="joint")
         for i, name in enumerate(joints)

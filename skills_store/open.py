@@ -1,4 +1,4 @@
-"""Which store a text means: a folder, or an object store with a local cache in front of it.
+"""Opens a store by its location: a folder, or an object store with a local cache in front of it.
 
 REPERTOIRE_STORE     a folder, or s3://bucket/prefix, gs://..., az://...
 REPERTOIRE_CACHE     where caches of object stores are
@@ -19,13 +19,13 @@ from skills_store.errors import InvalidStore, StoreError
 from skills_store.store import Store, default_root
 
 REMOTE = "://"
-# s3:/bucket, S3:bucket: never to become a folder of that name.
+# s3:/bucket, S3:bucket: must not become a folder of that name.
 MISTYPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def open_store(location: str | Path | None = None, *, bundled: bool = True) -> Store:
-    """The store at `location`, or the user's own. `bundled`: with the libraries that come with the
-    project beside it.
+    """The store at `location`, or the user's own. `bundled`: also read the libraries that come with
+    the project.
     """
     text = str(location or os.environ.get("REPERTOIRE_STORE") or default_root())
     libraries = places.bundled() if bundled else None
@@ -54,5 +54,5 @@ def _open_remote(url: str, bundled: Path | None) -> Store:
 
 
 def cache_folder(url: str) -> Path:
-    """One for each URL: two prefixes of a bucket are two stores."""
+    """One folder for each URL: two prefixes of a bucket are two stores."""
     return places.buckets() / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]

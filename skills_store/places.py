@@ -1,4 +1,4 @@
-"""Where this program's own files lie unless a key names another folder. Nothing else decides that.
+"""The default places of this program's files; configuration keys may name others. Set only here.
 
     what                    variable           in a source checkout   installed from a wheel
     store                   REPERTOIRE_STORE   skills_store/data      DATA/store
@@ -11,8 +11,8 @@
     servers to compare with REPERTOIRE_CACHE   .cache/peers           CACHE/peers
     caches of buckets       REPERTOIRE_CACHE   CACHE                  CACHE
 
-DATA and CACHE are the user's folders as the system has them; on Linux ~/.local/share/repertoire and
-~/.cache/repertoire. REPERTOIRE_CACHE takes the place of CACHE and of .cache.
+DATA and CACHE are the user's folders on this system; on Linux ~/.local/share/repertoire and
+~/.cache/repertoire. REPERTOIRE_CACHE replaces CACHE and .cache.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from skills_store.errors import InvalidArgument, NoHomeFolder
 
 APP = "repertoire"
 BUNDLED = Path(__file__).parent / "bundled"  # read it, never publish there
-ROOT = Path(__file__).parents[1]  # the folder that the packages stand in
+ROOT = Path(__file__).parents[1]  # the folder of the packages
 
 
 def store() -> Path:
@@ -67,14 +67,14 @@ def peers() -> Path:
 
 
 def buckets() -> Path:
-    """The user's own cache in a checkout, too: every checkout shares it."""
+    """The user's cache, also in a checkout: all checkouts share it."""
     return _read_variable("REPERTOIRE_CACHE") or _user_folder(
         "REPERTOIRE_CACHE", platformdirs.user_cache_path
     )
 
 
 def checkout() -> Path | None:
-    """The source checkout that this code stands in; None where it was installed from a wheel."""
+    """The source checkout of this code; None if it was installed from a wheel."""
     project = ROOT / "pyproject.toml"
     if (
         not project.is_file()
@@ -104,8 +104,8 @@ def _read_variable(variable: str) -> Path | None:
 
 
 def _user_folder(variable: str, folder: Callable[..., Path]) -> Path:
-    """Our part of the user's `folder`. NoHomeFolder where the system has no home folder, as of a
-    container's bare number.
+    """This program's part of the user's `folder`. Raises NoHomeFolder if there is no home folder,
+    as for a bare uid in a container.
     """
     try:
         return folder(APP, appauthor=False)

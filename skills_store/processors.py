@@ -1,4 +1,4 @@
-"""How many processors this process may use: its affinity and, in a container, its share of time."""
+"""How many processors this process may use: its affinity and, in a container, its CPU quota."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a training run published, noted beside its checkpoint: the same command, typed again,
+"""A receipt of what a training run published, beside its checkpoint: repeating the same command
 publishes nothing twice.
 
-The note names the version by its digest and is written before that exists. So whenever a run is
-killed, the next one finds its version in the store, or a note of what never came to be.
+The receipt names the version by digest and is written before the version exists. So after a kill at
+any time, the next run finds the version in the store, or a receipt without one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ FILE = "published.json"
 def publish(
     folder: Path, store: Store, manifest: Manifest, files: Mapping[str, bytes], samples: int
 ) -> Version:
-    """Publish what a run has made after `samples`, noted in `folder`. OSError if either can't be
-    written; `store`'s own otherwise.
+    """Publish what a run has made after `samples`, with a receipt in `folder`. Raises OSError if
+    that cannot be written, and the store's own errors.
     """
     # a crash leaves the old receipt or the new, never half of one
     new_file = folder / f"{FILE}.new"
@@ -35,7 +35,7 @@ def publish(
         with new_file.open("w", encoding="utf-8") as file:
             json.dump({"version": pin(manifest, files), "samples": samples}, file)
             file.flush()
-            # As the store does: after a power cut no version is there without it.
+            # Synced like the store: after a power cut no version exists without it.
             os.fsync(file.fileno())
         new_file.replace(folder / FILE)
         sync_dir(folder)
@@ -49,8 +49,8 @@ def publish(
 
 
 def find_published(folder: Path, store: Store, samples: int) -> Version | None:
-    """The version that this run published after `samples`, if `store` still has it. ValueError of a
-    damaged note.
+    """The version that this run published after `samples`, if `store` still has it. Raises
+    ValueError for a damaged receipt.
     """
     file = folder / FILE
     if not file.exists():

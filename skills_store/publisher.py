@@ -1,7 +1,7 @@
-"""Publishing: a version enters a store whole or not at all.
+"""Publishing: a version enters a store completely or not at all.
 
-A publish writes and syncs its blobs first and its record last, which makes the version exist, so
-nothing needs repair on opening.
+A publish writes and syncs its blobs first and its record last. The record makes the version exist,
+so opening a store needs no repair.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skills_store.manifest import Blob, Manifest
 from skills_store.reader import StoreReader
 from skills_store.version import Version
 
-WriteCallback = Callable[[str, int], None]  # of a file that is in the store now, its name and bytes
+WriteCallback = Callable[[str, int], None]  # name and bytes of a file that was written
 
 
 def _ignore_progress(file: str, size: int) -> None:
@@ -27,7 +27,7 @@ def _ignore_progress(file: str, size: int) -> None:
 
 
 class StorePublisher(StoreReader):
-    """What adds versions and signatures to a store."""
+    """Adds versions and signatures to a store."""
 
     def publish(self, manifest: Manifest, files: Mapping[str, bytes]) -> Version:
         """All or nothing: gate, blobs, manifest, and only then the record. Returns what `resolve`
@@ -47,10 +47,11 @@ class StorePublisher(StoreReader):
         original: Version | None = None,
         on_write: WriteCallback = _ignore_progress,
     ) -> Version:
-        """What was published elsewhere: the manifest's very bytes, so its digest stays, through the
-        same gate.
+        """Publish a version from elsewhere: the manifest's exact bytes, so its digest stays,
+        through the same gate.
 
-        It takes the number and date of `original`, or NumberConflict; without one, the next number.
+        It gets the number and date of `original`, or NumberConflict is raised; without one, the
+        next number.
         """
         manifest = admission.parse_foreign(data)
         if {file: describe(content) for file, content in files.items()} != manifest.files:
@@ -63,7 +64,7 @@ class StorePublisher(StoreReader):
         with self._write_version(manifest, data, files, on_write) as skill:
             try:
                 return _add_to_index(skill, _take_number(skill, describe(data), original), manifest)
-            # Another copy was faster: well and good if it was of the same bytes.
+            # Another copy was faster: accepted if it has the same bytes.
             except FileExistsError:
                 assert original is not None
                 self.find_same_number(original)
@@ -72,8 +73,8 @@ class StorePublisher(StoreReader):
     def find_same_number(
         self, original: Version, elsewhere: str = "the other store"
     ) -> Version | None:
-        """The version that has the number of `original` here, None where it is free, NumberConflict
-        if not the same.
+        """The version with the number of `original` here, None if that is free. Raises
+        NumberConflict if the digests differ.
         """
         skill = self._storage.refresh_skill(original.name)
         if original.number not in skill.list_all_numbers():
@@ -86,7 +87,7 @@ class StorePublisher(StoreReader):
         return existing
 
     def add_signature(self, version: Version, envelope: bytes) -> None:
-        """Keep an envelope beside the records of `version`, once. It is not verified here."""
+        """Store an envelope beside the records of `version`, once. It is not verified here."""
         self._check_own(version, f"{version.ref} is not signed")
         with self._storage.locks.hold_shared(f"{version.ref} is not signed"):
             self.signatures(version.name).add(version.digest, envelope)
@@ -99,11 +100,11 @@ class StorePublisher(StoreReader):
         files: Mapping[str, bytes],
         on_write: WriteCallback = _ignore_progress,
     ) -> Iterator[SkillVersions]:
-        """All but the record, which the caller creates under the same lock, so that gc spares the
-        blobs.
+        """Write all but the record, which the caller creates under the same lock, so that gc keeps
+        the blobs.
         """
         with self._storage.locks.hold_shared(f"{manifest.name} is not published"):
-            self._find_parent(manifest)  # again: until now it could be deleted
+            self._find_parent(manifest)  # again: before the lock it could be deleted
             for file, content in files.items():
                 self._storage.write_blob(content)
                 on_write(file, len(content))
@@ -120,7 +121,7 @@ class StorePublisher(StoreReader):
             )
 
     def _copy_bundled_parent(self, manifest: Manifest) -> None:
-        """A controller's parent lies in the same store, so that the store stays whole without the
+        """Copy a controller's bundled parent here, so that the store is complete without the
         bundled libraries.
         """
         if manifest.task is None or self._bundled is None:
@@ -138,14 +139,14 @@ class StorePublisher(StoreReader):
 
 
 def pin(manifest: Manifest, files: Mapping[str, bytes]) -> str:
-    """`name@sha256:...` of the version that they will be once published. GateRefusal if they can't
-    be written as JSON.
+    """`name@sha256:...` of the version that publishing them would make. Raises GateRefusal if they
+    cannot be written as JSON.
     """
     return f"{manifest.name}@{describe(_encode(manifest, files)[0]).digest}"
 
 
 def _encode(manifest: Manifest, files: Mapping[str, bytes]) -> tuple[bytes, Manifest]:
-    """What is published of a manifest: its bytes, and what a reader makes of them."""
+    """A manifest's published bytes, and the manifest parsed from them."""
     blobs = {file: describe(data) for file, data in files.items()}
     return admission.encode_canonical(manifest.model_copy(update={"files": blobs}))
 

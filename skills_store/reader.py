@@ -1,8 +1,8 @@
-"""Reading a store: what a reference means, what there is, and the bytes of it. Takes no lock and
-writes nothing.
+"""Reading a store: resolves references, lists versions, reads their bytes. Takes no lock and writes
+nothing.
 
 A store may therefore be mounted read-only. With `bundled`, the versions of that folder are read as
-if they were in here.
+if they were in the store.
 """
 
 from __future__ import annotations
@@ -59,15 +59,14 @@ class StoreReader:
         self.location = self._storage.location
 
     def resolve(self, ref: str) -> Version:
-        """The version that `name`, `name@latest`, `name@7`, `name@prod` or `name@sha256:...` means
-        now.
-        """
+        """The current version of `name`, `name@latest`, `name@7`, `name@prod`,
+        `name@sha256:...`."""
         parsed = reference.parse(ref)
         skill = self._find_skill(parsed.name)
         try:
             return skill.select(parsed.selector)
         except UnknownVersion:
-            # A digest means the same bytes everywhere, also where the store's own numbers hide the
+            # A digest means the same bytes everywhere, even if the store's own numbers hide the
             # bundled ones.
             if parsed.is_digest and self._bundled is not None:
                 with suppress(UnknownVersion):
@@ -75,17 +74,17 @@ class StoreReader:
             raise
 
     def find_own(self, name: str, digest: str) -> Version | None:
-        """The version with this digest in the store itself, also where it is a bundled one's."""
+        """The version with this digest in the store itself, even if a bundled one has it, too."""
         try:
             return self._storage.refresh_skill(name).select(digest)
         except (UnknownSkill, UnknownVersion):
             return None
 
     def check_kind(self, name: str, kind: str) -> None:
-        """Raises WrongKind where the versions of `name` are of another kind than `kind`: `latest`
-        would mean a library in one request and a controller in the next.
+        """Raises WrongKind if the versions of `name` have another kind: `latest` would be a library
+        in one request and a controller in the next.
 
-        A latest version that cannot be read says nothing."""
+        A latest version that cannot be read is not checked."""
         try:
             latest = self._find_skill(name).select(reference.LATEST)
         except (UnknownSkill, UnknownVersion, CorruptStore, OSError):
@@ -101,13 +100,13 @@ class StoreReader:
         return storage.blobs.read(version.manifest.files[file], f"{file} of {version.ref}")
 
     def manifest_bytes(self, version: Version) -> bytes:
-        """What the version's digest is the digest of."""
+        """The published manifest, whose digest is the version's."""
         if self._bundled and self.is_bundled(version):
             return self._bundled.skill(version.name).read_manifest(version.number)
         return self._find_skill(version.name).read_manifest(version.number)
 
     def signatures(self, name: str) -> Signatures:
-        """The signed envelopes of versions of `name`: beside its records, and in no digest."""
+        """The signed envelopes of versions of `name`, beside its records; no digest covers them."""
         return Signatures(
             self._storage.refresh_skill(name).directory / "signatures", self._storage.create
         )
@@ -132,7 +131,7 @@ class StoreReader:
         return tuple(sorted({skill.name for skill in skills if skill.numbers()}))
 
     def list_bundled(self, name: str) -> frozenset[int]:
-        """Numbers of this skill that mean a bundled version."""
+        """Numbers of this skill that are bundled versions."""
         skill = self._find_skill(name)
         numbers = skill.base.numbers() if skill.base else ()
         return frozenset(number for number in numbers if skill.is_in_base(number))
@@ -148,23 +147,19 @@ class StoreReader:
         return bundled.digest(version.number) == version.digest != stored.digest(version.number)
 
     def survey(self, name: str) -> Survey:
-        """Every version, ascending, and what is wrong with those that cannot be served. Files are
-        not read.
-        """
+        """Every version, ascending, and the faults of the others. Files are not read."""
         return self._find_skill(name).survey()
 
     def versions(self, name: str) -> tuple[Version, ...]:
-        """Versions that can be served, ascending; a damaged one is reported to the log and passed
-        over.
-        """
+        """Versions that can be served, ascending; damaged ones are logged and skipped."""
         survey = self.survey(name)
         for fault in survey.faults:
             logger.warning("%s", fault.message)
         return survey.versions
 
     def summaries(self, name: str) -> tuple[tuple[Summary, ...], tuple[Fault, ...]]:
-        """What a listing needs of them, quick however many there are: manifests are read only where
-        they are new.
+        """Summaries for a listing, fast for any number of versions: only manifests without an index
+        entry are read.
         """
         skill = self._find_skill(name)
         summaries, faults = index.summaries(replace(skill, base=None))
@@ -181,7 +176,7 @@ class StoreReader:
         return {move.alias: move.number for move in self._find_skill(name).aliases.read_intact()}
 
     def list_protected(self, name: str) -> frozenset[str]:
-        """Those of `aliases` that move to nothing worse."""
+        """The protected ones of `aliases`."""
         return frozenset(
             move.alias
             for move in self._find_skill(name).aliases.read_intact()
@@ -189,12 +184,12 @@ class StoreReader:
         )
 
     def latest(self, name: str) -> int:
-        """The highest number that is not deleted: derived, so it can never lag behind a publish."""
+        """The highest number that is not deleted: derived, so it is never behind a publish."""
         return self._find_skill(name).latest()
 
     def log(self, name: str) -> tuple[AliasMove | Tombstone, ...]:
-        """Every move of every alias and every deletion, oldest first; by revision where the clock
-        was set back.
+        """Every move of every alias and every deletion, oldest first; by revision if a clock was
+        set back.
         """
         skill = self._find_skill(name)
         return history.merge_events(skill.aliases.history(), skill.read_tombstones())
@@ -203,15 +198,15 @@ class StoreReader:
         """Read and hash everything, or all of one version. Empty means that every byte is as
         published.
 
-        With an origin its files are all read anew, and the cache must have no others. Bundled
-        versions are read only where `ref` means one.
+        With an origin, all files are read from it again, and the cache must have no others. Bundled
+        versions are read only if `ref` is one.
         """
         if ref is not None and self._bundled is not None and self._means_bundled(ref):
             return verify.find_faults(self._bundled, ref)
         return verify.find_faults(self._storage, ref)
 
     def leases(self) -> tuple[Lease, ...]:
-        """Those that have not run out, by the time they end."""
+        """Unexpired leases, by expiry time."""
         now = self._clock()
         return tuple(
             sorted(
@@ -221,7 +216,7 @@ class StoreReader:
         )
 
     def _find_skill(self, name: str) -> SkillVersions:
-        """Its own and bundled versions; UnknownSkill where it never had any."""
+        """A skill's own and bundled versions. Raises UnknownSkill if it never had any."""
         skill = self._add_bundled(self._storage.refresh_skill(name))
         if not skill.exists():
             raise UnknownSkill(name, self.names(), self.location)

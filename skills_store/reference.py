@@ -1,7 +1,7 @@
 """How people and services name a version: `name`, `name@latest`, `name@7`, `name@prod`,
 `name@sha256:<hex>`.
 
-Pure text: says whether a reference is well formed, never whether it exists.
+Pure text: checks whether a reference is well formed, never whether it exists.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Reference:
 
     @property
     def is_pinned(self) -> bool:
-        """It means one version for ever."""
+        """Whether it always means the same version."""
         return isinstance(self.selector, int) or self.is_digest
 
 
@@ -81,7 +81,7 @@ def check_file(file: str) -> str:
 
 
 def check_files(files: Iterable[str]) -> None:
-    """Each a name, and no two that a disk which ignores case would take for one."""
+    """Each must be a valid name, and no two may differ only in case."""
     lower_names: dict[str, str] = {}
     for file in map(check_file, files):
         if (other := lower_names.setdefault(file.lower(), file)) != file:

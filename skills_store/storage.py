@@ -1,6 +1,4 @@
-"""Where the parts of a store lie, and how each is reached: its skills, blobs, locks and leases,
-here or behind a cache.
-"""
+"""The parts of a store: its skills, blobs, locks and leases, on this disk or behind a cache."""
 
 from __future__ import annotations
 
@@ -30,9 +28,9 @@ logger = logging.getLogger("skills_store")
 @dataclass(frozen=True)
 class Storage:
     root: Path
-    location: str  # what users call the store
+    location: str  # the store's name for users
     mirror: Mirror | None
-    create: Create  # there first and then here, if there is an origin
+    create: Create  # first in the origin, if there is one, then here
     blobs: Blobs
     leases: Leases
     locks: Locks
@@ -43,13 +41,13 @@ class Storage:
         )
 
     def refresh_skill(self, name: str) -> SkillVersions:
-        """With all that the origin has of it by now."""
+        """The skill, updated from the origin."""
         skill = self.skill(name)
         self._refresh(f"skills/{name}/", skill.records)
         return skill
 
     def find_skill(self, name: str) -> SkillVersions:
-        """Of a skill that ever had a version, or UnknownSkill."""
+        """A skill that ever had a version, or UnknownSkill."""
         skill = self.refresh_skill(name)
         if not skill.exists():
             names = [each.name for each in self.list_skills() if each.numbers()]
@@ -57,9 +55,7 @@ class Storage:
         return skill
 
     def list_skills(self, *, lost: bool = False) -> list[SkillVersions]:
-        """Of every skill that ever had a version; `lost`: also of one that has not a record left,
-        if it had any.
-        """
+        """Every skill that ever had a version; `lost`: also skill folders without any record."""
         skills = self.root / "skills"
         self._refresh("skills/", skills)
         try:
@@ -72,15 +68,15 @@ class Storage:
         ]
 
     def write_blob(self, data: bytes) -> None:
-        """A blob, durable once `blobs.sync` was called."""
+        """Write a blob, which is durable after `blobs.sync`."""
         blob = self.blobs.write(data)
         if self.mirror:
             self.mirror.upload_blob(self.blobs.path(blob), blob)
 
     @contextmanager
     def open_uncached(self) -> Iterator[Storage]:
-        """Behind an empty cache, so that all there is comes from the origin, or UnreachableOrigin;
-        without one, these.
+        """The storage behind an empty cache, so that everything comes from the origin, or
+        UnreachableOrigin; without an origin, this storage.
         """
         if self.mirror is None:
             yield self
@@ -93,8 +89,8 @@ class Storage:
             yield fresh
 
     def list_sweepable(self) -> list[SkillVersions]:
-        """Of every skill, also one that has not a record left. A folder that is none is refused: it
-        may be a backup.
+        """Every skill, also one without any record. Raises UnsafeSweep for a folder that is no
+        skill: it may be a backup.
         """
         skills = self.root / "skills"
         foreign = [
@@ -111,7 +107,7 @@ class Storage:
             raise AppendOnlyStore(failure, self.location)
 
     def _refresh(self, prefix: str, cached: Path) -> None:
-        """What is `cached` is served while the origin is away; what is not, cannot be."""
+        """While the origin is unreachable, `cached` is served, if it exists."""
         if self.mirror is None:
             return
         try:

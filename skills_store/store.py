@@ -1,12 +1,12 @@
 """The skill store: versions that never change, on a disk or in a bucket. Serves nothing unverified.
 
-A publish writes and syncs its blobs first and its record last, so a version is there whole or not
-at all, without any repair on opening. Reading takes no lock and writes nothing: a store may be
-mounted read-only. How it lies on the disk is in docs/store.md.
+A publish writes and syncs its blobs first and its record last, so a version exists completely or
+not at all, without any repair on opening. Reading takes no lock and writes nothing: a store may be
+mounted read-only. docs/store.md describes the files.
 
-With an origin, all of this is the cache of a bucket of the same layout: what makes something exist
-is created there first. With `bundled`, the versions of that folder are read as if they were in
-here, and never written.
+With an origin, the folder is the cache of a bucket of the same layout: records, moves and
+signatures are created in the bucket first. With `bundled`, the versions of that folder are read as
+if they were in the store, and never written.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["BUNDLED", "Fault", "Store", "Survey", "Version", "default_root"]
 
 
 def default_root() -> Path:
-    """$REPERTOIRE_STORE, or what skills_store/places.py has for it."""
+    """$REPERTOIRE_STORE, or the default of skills_store/places.py."""
     return places.store()
 
 
@@ -48,11 +48,11 @@ class Store(StorePublisher):
     def alias(
         self, name: str, alias: str, number: int, why: str = "", *, force: bool = False
     ) -> Version:
-        """Point `alias` at a version that can be served. The move is logged, and undone by another.
+        """Point `alias` at a version that can be served. The move is logged; another one undoes it.
 
-        A protected alias, as `prod` is, moves to no version whose card is worse than the one it
-        points at, unless forced: Regression. One whose last move cannot be read may be protected:
-        only a forced move repairs it.
+        Raises Regression if the alias is protected, as `prod` is, and the version's card is worse
+        than that of its current one, unless forced. An alias whose last move cannot be read may be
+        protected: only a forced move repairs it.
         """
         reference.check_alias(alias)
         skill = self._find_skill(name)
@@ -67,11 +67,11 @@ class Store(StorePublisher):
             )
 
     def rollback(self, name: str, alias: str, why: str = "") -> Version:
-        """Back to what `alias` meant before and is still there; again, and it goes further back. No
-        guard is applied.
+        """Move `alias` back to its last earlier version that still exists; a repeated rollback goes
+        further back. No check is applied.
 
-        A logged move like any other, which says what it undoes. Refused where there is nothing to
-        return to.
+        The move is logged, with the move that it undoes. Raises NoEarlierVersion if there is none
+        to return to.
         """
         skill = self._find_aliased(name, alias)
         with self._storage.locks.hold_shared(f"{name}@{alias} is not moved"):
@@ -80,9 +80,7 @@ class Store(StorePublisher):
             )
 
     def protect(self, name: str, alias: str, why: str = "", *, on: bool = True) -> Version:
-        """From now on `alias` moves to nothing worse unless forced, or, with `on` false, to any
-        version.
-        """
+        """Protect `alias` from unforced moves to a worse version; `on` false allows them again."""
         skill = self._find_aliased(name, alias)
         with self._storage.locks.hold_shared(f"{name}@{alias} is left as it was"):
             return skill.aliases.move(
@@ -90,16 +88,16 @@ class Store(StorePublisher):
             )
 
     def lease(self, ref: str, seconds: float, why: str = "") -> Lease:
-        """Keep a version from being deleted for so long, or until the lease is released."""
+        """Keep a version from being deleted for `seconds`, or until the lease is released."""
         check_span("a lease", seconds, least=1)
         self._storage.check_deletable(f"{ref} is not leased")
-        version = self.resolve(ref)  # what is not there is refused before anything is written
+        version = self.resolve(ref)  # a missing version is refused before anything is written
         self._check_own(version, f"{ref} is not leased")
         with self._storage.locks.hold_shared(f"{ref} is not leased"):
             return self._storage.leases.grant(self.resolve(ref), seconds, why, self._clock())
 
     def release(self, lease: str) -> None:
-        """End a lease early, by its id or a beginning of it that no other has."""
+        """End a lease early, by its id or a unique prefix of it."""
         lease_id = self._storage.leases.find(lease)
         with self._storage.locks.hold_shared(f"lease {lease_id} is not released"):
             self._storage.leases.release(lease_id)
@@ -108,8 +106,7 @@ class Store(StorePublisher):
         """Delete a version for good; VersionInUse while anything refers to it. Its number is never
         used again.
 
-        `ref` names it by number or digest: what an alias or `latest` means may change while one
-        types.
+        `ref` must be a number or digest: an alias or `latest` may move while one types.
         """
         parsed = reference.parse(ref)
         if not parsed.is_pinned:
@@ -139,9 +136,10 @@ class Store(StorePublisher):
             return tombstones.commit(skill.records, self._storage.create, tombstone)
 
     def gc(self, grace: float = GRACE, *, dry_run: bool = False) -> Garbage:
-        """Free what nothing has needed for `grace` seconds, and say what.
+        """Free the files that nothing has needed for `grace` seconds, and return them.
 
-        UnsafeSweep while a version cannot be read, or the structure shows that something is lost.
+        Raises UnsafeSweep if a version cannot be read, or the structure shows that something is
+        lost.
         """
         since = self._clock() - timedelta(seconds=check_span("a grace", grace))
         self._storage.check_deletable("nothing is swept")

@@ -1,5 +1,5 @@
-"""Whether a store, or one version of it, still is as it was published: read anew, and from the
-origin if there is one.
+"""Whether a store, or one version of it, is as published: everything is read again, from the origin
+if there is one.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from skills_store.version import Fault, make_fault
 
 
 def find_faults(at: Storage, ref: str | None) -> tuple[Fault, ...]:
-    """Each once. NotAStore where nothing was ever published, UnreachableOrigin where an origin does
-    not answer all of it.
+    """Every fault once. Raises NotAStore if nothing was ever published, UnreachableOrigin if the
+    origin does not answer all of it.
     """
     with at.open_uncached() as fresh:
         if not store_folder.is_store(fresh.root):

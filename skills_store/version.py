@@ -1,5 +1,5 @@
-"""What a store answers with: a published version, whole or in one row, or the fault that keeps one
-from being served.
+"""Results of a store: a published version, its summary, or the fault that keeps it from being
+served.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Version:
     number: int
     digest: str
     created: datetime
-    # The digest says as much, and is hashable.
+    # The digest stands for it, and is hashable.
     manifest: Manifest = field(compare=False, repr=False)
 
     @property
@@ -34,7 +34,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A version in one row: what a listing says of it, and what a search asks of it first."""
+    """A version in one row, for listings and the first step of a search."""
 
     name: str
     number: int

@@ -65,7 +65,7 @@ def hanging(clip: MotionClip) -> tuple[np.ndarray, np.ndarray]:
 
 
 def hanging_offsets(clip: MotionClip) -> np.ndarray:
-    """Where each body is in its parent's frame, (B, 3), while arms hang."""
+    """The position of each body in its parent's frame, (B, 3), with hanging arms."""
     offsets = np.array(clip.skeleton.offsets)
     for body, parent in zip(clip.skeleton.bodies, clip.skeleton.parents, strict=True):
         if parent >= 0 and clip.skeleton.bodies[parent].endswith("arm"):
@@ -75,7 +75,7 @@ def hanging_offsets(clip: MotionClip) -> np.ndarray:
 
 
 def poselib_document(clip: MotionClip) -> dict[str, Any]:
-    """What a poselib file of 15 bodies holds."""
+    """The contents of a poselib file of 15 bodies."""
     positions, rotations = hanging(clip)
     local = rotations.copy()
     for i, parent in enumerate(clip.skeleton.parents):
@@ -112,7 +112,7 @@ def npz(**arrays: Any) -> bytes:
 
 
 def isaac_lab(clip: MotionClip, copies: int = 2, **changed: Any) -> bytes:
-    """Isaac Lab's AMP file, each pose `copies` times and at so many times the rate."""
+    """Isaac Lab's AMP file: each pose `copies` times, at `copies` times the rate."""
     positions, rotations = hanging(clip)
     arrays = {
         "fps": np.array(int(clip.fps * copies)),
@@ -211,5 +211,5 @@ def _torch_pickle(plain: dict[str, Any], tensors: dict[str, np.ndarray]) -> byte
 
 
 def _plain(value: object) -> bytes:
-    """The instructions of a pickle that build `value`, without its head and end."""
+    """The pickle opcodes that build `value`, without head and end."""
     return pickle.dumps(value, protocol=2)[2:-1]

@@ -62,7 +62,7 @@ def bvh_of(clip: MotionClip) -> bytes:
 
 
 def human_amc(clip: MotionClip) -> bytes:
-    """A skeleton of CMU's names and a take of as many frames as `clip`, in which knees bend."""
+    """A skeleton with CMU's names and a take with bending knees, as many frames as `clip`."""
     bones = {}
     for name, (direction, length) in BONES.items():
         bones[name] = (direction, length)

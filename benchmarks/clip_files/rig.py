@@ -61,7 +61,7 @@ def as_rig(
 ) -> RawMotion:
     """`clip` as another maker's rig would have it: y up, in units of `unit` m, with toes.
 
-    `twists` turn a body's own axes (4,) in that rig, which changes no pose.
+    `twists` (4,) rotate a body's own axes in that rig, without changing a pose.
     """
     skeleton = clip.skeleton
     twists = twists or {}
@@ -103,10 +103,10 @@ def as_rig(
 
 
 def _basis() -> np.ndarray:
-    """The turn from z-up axes to y-up ones, (4,)."""
+    """The rotation from z-up to y-up axes, (4,)."""
     return np.array([0.5, -0.5, -0.5, -0.5])
 
 
 def _into(twist: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """`offset` in axes that `twist` turned."""
+    """`offset` in axes rotated by `twist`."""
     return rotate(conjugate(twist), offset)

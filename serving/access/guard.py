@@ -21,12 +21,12 @@ LONGEST_HOLD = 1.0  # s
 
 @dataclass
 class Bucket:
-    """A token bucket that holds one second's worth, and beside it one of what it refused."""
+    """A token bucket of one second's worth of requests, and a decaying count of its refusals."""
 
     rate: float  # 1/s
     tokens: float
     at: float
-    refused: float = 0.0  # lately: falls by `rate` a second, to 0
+    refused: float = 0.0  # recent refusals: falls by `rate` per second, to 0
 
     def take(self, now: float) -> float:
         """0, or the seconds until there is a token."""
@@ -49,7 +49,7 @@ class Bucket:
 
 
 class KeyRemoved(Exception):
-    """A key that was admitted before is in the key file no more."""
+    """A key admitted earlier is no longer in the key file."""
 
 
 class Guard:
@@ -70,8 +70,7 @@ class Guard:
             self._load(file)
 
     def refresh(self) -> None:
-        """Read the key file again if it changed. One that cannot be read changes nothing and is
-        logged."""
+        """Reload the key file if it changed. If that fails, keep the old keys and log the error."""
         if self._file is not None:
             try:
                 self._load(self._file)
@@ -81,7 +80,7 @@ class Guard:
     def admit(self, path: str, headers: Mapping[bytes, bytes]) -> str:
         """The name of the key. Raises Refusal: 401 without a good key, 403 without its scope, 404
         for a path with a control character, 429 beyond the rate."""
-        # Routes match some of those paths, and the scope of a path is found by its whole text.
+        # A route may match such a path while `required_scope` does not: it compares whole paths.
         if not path.isprintable():
             message = "a path has no control characters"
             raise Refusal(404, "not_found", message, None, "a path of /openapi.json")
@@ -104,7 +103,7 @@ class Guard:
         return key.name
 
     def spend(self, name: str) -> None:
-        """One request of what `name` may make. Raises Refusal, 429, and KeyRemoved."""
+        """Count one request against the rate of `name`. Raises Refusal (429) and KeyRemoved."""
         key = self._keys.get(name)
         if key is None and self._file is not None:
             raise KeyRemoved(f"the key {name!r} was removed")
@@ -160,10 +159,9 @@ def required_scope(path: str) -> keys.Scope | None:
 
 
 async def wait_before_refusal(error: Exception) -> float:
-    """Wait as long as a refusal says, and return those seconds.
+    """Sleep for the refusal's `hold`, and return those seconds.
 
-    A client that repeats each refused request at once would otherwise cost as much as one that is
-    served."""
+    Without it, a client that repeats refused requests at once costs as much as a served one."""
     seconds = error.hold if isinstance(error, Refusal) else 0.0
     if seconds:
         await asyncio.sleep(seconds)

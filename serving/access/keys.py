@@ -1,6 +1,6 @@
 """API keys and the file that holds them: names, scopes, rates, and digests only.
 
-The secret is 256 random bits, so that one SHA-256 of it is as good at rest as a slow hash is for a
+The secret is 256 random bits, so one SHA-256 protects it at rest as well as a slow hash protects a
 password."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class KeyFile(BaseModel):
 
 
 def read(path: Path) -> KeyFile:
-    """Raises OSError or ValueError, which name no digest."""
+    """Raises OSError or ValueError; the messages contain no digest."""
     try:
         return KeyFile.model_validate_json(path.read_bytes())
     except ValidationError as error:
@@ -50,7 +50,7 @@ def read(path: Path) -> KeyFile:
 
 
 def match(token: str, keys: Mapping[str, Key]) -> Key | None:
-    """The key that `token` is. An unknown name takes as long as a wrong secret."""
+    """The key that matches `token`. An unknown name takes as long as a wrong secret."""
     name, _, secret = token.partition(".")
     key = keys.get(name)
     digest = hashlib.sha256(secret.encode()).hexdigest()
@@ -59,7 +59,7 @@ def match(token: str, keys: Mapping[str, Key]) -> Key | None:
 
 
 def make_key(name: str, scopes: Iterable[Scope], rate: float | None = None) -> tuple[str, Key]:
-    """A new key, and what is kept of it."""
+    """A new token, and the `Key` that the file stores for it."""
     secret = secrets.token_urlsafe(32)
     return f"{name}.{secret}", Key(
         name=name,
@@ -70,7 +70,7 @@ def make_key(name: str, scopes: Iterable[Scope], rate: float | None = None) -> t
 
 
 def write(path: Path, keys: Iterable[Key]) -> None:
-    """Whole or not at all, and readable by its owner alone."""
+    """Write the file atomically, readable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = KeyFile(keys=tuple(keys))
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # mode 0600

@@ -1,9 +1,8 @@
 """Which `Host` and `Origin` headers are admitted.
 
-A service on a loopback address without keys trusts all local programs. A page in a browser on the
-same machine is no such program, though it can reach the address: by a WebSocket or a POST, which
-browsers send to any origin, or under a foreign name that resolves to the loopback address (DNS
-rebinding).
+A service on a loopback address without keys trusts all local programs, but not pages in a browser
+on the same machine. Such a page can reach the address: by a WebSocket or a POST, which browsers
+send to any origin, or under a foreign name that resolves to the loopback address (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Origins:
     origins: frozenset[str]  # besides the host's own
 
     def check_host(self, headers: Mapping[bytes, bytes]) -> None:
-        """Raises Refusal. A request without `Host` is from no browser."""
+        """Raises Refusal. A request without `Host` passes: browsers always send one."""
         value = headers.get(b"host")
         if self.hosts is None or value is None or host_name(value) in self.hosts:
             return
@@ -33,8 +32,8 @@ class Origins:
         raise Refusal(403, "not_permitted", "this host name is not served here", "host", expected)
 
     def check_origin(self, headers: Mapping[bytes, bytes]) -> None:
-        """Raises Refusal for a page of another origin; a request without `Origin` is from no
-        page."""
+        """Raises Refusal for a page of another origin. A request without `Origin` passes: it is
+        from no page."""
         value = headers.get(b"origin")
         if value is None or EVERY in self.origins:
             return
@@ -48,8 +47,8 @@ class Origins:
 
 
 def admitted_hosts(allowed: Iterable[str], host: str, has_keys: bool) -> frozenset[str] | None:
-    """The names that `Host` may have: `allowed`; or without any, the loopback's and `host` where
-    there are no keys."""
+    """The accepted `Host` names: `allowed`; if empty, any with keys, else the loopback names and
+    `host`."""
     names = frozenset(name.lower() for name in allowed)
     if EVERY in names:
         return None
@@ -68,12 +67,12 @@ def host_name(host: bytes) -> str:
 
 
 def bracketed(host: str) -> str:
-    """As it stands in a URL."""
+    """`host` as written in a URL: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def normalize_origin(origin: str) -> str:
-    """Raises ValueError for what no browser sends as an origin."""
+    """Lower case. Raises ValueError for text that no browser sends as an origin."""
     parts = urlsplit(origin.lower())
     if origin != EVERY and (
         parts.scheme not in ("http", "https") or not parts.netloc or parts.path

@@ -22,9 +22,9 @@ class RootPath:
         """The request's path below the root. `scope` gets `root_path` and `path` as ASGI defines
         them.
 
-        A proxy may strip the prefix or leave it: `/rep/act` and `/act` are the same request. The
-        server's own root path (`uvicorn --root-path`) counts where there is no other; behind that,
-        a proxy has to strip the prefix.
+        A proxy may strip the prefix or keep it: `/rep/act` and `/act` are the same request. The
+        server's own root path (`uvicorn --root-path`) applies if there is no other prefix; a proxy
+        must then strip the prefix.
         """
         path: str = scope["path"]
         of_server: str = scope.get("root_path", "").rstrip("/")

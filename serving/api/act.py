@@ -55,8 +55,7 @@ async def decide(service: Service, name: str, fields: object) -> dict[str, Any]:
 
 
 def add_noise(skill: ServedSkill, targets: np.ndarray, seed: int) -> np.ndarray:
-    """The policy's own Gaussian around its mean action, as it was trained. The same seed gives the
-    same noise."""
+    """`targets` plus Gaussian noise of the policy's training std; equal seeds give equal noise."""
     if skill.sigma is None:
         message = f"{skill.version.ref} does not say how wide its policy's noise is"
         raise invalid("not_sampled", message, "seed", "no seed: the mean action")

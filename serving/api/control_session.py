@@ -1,17 +1,17 @@
 """Session: one character's control loop over a WebSocket. The server keeps z.
 
-The first message, as JSON text, chooses: {"skill": "humanoid@prod", "z": "walk"} or
-{"controller": "reach"}, with "hold" (control steps for which a controller's decision is held),
-"strict" and "seed" where wanted. The reply says what was chosen. Every message with a state is then
+The first message is JSON text: {"skill": "humanoid@prod", "z": "walk"} or
+{"controller": "reach"}, optionally with "hold" (control steps for which a controller's decision is
+held), "strict" and "seed". The reply names the selected version. Every message with a state is then
 answered with targets:
 
     text     {"state": ..., "goal": ..., "z": ..., "blend": 15}
-             goal, z and blend stay until they are sent again
+             goal and z stay until they are sent again; blend goes with z
     binary   float32 little-endian: state, or state then goal (of a controller),
              or state then z (of a skill)
 
-"blend" goes to the new z along the sphere, in that many steps. A session keeps the version that it
-was opened with. A message that cannot be used is answered with a Problem, and changes nothing.
+"blend" is the number of steps in which z moves along the sphere to the new z. A session keeps the
+version that it was opened with. An invalid message is answered with a Problem and changes nothing.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ class Session:
     hold: int
     strict: bool
     seed: int | None
-    z: np.ndarray | None = None  # (D,) what is performed now
+    z: np.ndarray | None = None  # (D,) the current skill
     goal: np.ndarray | None = None  # (1, G)
     path: list[np.ndarray] = field(default_factory=list)  # z of the steps to come, last first
     steps: int = 0
 
     def describe(self) -> dict[str, Any]:
-        """The reply to the first message: which version was chosen, and the widths it takes."""
+        """The reply to the first message: the selected version and its input widths."""
         description = {"skill": self.skill.stamp, "state_dim": self.skill.specs["state"].width}
         if self.controller is None:
             return description
@@ -89,8 +89,8 @@ class Session:
         }
 
     async def step(self, message: Step) -> dict[str, Any]:
-        """One control step. What the message changes counts from this step on, and not at all where
-        it is refused."""
+        """One control step. The message's changes take effect in this step; a refused message
+        changes nothing."""
         state = (
             self._read_row(message.state, self.skill.specs["state"])
             if message.state is not None
@@ -122,7 +122,7 @@ class Session:
         return answer
 
     def read(self, data: bytes) -> Step:
-        """A binary message: the state, and what else fits its length."""
+        """Parse a binary message: a state, then a goal or z if the length allows one."""
         if len(data) % 4:
             raise invalid(
                 "not_a_frame",
@@ -144,10 +144,10 @@ class Session:
     async def _decide(
         self, state: np.ndarray, goal: np.ndarray | None, path: list[np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """z (D,) of this step, and the goal after it: of a state machine its next memory."""
+        """z (D,) of this step, and the goal after it: for a state machine, its next memory."""
         if self.controller is None:
             z = path[-1] if path else self.z
-            assert z is not None  # a skill's session is opened with one
+            assert z is not None  # a skill's session is opened with a z
             return z, None
         if self.z is None or self.steps % self.hold == 0:
             assert goal is not None  # `step` refuses a state before the first goal
@@ -217,7 +217,7 @@ async def open_session(service: Service, fields: object) -> Session:
         controller = await service.get_controller(opening.controller)
         hold = opening.hold or controller.controller.llc_steps
         session = Session(controller.skill, controller, hold, strict, opening.seed)
-        if controller.memory_batcher is not None:  # a state machine begins with an empty one
+        if controller.memory_batcher is not None:  # a state machine starts with an empty memory
             session.goal = make_resting_row(controller.specs["goal"].tensor)
         return session
     skill = await service.get_skill(opening.skill)

@@ -54,7 +54,7 @@ ACT_ROUTE = FastRoute(ACT, answer_act)
 
 
 def find_fast_route(path: str) -> FastRoute | None:
-    """The route of a path; of a controller's path, its name is bound to `answer`."""
+    """The fast route of a path. For a controller's path, its name is bound to `answer`."""
     if path == ACT:
         return ACT_ROUTE
     if path.startswith(CONTROLLERS) and path.endswith(ACT) and path.count("/") == 3:

@@ -42,7 +42,7 @@ async def find_model(service: Service, model: str, version: str) -> Model:
 
 
 def _default(service: Service, name: str) -> str:
-    """The service's own default, where it is a version of that name."""
+    """The service's default skill if it has that name, else the name."""
     return service.settings.skill if service.settings.skill.partition("@")[0] == name else name
 
 
@@ -80,7 +80,7 @@ def _controller(model: str, graph: str, served: ServedController) -> Model:
         return (await served.decide(state, goal))[0]
 
     run = decide
-    if served.memory_batcher is not None:  # of a state machine, each graph by itself
+    if served.memory_batcher is not None:  # the graphs of a state machine run separately
         run = (
             served.memory_batcher.submit if graph == "memory" else served.controller_batcher.submit
         )

@@ -1,5 +1,4 @@
-"""What /interpolate computes: a path along the sphere of skills, through z of clips or of the
-client's own."""
+"""/interpolate: a path along the sphere of skills, through z of clips or of the client."""
 
 from __future__ import annotations
 

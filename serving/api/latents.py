@@ -38,7 +38,7 @@ def read_latent(value: object, field: str, skill: ServedSkill, strict: bool = Fa
 
 
 def refuse_opposite(a: np.ndarray, b: np.ndarray, field: str) -> None:
-    """Raises Refusal for two z, (D,), that follow each other and that many shortest paths join."""
+    """Raises Refusal for consecutive z, (D,), that are opposite: many shortest paths join them."""
     if sphere.opposite(a, b):
         message = f"{field} is opposite to the z before it: every great circle is as short"
         raise invalid("no_one_path", message, field, "a z in between")

@@ -10,8 +10,7 @@ COUNT = 5
 
 
 def nearest(z: np.ndarray, latent: Latent) -> list[dict[str, str | float]]:
-    """Training clips by their cosine to z, (D,), nearest first. Empty where the version names
-    none."""
+    """Training clips by cosine to z, (D,), nearest first. Empty if the version has no clips."""
     if not latent.clips:
         return []
     names = list(latent.clips)

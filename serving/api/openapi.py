@@ -1,7 +1,7 @@
 """The OpenAPI document: request bodies that the routes read raw, and examples made for the skill
 being served.
 
-An example that the service would refuse is worse than none, so none is written by hand.
+Examples are generated, not written by hand, so that the service accepts each of them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def body_of(**models: type[BaseModel]) -> dict[str, Any]:
 def document(
     app: FastAPI, skill: ServedSkill | None, controller: ServedController | None
 ) -> dict[str, Any]:
-    """With examples for the two, as far as they are open."""
+    """The document, with examples for `skill` and `controller` if they are open."""
     schema = get_openapi(
         title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes
     )

@@ -1,4 +1,4 @@
-"""What /plan computes: fields of a request in, fields of the reply out, in no encoding."""
+"""What /plan computes: request fields in, reply fields out. Independent of the encoding."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class CheckedRequest:
 
 
 async def plan(service: Service, fields: object) -> dict[str, Any]:
-    """The skill with the highest return of those simulated from a state for a task, with its joint
-    targets and that return. Raises Refusal."""
+    """Simulate skills from a state for a task. The reply has the one with the highest return, its
+    joint targets and that return. Raises Refusal."""
     require_extra()
     request = validate(PlanRequest, fields)
     skill = await service.get_skill(request.skill)
@@ -45,7 +45,7 @@ async def plan(service: Service, fields: object) -> dict[str, Any]:
         answer = await service.planners.run(
             skill.version.pinned, lambda planner: plan_task(planner, checked)
         )
-    except ValueError as error:  # the version, or what comes of the state
+    except ValueError as error:  # the version or the state cannot be simulated
         raise _not_simulated(quoted(str(error), 400)[1:-1]) from error
     if not isfinite(answer["predicted_return"]):
         raise _not_simulated("no return can be predicted: some number is far out of reach")

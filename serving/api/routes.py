@@ -1,5 +1,5 @@
-"""The routes of FastAPI: each reads a request, asks a graph, writes the reply. What they refuse is
-raised by what they call.
+"""The FastAPI routes. Each reads a request, runs a graph and writes the reply; the functions it
+calls raise the refusals.
 
 Two are only declared, for the OpenAPI document and for 405: the gateway answers their POST before
 FastAPI, with `serving.api.fast_routes`."""

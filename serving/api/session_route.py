@@ -45,7 +45,7 @@ class Socket:
         return message.get("bytes") or b"" if text is None else text
 
     async def write(self, data: str | bytes) -> None:
-        """Raises WebSocketDisconnect when the client has left, which ASGI says with an OSError."""
+        """Raises WebSocketDisconnect when the client has left; ASGI raises OSError for it."""
         kind = "text" if isinstance(data, str) else "bytes"
         try:
             await self.send({"type": "websocket.send", kind: data})
@@ -57,7 +57,7 @@ async def serve_session(
     service: Service, scope: Scope, receive: Receive, send: Send, key: str
 ) -> None:
     """One character's control loop, from the handshake to the end; each step counts against the
-    rate of `key`. It ends when that key is removed."""
+    rate of `key`. The session ends when that key is removed."""
     message = await receive()
     if message["type"] != "websocket.connect":
         return
@@ -83,8 +83,8 @@ async def serve_session(
 
 
 async def _open(socket: Socket, service: Service, key: str) -> Session:
-    """The session of the first message that can be used. Those that are refused count against the
-    rate of `key`; the handshake has paid for the first."""
+    """The session that the first valid message opens. The handshake counted the first message
+    against the rate of `key`; each later one is counted here."""
     refused = False
     while True:
         message = await socket.read()

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 
 Array = np.ndarray
-ANTIPODAL = 1e-4  # rad from a half turn: between two opposite points every great circle is as short
+ANTIPODAL = 1e-4  # rad from a half turn: all great circles between opposite points are as short
 
 
 def angle(a: Array, b: Array) -> float:

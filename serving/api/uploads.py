@@ -1,7 +1,6 @@
 """Uploads: a clip file as it came over the wire -> states at a skill's control rate. Runs no graph.
 
-A file is the client's, whatever it makes a reader do: every failure to read one is a Problem, none
-is a 500."""
+The file is client input: any failure to read it is a Problem, never a 500."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ async def parse_upload(request: Request, max_body: int) -> tuple[bytes, str, str
             if isinstance(skill, UploadFile):
                 raise invalid("wrong_type", "skill is a file, not text", "skill", FORM)
             return await file.read(), file.filename or "", skill
-    except HTTPException as error:  # how Starlette says that the form is malformed
+    except HTTPException as error:  # Starlette's error for a malformed form
         raise invalid(
             "bad_upload", f"the form cannot be read: {quoted(error.detail)}", None, FORM
         ) from None
@@ -44,8 +43,7 @@ async def parse_upload(request: Request, max_body: int) -> tuple[bytes, str, str
 
 def read_states(data: bytes, filename: str, character: Character, max_frames: int) -> np.ndarray:
     """(T, S) float32, one control step apart."""
-    # Only the last part of the name: it tells the format and is repeated in messages, and opens
-    # nothing.
+    # Only the last part of the name: it selects the format, appears in messages, and opens no file.
     name = PurePosixPath(filename.replace("\\", "/")).name or "clip"
     skeleton = _skeleton(character)
     try:
@@ -55,9 +53,7 @@ def read_states(data: bytes, filename: str, character: Character, max_frames: in
         raise
     except ClipError as error:
         raise invalid("clip_unreadable", str(error), "file", EXPECTED) from error
-    except (
-        Exception
-    ) as error:  # a reader met what its author had not thought of: logged, for it is a defect there
+    except Exception as error:  # unforeseen errors are defects of a reader, so they are logged
         log.warning("reading an uploaded clip failed", exc_info=error)
         raise invalid(
             "clip_unreadable", f"{name!a} cannot be read as a motion clip", "file", EXPECTED
@@ -80,7 +76,7 @@ def _skeleton(character: Character) -> Skeleton:
         TypeError,
         AttributeError,
         ValueError,
-    ) as error:  # published by another program than ours
+    ) as error:  # the version is from another program
         raise Refusal(
             503, "store_error", f"{character.name} has no skeleton to fit a clip to"
         ) from error

@@ -1,5 +1,4 @@
-"""Python clients of the service: one that waits, and one for asyncio. They need httpx and numpy
-only."""
+"""Python clients of the service, synchronous and asyncio. They need only httpx and numpy."""
 
 from serving.client.calls import Decision, Embedding, Plan, ServiceError
 from serving.client.client import AsyncClient, Client

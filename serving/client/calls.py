@@ -1,7 +1,6 @@
-"""Calls: what a client sends for each question, and what it makes of the answer. Pure; `client.py`
-carries them.
+"""Calls: each client method's request, and how to read its response. Pure; `client.py` sends it.
 
-Arrays go as raw float32, both ways: a targets array is the very bits that the graph gave.
+`act`, `decide`, `plan` and `encode` use raw float32 both ways: targets have the graph's bits.
 """
 
 from __future__ import annotations
@@ -141,8 +140,8 @@ def get_json(path: str, part: str | None = None) -> Call[Any]:
 
 
 def failure(answer: httpx.Response) -> ServiceError:
-    """What an answer that is no success says. Anything but a Problem comes from a proxy, or another
-    service."""
+    """The error of an unsuccessful response. A body other than a Problem comes from a proxy or
+    another service."""
     problem: dict[str, Any] = {
         "code": "http_error",
         "message": answer.text[:200],

@@ -1,9 +1,9 @@
-"""Clients, one that waits and one for asyncio: numpy in, numpy out. Need httpx, and neither the
-store nor any model.
+"""Clients, one synchronous and one for asyncio: numpy in, numpy out. They need httpx, but no store
+and no model.
 
-Connections are kept open. A request that the service had no room for (429, 503) is made again,
-after as long as it said, `retries` times; nothing else is: whether anything else may be repeated is
-the caller's to know."""
+Connections are kept alive. A request answered with 429 or 503 is retried up to `retries` times,
+after the response's Retry-After. Nothing else is retried: only the caller can know whether another
+request may be repeated."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ T = TypeVar("T")
 URL = "http://127.0.0.1:8000"
 BUSY = (429, 503)
 LONGEST_WAIT = 30.0  # s
-# The service keeps idle connections for 75 s, and balancers commonly for 60: a connection is given
-# up here before that, so that no request is sent on one that the other side is closing.
+# The service keeps idle connections for 75 s, load balancers commonly for 60 s. The client closes
+# its own earlier, so that it sends no request on a connection that the other side is closing.
 LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0)
 
 
@@ -67,11 +67,11 @@ class Client:
         strict: bool = False,
     ) -> Array:
         """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training
-        clip. With a seed, sampled."""
+        clip. A seed adds the policy's noise."""
         return self._request(calls.act(state, z, skill, seed, strict))
 
     def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:
-        """What the controller does in this state for this goal."""
+        """The controller's z and joint targets for this state and goal."""
         return self._request(calls.decide(controller, state, goal))
 
     def plan(self, task: str, state: ArrayLike, goal: ArrayLike, **others: Any) -> Plan:
@@ -80,11 +80,11 @@ class Client:
         return self._request(calls.plan(task, state, goal, others))
 
     def encode(self, states: ArrayLike, skill: str | None = None) -> Embedding:
-        """A clip as states at the control rate, (T, S)."""
+        """Encode a clip given as states at the control rate, (T, S)."""
         return self._request(calls.encode(states, skill))
 
     def encode_file(self, path: Path | str, skill: str | None = None) -> Embedding:
-        """A clip in any format that the service imports."""
+        """Encode a clip in any format that the service imports."""
         return self._request(calls.encode_file(path, skill))
 
     def interpolate(
@@ -123,7 +123,7 @@ class Client:
 
 
 class AsyncClient:
-    """The same for asyncio; one may be shared by any number of tasks."""
+    """`Client` for asyncio; any number of tasks may share one."""
 
     def __init__(
         self,
@@ -160,11 +160,11 @@ class AsyncClient:
         strict: bool = False,
     ) -> Array:
         """(S,), (D,) -> joint targets (J,); or (B, S), (B, D) -> (B, J). `z` may name a training
-        clip. With a seed, sampled."""
+        clip. A seed adds the policy's noise."""
         return await self._request(calls.act(state, z, skill, seed, strict))
 
     async def decide(self, controller: str, state: ArrayLike, goal: ArrayLike) -> Decision:
-        """What the controller does in this state for this goal."""
+        """The controller's z and joint targets for this state and goal."""
         return await self._request(calls.decide(controller, state, goal))
 
     async def plan(self, task: str, state: ArrayLike, goal: ArrayLike, **others: Any) -> Plan:
@@ -173,11 +173,11 @@ class AsyncClient:
         return await self._request(calls.plan(task, state, goal, others))
 
     async def encode(self, states: ArrayLike, skill: str | None = None) -> Embedding:
-        """A clip as states at the control rate, (T, S)."""
+        """Encode a clip given as states at the control rate, (T, S)."""
         return await self._request(calls.encode(states, skill))
 
     async def encode_file(self, path: Path | str, skill: str | None = None) -> Embedding:
-        """A clip in any format that the service imports."""
+        """Encode a clip in any format that the service imports."""
         return await self._request(calls.encode_file(path, skill))
 
     async def interpolate(

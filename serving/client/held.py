@@ -1,5 +1,5 @@
-"""Held skills: a decision every few control steps, and its skill between. What a control loop calls
-at each step, for characters that decide together."""
+"""Held skills: a decision every few control steps, whose z is held in between. A control loop calls
+`step` at each step; the characters of a batch decide together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class HeldSkill(ABC):
         self.z: Array | None = None  # of the last decision
 
     def restart(self) -> None:
-        """Decide at the next step: a new episode, or a goal that changed."""
+        """Decide at the next step, for a new episode or a changed goal."""
         self._left = 0
 
     def step(self, state: ArrayLike, goal: ArrayLike) -> Array:
@@ -44,8 +44,8 @@ class HeldSkill(ABC):
 
 
 class HeldController(HeldSkill):
-    """Decisions of a published controller. Its version is settled when this is made: another one
-    under the same alias changes no episode that has begun."""
+    """Decisions of a published controller. The constructor pins its version: moving the alias
+    changes no running episode."""
 
     def __init__(self, client: Client, controller: str):
         super().__init__(client)
@@ -63,8 +63,8 @@ class HeldController(HeldSkill):
 
 
 class HeldMachine(HeldController):
-    """Decisions of a published state machine, and its memory between. The `goal` of a step is the
-    box as it is, (13,) or (B, 13); empty where the machine has none."""
+    """Decisions of a published state machine, whose memory is kept in between. The `goal` of a step
+    is the box's current state, (13,) or (B, 13); empty if the machine has no box."""
 
     def __init__(self, client: Client, controller: str):
         """Raises ValueError for a controller that is no state machine."""
@@ -105,7 +105,7 @@ class HeldMachine(HeldController):
 
 
 class HeldPlan(HeldSkill):
-    """Plans for one character, each of which tries the skill of the one before. `others` are
+    """Plans for one character. Each plan also tries the skill of the previous one. `others` are
     `parameters` of the task and `seed`, as in PlanRequest."""
 
     def __init__(self, client: Client, task: str, skill: str, **others: Any):
@@ -124,5 +124,5 @@ class HeldPlan(HeldSkill):
 
 
 def _pin(version: dict[str, Any]) -> str:
-    """The reference that means these bytes for ever."""
+    """The reference by digest, which always means the same bytes."""
     return f"{version['name']}@{version['digest']}"

@@ -1,9 +1,9 @@
 """Batcher: the rows of concurrent requests, run together. Independent of HTTP and skills.
 
-A row alone is bound by reading the weights; a batch of 32 costs about as much as a dozen rows.
-There is no timer. A row alone is run at once. Where rows come in company, a run waits as long as
-each turn of the event loop brings more of them, up to a full batch: so an idle service adds no
-wait, and a loaded one waits only for what has arrived already."""
+A single row is bound by reading the weights; a batch of 32 costs about as much as a dozen rows.
+There is no timer. A request alone runs at once. If several arrive, or the last batch had several, a
+run waits while each turn of the event loop adds requests, up to a full batch: an idle service adds
+no delay, and a loaded one waits only for what has already arrived."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from serving.wire.rows import require_finite
 
 Array = np.ndarray
 Run = Callable[..., Array]  # arrays of as many rows each -> an array of as many rows
-MAX_ROWS = 64  # of one run: beyond about 32, a longer batch costs in proportion
+MAX_ROWS = 64  # of one run: beyond about 32, cost grows in proportion
 RETRY_AFTER = 1  # s
 
 
@@ -44,8 +44,8 @@ class RunRecord:
 
 
 class Batcher:
-    """Short runs are made on the event loop, for a thread would cost more than they take. With
-    `inline` false, and for a request that is more than a full batch, they are made on `threads`."""
+    """Short runs happen on the event loop, because a thread would cost more than they do. If
+    `inline` is false, or a request is larger than a full batch, they happen on `threads`."""
 
     def __init__(
         self,
@@ -63,12 +63,12 @@ class Batcher:
         self._waiting: deque[PendingRequest] = deque()
         self._busy = False  # a flush is due, or a run of the queue is under way
         self._last_batch_requests = 1  # requests of the last run
-        self._last_queue_length = 0  # requests that waited when the last turn was given to others
+        self._last_queue_length = 0  # queue length when `_flush` last waited, else 0
         self.rows = 0  # waiting
 
     def submit(self, *inputs: Array) -> asyncio.Future[Array]:
         """A future of the rows (B, ...) of `run(*inputs)`, for inputs (B, width) each. Raises
-        Refusal, status 503, while too many rows wait already."""
+        Refusal, status 503, if too many rows wait already."""
         loop = asyncio.get_running_loop()
         request = PendingRequest(inputs, len(inputs[0]), loop.create_future(), perf_counter())
         if self.rows and self.rows + request.rows > self._max_waiting:
@@ -102,8 +102,8 @@ class Batcher:
             self._run_on_thread(batch, self._flush)
 
     def _update_wait(self) -> bool:
-        """Whether to wait for more requests: while the queue still grows, and is not full. Keeps
-        its length for the next turn of the event loop."""
+        """Whether to wait for more requests: while the queue grows and is not full. Keeps the queue
+        length for the next turn of the event loop."""
         queue_length = len(self._waiting)
         grows = self._last_queue_length < queue_length < MAX_ROWS
         waits = grows and max(queue_length, self._last_batch_requests) > 1
@@ -132,8 +132,8 @@ class Batcher:
         ).add_done_callback(done)
 
     def _run_batch(self, batch: list[PendingRequest]) -> tuple[list[Array | Exception], float]:
-        """One outcome each, and the seconds of all. Where the common run fails, each is run alone,
-        so that one request's error is not another's."""
+        """One outcome per request, and the seconds of the batch. If the joint run fails, each
+        request runs alone, so that one request's error does not fail the others."""
         started = perf_counter()
         outcomes: list[Array | Exception] = []
         try:
@@ -162,7 +162,7 @@ class Batcher:
                 request.outcome.set_exception(outcome)
             else:
                 request.outcome.set_result(outcome)
-        # counted once these replies are on their way
+        # after the replies, so that metrics do not delay them
         asyncio.get_running_loop().call_soon(self._observe, record)
 
 

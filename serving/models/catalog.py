@@ -1,10 +1,9 @@
-"""Catalog: the versions open for use, by reference. Opens what a request names, once; never decides
-what exists.
+"""Catalog: the open versions, by reference. Opens a version once, when a request names it; the
+store decides which versions exist.
 
-A reference keeps its meaning until `refresh` finds another one in the store, opens it and finds it
-good; then the next request has the new version, and those under way end on the one they began with.
-A new version that cannot be opened, or a store that cannot be read, changes nothing: what is loaded
-is served, and `stale` says why."""
+A reference stays bound to a version until `refresh` finds another one in the store and opens it;
+new requests then get the new version, running ones finish on the old. If the new version cannot be
+opened or the store cannot be read, the loaded version is served, and `stale` holds the error."""
 
 from __future__ import annotations
 
@@ -36,11 +35,10 @@ Key = TypeVar("Key", str, Version)
 
 
 class Catalog(Generic[T]):
-    """`capacity` bytes of graphs stay open, and what `pinned` means in any case; beyond them, least
-    recently used first.
+    """Keeps `capacity` bytes of graphs open and evicts the least recently used first, but never the
+    version of `pinned`.
 
-    A failure to open is raised in the requests that wait for that version, and nothing of it is
-    kept."""
+    A failure to open is raised in the requests that wait for that version, and is not cached."""
 
     def __init__(
         self,
@@ -59,11 +57,11 @@ class Catalog(Generic[T]):
         self._items: OrderedDict[Version, T] = OrderedDict()  # least recently used first
         self._taking: dict[str, asyncio.Task[T]] = {}  # by normalized reference
         self._opening: dict[Version, asyncio.Task[T]] = {}
-        # reference -> why its newest meaning is not the one served
+        # reference -> why its newest version is not served
         self.stale: dict[str, StoreError | OSError] = {}
 
     def get_open(self, ref: str) -> T | None:
-        """What `ref` means, if that is open already."""
+        """The version of `ref` if it is open, else None."""
         version = self._resolved.get(_normalize(ref))
         if version is None:
             return None
@@ -71,17 +69,16 @@ class Catalog(Generic[T]):
         return self._items[version]
 
     async def take(self, ref: str) -> T:
-        """What `ref` means, opened if need be. Raises StoreError or OSError where that is
-        impossible."""
+        """The version of `ref`, opened if necessary. Raises StoreError or OSError if that fails."""
         item = self.get_open(ref)
         if item is not None:
             return item
-        reference.parse(ref)  # a malformed one is refused as its client wrote it
+        reference.parse(ref)  # the error for a malformed one quotes the client's text
         # A task for each reference: a slow file delays only those that name it.
         return await _share(self._taking, _normalize(ref), self._fetch)
 
     def get_last_used(self) -> T | None:
-        """What was used last, or None where nothing is open: for examples, not for answers."""
+        """The last used version, or None if none is open: for examples, not for answers."""
         return next(reversed(self._items.values()), None)
 
     def list_open(self) -> tuple[Version, ...]:
@@ -89,8 +86,8 @@ class Catalog(Generic[T]):
         return tuple(self._items)
 
     async def refresh(self) -> None:
-        """Look once whether the store gives any reference in use another meaning."""
-        # Numbers and digests mean the same for ever; `latest` and other aliases do not.
+        """Check once whether any reference in use now resolves to another version."""
+        # Numbers and digests never move; `latest` and other aliases do.
         for ref in [ref for ref in self._resolved if not reference.parse(ref).is_pinned]:
             try:
                 version = await run_sync(self._store.resolve, ref)
@@ -98,11 +95,11 @@ class Catalog(Generic[T]):
                     await self._open_as(ref, version)
                     self._observe("moved")
                 self.stale.pop(ref, None)
-            except UnknownAlias:  # taken away on purpose; a store that is away is no UnknownAlias
+            except UnknownAlias:  # deleted on purpose; an unreachable store raises another error
                 self._resolved.pop(ref, None)
             except (StoreError, OSError) as error:
                 self._note_stale(ref, error)
-            except Exception as error:  # whatever it is, the other references are still followed
+            except Exception as error:  # the other references are still refreshed
                 self._note_stale(ref, UnusableGraph(f"{ref}: {error!r}"))
 
     def _note_stale(self, ref: str, error: StoreError | OSError) -> None:
@@ -115,10 +112,9 @@ class Catalog(Generic[T]):
         return await self._open_as(ref, await run_sync(self._store.resolve, ref))
 
     async def _open_as(self, ref: str, version: Version) -> T:
-        """Only here does a reference get a meaning: between two requests, and to a version that is
-        open."""
+        """The only place that binds a reference: between two requests, and to an open version."""
         item = self._items.get(version)
-        if item is None:  # two references may come to mean one version at the same time
+        if item is None:  # two references may resolve to one version at the same time
             item = await _share(self._opening, version, self._open_version)
         self._items[version] = item
         self._items.move_to_end(version)
@@ -133,7 +129,7 @@ class Catalog(Generic[T]):
             if used <= self._capacity:
                 break
             used -= self._items.pop(version).nbytes
-        # A reference is remembered only as long as what it means is open.
+        # A reference is kept only while its version is open.
         self._resolved = {
             ref: version for ref, version in self._resolved.items() if version in self._items
         }

@@ -1,4 +1,4 @@
-"""What becomes of a goal beyond the limits that its task declares: it is clipped, or refused."""
+"""Clips or refuses a goal beyond the limits that its task declares."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ TOLERANCE = 1e-4  # of float32, and of limits that were written with few decimal
 def apply_limits(
     limits: Sequence[GoalLimit], tensor: Tensor, goal: np.ndarray, root: np.ndarray
 ) -> np.ndarray:
-    """Goals (B, G) that `limits` allow; `root` (B, 3) m is where the characters are. Raises Refusal
+    """Goals (B, G) within `limits`; `root` (B, 3) m holds the characters' positions. Raises Refusal
     for the first goal beyond a limit that does not clip."""
-    place = root.astype(np.float64)  # in which no float32 overflows when it is squared
+    place = root.astype(np.float64)  # the square of a float32 does not overflow here
     for limit in limits:
         part = next(part for part in tensor.slices if part.name == limit.part)
         columns = slice(part.start, part.stop)

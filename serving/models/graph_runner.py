@@ -18,7 +18,7 @@ from skills_store.errors import UnusableGraph
 from skills_store.runtime.onnx_session import Device
 
 T = TypeVar("T")
-INLINE = 0.005  # s: a run of a full batch that takes no longer may hold up the event loop
+INLINE = 0.005  # s: a full batch that takes less may run on the event loop
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,20 @@ class GraphRunner:
     observe: Callable[[str, RunRecord], None]  # (the version's reference, what was run)
 
     async def run_on_thread(self, work: Callable[..., T], *arguments: Any) -> T:
-        """`work(*arguments)` on a thread: a clip takes as long as thousands of actions."""
+        """Run `work(*arguments)` on a thread: a clip takes as long as thousands of actions."""
         return await asyncio.get_running_loop().run_in_executor(
             self.threads, partial(work, *arguments)
         )
 
     def make_batcher(self, ref: str, run: Run, *row: np.ndarray) -> Batcher:
-        """For a graph that is warm by then: `row` is one good row of each input, (1, width)."""
+        """Warm the graph and make its Batcher. `row` is one valid row of each input, (1, width)."""
         full = [np.repeat(array, MAX_ROWS, axis=0) for array in row]
         for inputs in (row, full):
             if not np.isfinite(run(*inputs)).all():
                 raise UnusableGraph(
                     f"{ref} answers a character at rest with numbers that are not finite"
                 )
-        # not the clock on the wall: a busy machine would make every graph look slow
+        # CPU time, because on a busy machine every graph is slow by wall time
         started = thread_time()
         run(*full)
         inline = self.device == "cpu" and thread_time() - started < INLINE

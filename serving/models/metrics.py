@@ -1,5 +1,4 @@
-"""Metrics: what the service counts, in Prometheus' own form. Several workers add up through files
-that they share."""
+"""Metrics: the service's Prometheus metrics, summed over workers through shared files."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ class Metrics:
             "repertoire_sessions", help_text, registry=registry, multiprocess_mode="livesum"
         )
 
-        # `labels` looks its series up under a lock: a tenth of what a request costs here.
+        # Cached: `labels` looks a series up under a lock, a tenth of a request's cost here.
         self._series = lru_cache(512)(
             lambda route, status: (self.requests.labels(route, status), self.seconds.labels(route))
         )
@@ -70,7 +69,7 @@ class Metrics:
         self.swaps.labels(outcome).inc()
 
     def text(self) -> bytes:
-        """All workers' together, where there are several."""
+        """The metrics of all workers together."""
         if SHARED not in os.environ:
             return generate_latest(self.registry)
         together = CollectorRegistry()
@@ -79,4 +78,4 @@ class Metrics:
 
     def close(self) -> None:
         if SHARED in os.environ:
-            mark_process_dead(os.getpid())  # its sessions are over; what it counted stays
+            mark_process_dead(os.getpid())  # its sessions are over; its counts stay

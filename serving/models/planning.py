@@ -25,8 +25,8 @@ MAX_WAITING = 16  # requests; a plan takes about a tenth of a second of all proc
 
 
 class Planners:
-    """The simulations of the skill versions that were planned with last. One plan is computed at a
-    time, on a thread of their own: a plan by itself takes all processors."""
+    """The simulations of the skill versions last used for plans. Plans run one at a time, on a
+    thread of their own: one plan uses all processors."""
 
     def __init__(self, store: Store, threads: int) -> None:
         self._store = store
@@ -36,8 +36,8 @@ class Planners:
         self._waiting = 0
 
     async def run(self, ref: str, work: Callable[[SinglePlanner], T]) -> T:
-        """`work` with the planner of the version `ref`, pinned by its digest. Raises Refusal where
-        too many wait, and what `open_parent` and `work` raise."""
+        """Run `work` with the planner of version `ref`, pinned by its digest. Raises Refusal if too
+        many plans wait, and what `open_parent` and `work` raise."""
         require_extra()
         if self._waiting >= MAX_WAITING:
             message = f"{self._waiting} plans are waiting"

@@ -1,5 +1,4 @@
-"""A character at rest, in the rows of a version's own tensors: to warm a graph with, and to make
-examples of."""
+"""Rows of a version's tensors for a character at rest: to warm graphs, and for examples."""
 
 from __future__ import annotations
 
@@ -14,15 +13,14 @@ STANDING = {"root_pos": [0.0, 0.0, 0.9], "root_rot": [1.0, 0.0, 0.0, 0.0]}
 
 
 def state_at_rest(manifest: Manifest) -> np.ndarray:  # (1, S)
-    """Upright, in the pose that the action is an offset to (the mean of the clips), where it is
-    known."""
+    """Upright, in the action's offset pose (the mean of the clips) if the version has one."""
     action = manifest.action
     values = {"joint_pos": [round(x, 4) for x in action.offset]} if action else {}
     return make_resting_row(manifest.graphs["policy"].input("state"), values)
 
 
 def example_latent(manifest: Manifest) -> np.ndarray:  # (1, D)
-    """A training clip's own z; on the sphere in any case."""
+    """A training clip's z; a fixed point of the sphere if there are no clips."""
     clips = manifest.latent.clips.values()
     return np.array(
         [next((list(z) for z in clips), [1.0] + [0.0] * (manifest.latent.dim - 1))], np.float32
@@ -48,7 +46,7 @@ def example_goal(tensor: Tensor, limits: Sequence[GoalLimit]) -> np.ndarray:  # 
 def make_resting_row(
     tensor: Tensor, values: dict[str, list[float]] | None = None
 ) -> np.ndarray:  # (1, width)
-    """Zeros, but for what is known and for rotations, which zero is none of."""
+    """Zeros, except for known values and for rotations, where zero is invalid."""
     row = [0.0] * tensor.width
     values = STANDING | (values or {})
     for part in tensor.slices:

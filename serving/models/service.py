@@ -1,5 +1,4 @@
-"""Service: settings, the store, and what is open of it. Routes ask it for versions; it gives one or
-refuses."""
+"""Service: settings, the store and its open versions. Routes get a version or a Refusal."""
 
 from __future__ import annotations
 
@@ -25,9 +24,7 @@ from skills_store.store import Store
 from skills_store.version import Version
 
 T = TypeVar("T", bound=OpenVersion)
-LONGEST_REFERENCE = (
-    200  # a name and a digest are 136; a longer text is refused without being repeated
-)
+LONGEST_REFERENCE = 200  # a name and a digest have 136; longer text is refused and not quoted
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,7 @@ class Service:
         return await _take(self.skills, ref or self.settings.skill, field)
 
     async def get_default_skill(self) -> ServedSkill:
-        """The skill that readiness is about: without it, whatever the reason, the service is not
-        ready."""
+        """The default skill, for readiness: Refusal with status 503 if it cannot be opened."""
         try:
             return await self.get_skill(None, None)
         except Refusal as refusal:
@@ -63,13 +59,13 @@ class Service:
         return await _take(self.controllers, ref, "name")
 
     async def refresh(self) -> None:
-        """Look once at the store and at the key file."""
+        """Check the store and the key file once."""
         await self.skills.refresh()
         await self.controllers.refresh()
         await run_sync(self.guard.refresh)
 
     async def watch(self) -> None:
-        """Until cancelled."""
+        """Refresh periodically until cancelled."""
         while True:
             await asyncio.sleep(self.settings.refresh)
             await self.refresh()
@@ -93,7 +89,7 @@ def make_service(settings: Settings) -> Service:
         parent = await run_sync(store.parent, version.manifest)
         skill = await skills.take(
             parent.pinned
-        )  # one session for all controllers of a skill, and for /act
+        )  # all controllers of a skill and /act share a session
         return await run_sync(
             ServedController.open, store, version, skill, runner, settings.max_rows
         )

@@ -1,4 +1,4 @@
-"""What is served: a skill library or a controller, open and warm, with what a route must know.
+"""Served versions: a skill library or a controller, open and warm, with the data that routes need.
 Independent of HTTP."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skills_store.version import Version
 @dataclass(frozen=True)
 class ServedSkill:
     library: SkillLibrary
-    stamp: dict[str, str | int]  # goes with every reply: the bytes that computed it
+    stamp: dict[str, str | int]  # in every reply: the version that computed it
     specs: dict[str, InputSpec]  # of state, z and frames
     policy_batcher: Batcher  # state, z -> targets
 
@@ -33,7 +33,7 @@ class ServedSkill:
     def open(
         store: Store, version: Version, runner: GraphRunner, max_rows: int, max_frames: int
     ) -> ServedSkill:
-        """Verified, and warm. Raises StoreError for a version that cannot answer."""
+        """Verified and warm. Raises StoreError for a version that cannot run."""
         library = SkillLibrary.open(store, version, device=runner.device)
         inputs = {tensor.name: tensor for tensor in library.policy.graph.inputs}
         specs = {name: InputSpec(name, inputs[name], max_rows) for name in ("state", "z")}
@@ -63,8 +63,7 @@ class ServedSkill:
 
     @cached_property
     def sigma(self) -> np.ndarray | None:
-        """(J,) rad: the std of the policy's noise when training ended; None where the version does
-        not say."""
+        """(J,) rad: the policy's noise std when training ended; None if the manifest has none."""
         action = self.manifest.action
         if action is None or action.std is None:
             return None
@@ -78,7 +77,7 @@ class ServedController:
     specs: dict[str, InputSpec]  # of state and goal
     controller_batcher: Batcher  # state, goal -> z
     memory_batcher: Batcher | None  # of a state machine: state, goal -> next goal
-    skill: ServedSkill  # the very version that the controller was trained on
+    skill: ServedSkill  # the exact version that the controller was trained on
 
     @staticmethod
     def open(
@@ -96,8 +95,8 @@ class ServedController:
         return ServedController(controller, stamp(version), specs, decide, next_goal, skill)
 
     async def decide(self, state: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """z (B, D) for states (B, S) and goals (B, G), and the goals (B, G) that it was made for.
-        Raises Refusal for a goal out of range."""
+        """z (B, D) for states (B, S) and goals (B, G), and the goals (B, G) that z was computed
+        from. Raises Refusal for a goal out of range."""
         if self.goal_limits:
             root = state[:, self._root]
             goal = apply_limits(self.goal_limits, self.specs["goal"].tensor, goal, root)
@@ -106,8 +105,8 @@ class ServedController:
         return await self.controller_batcher.submit(state, goal), goal
 
     def check_goal(self, goal: np.ndarray, state: np.ndarray | None) -> None:
-        """Raises Refusal for goals (B, G) out of range, of characters in states (B, S); without a
-        state, only by what does not depend on where the characters are."""
+        """Raises Refusal for goals (B, G) out of range for characters in states (B, S). Without a
+        state, distances from the character are not checked."""
         limits = [x for x in self.goal_limits if state is not None or x.quantity != "distance"]
         root = np.zeros((len(goal), 3)) if state is None else state[:, self._root]
         apply_limits(limits, self.specs["goal"].tensor, goal, root)
@@ -120,7 +119,7 @@ class ServedController:
 
     @cached_property
     def _root(self) -> slice:
-        """The columns of a state that hold the root's place."""
+        """The columns of a state that hold the root position."""
         slices = self.specs["state"].tensor.slices
         return next(slice(x.start, x.stop) for x in slices if x.name == "root_pos")
 
@@ -142,12 +141,12 @@ def stamp(version: Version) -> dict[str, str | int]:
 
 
 def summaries(store: Store, kind: str) -> Iterable[Summary]:
-    """What the store holds of one kind. A skill that cannot be listed says so in its own line."""
+    """The store's names with versions of one kind; damaged versions are in `faults`."""
     for name in store.names():
         try:
             (rows, faults) = store.summaries(name)
             aliases = store.aliases(name)
-        except (StoreError, OSError):  # deleted or made unreadable between two looks
+        except (StoreError, OSError):  # deleted or made unreadable between two reads
             continue
         kinds = {row.kind for row in rows}
         # A name whose every version is damaged has no known kind: it is listed with the skills, not

@@ -1,12 +1,11 @@
-"""uvicorn's HTTP protocol with limits that no ASGI application can set, for it learns of a request
-from its head.
+"""uvicorn's HTTP protocol with limits that an ASGI application, called after the head, cannot set.
 
-A head that is not complete in time is answered 408, for no application learns of it, and the
-connection ends; a slow body is the application's to refuse, and the connection ends a moment later
-in any case. So it does where a head does not end within twice `MAX_HEAD` bytes. A head beyond
-`MAX_HEAD`, and each request on a connection beyond the limit, are marked, so that the application
-refuses them. When the process ends, an idle connection is closed a moment later than uvicorn would:
-a request that is on its way there is answered."""
+A head that is not complete in time is answered 408 here, and the connection is closed. The
+application refuses a slow body; the connection is closed `CLOSING_DELAY` later in any case. It is
+also closed if a head exceeds twice `MAX_HEAD` bytes. A head beyond `MAX_HEAD`, and each request on
+a connection beyond the limit, are marked, so that the application refuses them. On shutdown an idle
+connection is closed `CLOSING_DELAY` later than by uvicorn, so that a request on its way is still
+answered."""
 
 from __future__ import annotations
 
@@ -49,10 +48,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._deadline.set(self._request_timeout, self._refuse_slow_head)
 
     def data_received(self, data: bytes) -> None:
-        head = self.scope  # uvicorn makes another one for each request
+        head = self.scope  # uvicorn makes a new scope for each request
         begun = self._head_size
         super().data_received(data)
-        if self._in_head and self.scope is head:  # all of it belongs to a head that goes on
+        if self._in_head and self.scope is head:  # all data belong to a head that is not complete
             self._head_size = max(self._head_size, begun + len(data))
             if self._head_size > 2 * MAX_HEAD:
                 self.transport.close()

@@ -1,8 +1,8 @@
 """What happens between SIGTERM and the end of the process.
 
-For `seconds`, /readyz answers 503 and every reply asks its client to reconnect, while requests are
-still taken: load balancers and keep-alive clients find another process before this one stops
-listening. Then uvicorn finishes what is in progress."""
+For `seconds`, /readyz answers 503 and every reply has `connection: close`, while requests are still
+accepted: load balancers and keep-alive clients find another process before this one stops
+listening. Then uvicorn finishes the requests in progress."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from serving.server.gateway import Gateway
 
 
 def drain_on_sigterm(gateway: Gateway, seconds: float) -> None:
-    """Put the drain before uvicorn's own handler. A second SIGTERM ends it.
+    """Run the drain before uvicorn's own handler. A second SIGTERM ends it.
 
-    Does nothing without a handler, or outside the main thread, where signals are another
-    component's."""
+    Does nothing without a handler, or outside the main thread: there, signals belong to another
+    component."""
     end = signal.getsignal(signal.SIGTERM)
     if not callable(end) or threading.current_thread() is not threading.main_thread():
         return

@@ -1,8 +1,8 @@
-"""The ASGI application that every request passes: access, limits, one shape for errors, metrics.
+"""The ASGI application that every request passes: access, limits, one error format, metrics.
 
 The two routes of a control loop (`serving.api.fast_routes`) are answered here, before FastAPI,
 whose routing costs more than their own work. All other requests go on to FastAPI. Only public ASGI
-is used: a request is what the server has parsed."""
+is used: requests come parsed from the server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ access_log = logging.getLogger("repertoire.access")
 CLIENT_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 CLOSE = (b"connection", b"close")
 READING = ("GET", "HEAD", "OPTIONS")  # methods that change and compute nothing
-NOT_READ_WHOLE = (408, 413, 431)  # the rest of such a request is no next one
+NOT_READ_WHOLE = (408, 413, 431)  # then close: the unread part is not the next request
 
 
 class Gateway:
@@ -71,10 +71,10 @@ class Gateway:
             path = self._root_path.apply(scope, headers)
             route = find_fast_route(path) if scope["method"] == "POST" else None
             if route is not None:
-                scope["route"] = route  # where FastAPI, too, notes the route that it finds
+                scope["route"] = route  # FastAPI stores its route under this key, too
                 await self._answer(scope, path, headers, receive, send)
             else:
-                # The server sends no body in reply to HEAD; FastAPI need not know of it.
+                # The server drops the reply's body for HEAD, so FastAPI gets a GET.
                 as_get = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
                 await self._pass_on(as_get, path, headers, receive, send)
         elif scope["type"] == "websocket":
@@ -154,8 +154,7 @@ class Gateway:
         self._record(route, status, perf_counter() - started, request_id, key_name)
 
     async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A WebSocket is admitted or refused as a whole: browsers do not protect it by
-        themselves."""
+        """Admit or refuse a WebSocket as a whole: browsers apply no same-origin policy to it."""
         headers = with_key_of_subprotocol(dict(scope["headers"]), scope["subprotocols"])
         path = self._root_path.apply(scope, headers)
         try:
@@ -199,7 +198,7 @@ class Gateway:
 
 
 def check_connections(scope: Scope) -> None:
-    """Raises Refusal for a request that its connection has marked. A WebSocket never is."""
+    """Raises Refusal for a request marked by `connection_limits`. A WebSocket is never marked."""
     reason = scope.get("state", {}).get(REFUSED)
     if reason == HEAD_TOO_LARGE:
         raise Refusal(
@@ -211,7 +210,7 @@ def check_connections(scope: Scope) -> None:
 
 
 def make_problem_reply(error: Exception, path: str, request_id: bytes) -> Reply:
-    """The reply to a request that failed: what was refused, or status 500 and a line in the log."""
+    """The reply to a failed request: its Problem, or status 500 and a line in the log."""
     if isinstance(error, Refusal):
         return error.reply(path)
     log_defect(error, path, request_id)

@@ -1,5 +1,4 @@
-"""Logs: one JSON object per line on stderr, for whatever collects them. What a record carries is
-its caller's choice."""
+"""Logs: one JSON object per line on stderr, for log collectors. The caller chooses the fields."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ class Lines(logging.Formatter):
 
 
 def configure(access: bool) -> None:
-    """Warnings and worse of all loggers; a line a request where `access_log` is set."""
+    """Log warnings and above of all loggers; with `access`, one line per request."""
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

@@ -38,7 +38,7 @@ class BodyReader:
     async def limit(self, scope: Scope, receive: Receive, headers: Headers) -> Receive:
         """A `receive` with the same limits, for an application that reads the body by itself.
 
-        A compressed body is read here, and `scope` then describes what it was decompressed to.
+        A compressed body is read here; the headers in `scope` then describe the decompressed one.
         """
         if ENCODING not in headers:
             self._check_announced(headers)
@@ -76,7 +76,7 @@ class BodyReader:
 
         async def capped() -> Message:
             nonlocal received, complete
-            if complete:  # what comes next is that the client leaves, at any time
+            if complete:  # the next message is the disconnect, at any time
                 return await receive()
             try:
                 async with asyncio.timeout_at(deadline):
@@ -92,7 +92,7 @@ class BodyReader:
         return capped
 
     def _check_announced(self, headers: Headers) -> None:
-        """A body that is announced as too large is refused before a byte of it is read."""
+        """Refuse a body whose Content-Length is too large before reading it."""
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > self.max_body:
             raise self._too_large()

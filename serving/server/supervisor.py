@@ -1,14 +1,14 @@
-"""uvicorn's supervisor of worker processes, which notices at once that a worker has ended.
+"""uvicorn's supervisor of worker processes, changed to notice at once that a worker has ended.
 
-uvicorn pings each worker through a pipe, and waits for the answer as long as
-`timeout_worker_healthcheck`. The parent keeps its copy of the worker's end of the pipe open, so
-that the end of the worker does not end that wait."""
+uvicorn pings each worker through a pipe, and waits up to `timeout_worker_healthcheck` for the
+answer. Its parent process keeps a copy of the worker's end of the pipe open, so that the wait goes
+on after the worker has ended. This class closes that copy."""
 
 from uvicorn.supervisors import Multiprocess
 
 
 class Supervisor(Multiprocess):
     def keep_subprocess_alive(self) -> None:
-        for process in self.processes:  # they have been started, and have their own copy
+        for process in self.processes:  # started processes have their own copy
             process.child_conn.close()
         super().keep_subprocess_alive()

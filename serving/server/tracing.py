@@ -1,5 +1,4 @@
-"""Tracing: OpenTelemetry spans, where `OTEL_EXPORTER_OTLP_ENDPOINT` is set. Without it,
-nothing here is in the way.
+"""Tracing: OpenTelemetry spans, if `OTEL_EXPORTER_OTLP_ENDPOINT` is set; no middleware without it.
 
 The SDK is an extra (`repertoire[otel]`) and reads its own variables: OTEL_SERVICE_NAME,
 OTEL_TRACES_SAMPLER, ..."""
@@ -32,8 +31,8 @@ def configure_tracer() -> Tracer | None:
 
 
 class TracingMiddleware:
-    """A span around each request, a child of the client's own where it sent one. Plain ASGI, around
-    the gateway."""
+    """A span around each request, a child of the client's span, if any. Plain ASGI, around the
+    gateway."""
 
     def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
         self.app = app

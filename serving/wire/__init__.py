@@ -15,8 +15,7 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Encoding:
-    """`decode` raises Refusal for bytes that are not of its kind; what the fields hold is not its
-    business."""
+    """`decode` raises Refusal for bytes in another format; it does not check the fields' values."""
 
     decode: Callable[[bytes, Mapping[bytes, bytes]], object]
     encode: Callable[[Fields], tuple[bytes, Headers]]
@@ -31,6 +30,6 @@ ENCODINGS = {
 
 
 def choose_encoding(headers: Mapping[bytes, bytes]) -> Encoding:
-    """By Content-Type; anything unknown is read as JSON, for `curl -d` says urlencoded."""
+    """By Content-Type; unknown types are read as JSON, because `curl -d` sends urlencoded."""
     kind = headers.get(b"content-type", b"")
     return ENCODINGS.get(kind) or ENCODINGS.get(kind.partition(b";")[0].strip().lower(), JSON)

@@ -10,17 +10,17 @@ ACCEPTED = b"gzip, deflate"
 GZIP = 31
 ZLIB = 15
 RAW = -15  # zlib's window bits, which select the format
-PIECE = 4096  # bytes fed at once: what follows a gzip member is copied, so it has to be short
+PIECE = 4096  # bytes fed at once: zlib copies what follows a gzip member, so it is kept short
 MAX_MEMBERS = 1024  # of a gzip body: an empty one costs as much time as kilobytes of data
 
 
 def decompress(body: bytes, encoding: bytes, limit: int) -> bytes:
     """`body` without its coding; `encoding` is the value of Content-Encoding, `limit` is in bytes.
 
-    `deflate` is the zlib format; the raw format, which some clients send under that name, is read,
-    too. A gzip body may have up to 1,024 members. Raises Refusal: 413 where the output is longer
-    than `limit`, which is found without making more of it than that; 415 for any other coding and
-    for several; 422 for a damaged body.
+    `deflate` is the zlib format; the raw format, which some clients send under that name, is also
+    read. A gzip body may have up to 1,024 members. Raises Refusal: 413 if the output is longer than
+    `limit` (at most one byte more is produced); 415 for any other coding and for several; 422 for a
+    damaged body.
     """
     coding = encoding.strip().lower()
     if coding in (b"", b"identity"):

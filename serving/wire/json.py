@@ -1,9 +1,9 @@
-"""JSON. Numbers go out in float32's own shortest digits: half the bytes, and the same bits when
+"""JSON. Numbers are written in float32's shortest digits: half the bytes, and the same bits when
 read as float32.
 
-What a control loop sends, an object whose arrays hold numbers alone, is read straight into float32
-arrays: making a Python object of each number and looking at its type costs more than the network.
-Anything else is read as it is."""
+A control loop's requests, objects whose arrays hold only numbers, are parsed straight into float32
+arrays: making and type-checking a Python object per number costs more than the network. Any other
+body is parsed to Python objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from serving.wire.reply import JSON, Headers
 MAX_NAMES = 32  # more than any request has
 PARSER = (
     simdjson.Parser()
-)  # holds the memory of one document, and refuses a second as long as anyone holds the first
+)  # owns the memory of one document; refuses a second while the first is referenced
 
 
 def decode(body: bytes, _: Mapping[bytes, bytes]) -> object:
@@ -52,11 +52,11 @@ def _arrays(body: bytes) -> dict[str, Any] | None:
     brackets = 0
     try:
         document = PARSER.parse(body)
-        # each look-up begins at the first name again: a few names are looked up, many are not
+        # each look-up scans from the first name, so the number of names is limited
         if type(document) is not simdjson.Object or len(document) > MAX_NAMES:
             return None
         for name in document:
-            if not name.isidentifier():  # simdjson looks names up as C does, to their first null
+            if not name.isidentifier():  # simdjson reads names as C strings, to the first null
                 return None
             value = document[name]
             if type(value) is simdjson.Object:  # named parts
@@ -67,15 +67,14 @@ def _arrays(body: bytes) -> dict[str, Any] | None:
             numbers = _numbers(value)
             brackets += 1 if numbers.ndim == 1 else 1 + len(numbers)
             fields[name] = numbers
-        # Each name is accounted for, so none is there twice; each bracket, so nothing lies deeper.
+        # Equal counts of names exclude duplicates; equal counts of brackets, deeper nesting.
         return fields if len(fields) == len(document) and body.count(b"[") == brackets else None
     except (ValueError, TypeError, RuntimeError, IndexError):
         return None
 
 
 def _numbers(values: simdjson.Array) -> np.ndarray:
-    """float32 (n,) or (B, n). What is beyond its range becomes inf, and is then refused with its
-    index."""
+    """float32 (n,) or (B, n). Numbers beyond its range become inf; their index is refused later."""
     first = values[0]
     shape = (len(values), len(first)) if type(first) is simdjson.Array else (len(values),)
     if len(shape) == 2:

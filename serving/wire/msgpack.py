@@ -1,4 +1,4 @@
-"""MessagePack: the same fields as JSON, numbers as they lie in memory."""
+"""MessagePack: the same fields as JSON, with binary numbers."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ Independent of the models.
 
 https://kserve.github.io/website/docs/concepts/architecture/data-plane/v2-protocol and, for binary
 tensors, Triton's extension_binary_data: the JSON comes first, and `Inference-Header-Content-Length`
-says how long it is."""
+is its length."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from serving.wire.reply import JSON, Headers
 LENGTH = b"inference-header-content-length"
 LARGEST = 2**28  # numbers in a tensor: 1 GiB, more than any body holds
 # Parameters of Triton's extensions that change what is computed or where it is written. Priority
-# and timeout change neither: they are left unread, as Triton does for a model without queue policy.
+# and timeout change neither: they are ignored, as by Triton for a model without queue policy.
 UNSUPPORTED = frozenset(
     {
         "classification",
@@ -36,7 +36,7 @@ UNSUPPORTED = frozenset(
         "shared_memory_offset",
     }
 )
-RESERVED = "triton_"  # begins the parameters that Triton keeps for itself
+RESERVED = "triton_"  # prefix of the parameters that Triton reserves
 Array = np.ndarray
 Parameters = dict[str, Any] | None
 
@@ -72,7 +72,7 @@ class Call:
     id: str | None
     tensors: dict[str, Array]
     outputs: tuple[str, ...]  # of the reply; empty: all
-    binary: dict[str, bool]  # of the outputs that say it themselves
+    binary: dict[str, bool]  # of the outputs that set `binary_data`
     binary_by_default: bool
 
 
@@ -102,7 +102,7 @@ def decode(body: bytes, headers: Mapping[bytes, bytes]) -> Call:
 def encode(
     call: Call, model: str, version: str, outputs: Mapping[str, Array]
 ) -> tuple[bytes, Headers]:
-    """The reply, each output in the form that its request names."""
+    """The reply, each output as JSON or binary as its request chose."""
     rows = []
     parts = []
     for name, array in outputs.items():
@@ -149,8 +149,8 @@ def _refuse_twice(field: str, names: list[str]) -> None:
 
 
 def _options(parameters: Parameters, path: str) -> dict[str, Any]:
-    """The parameters that are not null. One that is not implemented may be 0, false or empty, as
-    clients write it that do not use it; any other value raises Refusal."""
+    """The parameters that are not null. An unimplemented one may be 0, false or empty, which
+    clients send when they do not use it; any other value raises Refusal."""
     options = {name: value for name, value in (parameters or {}).items() if value is not None}
     for name, value in options.items():
         if value and (name in UNSUPPORTED or name.startswith(RESERVED)):
@@ -169,7 +169,7 @@ def _flag(options: dict[str, Any], name: str, path: str) -> bool | None:
 
 
 def _tensors(inputs: list[Input], body: bytes, end: int, binary: bool) -> dict[str, Array]:
-    """Each input, from its own data or from the bytes behind the JSON, which ends at `end`.
+    """Each input, from its own data or from the bytes after the JSON, which ends at `end`.
     `binary`: the request has the header that allows such bytes. Raises Refusal."""
     tensors = {}
     start = end
@@ -200,7 +200,7 @@ def _from_bytes(tensor: Input, body: bytes, start: int, size: object) -> Array:
 
 
 def _from_json(tensor: Input) -> Array:
-    """Nested as the shape says, or flat: the protocol allows both."""
+    """Data nested as in `shape`, or flat: the protocol allows both."""
     shape = _shape(tensor)
     numbers, nesting = _flatten(tensor)
     if not set(map(type, numbers)) <= {int, float}:
@@ -231,7 +231,7 @@ def _flatten(tensor: Input) -> tuple[list[Any], tuple[int, ...]]:
 
 
 def _shape(tensor: Input) -> tuple[int, ...]:
-    """Each axis is bounded, and not their product alone: numpy refuses a giant axis beside a 0."""
+    """Each axis is bounded, not only their product: numpy refuses a giant axis beside a 0."""
     if tensor.datatype != "FP32":
         message = f"{quoted(tensor.name)} is {quoted(tensor.datatype)}"
         raise invalid("wrong_type", message, quoted(tensor.name)[1:-1], "FP32")

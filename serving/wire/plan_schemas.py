@@ -1,4 +1,4 @@
-"""What goes over the wire for a plan."""
+"""The request and reply of /plan."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Problem: the one shape of every reply that is not a success. Nothing here looks at numbers or
-opens a file."""
+"""Problem: the body of every reply that is not a success. Reads no numbers and opens no file."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ Code = Literal[
     "internal_error",
 ]
 CODES = frozenset((*get_args(Code), *error_codes()))  # and those of the store
-RETRY_AFTER = 5  # s: by then a store may be back, or a version mended
+RETRY_AFTER = 5  # s: by then a store may be reachable, or a version repaired
 
 
 class Problem(BaseModel):
@@ -159,12 +158,12 @@ class Refusal(Exception):
         super().__init__(message)
         self.status = status
         self.problem = Problem(code=code, message=message, field=field, expected=expected)
-        self.retry_after = retry_after  # s; for what may well succeed later
-        self.headers: Headers = ()  # of the reply, beside those that every Problem has
+        self.retry_after = retry_after  # s; for requests that may succeed later
+        self.headers: Headers = ()  # of the reply, in addition to those of every Problem
         self.hold = 0.0  # s before it is answered
 
     def with_hold(self, seconds: float) -> Self:
-        """This refusal, answered later: a client may repeat refused requests at once."""
+        """This refusal, delayed, because a client may repeat refused requests at once."""
         self.hold = seconds
         return self
 
@@ -174,7 +173,7 @@ class Refusal(Exception):
         return self
 
     def reply(self, path: str = "") -> Reply:
-        """Under /v2, the Open Inference Protocol has `error` in it."""
+        """The reply. Under /v2 it has the Open Inference Protocol's `error`."""
         body = self.problem.model_dump()
         if path.startswith("/v2"):
             body = {"error": f"{self.problem.code}: {self.problem.message}"} | body
@@ -194,7 +193,7 @@ def invalid(
 
 
 def from_store(error: StoreError | OSError, field: str | None) -> Refusal:
-    """The client named something that is not there (404), or the store cannot give it now (503)."""
+    """The client named something missing (404), or the store cannot provide it now (503)."""
     if isinstance(error, OSError):
         message = f"the store cannot be read: {error.strerror}"
         return Refusal(503, "store_error", message, field, retry_after=RETRY_AFTER)
@@ -209,7 +208,7 @@ def from_store(error: StoreError | OSError, field: str | None) -> Refusal:
 
 
 def _without_path(error: StoreError) -> str:
-    """The error in its own words, but where the store lies is no client's business."""
+    """The error's message without the store's path, which clients must not see."""
     if isinstance(error, UnreachableOrigin):
         return "the store cannot be reached"
     if isinstance(error, Unknown) and os.sep in error.args[2]:

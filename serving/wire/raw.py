@@ -1,5 +1,5 @@
-"""Raw float32: the tensors end to end in the body, little-endian, row-major; what they are is in
-the headers.
+"""Raw float32: the tensors end to end in the body, little-endian, row-major; names and shapes are
+in the headers.
 
     content-type: application/octet-stream
     x-tensors: state=64x69,z=64x8         names and shapes, in the order of the body
@@ -68,7 +68,7 @@ def encode(fields: Mapping[str, Any]) -> tuple[bytes, Headers]:
 
 @lru_cache(maxsize=256)
 def _shapes(header: bytes) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Cached, for a client sends the same ones with every request."""
+    """Cached: a client sends the same shapes with every request."""
     matches = [ONE.fullmatch(part.strip()) for part in header.split(b",")]
     names = [match[1] for match in matches if match]
     if len(names) != len(matches) or len(set(names)) != len(names):

@@ -1,5 +1,4 @@
-"""Reply: what goes back over HTTP, whatever carries it. And the way from one to Starlette's own
-response."""
+"""Reply: a framework-independent HTTP reply, and its conversion to Starlette's response."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Rows: numbers as a client wrote them -> one float32 array, or a Problem that names the number at
-fault. And the check of the numbers that a graph answers.
+"""Rows: a client's numbers -> one float32 array, or a Problem that names the invalid number. Also
+checks the numbers of a graph's output.
 
-Knows the widths and slices of the manifest's tensors. Opens no file, runs no graph.
+Uses the widths and slices of the manifest's tensors. Opens no file, runs no graph.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from skills_store.graph import Slice, Tensor
 
 # A client that integrates its own quaternion drifts; beyond this it has a bug.
 UNIT_TOLERANCE = 1e-3
-SPHERE_TOLERANCE = 1e-2  # a z that went through float16 or a few decimals is meant as it is
+SPHERE_TOLERANCE = 1e-2  # a z rounded to float16 or a few decimals is used as it is
 KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
 
 @dataclass(frozen=True)
 class Rows:
     array: np.ndarray  # (B, width) float32, finite
-    single: bool  # the client sent one row, not a batch of one: it is answered in kind
+    single: bool  # the client sent one row, not a batch of one: the reply is one row
 
     def __len__(self) -> int:
         return len(self.array)
@@ -35,7 +35,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class InputSpec:
-    """What a field must look like: a tensor of the manifest, of at most `limit` rows."""
+    """The required form of a field: a tensor of the manifest, of at most `limit` rows."""
 
     field: str
     tensor: Tensor
@@ -47,7 +47,7 @@ class InputSpec:
 
     @cached_property
     def parts(self) -> tuple[Slice, ...]:
-        """By which it may be given as an object."""
+        """The parts of a field that is sent as an object."""
         return self.tensor.slices
 
     @cached_property
@@ -82,8 +82,8 @@ def read_frames(value: object, spec: InputSpec) -> np.ndarray:
 
 
 def broadcast(rows: Rows, to: Rows, names: tuple[str, str]) -> Rows:
-    """`rows` as many as `to`: one row is repeated, any other number must be the same. `names` are
-    those of the fields."""
+    """`rows` with as many rows as `to`: one row is repeated, any other number must be equal.
+    `names` are the fields' names."""
     if rows.single == to.single and len(rows) == len(to):
         return rows
     if rows.single:
@@ -95,8 +95,7 @@ def broadcast(rows: Rows, to: Rows, names: tuple[str, str]) -> Rows:
 
 
 def project_to_sphere(rows: Rows, field: str, strict: bool) -> tuple[np.ndarray, bool]:
-    """z on the unit sphere, and whether any row had to be brought there; `strict` refuses such a
-    row instead."""
+    """z on the unit sphere, and whether a row was normalised; `strict` refuses such a row."""
     if _one_unit(rows.array, SPHERE_TOLERANCE):
         return rows.array, False
     norms = _norms(rows.array)
@@ -168,14 +167,13 @@ def _from_numbers(value: object, field: str, width: int, limit: int, expected: s
 
 
 def all_finite(numbers: np.ndarray) -> bool:
-    """The sum of squares is finite only if all numbers are, and costs a fifth of looking at
-    each."""
+    """The sum of squares is finite only if all numbers are, and costs a fifth of checking each."""
     return math.isfinite(np.vdot(numbers, numbers)) or bool(np.isfinite(numbers).all())
 
 
 def require_finite(output: np.ndarray) -> np.ndarray:
-    """What a graph answers, or Refusal where it overflows: finite numbers can be that far out, and
-    no client is to steer a body by what comes of it."""
+    """A graph's output. Raises Refusal if it overflows: finite inputs can cause that, and such
+    numbers must not drive a body."""
     if not all_finite(output):
         raise invalid(
             "not_finite",
@@ -185,7 +183,7 @@ def require_finite(output: np.ndarray) -> np.ndarray:
 
 
 def _array(batch: list[list[float]], width: int) -> np.ndarray:
-    """What is beyond float32's range becomes inf, and is then refused with its index."""
+    """Numbers beyond float32's range become inf, and are then refused with their index."""
     # quicker than numpy at reading lists, and without a warning where a number is too large
     numbers = array("f")
     for row in batch:
@@ -208,7 +206,7 @@ def _too_many(count: int, field: str, limit: int, expected: str) -> Refusal:
 
 
 def _refuse_malformed(row: object, path: str, width: int, expected: str) -> None:
-    """Types before lengths before numpy, which would read "1.5" and null as numbers."""
+    """Checks types, then lengths, then uses numpy, which would read "1.5" and null as numbers."""
     if not isinstance(row, list):
         raise invalid(
             "wrong_type", f"{path} is {_kind(row)}, not a list of numbers", path, expected

@@ -1,5 +1,4 @@
-"""What goes over the wire. The numbers themselves are checked in `rows`, where the served skill's
-widths are known."""
+"""Requests and replies. `rows` checks the numbers, because it has the served skill's widths."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ Model = TypeVar("Model", bound=WireMessage)
 
 
 def validate(model: type[Model], fields: object) -> Model:
-    """The request that decoded fields are; its numbers are still unread."""
+    """The request with these decoded fields; its numbers are not checked yet."""
     try:
         return model.model_validate(fields)
     except ValidationError as error:

@@ -1,5 +1,5 @@
-"""What may be published: names that are safe, graphs and files that match, promises that hold,
-graphs that pass the gate.
+"""Admission of a version: safe names, matching graphs and files, a consistent manifest, graphs that
+pass the gate.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from skills_store.manifest import Manifest
 
 
 def admit(manifest: Manifest, files: Mapping[str, bytes], parent: Manifest | None) -> None:
-    """Refused with every reason, or fit to be a version. `parent` is the library that a controller
-    is bound to.
+    """Raises GateRefusal with every reason unless this may be published. `parent` is the library
+    that a controller is bound to.
     """
     reference.check_name(manifest.name)
     reference.check_files(files)
@@ -59,7 +59,8 @@ def _load_gate() -> Callable[[str, bytes, Graph], None]:
 
 
 def encode_canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
-    """One manifest, one digest: sorted keys, no spaces, no NaN; and what a reader makes of it."""
+    """Canonical JSON (sorted keys, no spaces, no NaN), so that a manifest has one digest; and the
+    manifest parsed from it."""
     try:
         plain = manifest.model_dump(mode="json")
         _refuse_huge(plain)
@@ -74,7 +75,7 @@ def encode_canonical(manifest: Manifest) -> tuple[bytes, Manifest]:
 
 
 def _refuse_huge(value: object) -> None:
-    """ValueError for an integer that most readers of JSON cannot hold."""
+    """Raises ValueError for an integer that most JSON parsers cannot hold."""
     if isinstance(value, int) and abs(value) >= 2**63:
         raise ValueError(f"an integer of {len(str(abs(value)))} digits")
     for inner in (
@@ -84,7 +85,7 @@ def _refuse_huge(value: object) -> None:
 
 
 def parse_foreign(data: bytes) -> Manifest:
-    """A manifest from elsewhere, whose bytes stay as they are."""
+    """Parse a manifest from elsewhere, whose bytes are kept."""
     try:
         manifest = Manifest.model_validate_json(data)
         # Refuses what cannot be written as plain JSON: NaN, and numbers out of range.
@@ -105,7 +106,7 @@ def parse_foreign(data: bytes) -> Manifest:
 
 
 def _find_coerced(given: Any, read: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """What pydantic took for a number that is none in JSON, as "3" or true."""
+    """Values that pydantic coerced to numbers but that are none in JSON, as "3" or true."""
     if isinstance(given, dict) and isinstance(read, dict):
         for key in sorted(given.keys() & read.keys()):
             yield from _find_coerced(given[key], read[key], f"{path}.{key}" if path else key)

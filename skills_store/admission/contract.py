@@ -1,4 +1,4 @@
-"""What the graphs of a version promise each other and their body. Reads manifests only, never an
+"""Checks that the graphs of a version fit each other and their body. Reads manifests only, never an
 ONNX file.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from skills_store.graph import Graph, Tensor
 from skills_store.manifest import OWN_OBSERVATIONS, Manifest
 
-# graph: (inputs, outputs). A graph of another name is free in its names.
+# graph: (inputs, outputs). Other graphs may name their tensors freely.
 GRAPHS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "policy": (("state", "z"), ("targets",)),
     "encoder": (("window",), ("z",)),
@@ -22,12 +22,12 @@ RANK = {"state": 2, "z": 2, "goal": 2, "next_goal": 2, "targets": 2, "window": 3
 
 
 def find_breaches(manifest: Manifest, parent: Manifest | None = None) -> list[str]:
-    """Every promise that is broken, in words; empty when the manifest may be published."""
+    """Every violated rule, as text; empty if the manifest may be published."""
     named = []
     for name, graph in manifest.graphs.items():
         named += _check_interface(name, graph)
     named += _check_printable(manifest)
-    # Widths are only worth comparing once the tensors are there.
+    # Widths are compared only if the tensors exist.
     return named or [
         *_check_body(manifest),
         *_check_latent(manifest),
@@ -60,7 +60,7 @@ def _check_shape(graph: str, tensor: Tensor) -> Iterator[str]:
 
 
 def _check_printable(manifest: Manifest) -> Iterator[str]:
-    """What is shown in a terminal is text that does nothing to it."""
+    """Text that a terminal shows must have no control characters."""
     body = manifest.character
     lineage = manifest.lineage
     shown = {
@@ -112,9 +112,8 @@ def _check_latent(manifest: Manifest) -> Iterator[str]:
 
 
 def _check_state(manifest: Manifest) -> Iterator[str]:
-    """A window is W states: a client that can act can also encode. A peer has other features in
-    each.
-    """
+    """A window is W states: a client that can act can encode. A peer's window has other
+    features."""
     graphs = manifest.graphs
     if manifest.kind != "skills":
         return
@@ -128,7 +127,7 @@ def _check_state(manifest: Manifest) -> Iterator[str]:
 
 
 def _check_memory(manifest: Manifest) -> Iterator[str]:
-    """What a state machine's decision takes is what it gives for the next one."""
+    """The tensors of `memory` must be as wide as the controller's."""
     memory = manifest.graphs.get("memory")
     if memory is None:
         return

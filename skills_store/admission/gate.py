@@ -1,9 +1,9 @@
-"""Admission of an ONNX file before it is published: what passes is plain arithmetic, and does what
-its manifest says.
+"""Admission of an ONNX file before it is published: it must be plain arithmetic and match its
+manifest.
 
-Read from bytes only. The one module that imports onnx, and only a publish imports it: the runtime
-trusts digests. The structural refusals come first, because they are loops over protobuf fields;
-onnx.checker and ONNX Runtime have crashed on files that were made for it.
+Reads bytes only. onnx is imported only to publish: the runtime trusts digests. The structural
+checks come first, because they only loop over protobuf fields; onnx.checker and ONNX Runtime have
+crashed on crafted files.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from skills_store.graph import Graph, Tensor
 
 
 def admit(label: str, data: bytes, graph: Graph, caps: Caps = CAPS) -> None:
-    """Raise GateRefusal with every reason found; return when `data` may be served as `graph`."""
+    """Raises GateRefusal with up to 8 reasons of the first failed stage; returns if `data` may be
+    served as `graph`."""
     if len(data) > caps.bytes:
         raise GateRefusal(label, [f"{len(data)} bytes, over the cap of {caps.bytes}"])
     model = _parse(label, data)
-    # Each stage may rely on the one before it, and is not run at all when that one refused.
+    # A stage may rely on the previous ones: it runs only if they found nothing.
     stages = (
         lambda: _check_structure(model, caps),
         lambda: _check_weights(model, caps),
@@ -126,9 +127,7 @@ def _type_name(code: int) -> str:
 
 
 def _check_expansions(model: onnx.ModelProto) -> Iterator[str]:
-    """How large an Expand is follows from shapes and constants alone, so that the stages after this
-    one can tell.
-    """
+    """The size of an Expand must follow from shapes and constants, for the later stages."""
     makers = {}
     for node in model.graph.node:
         makers |= dict.fromkeys(node.output, node)
@@ -149,9 +148,7 @@ def _check_expansions(model: onnx.ModelProto) -> Iterator[str]:
 
 
 def _check_rounding(model: onnx.ModelProto) -> Iterator[str]:
-    """What is rounded is so by a constant step above 0: one for a tensor, or for weights one along
-    an axis.
-    """
+    """Quantization steps are constants above 0: one per tensor, or for weights one per channel."""
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
         if node.op_type not in limits.ROUNDING:
@@ -176,7 +173,7 @@ def _run_checker(model: onnx.ModelProto) -> Iterator[str]:
 
 
 def _check_shapes(model: onnx.ModelProto, caps: Caps) -> Iterator[str]:
-    """Inferred anew: the file's own value_info is not trusted."""
+    """Infers shapes again: the file's own value_info is not trusted."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     del bare.graph.value_info[:]
@@ -221,9 +218,7 @@ def _check_interface(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
 
 
 def _check_parity(model: onnx.ModelProto, graph: Graph) -> Iterator[str]:
-    """Only a quantized graph may be further from what it was made of; its card says what that
-    costs.
-    """
+    """Only a quantized graph may differ more from its source network; its card reports the cost."""
     rounded = any(node.op_type == "QuantizeLinear" for node in model.graph.node)
     if graph.parity.max_abs_error > TOLERANCE and not rounded:
         error = f"parity.max_abs_error is {graph.parity.max_abs_error:.2g}"
@@ -235,7 +230,7 @@ def _check_tensor(label: str, value: onnx.ValueInfoProto, tensor: Tensor) -> Ite
     if not value.type.HasField("tensor_type") or kind.elem_type != onnx.TensorProto.FLOAT:
         yield f"{label} is not a float32 tensor"
         return
-    # A free axis has a name of the exporter's choosing; only that it is free counts.
+    # The exporter may name a free axis as it likes; only that it is free is checked.
     shape = [d.dim_value if d.HasField("dim_value") else "free" for d in kind.shape.dim]
     declared = ["free" if isinstance(axis, str) else axis for axis in tensor.shape]
     if shape != declared:

@@ -1,4 +1,4 @@
-"""What a graph may consist of: operators, types of numbers, and the most of each."""
+"""Limits of a graph: allowed operators, number types and sizes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that a graph may have of each."""
+    """The largest sizes that a graph may have."""
 
     bytes: int = 256 * 2**20  # of the file
     nodes: int = 10_000
@@ -19,7 +19,7 @@ class Caps:
 CAPS = Caps()
 
 # Pure functions of tensors. Absent on purpose: If, Loop, Scan and the Sequence family (control
-# flow), Random* (an act must repeat), what makes a tensor as large as a number says
+# flow), Random* (actions must be reproducible), operators whose output size is an input value
 # (ConstantOfShape, Range, Tile, ...), and anything outside the default domain (custom operators are
 # native code).
 _ALLOWED = """
@@ -33,8 +33,8 @@ _ALLOWED = """
     Softsign Split Sqrt Squeeze Sub Sum Swish Tan Tanh Transpose Trilu Unsqueeze Where Xor
 """
 OPERATORS = frozenset(_ALLOWED.split())
-# Expand is as large as a number says, too, but exporters need it for the batch: the number has to
-# be a shape's or a constant.
+# Expand's output size is an input value, too, but exporters need it for the batch: the value must
+# come from a shape or a constant.
 SHAPE_OPERATORS = frozenset(
     [
         "Concat",
@@ -50,4 +50,4 @@ SHAPE_OPERATORS = frozenset(
 )
 ROUNDING = frozenset(["DequantizeLinear", "QuantizeLinear"])
 DTYPES = ("FLOAT", "FLOAT16", "DOUBLE", "INT8", "UINT8", "INT32", "INT64", "BOOL")
-TOLERANCE = 1e-5  # between a graph and the network it was made of, unless it is rounded on purpose
+TOLERANCE = 1e-5  # between a graph and its source network, unless the graph is quantized

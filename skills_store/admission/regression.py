@@ -1,6 +1,4 @@
-"""What an alias that others rely on, a protected one, may move to: a version that is measured, and
-no worse.
-"""
+"""A protected alias may move only to a version whose card has the same measures and is no worse."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from skills_store.version import Version
 
 LOWER = "lower"  # is better
 HIGHER = "higher"
-EPISODES = "detail.survival.n"  # that a card is of: what a few show by luck beats nothing
+EPISODES = "detail.survival.n"  # of a card: a few lucky episodes must not beat many
 MEASURES = {
     "skills": {
         "falls_per_minute.own": LOWER,
@@ -27,7 +25,7 @@ MEASURES = {
     },
     "controller": {"return_ratio": HIGHER},
 }
-# Of a version whose card has none of the first three measures: what every card has.
+# For a version whose card has none of these measures but EPISODES: what every card has.
 OLDER_MEASURES = {"survival": HIGHER, "coverage": HIGHER, EPISODES: HIGHER}
 
 
@@ -49,7 +47,7 @@ def find_regressions(target: Manifest, current: Manifest) -> tuple[str, ...]:
 
 
 def _measures(current: Manifest) -> Mapping[str, str]:
-    """Name -> which direction is better, of what the card of `current` can be compared by."""
+    """Name -> better direction, of the measures by which `current` is compared."""
     measures = MEASURES[current.kind]
     has_measure = any(
         _read_number(current.card, name) is not None for name in measures if name != EPISODES
@@ -58,7 +56,7 @@ def _measures(current: Manifest) -> Mapping[str, str]:
 
 
 def _read_number(card: Mapping[str, Any], name: str) -> float | None:
-    """The number at `name`, whose dots lead into groups of the card; None where there is none."""
+    """The card's number at the dotted key `name`; None if there is none."""
     value: Any = card
     for key in name.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -70,10 +68,10 @@ def _read_number(card: Mapping[str, Any], name: str) -> float | None:
 def plan_move(
     alias: str, number: int, version: Callable[[int], Version], *, force: bool
 ) -> Decision:
-    """A move of `alias` to `number`; Regression where it is protected and would lose by that,
-    unless forced.
+    """A move of `alias` to `number`. Raises Regression if the alias is protected and the version
+    worse, unless forced.
 
-    The comparison is with the very move that this one follows, so that of two at once the second is
+    The version is compared with the preceding move, so that of two concurrent moves the second is
     compared with the first.
     """
 
@@ -90,10 +88,10 @@ def plan_move(
 
 
 def plan_protection(version: Callable[[int], Version], *, on: bool) -> Decision:
-    """A move of an alias to where it is; from then on it is protected, or is no more."""
+    """A move of an alias to its current version that turns its protection on or off."""
 
     def decide(last: AliasMove | None) -> MoveTarget:
-        assert last is not None  # an alias, once there, never goes away
+        assert last is not None  # an alias is never removed
         return MoveTarget(version(last.number), protected=on)
 
     return decide

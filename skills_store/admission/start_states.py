@@ -16,7 +16,7 @@ TOLERANCE = 1e-3  # of a quaternion's norm
 
 
 def check_starts(manifest: Manifest, files: Mapping[str, bytes]) -> Iterator[str]:
-    """Every reason against them, in words; none where the manifest names no start states."""
+    """Every reason against the start states, as text; none if the manifest has no start states."""
     starts = manifest.starts
     if starts is None:
         return

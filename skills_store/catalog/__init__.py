@@ -1,1 +1,1 @@
-"""Versions found and compared by what they say of themselves."""
+"""Search and comparison of versions by their manifests."""

@@ -1,6 +1,4 @@
-"""What sets two versions apart, leaf by leaf of their manifests: their graphs, their body, their
-card, their lineage.
-"""
+"""Differences between two versions, leaf by leaf of manifests: graphs, body, card, lineage."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ def list_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[C
 def _split_sections(manifest: Manifest) -> dict[str, dict[str, Any]]:
     plain = manifest.model_dump(mode="json")
     lineage = plain.pop("lineage")
-    # A clip or a file is one thing that came or went, not the four facts about it.
+    # A clip or a file is compared as one item, not by its four fields.
     items = {
         "clips": {clip.pop("name"): clip for clip in lineage.pop("clips")},
         "files": plain.pop("files"),

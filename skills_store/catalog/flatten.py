@@ -1,6 +1,4 @@
-"""A tree of plain values as dotted keys, so that trees can be compared and asked about leaf by
-leaf.
-"""
+"""A tree of plain values as dotted keys, so that trees can be compared and queried leaf by leaf."""
 
 from __future__ import annotations
 
@@ -9,14 +7,14 @@ from typing import Any
 
 
 def flatten(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """{"a": {"b": 1}} -> {"a.b": 1}. A list of named things is taken as a mapping by name, any
-    other list as a leaf.
+    """{"a": {"b": 1}} -> {"a.b": 1}. A list of objects with names becomes a mapping by name, any
+    other list a leaf.
     """
     return dict(_walk("", tree))
 
 
 def flatten_numbers(tree: Mapping[str, Any]) -> dict[str, float]:
-    """Only the leaves that can be measured against each other."""
+    """Only the leaves that are numbers."""
     return {key: value for key, value in flatten(tree).items() if _is_number(value)}
 
 

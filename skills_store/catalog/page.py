@@ -15,8 +15,8 @@ from skills_store.version import Summary, Version, summarize
 def describe_summary(
     summary: Summary, aliases: Sequence[str], protected: Collection[str] = ()
 ) -> dict[str, Any]:
-    """A row of `ls --json`: `aliases` mean this version now, `protected` are its skill's protected
-    ones.
+    """A row of `ls --json`: `aliases` point to this version, `protected` are the skill's protected
+    aliases.
     """
     return {
         "ref": summary.ref,

@@ -1,5 +1,5 @@
-"""Versions by what they are and how they measured: `survival>=0.9`. A metric is a number of the
-card, by its dotted key.
+"""Searches versions by properties and metrics: `survival>=0.9`. A metric is a number of the card,
+by its dotted key.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Condition:
     value: float
 
     def holds(self, card: dict[str, float]) -> bool:
-        """A version that was not measured does not pass."""
+        """A version without the metric does not pass."""
         return self.metric in card and COMPARE[self.comparison](card[self.metric], self.value)
 
 
 @dataclass(frozen=True)
 class Query:
-    """None: no condition. `word` is a part of a name, a task or a clip, in any case."""
+    """None: no condition. `word` is a part of a name, a task or a clip, case-insensitive."""
 
     word: str | None = None
     kind: str | None = None
@@ -64,7 +64,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A version that the query may mean, with its manifest where the query needs it."""
+    """A version that may match the query, with its manifest if the query needs it."""
 
     summary: Summary
     manifest: Manifest | None
@@ -83,8 +83,8 @@ def parse_condition(text: str) -> Condition:
 
 
 def search(store: Store, query: Query) -> tuple[tuple[SearchResult, ...], tuple[Fault, ...]]:
-    """Newest first within each skill, and what could not be read. A name that no version has is
-    refused.
+    """Matches, newest first within each skill, and faults of unreadable versions. Raises Unknown
+    for a character, task or metric that no version has.
     """
     summaries, faults = _list_summaries(store)
     location = str(store.root)
@@ -131,7 +131,7 @@ def _read_manifests(
 def _find_word(
     candidates: Iterable[Candidate], word: str | None
 ) -> list[tuple[Candidate, tuple[str, ...]]]:
-    """Those that contain `word`, and where. All, where no word is given."""
+    """Candidates that contain `word`, and where; all if no word is given."""
     if word is None:
         return [(candidate, ()) for candidate in candidates]
     hits = []
@@ -154,7 +154,7 @@ def _list_matches(candidate: Candidate, word: str) -> tuple[str, ...]:
 def _check_conditions(
     hits: Sequence[tuple[Candidate, tuple[str, ...]]], conditions: Sequence[Condition], store: str
 ) -> Iterator[SearchResult]:
-    """Those whose cards meet every condition. UnknownMetric for a figure that none of them has."""
+    """Candidates whose cards meet every condition. UnknownMetric for a metric that none has."""
     cards = [
         flatten_numbers(candidate.manifest.card) if candidate.manifest else {}
         for candidate, _ in hits

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def escape(text: str) -> str:
-    """Characters that would act on a terminal, or begin another line, as escapes."""
+    """Escape characters that would control a terminal or begin another line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -23,7 +23,7 @@ def shorten_digest(digest: str) -> str:
 
 
 def format_size(count: int) -> str:
-    """Of `count` bytes."""
+    """`count` bytes as text."""
     return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
 
 

@@ -1,3 +1,3 @@
-"""Peers' checkpoints -> published skill libraries. torch only reads the file; what it held is
-checked, then drawn anew.
+"""Peers' checkpoints -> published skill libraries. torch only reads the file; its tensors are
+checked, then rebuilt as ONNX.
 """

@@ -1,7 +1,7 @@
-"""What the peers' networks are made of, once as numpy in float64 and once as ONNX nodes.
+"""The operations of the peers' networks, once as numpy in float64 and once as ONNX nodes.
 
-A network is written once, as a function of one of these; the graph that is published is then
-compared with the numbers that the same function gives in numpy.
+A network is written once, as a function of an arithmetic. The published graph is then compared with
+the same function in numpy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skills_store.graph import Tensor
 
 OPSET = 20
 IR = 10
-TINY = 1e-12  # torch's normalize divides by no less
+TINY = 1e-12  # the least that torch's normalize divides by
 X = TypeVar("X")
 
 
@@ -33,7 +33,7 @@ class Arithmetic(Protocol[X]):
     def scale(self, x: X, scale: Array, offset: Array) -> X: ...  # x scale + offset
     def concatenate(self, a: X, b: X) -> X: ...  # (B, m), (B, n) -> (B, m + n)
     def normalize(self, x: X) -> X: ...  # rows to length 1
-    def reverse_time(self, window: X) -> X: ...  # (B, W, F), the time axis turned round
+    def reverse_time(self, window: X) -> X: ...  # (B, W, F), the time axis reversed
     def flatten(self, window: X) -> X: ...  # (B, W, F) -> (B, W F)
     def squeeze_column(self, x: X) -> X: ...  # (B, 1) -> (B,)
 
@@ -46,7 +46,7 @@ def run_hidden(on: Arithmetic[X], layers: Sequence[Layer], x: X) -> X:
 
 
 class NumpyArithmetic:
-    """Float64, in numpy: what the network means."""
+    """Float64 in numpy: the reference."""
 
     def linear(self, x: Array, layer: Layer) -> Array:
         return x @ layer.weight.T + layer.bias
@@ -86,9 +86,7 @@ class NumpyArithmetic:
 
 
 class OnnxArithmetic:
-    """Float32, as nodes of one ONNX graph: what is published. A value is the name of a tensor in
-    it.
-    """
+    """Float32 nodes of one ONNX graph, the published one. A value is a tensor's name in it."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []

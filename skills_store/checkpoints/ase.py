@@ -19,7 +19,7 @@ from skills_store.checkpoints.window_nets import WindowNets, read_head
 MARK = "model.a2c_network.actor_mlp._style_dense.weight"
 NET = "model.a2c_network"
 EPSILON = 1e-5  # added to the variance
-BOUND = 5.0  # a normalized observation lies within
+BOUND = 5.0  # normalized observations are clipped to +-BOUND
 X = TypeVar("X")
 
 

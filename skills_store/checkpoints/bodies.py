@@ -1,8 +1,7 @@
-"""The two bodies that the peers trained: joints in their order, drives, and how wide each
-observation is.
+"""The two bodies that the peers trained: joints in order, drives, and observation widths.
 
-A checkpoint does not say which body it is for; its widths do. Figures are those of the peers'
-public models. Their MJCF is under a licence of its own, and is not here: pass your own copy with
+A checkpoint does not name its body; its widths identify it. The numbers are those of the peers'
+public models. Their MJCF has a licence of its own and is not included: pass your own copy with
 --mjcf.
 """
 
@@ -22,7 +21,7 @@ Range = tuple[float, float]  # degrees
 
 @dataclass(frozen=True)
 class Joint:
-    """One to three hinges between two bodies, driven alike."""
+    """One to three hinges between two bodies, with equal drives."""
 
     name: str
     ranges: tuple[Range, ...]  # ASE's, one for each hinge: x, y, z
@@ -62,15 +61,15 @@ class Body:
             joints=self.hinges,
             kp=collect("kp"),
             kd=collect("kd"),
-            damping=(0.0,) * len(self.hinges),  # the simulator's drive damps, within its limit
+            damping=(0.0,) * len(self.hinges),  # the drive damps, within its torque limit
             torque_limit=collect("torque"),
             control_dt=CONTROL_DT,
             mjcf=mjcf,
         )
 
     def ase_action(self) -> tuple[Array, Array]:
-        """Offset and scale (J,) in rad, by ASE's rule: 1.2 times the widest limit of three hinges,
-        0.7 of one's range.
+        """Offset and scale (J,) in rad, by ASE's rule: for three hinges 1.2 times the widest limit,
+        at most pi; for one, 0.7 of its range.
         """
         offset = []
         scale = []

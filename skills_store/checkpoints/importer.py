@@ -1,5 +1,5 @@
-"""A peer's checkpoint -> a published skill library: recognized, drawn as ONNX, proven against
-numpy, through the gate.
+"""A peer's checkpoint -> a published skill library: recognized, built as ONNX, compared with numpy,
+passed through the gate.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PEERS: dict[str, Callable[[Tensors], Network]] = {ase.MARK: ase.read, mimickit.M
 BATCH_SIZES = (1, 3, 64)
 ROWS = 512
 TOLERANCE = 1e-5
-UNKNOWN_SEED = -1  # no peer writes it into its checkpoint
+UNKNOWN_SEED = -1  # the peers' checkpoints have no seed
 
 
 def publish(store: Store, file: Path, name: str, licence: str, mjcf: Path | None = None) -> Version:
@@ -94,7 +94,7 @@ def _draw_graphs(source: str, network: Network) -> tuple[dict[str, Graph], dict[
     for name, (function, inputs, output) in plans.items():
         drawing = OnnxArithmetic()
         data = drawing.model(inputs, output, function(drawing, *(tensor.name for tensor in inputs)))
-        # Until it is measured.
+        # This parity is a placeholder.
         graph = Graph(
             file=f"{name}.onnx",
             opset=OPSET,
@@ -113,7 +113,7 @@ def _draw_graphs(source: str, network: Network) -> tuple[dict[str, Graph], dict[
 def _prove(
     label: str, data: bytes, graph: Graph, rows: dict[str, Array], function: Callable[..., Any]
 ) -> Parity:
-    """How far the graph is from the same network in float64. It is run only once the gate has
+    """The graph's error against the same network in float64. The graph runs only after the gate has
     passed it.
     """
     admit(label, data, graph)
@@ -133,8 +133,8 @@ def _prove(
 
 
 def _draw_rows(network: Network) -> dict[str, Array]:
-    """As the training data were, by the normalizers; every other row far outside of them; float32,
-    as clients send.
+    """Rows distributed like the training data, by the normalizers, every other one far outside;
+    rounded to float32, as clients send.
     """
     rng = np.random.default_rng(0)
     rows = {}

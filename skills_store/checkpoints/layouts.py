@@ -1,4 +1,4 @@
-"""What the peers' networks see, number by number: the slices that a client must fill to use an
+"""The inputs of the peers' networks, number by number: the slices that a client must fill to use an
 imported library.
 
 `tan_norm` is a rotation as its x axis and its z axis, 3 + 3 numbers. `heading` is the frame of the
@@ -24,8 +24,8 @@ class Part(NamedTuple):
 
 
 def ase_state(body: Body) -> tuple[Slice, ...]:
-    """15 B - 2 numbers. The root's rotation is global: a flag in every published configuration of
-    ASE makes it so.
+    """15 B - 2 numbers. The root's rotation is global, as a flag in every published configuration
+    of ASE sets it.
     """
     others = body.bodies - 1
     return _tile(
@@ -39,7 +39,7 @@ def ase_state(body: Body) -> tuple[Slice, ...]:
 
 
 def ase_frame(body: Body) -> tuple[Slice, ...]:
-    """Each frame in a heading of its own: the window does not show how far the root moved."""
+    """Each frame is in its own heading frame, so the window lacks the root's travel."""
     return _tile(
         Part("root_height", 1, "m", "world"),
         Part("root_rot", 6, "tan_norm", "heading"),
@@ -64,7 +64,7 @@ def mimickit_state(body: Body) -> tuple[Slice, ...]:
 
 
 def mimickit_frame(body: Body) -> tuple[Slice, ...]:
-    """All frames in the heading of the last one: windows that overlap share no frame."""
+    """All frames are in the heading frame of the last: overlapping windows share no frame."""
     latest = "heading of the last frame"
     return _tile(
         Part("root_pos", 3, "m", f"{latest}, xy from its root"),

@@ -1,5 +1,5 @@
-"""MimicKit `model.pt`: z straight into the actor, an encoder of its own, and an action normalizer
-that is the joints' range.
+"""MimicKit `model.pt`: z goes straight into the actor, the encoder is separate, and the action
+normalizer is the joints' range.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from skills_store.checkpoints.tensors import Layer, Tensors
 from skills_store.checkpoints.window_nets import WindowNets, read_head
 
 MARK = "_model._enc_out.weight"
-FLOOR = 1e-4  # no standard deviation is less
-BOUND = 10.0  # a normalized observation lies within
+FLOOR = 1e-4  # the least standard deviation
+BOUND = 10.0  # normalized observations are clipped to +-BOUND
 X = TypeVar("X")
 
 

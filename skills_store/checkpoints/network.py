@@ -1,6 +1,4 @@
-"""What a peer's checkpoint comes down to: three functions, their widths, and the body they were
-trained on.
-"""
+"""A peer's checkpoint as three functions, their widths, and the body that they were trained on."""
 
 from __future__ import annotations
 
@@ -26,8 +24,8 @@ class Network:
     """Each function takes an arithmetic and its values: policy(on, state, z), encoder(on, window),
     style(on, window).
 
-    The policies project z to the unit sphere first, as the store's own do; where the peers draw it,
-    that changes nothing.
+    The policies first project z to the unit sphere, as the store's own do; z as the peers draw it
+    is already on it.
     """
 
     peer: Literal["ase", "mimickit"]
@@ -39,8 +37,8 @@ class Network:
     scale: Array
     norms: dict[
         str, Norm
-        # Of `state` (S,) and of one `window` (W, F), oldest frame first: where the training data
-        # were.
+        # Of `state` (S,) and of one `window` (W, F), oldest frame first: mean and std of the
+        # training data.
     ]
     policy: Callable[[Arithmetic[Any], Any, Any], Any]
     encoder: Callable[[Arithmetic[Any], Any], Any]

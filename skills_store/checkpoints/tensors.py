@@ -1,9 +1,8 @@
-"""Named arrays of a foreign file, each checked as it is taken. The one module here that imports
-torch.
+"""Named arrays of a foreign file, each checked when it is read. Only this module imports torch.
 
-A checkpoint is a pickle. It is opened by torch's restricted unpickler, which makes tensors and
-plain values and calls nothing else; then every array that is asked for must be there, real, finite
-and of the width that the network needs.
+A checkpoint is a pickle. torch's restricted unpickler opens it, which makes tensors and plain
+values and calls nothing else. Every requested array must exist, be real and finite, and have the
+width that the network needs.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from skills_store.errors import CheckpointRefusal, StoreError
 
 MAX_BYTES = 2 * 2**30  # of the file
-MAX_ELEMENTS = 64 * 2**20  # of one tensor as it is read, which may be more than the file has of it
+MAX_ELEMENTS = 64 * 2**20  # of one tensor as it is read, which may be more than the file stores
 DTYPES = ("torch.float32", "torch.float64")
 
 Array = NDArray[np.float64]
@@ -28,7 +27,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Layer:
-    weight: Array  # (out, in), as torch has it
+    weight: Array  # (out, in), as in torch
     bias: Array  # (out,)
 
     @property
@@ -43,7 +42,7 @@ class Layer:
 @dataclass(frozen=True)
 class Tensors:
     source: str
-    tensors: Mapping[str, Any]  # torch tensors, as the file has them
+    tensors: Mapping[str, Any]  # torch tensors, as in the file
     max_elements: int = MAX_ELEMENTS  # of one tensor
 
     def has(self, name: str) -> bool:
@@ -53,7 +52,7 @@ class Tensors:
         return self._read_array(name, 1)
 
     def inputs(self, name: str) -> int:
-        """How many numbers the layer `name` takes."""
+        """Number of inputs of the layer `name`."""
         return self._read_array(f"{name}.weight", 2).shape[1]
 
     def layer(self, name: str, inputs: int) -> Layer:
@@ -69,8 +68,8 @@ class Tensors:
     def stack(self, name: str, inputs: int, step: int = 2) -> tuple[Layer, ...]:
         """Layers `name`.0, `name`.2, ...: as many as the file has, each fed by the one before it.
 
-        `step` is 2 where torch numbers the activations between them, too. A gap is no smaller
-        network.
+        `step` is 2 if torch numbers the activations in between, too. Gaps in the numbers are
+        refused.
         """
         pattern = re.compile(rf"{re.escape(name)}\.(\d+)\.weight")
         numbers = sorted(int(match[1]) for match in map(pattern.fullmatch, self.tensors) if match)
@@ -103,7 +102,7 @@ class Tensors:
                 f"{name} has shape {shape}; "
                 f"it needs {rank} axes, and 1 to {self.max_elements} numbers"
             )
-        # The peers compute in float32; what they kept in float64 is rounded first, here as there.
+        # The peers compute in float32, so float64 values are rounded first, as in their code.
         values = tensor.detach().float().double().numpy()
         if not np.isfinite(values).all():
             raise self.refusal(f"{name} has values that are not finite")
@@ -111,8 +110,8 @@ class Tensors:
 
 
 def load(path: Path, *, max_bytes: int = MAX_BYTES, max_elements: int = MAX_ELEMENTS) -> Tensors:
-    """The tensors in a peer's file. CheckpointRefusal of a file that is too large, or is more than
-    tensors.
+    """The tensors in a peer's file. Raises CheckpointRefusal for a file that is too large or holds
+    more than tensors.
     """
     try:
         import torch
@@ -123,9 +122,9 @@ def load(path: Path, *, max_bytes: int = MAX_BYTES, max_elements: int = MAX_ELEM
     try:
         with torch.serialization.safe_globals(_list_scalars()):
             loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # unpickling fails in as many ways as there are files
+    except Exception as error:  # unpickling can raise any error
         requested = re.search(r"GLOBAL ([\w.]+)", str(error))
-        # Not torch's own words: they advise to load it without the restriction.
+        # Not torch's message: it advises to load without the restriction.
         what = (
             f"it asks for {requested[1]}" if requested else "no such file was written by torch.save"
         )
@@ -144,10 +143,10 @@ def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _list_scalars() -> list[Any]:
-    """ASE's trainer notes its best reward as a numpy number, beside the networks. Making one runs
-    no code.
+    """ASE's trainer stores its best reward as a numpy number, beside the networks. Unpickling one
+    runs no code.
     """
-    # the function that pickles of numpy name, which numpy's stubs leave out
+    # the function that numpy's pickles name; numpy's stubs lack it
     scalar = np._core.multiarray.scalar  # type: ignore[attr-defined]
     kinds = [type(np.dtype(kind)) for kind in ("float32", "float64")]
     return [scalar, (scalar, "numpy.core.multiarray.scalar"), np.dtype, *kinds]

@@ -1,4 +1,4 @@
-"""WindowNets: the discriminator and the encoder of a peer, which see the same normalized window."""
+"""WindowNets: a peer's discriminator and encoder, whose input is the same normalized window."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Head:
 @dataclass(frozen=True)
 class WindowNets:
     norm: Norm  # of a window, flat, in the peer's order of frames
-    bound: float  # a normalized observation lies within
+    bound: float  # normalized observations are clipped to +-bound
     newest_first: bool  # the peer's order; a window of the store begins with the oldest frame
     disc: Head
     enc: Head

@@ -1,3 +1,3 @@
-"""The subcommands of `python -m skills_store`, a file each (registry.py). They print; the store
-decides.
+"""The subcommands of `python -m skills_store`, a file each (registry.py). They call the store and
+print.
 """

@@ -44,5 +44,5 @@ def _print_aliases(store: Store, args: argparse.Namespace) -> int:
         for alias, number in aliases[name].items():
             rows.append((name, alias, number, "protected" if alias in marks else ""))
     text = format_table(("SKILL", "ALIAS", "VERSION", ""), rows)
-    # No skill can have that name.
+    # No skill can be named @protected.
     return output.print_result(args, text, aliases | {"@protected": protected})

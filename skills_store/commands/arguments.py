@@ -18,14 +18,14 @@ def parse_store(text: str) -> str:
 
 
 def parse_path(text: str) -> Path:
-    """Of a file or folder. Empty text would be the current folder."""
+    """A path. Empty text, which would be the current folder, is refused."""
     if not text.strip():
         raise InvalidArgument(f"{text!r} names no file or folder; write its path")
     return Path(text)
 
 
 def parse_number(text: str) -> int:
-    """Of a version. `int` would also take 1_0 and the digits of other scripts."""
+    """A version number. `int` would also accept 1_0 and the digits of other scripts."""
     if not re.fullmatch(r"[1-9][0-9]{0,7}", text):
         raise InvalidArgument(
             f"{text!r} is no version NUMBER; write 1 or more in the digits 0 to 9"
@@ -34,8 +34,8 @@ def parse_number(text: str) -> int:
 
 
 def parse_words(text: str) -> str:
-    """For a record: bytes that are no UTF-8 arrive as lone surrogates, which no file of the store
-    can hold.
+    """Text for a record. Bytes that are not UTF-8 arrive as lone surrogates, which no file of the
+    store can hold.
     """
     try:
         text.encode()
@@ -45,7 +45,7 @@ def parse_words(text: str) -> str:
 
 
 def parse_word(text: str) -> str:
-    """To search for. Empty text would be found everywhere."""
+    """A search word. Empty text would match everything."""
     if not text.strip():
         raise InvalidArgument(
             f"{text!r} is no word to search for; write a part of a name, a task or a clip"

@@ -1,4 +1,4 @@
-"""`skills delete`: take a version away for good."""
+"""`skills delete`: delete a version for good."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`skills diff`: what sets two versions apart."""
+"""`skills diff`: the differences between two versions."""
 
 from __future__ import annotations
 

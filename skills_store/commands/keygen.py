@@ -27,7 +27,7 @@ def run(store: Store, args: argparse.Namespace) -> int:
 
 
 def load_signing() -> ModuleType:
-    """StoreError without cryptography, which is an extra."""
+    """Raises StoreError without cryptography, which is an extra."""
     try:
         from skills_store.signatures import signing
     except ImportError as error:

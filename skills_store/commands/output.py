@@ -33,9 +33,7 @@ def print_listing(
     nothing: str,
     metrics: Sequence[str] = (),
 ) -> int:
-    """Versions as a table, or `nothing`; `metrics` are columns of their own, out of each row's
-    "metrics".
-    """
+    """Versions as a table, or `nothing`; `metrics` are extra columns, from each row's "metrics"."""
     if args.json:
         print(encode_json({"versions": rows, "faults": [vars(fault) for fault in faults]}))
         return 0
@@ -57,7 +55,7 @@ def identify(version: Version) -> dict[str, Any]:
 
 
 def list_aliases(store: Store, name: str) -> dict[int, list[str]]:
-    """The names that each version of a skill has now, by number."""
+    """The aliases of each version of a skill, by number, with `latest`."""
     names: dict[int, list[str]] = {store.latest(name): ["latest"]}
     for alias, number in store.aliases(name).items():
         names.setdefault(number, []).append(alias)

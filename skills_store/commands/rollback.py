@@ -1,4 +1,4 @@
-"""`skills rollback`: point an alias back at what it meant before."""
+"""`skills rollback`: point an alias back at its earlier version."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from skills_store.store import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """None."""
+    """No arguments."""
 
 
 def run(store: Store, args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`skills search`: versions by a word, by what they are, and by how they measured."""
+"""`skills search`: versions by a word, by properties, and by card metrics."""
 
 from __future__ import annotations
 

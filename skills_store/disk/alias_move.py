@@ -1,4 +1,4 @@
-"""One move of an alias, and what a sequence of moves means."""
+"""One move of an alias, and the effective moves of a sequence."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ class AliasMove(FrozenModel):
     by: str
     why: str = ""
     undoes: int | None = None  # the rev that this move takes back, if it is a rollback
-    protected: bool | None = None  # from here on; None: never set, so only those of PROTECTED are
-    switches: bool = False  # it changes nothing but that
-    forced: bool = False  # past the guard of a protected alias, which was not asked
+    protected: bool | None = None  # after this move; None: never set, so only PROTECTED are
+    switches: bool = False  # it changes only `protected`
+    forced: bool = False  # without the check of a protected alias
 
 
 @dataclass(frozen=True)
 class MoveTarget:
-    """Where a move is to go, the rev that it takes back, if the alias is protected from then on,
-    and if no guard was passed.
+    """A move's target version, the rev that it undoes, the alias's protection after it, and whether
+    its check was skipped.
     """
 
     version: Version
     undoes: int | None = None
-    protected: bool | None = None  # None: as it was
+    protected: bool | None = None  # None: unchanged
     forced: bool = False
 
 
-# From the last move of the alias, if there is one.
+# Takes the last move of the alias, if there is one.
 Decision = Callable[[AliasMove | None], MoveTarget]
 
 
@@ -55,10 +55,10 @@ def is_protected(last: AliasMove) -> bool:
 
 
 def list_effective(moves: Sequence[AliasMove]) -> list[AliasMove]:
-    """The moves of one alias that no rollback has taken back, oldest first; pointing it at the same
-    version is none.
+    """The moves of one alias that no rollback has undone, oldest first, without moves to the same
+    version.
 
-    The last is what the alias means now, and the one before is what a rollback returns to.
+    The last one is the current version of the alias; a rollback returns to the one before.
     """
     effective: list[AliasMove] = []
     for move in moves:

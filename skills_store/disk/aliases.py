@@ -3,8 +3,8 @@ never changed.
 
     skills/<name>/moves/prod/00000003.json   the third move of prod: the highest is where it points
 
-So the history is the truth, and what an alias means is its last line; where two move it at once one
-is first, and the other moves it from there. `latest` is no alias: it is derived.
+The history is the only source: an alias points where its last move does. Of two concurrent moves
+one is first, and the other starts from it. `latest` is no alias: it is derived.
 """
 
 from __future__ import annotations
@@ -45,31 +45,32 @@ class Aliases:
         )
 
     def find(self, alias: str) -> AliasMove | None:
-        """Its last move, or None where it never was an alias."""
+        """The last move of `alias`, or None if it never existed."""
         rev = self.newest_rev(alias)
         return self._read_move(alias, rev) if rev else None
 
     def read(self, alias: str) -> AliasMove:
-        """Its last move: what it means. CorruptRecord where there is none."""
+        """The last move of `alias`. Raises CorruptRecord if there is none."""
         return self._read_move(alias, self.newest_rev(alias))
 
     def read_intact(self) -> Iterator[AliasMove]:
-        """What each intact alias means; a damaged one is reported and passed over."""
+        """The last move of each intact alias; damaged ones are logged and skipped."""
         for alias in self.list_names():
             with _log_damage():
                 yield self.read(alias)
 
     def moves(self, alias: str) -> tuple[AliasMove, ...]:
-        """Every intact one, oldest first; the others are reported and passed over."""
+        """Every intact move, oldest first; the others are logged and skipped."""
         intact, broken = self.survey(alias)
         for error in broken.values():
             logger.warning("%s", error)
         return intact
 
     def survey(self, alias: str) -> tuple[tuple[AliasMove, ...], dict[int, CorruptRecord]]:
-        """Its intact moves, oldest first, and by rev why another one is missing or damaged.
+        """The intact moves of `alias`, oldest first, and by rev the error of each missing or
+        damaged one.
 
-        Revs have no gap, for a next move is only made after the one before.
+        Revs have no gap, because a move is only made after the previous one.
         """
         moves = []
         broken = {}
@@ -81,11 +82,10 @@ class Aliases:
         return tuple(moves), broken
 
     def newest_rev(self, alias: str) -> int:
-        """The rev of its last move, as `survey` has it, whether or not that can be read; 0 where
-        there is none.
+        """The rev of the last move of `alias`, as in `survey`, readable or not; 0 if there is none.
 
-        By names of one width, highest first: a service asks twice a second, however often an alias
-        has moved.
+        Sorts only names of equal width: a service calls this twice a second, however many moves
+        there are.
         """
         entries = sorted(_list_folder(self.directory / "moves" / alias), reverse=True)
         return next((int(entry[:8]) for entry in entries if FILE.fullmatch(entry)), 0)
@@ -96,15 +96,14 @@ class Aliases:
             yield self.moves(alias)
 
     def move(self, alias: str, decide: Decision, why: str, *, repair: bool = False) -> Version:
-        """`decide` is called again where another process was faster, so its premises hold when the
-        move is made.
+        """Move `alias`. `decide` is called again if another process was faster, so its premises
+        hold when the move is made.
 
-        CorruptRecord where the last move cannot be read, and so may have protected the alias,
-        unless it is to `repair` that; then the alias is protected.
+        Raises CorruptRecord if the last move, which may have protected the alias, cannot be read;
+        with `repair` the alias is moved and protected.
         """
         while True:
-            # By the files there are, not by what they say: moving a damaged alias is how it is
-            # repaired.
+            # By file names, not contents: a damaged alias is repaired by moving it.
             taken = self._list_revs(alias)
             damage = self._find_damage(alias)
             if damage and not repair:
@@ -135,7 +134,7 @@ class Aliases:
 
     def _find_damage(self, alias: str) -> CorruptRecord | None:
         if not self._list_revs(alias):
-            return None  # it never was an alias
+            return None  # the alias never existed
         try:
             self.read(alias)
         except CorruptRecord as error:
@@ -145,7 +144,7 @@ class Aliases:
         return None
 
     def _read_last(self, alias: str) -> AliasMove | None:
-        """The last intact one."""
+        """The last intact move."""
         for rev in reversed(self._list_revs(alias)):
             with _log_damage():
                 return self._read_move(alias, rev)
@@ -174,17 +173,17 @@ class Aliases:
 
 
 def plan_rollback(aliases: Aliases, alias: str, version: Callable[[int], Version]) -> Decision:
-    """A rollback: to the last of what `alias` meant before, by the moves that still stand, that is
-    not deleted.
+    """A rollback of `alias` to its last earlier version that is not deleted, by the effective
+    moves.
 
-    It takes back every move after that one. NoEarlierVersion where there is none.
+    It undoes every move after that one. Raises NoEarlierVersion if there is none.
     """
 
     def decide(last: AliasMove | None) -> MoveTarget:
         moves = list_effective(aliases.moves(alias))
         for before, undone in reversed(tuple(pairwise(moves))):
             if last and before.number == last.number:
-                continue  # what lay between is deleted
+                continue  # the versions in between are deleted
             try:
                 target = version(before.number)
             except DeletedVersion:

@@ -1,9 +1,8 @@
-"""Everything of one skill, read and compared: records and their chain, manifests, files, aliases,
-tombstones; and leases.
+"""Checks everything of one skill: records and their chain, manifests, files, aliases, tombstones;
+and leases.
 
-What is lost shows by what still speaks of it: the record after it, a move, a tombstone, a lease.
-The last record and the last move of an alias are recorded nowhere else, unless one is by the
-other.
+A lost file is detected by what refers to it: the next record, a move, a tombstone, a lease. The
+last record and the last move of an alias are detected only if one refers to the other.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from skills_store.version import Fault, Version, make_fault
 
 
 def check_skill(skill: SkillVersions) -> Iterator[Fault]:
-    """What is not as it was published; nothing, if all is."""
+    """Every fault of the skill; none if all is as published."""
     yield from _check_versions(skill)
     yield from check_structure(skill)
     for alias in skill.aliases.list_names():
@@ -34,11 +33,10 @@ def check_skill(skill: SkillVersions) -> Iterator[Fault]:
 
 
 def check_structure(skill: SkillVersions, settled: frozenset[int] = frozenset()) -> Iterator[Fault]:
-    """What is lost or does not fit, as far as that shows without a blob; nothing that is about
-    versions `settled`.
+    """Lost or inconsistent files, as far as that shows without a blob, except those of versions
+    `settled`.
 
-    Nor are moves lost or damaged that later ones followed: nothing relies on what an alias meant
-    once.
+    Of the lost or damaged moves of an alias only the last counts: nothing relies on earlier ones.
     """
     surveys = {alias: skill.aliases.survey(alias) for alias in skill.aliases.list_names()}
     moves = list(chain.from_iterable(intact for intact, _ in surveys.values()))
@@ -53,7 +51,8 @@ def check_structure(skill: SkillVersions, settled: frozenset[int] = frozenset())
 
 
 def check_parents(skills: Sequence[SkillVersions]) -> Iterator[Fault]:
-    """Each controller's library is there, by the digest that it was trained on."""
+    """A fault for each controller whose library does not exist with the digest it was trained
+    on."""
     published = set()
     for skill in skills:
         published |= {(skill.name, skill.digest(number)) for number in skill.numbers()}
@@ -79,7 +78,7 @@ def check_blobs(skill: SkillVersions, version: Version) -> Iterator[Fault]:
 
 
 def check_leases(granted: Leases, skill: Callable[[str], SkillVersions]) -> Iterator[Fault]:
-    """Each can be read, and is of a version that was there."""
+    """A fault for each lease that is unreadable or lacks the digest of its version."""
     for id in granted.list_ids():
         try:
             lease = granted.read(id)
@@ -101,12 +100,12 @@ def _check_versions(skill: SkillVersions) -> Iterator[Fault]:
             yield from check_blobs(skill, version)
 
 
-# The number of the version that it is about, and what it is.
+# The number of the faulty version, and the fault.
 Found = Iterator[tuple[int, CorruptRecord]]
 
 
 def _check_chain(skill: SkillVersions) -> Found:
-    """Each record can be read, and has the digest of the one before it."""
+    """A fault for each record that is unreadable or not the one that the next record names."""
     digests: dict[int, str] = {}
     for number in skill.list_all_numbers():
         try:
@@ -132,7 +131,7 @@ def _check_chain(skill: SkillVersions) -> Found:
 
 
 def _check_mentions(skill: SkillVersions, moves: Iterable[AliasMove]) -> Found:
-    """What moves and tombstones say that a version is, its record says, too."""
+    """A fault for each move or tombstone whose digest is not that of its version's record."""
     mentions = {(move.number, move.digest): f"move {move.rev} of {move.alias}" for move in moves}
     for number in skill.list_deleted():
         try:

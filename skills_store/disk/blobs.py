@@ -1,5 +1,5 @@
-"""Immutable bytes, named by what they are: `blobs/sha256/<hex>`, as in an OCI image layout. Knows
-no skills.
+"""Immutable bytes, named by digest: `blobs/sha256/<hex>`, as in an OCI image layout. Independent of
+skills.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def describe(data: bytes) -> Blob:
 
 
 def read_verified(path: Path, blob: Blob, label: str) -> bytes:
-    """The bytes of `path` if they are those of `blob`, or CorruptBlob."""
+    """The bytes of `path` if they match `blob`, or CorruptBlob."""
     try:
         with path.open("rb") as file:
             # Size first: a blob swapped for a huge file is refused before it fills the memory.
@@ -49,11 +49,11 @@ class Blobs:
         return self.root / blob.digest.removeprefix("sha256:")
 
     def write(self, data: bytes) -> Blob:
-        """Idempotent. Durable only after `sync`, so that a publish of many files needs one."""
+        """Idempotent. Durable only after `sync`: a publish of many files syncs once."""
         blob = describe(data)
         make_dirs(self.root)
         make_dirs(self.staging)
-        if not self._has(blob):  # also true of a damaged blob: publishing it again heals it
+        if not self._has(blob):  # also if it is damaged: publishing it again repairs it
             with temporary_file(self.staging, data) as temp:
                 os.replace(temp, self.path(blob))
         return blob
@@ -62,9 +62,7 @@ class Blobs:
         sync_dir(self.root)
 
     def read(self, blob: Blob, label: str) -> bytes:
-        """The very bytes that were published, or CorruptBlob. `label` is what the user calls this
-        blob.
-        """
+        """The published bytes, or CorruptBlob. `label` names the blob in messages."""
         try:
             return read_verified(self.path(blob), blob, label)
         except CorruptBlob:

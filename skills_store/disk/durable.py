@@ -41,10 +41,10 @@ def sync_dir(path: Path) -> None:
 
 @contextlib.contextmanager
 def temporary_file(staging: Path, data: bytes) -> Iterator[Path]:
-    """A synced, read-only file on the store's own file system, gone on exit unless it was renamed.
+    """A synced, read-only file on the store's own file system, removed on exit unless it was
+    renamed.
 
-    Where it cannot be removed it is garbage, and gc sweeps it: the write that it served stands or
-    fails without it.
+    If it cannot be removed, gc sweeps it; the write does not depend on that.
     """
     path = staging / f"{os.getpid()}-{uuid.uuid4().hex}"
     try:
@@ -61,9 +61,7 @@ def temporary_file(staging: Path, data: bytes) -> Iterator[Path]:
 
 
 def create(staging: Path, path: Path, data: bytes, done: str) -> None:
-    """A Create, but for its first argument. Before the link nothing is visible; after it, all of
-    the file is.
-    """
+    """A Create, but with `staging`. Before the link nothing is visible, after it the whole file."""
     make_dirs(staging)
     make_dirs(path.parent)
     with temporary_file(staging, data) as temp:
@@ -74,7 +72,7 @@ def create(staging: Path, path: Path, data: bytes, done: str) -> None:
 
 @contextlib.contextmanager
 def confirm(effect: str) -> Iterator[None]:
-    """Around what follows a commit point: its failure must not read as if nothing was done."""
+    """Wraps the steps after a commit point: their failure must not read as if nothing was done."""
     try:
         yield
     except OSError as error:
@@ -89,18 +87,17 @@ def write_all(fd: int, data: bytes) -> None:
 
 @contextlib.contextmanager
 def lock_file(path: Path, *, shared: bool = False) -> Iterator[None]:
-    """One writer at a time, across processes, or `shared` among those that bear each other.
+    """A file lock across processes, exclusive or `shared`.
 
-    The kernel lets go of it when a process dies. Whether others may take it is for the umask to
-    say.
+    The kernel releases it when a process dies. The umask decides whether other users may take it.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
     finally:
-        # By name, not only by closing: a process forked meanwhile holds the same open file. And
-        # never an error of its own: what was done under the lock is done.
+        # Unlocked explicitly: a process forked meanwhile holds the same open file. Errors are
+        # ignored: the work under the lock is done.
         for release in (lambda: fcntl.flock(fd, fcntl.LOCK_UN), lambda: os.close(fd)):
             with contextlib.suppress(OSError):
                 release()

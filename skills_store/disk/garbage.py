@@ -1,9 +1,8 @@
-"""What nothing needs any more: blobs that no version refers to, leases long over, and what crashed
-writers left behind.
+"""Garbage: blobs that no version refers to, leases that ended before the grace, and files left by
+crashed writers.
 
-Needed is what live versions, unexpired leases and recent deletions are made of. Everything younger
-than the grace stays, too: a reader may have just resolved a version, and a deletion may be
-regretted.
+Blobs of live versions, unexpired leases and recent deletions are needed. Everything younger than
+the grace stays, too: a reader may have just resolved a version, and a deletion may be regretted.
 """
 
 from __future__ import annotations
@@ -46,9 +45,7 @@ class Garbage:
 
 
 def find(skills: Sequence[SkillVersions], blobs: Blobs, leases: Leases, since: datetime) -> Garbage:
-    """Everything older than `since` that nothing later needs. Nothing is, while anything is lost or
-    cannot be read.
-    """
+    """Files older than `since` that nothing needs. UnsafeSweep if anything is lost or damaged."""
     for skill in skills:
         _check_intact(skill)
     if fault := next(audit.check_parents(skills), None):
@@ -70,8 +67,8 @@ def find(skills: Sequence[SkillVersions], blobs: Blobs, leases: Leases, since: d
 
 
 def sweep(garbage: Garbage, skills: Sequence[SkillVersions]) -> None:
-    """Deletions become durable before their blobs go: one lost in a power cut would leave a version
-    without files.
+    """Tombstones are synced before their blobs are removed: losing one in a power cut would leave a
+    version without files.
     """
     for skill in skills:
         if skill.records.is_dir():
@@ -83,7 +80,7 @@ def sweep(garbage: Garbage, skills: Sequence[SkillVersions]) -> None:
 
 
 def _check_intact(skill: SkillVersions) -> None:
-    # A deleted version's record is needed for the grace only, and `_list_needed` sees to that.
+    # A deleted version's record is needed for the grace only; `_list_needed` reads it.
     deleted = frozenset(skill.list_deleted())
     if fault := next(audit.check_structure(skill, settled=deleted), None):
         raise UnsafeSweep(fault.message)
@@ -109,11 +106,11 @@ def _list_needed(
 
 
 def _list_kept(skill: SkillVersions, since: datetime) -> Iterator[int]:
-    """Versions, and those that were deleted within the grace, unless a sweep of a shorter grace has
-    freed them already.
+    """Numbers of live versions, and of those deleted within the grace, unless a sweep with a
+    shorter grace has freed them.
     """
     deleted = frozenset(skill.list_deleted())
-    # A record may be lost, and its tombstone there.
+    # A tombstone may exist without its record.
     for number in sorted({*skill.list_all_numbers(), *deleted}):
         recent = number in deleted and tombstones.read(skill.records, skill.name, number).at > since
         if number not in deleted or (recent and not skill.is_swept(number)):
@@ -126,7 +123,7 @@ def _list_older(directory: Path, since: datetime) -> Iterator[Orphan]:
     except FileNotFoundError:
         return
     for entry in entries:
-        # A dry run keeps no one from finishing meanwhile.
+        # A dry run holds no lock: writers may remove their files.
         with contextlib.suppress(FileNotFoundError):
             stat = entry.stat(follow_symlinks=False)
             if entry.is_file(follow_symlinks=False) and stat.st_mtime <= since.timestamp():

@@ -1,5 +1,5 @@
-"""The moves and deletions of one skill in the order in which they were made, whatever the clocks of
-their authors said.
+"""The moves and deletions of one skill in the order in which they were made, independent of their
+authors' clocks.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ def merge_events(
     """`moves`, of each alias by revision, and `tombstones` in one sequence, oldest first.
 
     Moves of one alias stay in the order of their revisions. A deletion comes after every move to
-    its version and the move that followed there, because a version that is deleted, or that an
-    alias means, allows neither otherwise. Only events that no number orders are ordered by time.
+    its version and the next move of that alias: an alias cannot move to a deleted version, and a
+    version with an alias cannot be deleted. Only other events are ordered by time.
     """
     keyed: list[tuple[tuple[datetime, bool, str, int], AliasMove | Tombstone]] = []
-    last_used: dict[
-        int, datetime
-    ] = {}  # by version, when the last alias that meant it had moved on
+    last_used: dict[int, datetime] = {}  # by version: when the last alias moved away from it
     for of_one_alias in moves:
         times = accumulate((move.at for move in of_one_alias), max)
         timed = list(zip(times, of_one_alias, strict=True))
@@ -40,7 +38,7 @@ def merge_events(
 
 
 def _list_uses(timed: Sequence[Timed]) -> Iterator[tuple[int, datetime]]:
-    """Versions that one alias meant, and times before which none of them can have been deleted."""
+    """Versions that one alias pointed to, and times before which they cannot have been deleted."""
     for time, move in timed:
         yield move.number, time
     for (_, before), (time, move) in pairwise(timed):

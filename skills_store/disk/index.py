@@ -1,9 +1,9 @@
 """`skills/<name>/index.jsonl`: summaries, so that listing 10,000 versions need not parse 10,000
 manifests.
 
-A cache and never the truth: an entry counts only while record and manifest are the very files that
-it was made of, by time and size. Whatever lacks one is read in full. Publishers append, gc writes
-it anew; deleting it costs only time.
+Only a cache: an entry is valid while its record and manifest have the time and size that it stores.
+A version without a valid entry is read in full. Publishers append, gc rewrites the file; deleting
+it costs only time.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ LINE = TypeAdapter(Entry)
 
 
 def summaries(skill: SkillVersions) -> tuple[tuple[Summary, ...], tuple[Fault, ...]]:
-    """As `skill.survey`, but only what has changed since it was last summed up is read."""
+    """As `skill.survey`, but only versions without a valid entry are read."""
     entries, faults = _load_current(skill)
     return tuple(entry.summary for entry in entries), faults
 
 
 def append(skill: SkillVersions, version: Version) -> None:
-    """One write, so that lines of several publishers do not mix; not synced, for it can be lost."""
+    """One write, so that lines of several publishers do not mix; not synced: it can be lost."""
     with contextlib.suppress(OSError):
         fd = os.open(_path(skill), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            # A line torn by a crash would swallow this one; an empty line costs nothing.
+            # The first newline ends a line torn by a crash; an empty line is harmless.
             write_all(fd, b"\n" + LINE.dump_json(_make_entry(skill, version)) + b"\n")
         finally:
             os.close(fd)
@@ -76,7 +76,7 @@ def _load_current(skill: SkillVersions) -> tuple[list[Entry], tuple[Fault, ...]]
 
 
 def _read_entries(path: Path) -> dict[int, Entry]:
-    """By number; the last one written counts. A torn or foreign line is no entry."""
+    """Entries by number; the last one counts. A torn or foreign line is skipped."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError:
@@ -97,7 +97,7 @@ def _make_entry(skill: SkillVersions, version: Version) -> Entry:
 def _stamp_files(
     skill: SkillVersions, number: int, digest: str
 ) -> tuple[Stamp | None, Stamp | None]:
-    """Of a version's record and manifest. Text, not Path: a listing takes 20,000 of them."""
+    """Stamps of a version's record and manifest. Paths are text, because a listing makes 20,000."""
     return _stamp_file(f"{skill.directory}/v/{number:08d}.json"), _stamp_file(
         f"{skill.blobs.root}/{digest[7:]}"
     )

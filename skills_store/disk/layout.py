@@ -1,8 +1,7 @@
-"""`layout.json`: the layout of a store, and so which programs may read it and which may write to
-it.
+"""`layout.json`: the layout of a store, and thus which programs may read it and write to it.
 
-A later layout that an earlier program would misread says so in `reader`; any other is read, and
-never written here. An earlier layout is refused.
+A later layout sets `reader` to the least layout that a program must know to read it, and is
+read-only here. An earlier layout is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ logger = logging.getLogger("skills_store")
 
 
 class Layout(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")  # a later program may say more
+    model_config = ConfigDict(frozen=True, extra="ignore")  # a later program may add fields
 
     layout: int = Field(ge=1)
     reader: int = Field(default=1, ge=1)  # the least that a program must know to read it
@@ -31,7 +30,7 @@ OURS = Layout(layout=LAYOUT, reader=3).model_dump_json().encode()
 
 
 def check_readable(root: Path, location: str) -> None:
-    """UnsupportedLayout where this program would misread it. A later layout that it can read is
+    """Raises UnsupportedLayout if this program would misread the store. A readable later layout is
     logged.
     """
     marker = _read(root, location)
@@ -62,13 +61,13 @@ def check_writable(root: Path, location: str) -> None:
 
 
 def write_marker(root: Path, location: str, create: Create) -> None:
-    """Before anything else is written to a new store."""
+    """Called before anything else is written to a new store."""
     marker = root / "layout.json"
     if marker.exists():
         return
     with contextlib.suppress(FileExistsError):
         create(marker, OURS, f"{location} is of layout {LAYOUT}")
-    check_writable(root, location)  # another process may have written another one
+    check_writable(root, location)  # another process may have written another layout
 
 
 def _read(root: Path, location: str) -> Layout:

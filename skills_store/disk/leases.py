@@ -49,7 +49,7 @@ class Lease(FrozenModel):
 
 @dataclass(frozen=True)
 class Leases:
-    """Every lease in the store, run out or not."""
+    """Every lease in the store, expired or not."""
 
     directory: Path
     create: Create
@@ -62,7 +62,7 @@ class Leases:
         return tuple(sorted(e.removesuffix(LEASE) for e in entries if e.endswith(LEASE)))
 
     def read_all(self) -> tuple[Lease, ...]:
-        """A damaged lease is refused by name, never passed over: it may hold anything."""
+        """Every lease. Raises CorruptRecord for a damaged one: it may hold any version."""
         return tuple(lease for id in self.list_ids() if (lease := self.read(id)))
 
     def grant(self, version: Version, seconds: float, why: str, now: datetime) -> Lease:
@@ -82,14 +82,14 @@ class Leases:
         return lease
 
     def find(self, start: str) -> str:
-        """The one id that begins like this."""
+        """The only id that begins with `start`."""
         matches = [id for id in self.list_ids() if id.startswith(start)] if start else []
         if len(matches) != 1:
             raise UnknownLease(start, self.list_ids(), str(self.directory))
         return matches[0]
 
     def release(self, id: str) -> None:
-        """A damaged lease like any other."""
+        """Remove a lease, damaged or not."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path(id))
         with confirm(f"lease {id[:8]} is released"):
@@ -99,7 +99,7 @@ class Leases:
         return self.directory / f"{id}{LEASE}"
 
     def read(self, id: str) -> Lease | None:
-        """None where it was released since it was listed."""
+        """None if it was released after it was listed."""
         try:
             lease = Lease.model_validate_json(self._path(id).read_bytes())
         except FileNotFoundError:

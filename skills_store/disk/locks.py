@@ -1,7 +1,6 @@
 """Write locks: any number of processes add at once, or one deletes alone. Readers take none.
 
-Where a writer may not add, in a store of a later layout or on a disk that refuses, the error is one
-line.
+If a writer may not add (a later layout, a disk that refuses), the error is one line.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from skills_store.errors import FailedWrite
 class Locks:
     """Two flocks, released by the kernel when their process dies. Not reentrant.
 
-    `failure` is what has not happened if the disk refuses.
+    `failure` names what was not done if the disk refuses.
     """
 
     root: Path
@@ -29,15 +28,13 @@ class Locks:
 
     @contextlib.contextmanager
     def hold_shared(self, failure: str) -> Iterator[None]:
-        """From a publish's first blob to its record: gc must not take what it has written so far
-        for garbage.
-        """
+        """Held from a publish's first blob to its record, so that gc does not sweep its blobs."""
         with self._hold(failure, shared=True):
             yield
 
     @contextlib.contextmanager
     def hold_exclusive(self, failure: str) -> Iterator[None]:
-        """Nothing new can come to rely on what is being looked at."""
+        """Held to inspect and remove: no new reference can appear meanwhile."""
         with self._hold(failure, shared=False):
             yield
 

@@ -1,7 +1,7 @@
 """Version records: `v/00000007.json`, created once, never rewritten. Creating one IS publishing.
 
-Each holds the digest of the manifest and of the record before it, so that a rewritten history shows
-in `verify`.
+Each holds the digests of the manifest and of the previous record, so that `verify` detects a
+rewritten history.
 """
 
 from __future__ import annotations
@@ -31,14 +31,12 @@ class Record(FrozenModel):
     number: int
     manifest: Blob
     created: AwareDatetime
-    # Of the record before it in this store; None where there was none, or a damaged one.
+    # Of the previous record in this store; None if there was none or it was damaged.
     prev: Digest | None
 
 
 def list_taken(directory: Path) -> tuple[int, ...]:
-    """Numbers taken, ascending, whether or not their records can be read, and whether or not they
-    are deleted.
-    """
+    """Numbers taken, ascending, including those of unreadable records and deleted versions."""
     return list_numbers(directory)[0]
 
 
@@ -53,7 +51,7 @@ def list_numbers(directory: Path) -> tuple[tuple[int, ...], frozenset[int]]:
 
 
 def has_records(directory: Path) -> bool:
-    """Whether there ever was one; looks no further than the first."""
+    """Whether there ever was a record; stops at the first."""
     try:
         with os.scandir(directory) as entries:
             return any(FILE.fullmatch(entry.name) for entry in entries)
@@ -99,14 +97,14 @@ def commit(
     while True:
         try:
             return commit_at(directory, create, name, number, manifest, created=datetime.now(UTC))
-        except FileExistsError:  # another publisher took this number: ours is the one after
+        except FileExistsError:  # another publisher took this number: try the next
             number += 1
 
 
 def commit_at(
     directory: Path, create: Create, name: str, number: int, manifest: Blob, *, created: datetime
 ) -> Record:
-    """Take this very number, or FileExistsError."""
+    """Take this number, or raise FileExistsError."""
     before = _digest_before(directory, name, number)
     record = Record(name=name, number=number, manifest=manifest, created=created, prev=before)
     # The commit point: before it nothing is visible, and after it the whole version is.
@@ -119,7 +117,7 @@ def commit_at(
 
 
 def current_user() -> str:
-    """Who writes to a store, as its history names them."""
+    """The user that a store's history names."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's uid without an entry in passwd
@@ -133,5 +131,5 @@ def _digest_before(directory: Path, name: str, number: int) -> str | None:
         before = read_raw(directory, name, number - 1)
         parse(before, name, number - 1)
     except CorruptRecord:
-        return None  # do not seal damaged bytes into the chain: the record may be restored
+        return None  # no digest of damaged bytes: the record may be restored
     return describe(before).digest

@@ -1,5 +1,5 @@
-"""What refers to a version, and so keeps it from being deleted: aliases, leases, controllers.
-Reads, never writes.
+"""References that keep a version from being deleted: aliases, leases, controllers. Reads, never
+writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def list_references(
     leases: Iterable[Lease],
     now: datetime,
 ) -> Iterator[str]:
-    """In words, each of them."""
+    """Each reference, as text."""
     yield from _aliases(skill, number)
     for lease in leases:
         if (lease.name, lease.number) == (skill.name, number) and lease.until > now:
@@ -41,7 +41,7 @@ def _controllers(
 ) -> Iterator[str]:
     digest = skill.digest(number)
     if digest is None:
-        return  # nothing can be bound to what has no digest any more
+        return  # nothing can be bound to a version without a digest
     others = [other for other in skill.numbers() if other != number]
     if any(skill.digest(other) == digest for other in others):
         return  # bound by digest: the other number serves them as well
@@ -53,12 +53,10 @@ def _controllers(
 
 def _is_bound(skill: SkillVersions, number: int, digest: str) -> bool:
     try:
-        # Most manifests do not even mention it, and need not be parsed.
+        # Most manifests do not contain it, and need not be parsed.
         if digest.encode() not in skill.read_manifest(number):
             return False
         task = skill.load_live(number).manifest.task
     except StoreError:
-        return (
-            False  # damaged, so it is served to no one; and gc frees nothing until that is settled
-        )
+        return False  # damaged: it is not served, and gc frees nothing until it is repaired
     return task is not None and task.parent.digest == digest

@@ -1,5 +1,5 @@
-"""Signed envelopes of one skill's versions: kept beside the records, named by what they are.
-Verifies nothing.
+"""Signed envelopes of one skill's versions: stored beside the records, named by digest. Verifies no
+signature.
 
     skills/<name>/signatures/<hex of the manifest digest>.<16 hex of the envelope's own>.json
 
@@ -19,7 +19,7 @@ from skills_store.disk.durable import Create
 from skills_store.errors import CorruptRecord
 from skills_store.version import Fault, make_fault
 
-# An envelope has about 600 bytes; what is much larger is none, and not read into memory.
+# An envelope has about 600 bytes; a much larger file is none, and is not read into memory.
 LARGEST = 64 * 2**10
 
 
@@ -42,7 +42,7 @@ class Signatures:
         return tuple(path.read_bytes() for path in paths if path.stat().st_size <= LARGEST)
 
     def find_damaged(self) -> Iterator[Fault]:
-        """Those whose bytes are not those that they are named by."""
+        """Envelopes whose bytes do not match the digest in their name."""
         for path in sorted(self.directory.glob("*.json")):
             try:
                 intact = path.name.endswith(f".{_digest_prefix(path.read_bytes())}.json")

@@ -1,9 +1,8 @@
-"""All versions of one skill. Reads records and manifests, and answers what a selector means;
-publishes nothing.
+"""All versions of one skill. Reads records and manifests, and resolves selectors; publishes
+nothing.
 
-The bundled versions of the same name may stand beside it, as `base`: they are read as if they were
-its own, unless it gave one of their numbers to other bytes. What writes, audits and sweeps has no
-base.
+`base` may hold the bundled versions of the same name. They are read as if they were the skill's
+own, unless the skill has other bytes under one of their numbers. Audits and sweeps use no base.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class SkillVersions:
         return tuple(sorted(records.list_numbers(self.records)[1]))
 
     def numbers(self) -> tuple[int, ...]:
-        """Those that are not deleted, ascending."""
+        """Numbers that are not deleted, ascending."""
         taken, deleted = records.list_numbers(self.records)
         numbers = [number for number in taken if number not in deleted]
         if self.base is not None:
@@ -73,9 +72,7 @@ class SkillVersions:
         return records.has_records(self.records) or (self.base is not None and self.base.exists())
 
     def add_base(self, base: SkillVersions) -> SkillVersions:
-        """These versions with those of `base` beside them; alone where a number of both means
-        different bytes.
-        """
+        """These versions with those of `base`; without it if a number has other bytes in it."""
         for number in base.numbers():
             if self.digest(number) not in (None, base.digest(number)):
                 return self
@@ -96,14 +93,14 @@ class SkillVersions:
         return numbers[-1]
 
     def load_live(self, number: int) -> Version:
-        """Refused unless record and manifest are as published. The files are checked when they are
-        read.
+        """Raises StoreError unless record and manifest are as published. Files are checked when
+        they are read.
         """
         self.find_number(number)
         return self.load(number)
 
     def find_number(self, selector: int | str) -> int:
-        """The version that a number or a digest means, whether or not it can be served."""
+        """The number of the version with this number or digest, whether or not it can be served."""
         if isinstance(selector, str):
             return self._find_digest(selector)
         holder = self._locate(selector)
@@ -119,7 +116,7 @@ class SkillVersions:
         if isinstance(selector, int):
             return self.load_live(selector)
         if selector == LATEST:
-            # Never a silent fall back to an older one: a damaged latest version is refused by name.
+            # No silent fallback to an older version: a damaged latest version is refused.
             return self.load(self.latest())
         return (
             self.load(self._find_digest(selector))
@@ -136,7 +133,7 @@ class SkillVersions:
         except DeletedVersion:
             if self.aliases.read(alias) == move:
                 raise
-            # It has moved on since it was read, and only then was the version deleted.
+            # The alias moved after it was read, and then the version was deleted.
             return self.load_by_alias(alias)
         if version.digest != move.digest:
             raise CorruptRecord(
@@ -145,7 +142,7 @@ class SkillVersions:
         return version
 
     def read_tombstones(self) -> Iterator[Tombstone]:
-        """Every intact one; a damaged one is reported and passed over."""
+        """Every intact tombstone; damaged ones are logged and skipped."""
         for number in self.list_deleted():
             try:
                 yield tombstones.read(self.records, self.name, number)
@@ -156,26 +153,26 @@ class SkillVersions:
         return records.read(self._locate(number).records, self.name, number)
 
     def read_manifest(self, number: int) -> bytes:
-        """As published, and not yet understood."""
+        """The published bytes, not parsed."""
         blob = self.read_record(number).manifest
         return self._locate(number).blobs.read(blob, f"the manifest of {self.name}@{number}")
 
     def digest(self, number: int) -> str | None:
-        """Of the manifest, as the record has it; None where that cannot be read."""
+        """The manifest's digest in the record; None if that cannot be read."""
         try:
             return self.read_record(number).manifest.digest
         except CorruptRecord:
             return None
 
     def list_needed(self, number: int) -> frozenset[str]:
-        """Digests of all that the version is made of; it may be deleted."""
+        """Digests of all blobs of the version, which may be deleted."""
         version = self.load(number)
         return frozenset(
             (version.digest, *(blob.digest for blob in version.manifest.files.values()))
         )
 
     def is_swept(self, number: int) -> bool:
-        """Whether the manifest of a deleted version is gone: then gc had its files, too."""
+        """Whether the manifest of a deleted version is gone: gc has then removed its files, too."""
         return not self.blobs.path(self.read_record(number).manifest).exists()
 
     def survey(self) -> Survey:
@@ -189,32 +186,31 @@ class SkillVersions:
         return Survey(tuple(versions), tuple(faults))
 
     def list_choices(self) -> tuple[str, ...]:
-        """What a reference could have said instead."""
+        """Selectors that exist, for messages."""
         return (
             *format_ranges(self.numbers()),
             *(f"{m.alias}={m.number}" for m in self.aliases.read_intact()),
         )
 
     def load(self, number: int) -> Version:
-        """By its number, deleted or not."""
+        """The version with this number, deleted or not."""
         ref = f"{self.name}@{number}"
         record = self.read_record(number)
         data = self._locate(number).blobs.read(record.manifest, f"the manifest of {ref}")
         try:
             manifest = Manifest.model_validate_json(data)
-        except ValidationError as error:  # the right bytes, so of a later program
+        except ValidationError as error:  # the bytes are right, so a later program wrote them
             raise UnsupportedSchema(ref, _describe_mismatch(error)) from error
         if manifest.name != self.name:
             raise CorruptRecord(ref, f"its manifest is that of {manifest.name!r}")
         return Version(self.name, number, record.manifest.digest, record.created, manifest)
 
     def _locate(self, number: int) -> SkillVersions:
-        """The versions that `number` is one of: these, or those of the base."""
+        """The versions that contain `number`: these, or those of the base."""
         return self.base if self.base is not None and self.is_in_base(number) else self
 
     def _find_digest(self, digest: str) -> int:
-        # Ascending: a digest published twice keeps meaning its first number, until that one is
-        # deleted.
+        # Ascending: a digest published twice means its first number until that is deleted.
         for number in self.numbers():
             if self.digest(number) == digest:
                 return number

@@ -1,7 +1,7 @@
 """Whether a folder is a store, may become one, or holds other files and is left alone.
 
-It is one if it has a `layout.json`. It may become one while it is empty, or holds only what the
-first write begins with: that write may have been killed.
+A folder with a `layout.json` is a store. A folder may become one if it is empty, or holds only the
+first files of a first write, which may have been killed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def is_store(root: Path) -> bool:
 
 
 def check(root: Path) -> None:
-    """NotAStore where anything else lies: what is called `staging` there is not ours to sweep."""
+    """Raises NotAStore if the folder holds other files: a `staging` in it must not be swept."""
     if is_store(root):
         return
     try:
         foreign = sorted(entry for entry in os.listdir(root) if not _is_ignorable(root, entry))
-        # Another process may have made it one since the first look.
+        # Another process may have made it a store since the first check.
         if foreign and not is_store(root):
             named = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
             raise NotAStore(

@@ -1,7 +1,7 @@
 """Deletions: `v/00000007.deleted.json`, created once beside the record. Creating one IS deleting.
 
-The record stays as it was: the number is never taken again, and the chain of records still
-verifies. What the version was made of is gc's business, after its grace.
+The record stays: the number is never reused, and the chain of records still verifies. gc frees the
+version's files after its grace.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def read(directory: Path, name: str, number: int) -> Tombstone:
 
 
 def commit(directory: Path, create: Create, stone: Tombstone) -> Tombstone:
-    """Creating the file is what deletes the version."""
+    """Creating the file deletes the version."""
     done = f"{stone.name}@{stone.number} is deleted"
     create(path(directory, stone.number), stone.model_dump_json().encode(), done)
     return stone

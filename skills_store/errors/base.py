@@ -10,9 +10,7 @@ class StoreError(Exception):
 
 
 def error_codes() -> dict[str, type[StoreError]]:
-    """Every code of the store and the class that bears it, by code. Classes of other packages do
-    not count.
-    """
+    """Every error class of the store, by code. Classes of other packages do not count."""
     classes = [
         cls for cls in _list_subclasses(StoreError) if cls.__module__.startswith("skills_store.")
     ]

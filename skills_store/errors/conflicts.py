@@ -29,9 +29,7 @@ class UnsafeSweep(StoreError):
 
 
 class GateRefusal(StoreError):
-    """A publish that would have served something unsafe or untrue. All reasons at once; nothing was
-    published.
-    """
+    """A publish of something unsafe or inconsistent. Has all reasons; nothing was published."""
 
     code = "gate_refused"
 
@@ -65,7 +63,7 @@ class Regression(StoreError):
 
 
 class NoEarlierVersion(StoreError):
-    """An alias that cannot be rolled back, for it never meant anything else."""
+    """An alias that cannot be rolled back: it has no earlier version."""
 
     code = "nothing_before"
 

@@ -1,4 +1,4 @@
-"""What a user typed and cannot mean anything, whatever the store holds."""
+"""Input that is invalid whatever the store holds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class InvalidName(StoreError):
 
 
 class InvalidArgument(StoreError):
-    """A command line that says nothing, or an argument that cannot mean what it is for."""
+    """An incomplete command line, or an invalid argument."""
 
     code = "invalid_argument"
 
@@ -48,13 +48,13 @@ class InvalidStore(StoreError):
 
 
 class InvalidCondition(StoreError):
-    """A `--where` that compares nothing with nothing."""
+    """A `--where` that is no comparison."""
 
     code = "invalid_condition"
 
 
 class InvalidDuration(StoreError):
-    """A time span that is not one, or that no clock holds."""
+    """A time span that is malformed or out of range."""
 
     code = "invalid_duration"
 

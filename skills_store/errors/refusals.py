@@ -1,4 +1,4 @@
-"""One thing that was not done or not taken, and the one reason."""
+"""One thing that was not done or not accepted, and the one reason."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 
 from skills_store.errors.base import StoreError
 
-# obstore's messages end in the structure behind them, for programmers.
+# obstore's messages end with a debug dump.
 DEBUG_TEXT = re.compile(r"\s*Debug source:.*?(?=( \(a moment ago\))?$)", re.DOTALL)
 
 
 class Refusal(StoreError):
-    """One thing that was not done or not taken, and the one reason."""
+    """One thing that was not done or not accepted, and the one reason."""
 
     code = "refused"
     template = "{0} is refused: {1}"
@@ -49,22 +49,22 @@ class CorruptRecord(CorruptStore):
 
 
 class UnsupportedLayout(CorruptStore):
-    """A store of an earlier program, or of a later one that this one may only read, or not even
-    that.
+    """A store of an earlier program, or of a later one that this program cannot write to or not
+    even read.
     """
 
     code = "unsupported_layout"
 
 
 class UnsupportedSchema(CorruptStore):
-    """A version of a later program, in a store that this one can read otherwise."""
+    """A version of a later program, in a store that is otherwise readable."""
 
     code = "unsupported_schema"
 
 
 class FailedWrite(Refusal):
-    """The disk refused: read-only, full or failing. What was asked for is not there, and may be
-    asked for again.
+    """The disk refused: read-only, full or failing. Nothing was written; the request may be
+    repeated.
     """
 
     code = "not_written"
@@ -72,7 +72,7 @@ class FailedWrite(Refusal):
 
 
 class UnconfirmedWrite(Refusal):
-    """It is done and visible, but the disk did not confirm that it survives a power cut."""
+    """The write is done and visible, but the disk did not confirm that it survives a power cut."""
 
     code = "unconfirmed"
     template = "{0}, but the disk did not confirm it ({1}): look before you repeat it"
@@ -86,16 +86,14 @@ class BundledVersion(Refusal):
 
 
 class AppendOnlyStore(Refusal):
-    """A store in a bucket has no lock under which something could be taken away safely."""
+    """A store in a bucket has no lock for a safe deletion."""
 
     code = "only_grows"
     template = "{0}: {1} only grows; delete, lease and gc are for stores on a disk"
 
 
 class UnreachableOrigin(Refusal):
-    """An object store that does not answer, or does not let us in. What is in the cache is still
-    served.
-    """
+    """An object store that does not answer or denies access. Cached versions are still served."""
 
     code = "origin_away"
     template = "{0} cannot be reached: {1}"
@@ -112,14 +110,14 @@ class UntrustedVersion(Refusal):
 
 
 class UnusableKey(Refusal):
-    """A file among the trusted keys that is none."""
+    """A file among the trusted keys that is no key."""
 
     code = "unusable_key"
     template = "{0} {1}"
 
 
 class NotAnExport(Refusal):
-    """A folder that no `export` wrote, or not the whole of one."""
+    """A folder that no `export` wrote, or an incomplete export."""
 
     code = "not_an_export"
     template = "{0} cannot be imported: {1}"

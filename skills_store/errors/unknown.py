@@ -1,4 +1,4 @@
-"""Well-formed names of things that are not here. Every message says what is."""
+"""Well-formed names that do not exist here. Every message lists those that do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LISTED = 24  # names in a message; a longer line is not read
 
 
 class Unknown(StoreError):
-    """Something well named that is not here. The message says what is."""
+    """A well-formed name that does not exist here. The message lists those that do."""
 
     code = "unknown"
     what = "thing"
@@ -127,7 +127,7 @@ class UnknownTask(Unknown):
 
 
 class UnknownMetric(Unknown):
-    """A card measure that no version asked about has."""
+    """A card measure that none of the versions has."""
 
     code = "unknown_metric"
     what = "metric"

@@ -1,8 +1,8 @@
-"""s3://, gs:// and az:// as an origin, by obstore. The one module that imports it.
+"""s3://, gs:// and az:// as an origin. Only this module imports obstore.
 
 Credentials, region and endpoint come from the environment, as each cloud's own tools read them
-(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...). Every object is written with `If-None-Match: *`, or its
-like: the service must honour it.
+(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...). Every object is written with `If-None-Match: *` or its
+equivalent, which the service must support.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skills_store.errors import UnreachableOrigin
 SCHEMES = ("s3://", "gs://", "az://")
 RETRIES = 3
 RETRY_TIMEOUT = timedelta(seconds=20)
-# Seconds without another request after a failed one: meanwhile the cache serves, and no call waits.
+# Seconds without requests after a failed one: meanwhile calls use the cache and do not wait.
 PAUSE = 10.0
 
 
@@ -78,7 +78,7 @@ def open_bucket(url: str) -> Bucket:
 
 
 def _one_line(error: Exception) -> str:
-    """What the service says, if it says anything: the rest of the text is about the request."""
+    """The service's error code and message, if any; else the text, shortened."""
     text = " ".join(str(error).split())
     answer = re.search(r"<Code>(\w+)</Code>.*?<Message>(.*?)</Message>", text)
     return f"{answer[1]}: {answer[2]}" if answer else text[:300]

@@ -1,9 +1,9 @@
-"""A local store as the cache of an origin: same layout, key for key, so whatever is there can be
-served as it is.
+"""A local store as the cache of an origin: same layout, key for key, so cached files are served as
+they are.
 
-What an origin has never changes, so nothing here goes stale: a refresh lists what there is and
-brings what is new. A listed key is only text; what is not of the layout never becomes a path, and
-what is brought is checked when it is read.
+An origin's objects never change, so the cache is never stale: a refresh lists the keys and
+downloads new ones. A key outside the layout never becomes a path, and downloaded bytes are checked
+when they are read.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Mirror:
     staging: Path
 
     def refresh(self, prefix: str) -> None:
-        """Records, moves and signatures under `prefix` that are not here yet. Blobs come when they
-        are read.
+        """Download records, moves and signatures under `prefix` that are missing here. Blobs are
+        fetched when they are read.
         """
         for key in ("layout.json", *self.origin.keys(prefix)):
             if MIRRORED.fullmatch(key) and not (self.root / key).exists():
@@ -44,15 +44,15 @@ class Mirror:
                     self._download(key)
 
     def find_departures(self, fresh: Path) -> Iterator[tuple[str, CorruptRecord]]:
-        """Keys of records, moves and signatures here that a `fresh` cache of the origin lacks, or
-        has other bytes of.
+        """Keys of records, moves and signatures here that are missing or different in a `fresh`
+        cache of the origin.
         """
         for path in sorted((self.root / "skills").rglob("*.json")):
             key = self._key(path)
             if not MIRRORED.fullmatch(key) or _read_or_none(fresh / key) == path.read_bytes():
                 continue
             try:
-                # Else it came since the other was filled.
+                # Otherwise it was added after `fresh` was filled.
                 if self.origin.read(key) != path.read_bytes():
                     yield (
                         key,
@@ -67,27 +67,27 @@ class Mirror:
                 )
 
     def create(self, path: Path, data: bytes, done: str) -> None:
-        """In the origin first, then here. FileExistsError where another process was faster; its
-        file is here then.
+        """Create a file in the origin, then here. Raises FileExistsError if another process was
+        faster; its file is here then.
         """
         key = self._key(path)
         created = self.origin.create(key, data)
         try:
             if not path.exists():
-                self._download(key)  # and so a write is read back
+                self._download(key)  # which also reads a write back
         except (UnreachableOrigin, OSError) as error:
             raise UnconfirmedWrite(done, str(error)) if created else error from error
-        # Our very bytes are our own: an answer was lost on the way, and the request made again.
+        # The same bytes are our own: a response was lost, and the request was retried.
         if not created and path.read_bytes() != data:
             raise FileExistsError(errno.EEXIST, "it is taken", key)
 
     def upload_blob(self, path: Path, blob: Blob) -> None:
-        """A blob of this store into the origin, and proof that it is there."""
+        """Upload a blob of this store, and read it back to verify it."""
         self.origin.create(self._key(path), path.read_bytes())
         self._read(path, blob, f"blob {blob.digest} of {self.origin.url}")
 
     def fetch(self, path: Path, blob: Blob, label: str) -> bytes:
-        """The bytes that were published, from the origin, or CorruptBlob."""
+        """The published bytes, from the origin, or CorruptBlob."""
         try:
             return self._read(path, blob, label)
         except KeyError as error:

@@ -1,7 +1,7 @@
-"""The object store that a local store mirrors, as the least that it must be able to do.
+"""The minimal interface of the object store that a local store mirrors.
 
-Nothing there is ever changed or replaced. `create` succeeds once for a key, for the first caller:
-that makes a record the commit point of a publish, and a move the commit point of an alias.
+No object is ever changed or replaced. `create` succeeds once per key, for the first caller: so a
+record is the commit point of a publish, and a move the commit point of an alias.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Origin(Protocol):
         ...
 
     def read(self, key: str) -> bytes:
-        """KeyError where there is no such key, UnreachableOrigin without an answer."""
+        """Raises KeyError if there is no such key, UnreachableOrigin without an answer."""
         ...
 
     def create(self, key: str, data: bytes) -> bool:

@@ -1,7 +1,7 @@
 """The runtime of a published version: numpy in, numpy out. Independent of simulator and trainer,
 and without state.
 
-z and history travel with the caller, so one library serves any number of characters and threads.
+The caller keeps z and history, so one library serves any number of characters and threads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CHUNK = 1024  # windows encoded at once: bounds the memory that a long motion ta
 
 @dataclass(frozen=True)
 class Embedding:
-    """A motion in skill space: where it is at each window, and where as a whole."""
+    """A motion in skill space: one z per window, and one for the whole."""
 
     windows: Array  # (N, D), unit rows
     pooled: Array  # (D,), unit
@@ -49,7 +49,7 @@ class SkillLibrary:
         device: Device = "cpu",
         trust: TrustPolicy | None = None,
     ) -> SkillLibrary:
-        """`trust` says whose signature the version needs; without it, REPERTOIRE_TRUST does."""
+        """`trust` sets whose signature the version needs; by default REPERTOIRE_TRUST does."""
         version = _resolve_kind(store, ref, "skills", trust)
         nets = _load_nets(store, version, intra_op_num_threads, device)
         return cls(version, nets["policy"], nets["encoder"], nets.get("style"))
@@ -70,12 +70,12 @@ class SkillLibrary:
         return length
 
     def act(self, state: ArrayLike, z: ArrayLike) -> Array:
-        """Joint targets (B, J), rad, as the manifest's character lists its joints, for states (B,
-        S) and skills z (B, D).
+        """Joint targets (B, J), rad, in the order of the manifest's `character.joints`, for states
+        (B, S) and skills z (B, D).
 
-        The policy's `state` names the slices of S: root position, m, rotation, wxyz, and
-        velocities, joint angles and joint velocities. z need not be of unit length. InvalidInput
-        says which shape was expected.
+        The slices of the policy's `state` describe S: root position, m, rotation, wxyz, and
+        velocities, joint angles and joint velocities. z need not be of unit length. Raises
+        InvalidInput, which names the expected shape.
         """
         return self.policy.run(state=state, z=z)
 
@@ -86,20 +86,20 @@ class SkillLibrary:
         return self.encoder.run(window=window)
 
     def style(self, window: ArrayLike) -> Array:
-        """How much each window (B, W, S) moves like the clip that it is most like, (B,) in (0, 1).
+        """Similarity of each window (B, W, S) to the clip that it is most like, (B,) in (0, 1).
 
-        UnknownGraph where the version has no such graph.
+        Raises UnknownGraph if the version has no such graph.
         """
         if self.discriminator is None:
             raise UnknownGraph("style", self.version.manifest.graphs, self.version.ref)
         return self.discriminator.run(window=window)
 
     def embed(self, states: ArrayLike, stride: int = 1) -> Embedding:
-        """A whole motion, states (T, S) one control step apart: the z of every `stride`-th window,
+        """Embed a motion, states (T, S) one control step apart: the z of every `stride`-th window,
         and one for all.
 
-        InvalidInput for another shape or too few states; WrongKind for an imported library that
-        sees a body otherwise.
+        Raises InvalidInput for another shape or too few states, WrongKind for an imported library
+        with other observations.
         """
         if (observations := self.version.manifest.observations) != OWN_OBSERVATIONS:
             raise WrongKind(
@@ -126,9 +126,9 @@ class SkillLibrary:
 
 @dataclass(frozen=True)
 class Controller:
-    """A frozen high-level controller omega(z|s,g), and the very library it was trained on.
+    """A frozen high-level controller omega(z|s,g), and the exact library it was trained on.
 
-    A published state machine is one, too: its goal is its memory, and zeros begin it."""
+    A published state machine is one, too: its goal is its memory, which starts as zeros."""
 
     version: Version
     net: Net
@@ -166,17 +166,17 @@ class Controller:
 
     @property
     def llc_steps(self) -> int:
-        """Control steps that each decision holds."""
+        """Control steps for which each decision is held."""
         assert self.version.manifest.task is not None
         return self.version.manifest.task.llc_steps
 
     def decide(self, state: ArrayLike, goal: ArrayLike) -> Array:
-        """(B, S), (B, G) -> z (B, D). The goal of a state machine is that of `next_goal`."""
+        """(B, S), (B, G) -> z (B, D). A state machine takes the goal of `next_goal`."""
         return self.net.run(state=state, goal=goal)
 
     def next_goal(self, state: ArrayLike, goal: ArrayLike) -> Array:
-        """The goal (B, G) that this decision takes, and that the next one begins with: the memory
-        of a state machine after its transitions, for other controllers `goal` itself."""
+        """The goal (B, G) that this decision uses and the next one starts with: the memory of a
+        state machine after its transitions, for other controllers `goal` itself."""
         if self.memory is None:
             return np.asarray(goal, dtype=np.float32)
         return self.memory.run(state=state, goal=goal)
@@ -186,7 +186,7 @@ def pool(z: Array) -> Array:  # (N, D) unit rows -> (D,)
     """The point of the sphere nearest to all rows: their normalized mean."""
     mean = z.mean(axis=0)
     length = np.linalg.norm(mean)
-    # Rows that cancel out have no mean direction; the row most like the others stands for them.
+    # Rows that cancel out have no mean direction; the row most like the others is used.
     return (mean / length).astype(np.float32) if length > 1e-6 else z[np.argmax(z @ z.sum(axis=0))]
 
 

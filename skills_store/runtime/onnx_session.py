@@ -1,5 +1,5 @@
-"""One ONNX graph, ready to run. Made from verified bytes, never from a path: a path could load
-files beside it.
+"""One ONNX graph, ready to run. Made from verified bytes, never from a path, which could load files
+beside it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Device = Literal["cpu", "cuda"]
 
 
 def run_bound(session: ort.InferenceSession, feed: dict[str, Array], output: str) -> Any:
-    """`session.run` with IOBinding: one copy to the device, one back, and nothing between that goes
-    through the host.
+    """`session.run` with IOBinding: one copy to the device, one back, and no other copies through
+    the host.
     """
     binding = session.io_binding()
     for name, array in feed.items():
@@ -63,7 +63,7 @@ class Net:
             array = np.ascontiguousarray(values, dtype=np.float32)
         except (ValueError, TypeError) as error:
             raise InvalidInput(f"{self.label} needs numbers for {tensor.name}: {error}") from error
-        # The first axis alone is free.
+        # Only the first axis is free.
         if array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:
             declared = ", ".join(map(str, tensor.shape))
             raise InvalidInput(
@@ -73,7 +73,7 @@ class Net:
 
 
 def load_net(label: str, data: bytes, graph: Graph, threads: int, device: Device) -> Net:
-    """`label` is what the user calls this graph."""
+    """`label` names this graph in messages."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

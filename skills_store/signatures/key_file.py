@@ -1,4 +1,4 @@
-"""Two halves of a key as files: both are there, whole, or neither; and what is there is never
+"""A key pair as two files: both are written completely or neither; existing files are never
 overwritten.
 """
 
@@ -15,8 +15,8 @@ from skills_store.errors import FailedWrite
 
 
 def create_pair(path: Path, private: bytes, public: bytes) -> None:
-    """`path`, for its owner only, and `path`.pub. FailedWrite where one is taken, or the disk
-    refuses.
+    """Write `path`, for its owner only, and `path`.pub. Raises FailedWrite if one exists or the
+    disk refuses.
     """
     if not path.name:
         raise FailedWrite("no key is made", f"{path} is a folder; name a file in it")
@@ -26,7 +26,7 @@ def create_pair(path: Path, private: bytes, public: bytes) -> None:
             _write_beside(path, private, 0o600) as private_file,
             _write_beside(pub, public, 0o644) as public_file,
         ):
-            os.link(public_file, pub)  # unlike a rename, it takes no other's place
+            os.link(public_file, pub)  # unlike a rename, it replaces no file
             try:
                 os.link(private_file, path)
             except BaseException:
@@ -47,7 +47,7 @@ def create_pair(path: Path, private: bytes, public: bytes) -> None:
 
 @contextlib.contextmanager
 def _write_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    """Synced, under a name of its own in the same folder, and gone on exit."""
+    """A synced temporary file in the same folder, removed on exit."""
     temp = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -1,5 +1,5 @@
-"""Ed25519 signatures over a manifest's digest, as DSSE envelopes around in-toto statements. Knows
-no store, no policy.
+"""Ed25519 signatures over a manifest's digest, as DSSE envelopes around in-toto statements.
+Independent of store and policy.
 
 The one module that imports cryptography. The digest covers the manifest, and through it every file,
 so one signature covers a version. It covers the bytes, not which version is the newest: an alias
@@ -38,8 +38,8 @@ def key_id(key: Ed25519PublicKey) -> str:
 
 
 def generate_key(path: Path) -> str:
-    """A private key at `path`, readable by its owner only, and `path`.pub to give away. Returns the
-    key id.
+    """A private key at `path`, readable by its owner only, and `path`.pub to distribute. Returns
+    the key id.
     """
     key = Ed25519PrivateKey.generate()
     pem = key.private_bytes(
@@ -65,15 +65,16 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
 
 
 def read_public_keys(paths: Iterable[Path]) -> Keys:
-    """A folder stands for every *.pub in it. UnusableKey names what is no key, or not there."""
+    """Public keys by id; a folder stands for every *.pub in it. Raises UnusableKey for a file that
+    is missing or no key."""
     files = chain.from_iterable(map(_list_key_files, paths))
     keys = [_read_public_key(file) for file in files]
     return {key_id(key): key for key in keys}
 
 
 def sign(name: str, digest: str, key: Ed25519PrivateKey) -> bytes:
-    """The same key and digest give the same envelope: Ed25519 draws nothing, and the statement has
-    no date.
+    """The same key and digest give the same envelope: Ed25519 is deterministic, and the statement
+    has no date.
     """
     statement = {
         "_type": STATEMENT,
@@ -94,9 +95,7 @@ def sign(name: str, digest: str, key: Ed25519PrivateKey) -> bytes:
 
 
 def find_signers(envelopes: Iterable[bytes], digest: str, keys: Keys) -> tuple[str, ...]:
-    """Ids of those of `keys` that signed `digest`. What cannot be read as an envelope counts for
-    nothing.
-    """
+    """Ids of those of `keys` that signed `digest`. Invalid envelopes are ignored."""
     signers = chain.from_iterable(_find_signers(envelope, digest, keys) for envelope in envelopes)
     return tuple(dict.fromkeys(signers))
 
@@ -117,7 +116,7 @@ def _find_signers(envelope: bytes, digest: str, keys: Keys) -> list[str]:
 
 
 def _covers(payload: bytes, digest: str) -> bool:
-    """Asked only of a payload whose signature is verified."""
+    """Called only for a payload whose signature is verified."""
     try:
         statement = json.loads(payload)
         subjects = [subject["digest"].get("sha256") for subject in statement["subject"]]

@@ -1,11 +1,11 @@
-"""Whether a version may be opened: signed by a trusted key, or not asked to be. Decides; computes
-no signature.
+"""Whether a version may be opened: it is signed by a trusted key or needs no signature. Computes no
+signature.
 
     REPERTOIRE_TRUST=off|warn|require    default: off
     REPERTOIRE_TRUSTED_KEYS=DIR:FILE     public keys; a folder stands for every *.pub in it
 
-The keys are read at every opening, so that a key taken out of the folder stops counting without a
-restart.
+The keys are read at every opening, so that a key removed from the folder does not count any more,
+without a restart.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TrustPolicy:
         return TrustPolicy(cast(Policy, policy), tuple(Path(key) for key in keys if key))
 
     def check(self, store: Store, version: Version) -> None:
-        """UntrustedVersion or UnusableKey under `require`, a line in the log under `warn`."""
+        """Raises UntrustedVersion or UnusableKey under `require`, logs it under `warn`."""
         if self.policy == "off":
             return
         try:
@@ -54,8 +54,7 @@ class TrustPolicy:
         """Ids of the trusted keys that signed this version, at least one, or UntrustedVersion with
         the reason.
 
-        UnusableKey where what is trusted cannot be read: a typo must not decide which key is passed
-        over.
+        Raises UnusableKey if a trusted key cannot be read: a typo must not drop a key.
         """
         try:
             from skills_store.signatures import signing

@@ -1,3 +1,1 @@
-"""How a version leaves a store and enters another: copies, exports, imports. Never changes a byte
-of it.
-"""
+"""Copies, exports and imports of versions. They never change a byte of a version."""

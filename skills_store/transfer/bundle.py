@@ -1,5 +1,5 @@
-"""All bytes of one version, verified, on their way between a store and somewhere else; and the
-files they become there.
+"""All bytes of one version, verified, on their way between a store and another place; and writing
+them as files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skills_store.manifest import Manifest
 from skills_store.store import Store
 from skills_store.version import Version
 
-# relative path -> bytes; the last one makes it whole, and readers look for it first.
+# relative path -> bytes; the last file completes the tree, and readers look for it first.
 Tree = dict[str, bytes]
 
 
@@ -37,8 +37,8 @@ class Bundle:
 def read_bundle(
     store: Store, version: Version, read: Callable[[str, int], None] = lambda *_: None
 ) -> Bundle:
-    """Every blob is hashed on the way out; a damaged one is refused here, before anything is
-    written elsewhere.
+    """Every blob is hashed when it is read; a damaged one is refused before anything is written
+    elsewhere.
     """
     files = {}
     for file, blob in version.manifest.files.items():
@@ -59,7 +59,7 @@ def parse_manifest(data: bytes, label: str) -> Manifest:
 
 
 def check_empty(directory: Path) -> None:
-    """Nothing but a new or an empty folder is written to: OccupiedFolder."""
+    """Raises OccupiedFolder unless `directory` is new or an empty folder."""
     if os.path.lexists(directory) and (not directory.is_dir() or any(directory.iterdir())):
         raise OccupiedFolder(str(directory))
 
@@ -67,11 +67,11 @@ def check_empty(directory: Path) -> None:
 def write(
     directory: Path, tree: Mapping[str, bytes], wrote: Callable[[str, int], None] = lambda *_: None
 ) -> None:
-    """A new folder appears whole; an empty one, which may be a mount point, is filled, and emptied
-    if that fails.
+    """A new folder is created atomically; an empty one, which may be a mount point, is filled, and
+    emptied if that fails.
 
-    What a kill leaves beside a new one is hidden, and in an empty one lacks its last file, so it is
-    no export.
+    A killed write leaves a hidden folder beside a new one; an empty one then lacks its last file,
+    so it is no export.
     """
     check_empty(directory)
     new = not directory.exists()
@@ -95,7 +95,7 @@ def write(
 
 
 def _remove(directory: Path, *, itself: bool) -> None:
-    """All that is in it, and it; what cannot be is left."""
+    """Remove the contents, and with `itself` the folder, as far as possible."""
     for path in directory.iterdir() if directory.is_dir() else ():
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)

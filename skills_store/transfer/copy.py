@@ -1,9 +1,9 @@
-"""One version from one store into another, with its parent: blobs first, record last. `push` and
-`pull` are this.
+"""Copies one version from one store into another, with its parent: blobs first, record last. `push`
+and `pull` use this.
 
-The copy keeps number, digest, date and signatures. Its record is the target's own: `prev` chains it
-to what came before it *there*, so a store that took only version 7 verifies as whole. Aliases stay
-behind: where `prod` points is for the people of each store to decide.
+The copy keeps number, digest, date and signatures. Its record is the target's own: `prev` is the
+digest of the target's previous record, so a store with only version 7 verifies. Aliases are not
+copied: the users of each store decide where `prod` points.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skills_store.version import Version
 
 @dataclass(frozen=True)
 class CopiedVersion:
-    """What the target holds now."""
+    """A version in the target."""
 
     version: Version
     new: bool  # False: it was there already
@@ -28,8 +28,8 @@ class CopiedVersion:
 def copy(
     ref: str, source: Store, target: Store, progress: Progress = lambda *_: None
 ) -> tuple[CopiedVersion, ...]:
-    """What `ref` means in `source`, parent first. A number taken by other bytes is refused before
-    one is written.
+    """Copy the version `ref` of `source`, parent first. A number with other bytes in `target` is
+    refused before anything is written.
     """
     version = source.resolve(ref)
     family = [version]
@@ -64,7 +64,7 @@ def _find_copy(member: Version, wanted: Version, source: Store, target: Store) -
 
 
 def _copy_signatures(version: Version, copied: Version, source: Store, target: Store) -> None:
-    """Those that the target lacks, also of a version that it had before."""
+    """Copy the signatures that the target lacks, also of a version that it had before."""
     stored = target.signatures(copied.name).read_envelopes(copied.digest)
     for envelope in source.signatures(version.name).read_envelopes(version.digest):
         if envelope not in stored:

@@ -1,6 +1,5 @@
-"""`--onnx`: the files by their names, manifest.json, README.md and signatures. What people unpack
-and look at, and what `oras pull` writes of an image that `--oci` made: there without README and
-signatures.
+"""`--onnx`: the files by their names, manifest.json, README.md and signatures, for people to read.
+`oras pull` of an image of `--oci` writes the same without README and signatures.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ LARGEST_MANIFEST = 64 * 2**20  # skeleton, MJCF and clip embeddings; read before
 def make_tree(version: Version, bundle: Bundle) -> Tree:
     check_manifest_name(version, bundle)
     signed = {f"signatures/{i}.json": envelope for i, envelope in enumerate(bundle.signatures)}
-    # A README of the version's own comes first: it is covered by the digest, and ours is not.
+    # A README of the version's own replaces ours: the digest covers it, and not ours.
     return {"README.md": readme(version), **bundle.files, **signed, MARK: bundle.manifest}
 
 
 def check_manifest_name(version: Version, bundle: Bundle) -> None:
-    """InvalidName if a file has the manifest's name in an export, on some disk at least."""
+    """Raises InvalidName if a file has the manifest's name in an export, regardless of case."""
     for file in bundle.files:
         if file.lower() == MARK:
             raise InvalidName(

@@ -1,4 +1,4 @@
-"""The forms in which a version leaves a store as a folder, and those in which it comes back."""
+"""The formats in which a version is exported as a folder, and those that are imported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXPORTS: dict[str, Callable[[Version, Bundle], Tree]] = {
     "oci": oci.make_tree,
     "triton": triton.make_tree,
 }
-# By the file that marks it.
+# By the marker file of the format.
 IMPORTS: dict[str, Callable[[Path], Bundle]] = {
     oci.MARK: oci.read,
     folder.MARK: folder.read,
@@ -35,7 +35,7 @@ IMPORTS: dict[str, Callable[[Path], Bundle]] = {
 def export(
     store: Store, ref: str, form: str, directory: Path, progress: Progress = lambda *_: None
 ) -> Version:
-    """`directory` is whole afterwards, or as it was."""
+    """`directory` is complete afterwards, or as it was."""
     version = store.resolve(ref)
     check_empty(directory)
     reading = Tally(progress, sum(blob.size for blob in version.manifest.files.values()))
@@ -49,7 +49,7 @@ def export(
 
 def import_folder(store: Store, directory: Path) -> tuple[Version, bool]:
     """Publish what `export` wrote, through the gate, under the next number and the same digest.
-    False: it was here.
+    False: it existed already.
     """
     marks = [mark for mark in IMPORTS if (directory / mark).is_file()]
     if not marks:

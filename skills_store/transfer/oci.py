@@ -2,10 +2,10 @@
 
     oci-layout  index.json  blobs/sha256/<hex>
 
-The config blob is the version's manifest, so the version's digest is the config's. Each layer is a
-file, titled with its name, and the manifest is a layer, too, titled manifest.json: `oras pull`
-writes titled layers alone, and what it has written is an export as `--onnx` writes one. A signature
-is an artifact whose `subject` is the image.
+The config blob is the version's manifest, so the version's digest is the config's. Each file is a
+layer, titled with its name. The manifest is also a layer, titled manifest.json, because `oras pull`
+writes titled layers only: its result is an export like that of `--onnx`. A signature is an artifact
+whose `subject` is the image.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json"
 EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
 SKILL_TYPE = "application/vnd.repertoire.skill.v1+json"
 ENVELOPE_TYPE = "application/vnd.dsse.envelope.v1+json"
-LARGEST_JSON = 4 * 2**20  # the limit that registries set themselves
+LARGEST_JSON = 4 * 2**20  # the limit of registries
 
 
 class Descriptor(BaseModel):
@@ -85,8 +85,8 @@ def make_tree(version: Version, bundle: Bundle) -> Tree:
 
 
 def read(directory: Path) -> Bundle:
-    """The one skill of a layout. Layers are read by our own manifest's digests, whatever the layout
-    says of them.
+    """The only skill of a layout. Files are read by the digests in the version's manifest, whatever
+    the layers' descriptors are.
     """
     index = _parse(
         Index, read_bounded(directory / "index.json", LARGEST_JSON), str(directory / "index.json")
@@ -129,14 +129,14 @@ def _add_image(
 
 
 def _add_blob(layout: Tree, data: bytes, media_type: str) -> dict[str, Any]:
-    """Add a blob; its descriptor."""
+    """Add a blob; returns its descriptor."""
     blob = describe(data)
     layout[f"blobs/sha256/{blob.digest.removeprefix('sha256:')}"] = data
     return {"mediaType": media_type, "digest": blob.digest, "size": blob.size}
 
 
 def _add_layer(layout: Tree, file: str, data: bytes, media_type: str) -> dict[str, Any]:
-    """Add a layer that pulls as `file`; its descriptor."""
+    """Add a layer that is pulled as `file`; returns its descriptor."""
     return _add_blob(layout, data, media_type) | {
         "annotations": {"org.opencontainers.image.title": file}
     }

@@ -1,5 +1,4 @@
-"""`--triton`: a model repository. One model per graph, under the version's own number; an export
-only, not a way back.
+"""`--triton`: a model repository. One model per graph, under the version's own number. Export only.
 
 <skill>_<graph>/config.pbtxt <skill>_<graph>/<number>/model.onnx
 """
@@ -37,7 +36,7 @@ def _format_config(
             f"max_batch_size: {MAX_BATCH}",
             *(f"input {_format_tensor(tensor)}" for tensor in inputs),
             *(f"output {_format_tensor(tensor)}" for tensor in outputs),
-            # A row waits for no other: at 30 Hz a late action is worse than a batch of one.
+            # Rows do not wait for each other: at 30 Hz a late action is worse than a batch of one.
             "dynamic_batching { max_queue_delay_microseconds: 0 }",
             f"version_policy {{ specific {{ versions: [ {version.number} ] }} }}",
             _format_parameter("skill", version.pinned),
@@ -48,8 +47,8 @@ def _format_config(
 
 
 def _format_tensor(tensor: Tensor) -> str:
-    """`dims` leaves out the free first axis, which is the batch. A tensor of nothing else is one
-    number a row.
+    """`dims` leaves out the free first axis, the batch. A tensor with only that axis has one number
+    per row.
     """
     row = [size for size in tensor.shape if isinstance(size, int)]
     reshape = "" if row else " reshape { shape: [ ] }"
