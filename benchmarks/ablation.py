@@ -28,10 +28,9 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.finished_run import train_and_measure
-from benchmarks.learning import Measurement, Row, known
+from benchmarks.learning import HEADLINE, Row, headline, known
 from pretrain.cli import program
 from pretrain.config import PretrainConfig
-from pretrain.evaluation.skill_card import quick_card
 from pretrain.options import parse_int, parse_options
 from pretrain.overrides import ConfigError, load_config
 from skills_store import places
@@ -44,7 +43,7 @@ MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
     "assist_force": ("curriculum.assist_start=0",),
     "focus": ("curriculum.focus=1",),
     "phase_locking": (
-        "tracking_termination.phase_locking=never",
+        "tracking_termination.phase_locking=false",
         "tracking_termination.max_velocity_excess=null",
     ),
     "nearer_reward": ("tracking_termination.nearer_reward_weight=0",),
@@ -66,12 +65,6 @@ MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
 }
 # groups of keys of the training aids
 AIDS = ("curriculum", "switch", "tracking_termination", "imitation")
-HEADLINE = {
-    "time_on_clip": "time_on_clip.mean",
-    "falls_own": "falls_per_minute.own",
-    "falls_random": "falls_per_minute.random",
-    "switch_success": "switch_success.mean",
-}
 
 
 @dataclass(frozen=True)
@@ -121,20 +114,11 @@ def has_mechanism(plan: Plan, mechanism: str) -> bool:
     return without.model_copy(update=same) != full
 
 
-def measure_headline() -> Measurement:
-    """The first three measures of the card, with few worlds: all that the bars need."""
-    return Measurement(
-        "headline.jsonl",
-        HEADLINE,
-        lambda skills, data, cfg: quick_card(skills, data, cfg.eval.seed, cfg.engine),
-    )
-
-
 def run_variant(plan: Plan, variant: str, seed: int) -> list[Row]:
     """The milestones of one run; empty if it failed."""
     turned_off = " ".join(MECHANISMS.get(variant, ()))
     title = f"{variant}, seed {seed}" + (f" ({turned_off})" if turned_off else "")
-    return train_and_measure(plan.overrides(variant, seed), measure_headline(), title)
+    return train_and_measure(plan.overrides(variant, seed), headline(), title)
 
 
 def samples_to(rows: Sequence[Row], bars: Bars) -> int | None:

@@ -6,13 +6,14 @@ python -m benchmarks.learning runs/humanoid-1a2b3c4d runs/humanoid-5e6f7a8b out=
 keys:
   out=           folder of tables and plots; default: below the folder of cards
   episodes=256   episodes of each card
+  quick=false    only falls, time on clip and switches, with few worlds
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -29,9 +30,9 @@ from pretrain.assembly import build_training
 from pretrain.cli import program
 from pretrain.config import PretrainConfig
 from pretrain.evaluation.conditions import Conditions
-from pretrain.evaluation.skill_card import skill_card
+from pretrain.evaluation.skill_card import quick_card, skill_card
 from pretrain.evaluation.table import value_at
-from pretrain.options import parse_int, parse_options, split_arguments
+from pretrain.options import parse_flag, parse_int, parse_options, split_arguments
 from pretrain.publishing.publish import make_candidate, take_trained
 from pretrain.rl import checkpoint
 from pretrain.rl.run_folder import write_atomically
@@ -58,6 +59,7 @@ MEASURES = {  # column of a row: its key in the card
     "gets_up": "robustness.gets_up",
     "push_500_newton": "robustness.push_500_newton",
 }
+HEADLINE = {name: MEASURES[name] for name in list(MEASURES)[:5]}  # what the quick card has
 Row = dict[str, Any]  # numbers; None where there was nothing to measure
 
 
@@ -76,6 +78,15 @@ def whole_card(episodes: int) -> Measurement:
         return skill_card(skills, data, conditions)
 
     return Measurement(f"cards-{episodes}.jsonl", MEASURES, measure)
+
+
+def headline() -> Measurement:
+    """The first three measures of the card, with few worlds."""
+
+    def measure(skills: SkillLibrary, data: TrainingData, cfg: PretrainConfig) -> dict[str, Any]:
+        return quick_card(skills, data, cfg.eval.seed, cfg.engine)
+
+    return Measurement("headline.jsonl", HEADLINE, measure)
 
 
 def measure_milestones(folder: Path, measurement: Measurement) -> list[Row]:
@@ -117,15 +128,16 @@ def read_rows(file: Path, columns: Mapping[str, str]) -> list[Row]:
     return [row for row in rows if row.keys() >= columns.keys()]
 
 
-def table(runs: Sequence[Sequence[Row]]) -> str:
-    """Median (lowest to highest) over the runs, one line a milestone that all of them have."""
+def table(runs: Sequence[Sequence[Row]], measures: Collection[str]) -> str:
+    """Median (lowest to highest) of `measures` over the runs, one line for each milestone that all
+    of them have."""
     lines = [
-        "| samples | seconds | " + " | ".join(MEASURES) + " |",
-        "|---" * (2 + len(MEASURES)) + "|",
+        "| samples | seconds | " + " | ".join(measures) + " |",
+        "|---" * (2 + len(measures)) + "|",
     ]
     for together in in_common(runs):
         cells = [f"{together[0]['samples'] / 1e6:.1f} M"]
-        for name in ("seconds", *MEASURES):
+        for name in ("seconds", *measures):
             values = known(together, name)
             text = (
                 f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})" if values else "-"
@@ -149,10 +161,10 @@ def known(rows: Sequence[Row], name: str) -> list[float]:
     return [row[name] for row in rows if row[name] is not None]
 
 
-def draw(runs: Sequence[Sequence[Row]], file: Path) -> None:
-    """Each measure against samples and against seconds: a line a run, and their median."""
-    figure, panels = plt.subplots(len(MEASURES), 2, figsize=(10, 2.2 * len(MEASURES)), sharex="col")
-    for axes, name in zip(panels, MEASURES, strict=True):
+def draw(runs: Sequence[Sequence[Row]], measures: Collection[str], file: Path) -> None:
+    """Each of `measures` against samples and against seconds: a line a run, and their median."""
+    figure, panels = plt.subplots(len(measures), 2, figsize=(10, 2.2 * len(measures)), sharex="col")
+    for axes, name in zip(panels, measures, strict=True):
         for panel, along in zip(axes, ("samples", "seconds"), strict=True):
             for rows in runs:
                 panel.plot(
@@ -180,12 +192,17 @@ def main(arguments: list[str]) -> int:
         )
         return 2
     try:
-        defaults = {"out": str(places.cards() / "learning"), "episodes": "256"}
+        defaults = {
+            "out": str(places.cards() / "learning"),
+            "episodes": "256",
+            "quick": "false",
+        }
         options = parse_options(pairs, defaults)
-        episodes = parse_int(options, "episodes", 2)
+        card = whole_card(parse_int(options, "episodes", 2))
+        measurement = headline() if parse_flag(options, "quick") else card
         out = Path(options["out"])
         out.mkdir(parents=True, exist_ok=True)
-        runs = [measure_milestones(folder, whole_card(episodes)) for folder in folders]
+        runs = [measure_milestones(folder, measurement) for folder in folders]
         if not in_common(runs):
             raise ValueError(
                 "there is no number of samples at which all of these runs have a milestone"
@@ -201,9 +218,10 @@ def main(arguments: list[str]) -> int:
     except (StoreError, ValueError, KeyError, RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    (out / "learning.md").write_text(table(runs) + "\n", encoding="utf-8")
-    draw(runs, out / "learning.png")
-    print(table(runs))
+    lines = table(runs, measurement.columns)
+    (out / "learning.md").write_text(lines + "\n", encoding="utf-8")
+    draw(runs, measurement.columns, out / "learning.png")
+    print(lines)
     return 0
 
 

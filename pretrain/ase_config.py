@@ -38,17 +38,10 @@ class LatentConfig(Frozen):
         description=(
             "Of an episode's first latents that are no clip's own, the share drawn from the "
             "directions nearer to the latent of the clip it starts in than to any other clip's; "
-            "all other latents are uniform on the sphere"
+            "three quarters of it once the clip's assistance is gone and its episodes last 200 "
+            "steps. All other latents are uniform on the sphere"
         ),
     )
-    near_steps: Positive | None = Field(
-        default=None,
-        description=(
-            "Control steps; near_prob holds while a clip is assisted or its episodes are "
-            "shorter than this. null: always"
-        ),
-    )
-    near_after: Share = Field(default=0.0, description="Share of near_prob that remains after that")
     own_return: bool = Field(
         default=False,
         description=(
@@ -222,7 +215,6 @@ class WarmConfig(Frozen):
         ),
     )
     batch: Count = Field(default=1024, description="Rows of a batch")
-    lr: Positive = Field(default=1e-3, description="Learning rate of both")
 
     @field_validator("library")
     @classmethod

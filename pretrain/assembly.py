@@ -40,6 +40,8 @@ from pretrain.training_data import TrainingData, control_steps
 from skills_store.manifest import Manifest
 from skills_store.open import open_store
 
+WARM_LR = 1e-3  # of the gradient steps before simulation
+
 SkillTraining = Training[SkillNets, AseEnv | AssistedEnv]
 
 
@@ -48,7 +50,7 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
     Without the warm start."""
     rng, env_rng, skill_rng = spawn_generators(cfg.seed, 3)
     skeleton = data.character.skeleton
-    ground = read_ground(data.library, skeleton, cfg.curriculum.steady_above)
+    ground = read_ground(data.library, skeleton)
     nets = build_nets(cfg, data, ground, rng)
     curriculum = make_curriculum(cfg, data, ground) if cfg.assisted else None
     env = build_env(cfg, data, ground, curriculum, env_rng)
@@ -193,7 +195,7 @@ def distill(
     before = env.snapshot()
     visited = visit_states(env, nets.policy, training.rng)
     env.restore(before)
-    config = DistillConfig(warm.distill_steps, warm.lr, 4 * warm.batch)
+    config = DistillConfig(warm.distill_steps, WARM_LR, 4 * warm.batch)
     latents = nets.encoder.clip_latents
     distill_latents(nets.policy, visited, data.library, latents, config, rng=training.rng)
 
@@ -216,7 +218,7 @@ def warm_up(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) ->
     library's."""
     if not start_from_parent(cfg, data, training):
         warm = cfg.warm
-        warm_encoder(training.nets.encoder, data.demos, warm.encoder_steps, warm.lr, training.rng)
+        warm_encoder(training.nets.encoder, data.demos, warm.encoder_steps, WARM_LR, training.rng)
         clone_clips(cfg, data, training)
     training.env.reset(torch.arange(training.env.num_envs))
 
@@ -237,5 +239,5 @@ def clone_clips(
         training.env.env.falls.ground,
         is_learned,
     )
-    config = CloneConfig(steps=warm.clone_steps, lr=warm.lr, batch=warm.batch)
+    config = CloneConfig(steps=warm.clone_steps, lr=WARM_LR, batch=warm.batch)
     clone(nets.policy, clips, config, training.rng)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from pretrain.rl.field_types import Count, Frozen, NotNegative, Positive, Share
+from pretrain.rl.field_types import Frozen, NotNegative, Positive, Share
 
 
 class CurriculumConfig(Frozen):
@@ -29,13 +29,6 @@ class CurriculumConfig(Frozen):
             "How well the feet are lifted when the clip's are, below which its assist does not "
             "weaken: 1 in playback, 0 for a body that stands through the steps. null: the feet do "
             "not count"
-        ),
-    )
-    steady_above: Share = Field(
-        default=0.5,
-        description=(
-            "Clips whose root's up axis stays above this and whose speed is steady get an "
-            "upright torque; others are pulled to the reference pose"
         ),
     )
     focus: Annotated[float, Field(ge=1)] = Field(
@@ -78,19 +71,11 @@ class TrackingTerminationConfig(Frozen):
             "in units of their spread over the clips"
         ),
     )
-    phase_locking: Literal["never", "unassisted", "always"] = Field(
-        default="never",
+    phase_locking: bool = Field(
+        default=False,
         description=(
-            "Clips whose error is measured at the reference phase, in units of the clip's own "
-            "spread, instead of to the nearest window; unassisted: those whose assistance is gone"
-        ),
-    )
-    # at least TrackingLimits.min_clip_spread
-    max_clip_spread: Annotated[float, Field(ge=0.7)] | None = Field(
-        default=None,
-        description=(
-            "Most that a clip's own spread counts in phase-locked limits, in units of the spread "
-            "over the clips; a stand has 0.08, a walk 0.9, and 0.7 is the least. null: unbounded"
+            "The error of a clip whose assistance is gone is measured at the reference phase, in "
+            "units of the clip's own spread, instead of to the nearest window"
         ),
     )
     grace_period: NotNegative = Field(
@@ -110,16 +95,16 @@ class TrackingTerminationConfig(Frozen):
 
     @model_validator(mode="after")
     def _check_velocity_bound(self) -> TrackingTerminationConfig:
-        if self.max_velocity_excess is not None and self.phase_locking == "never":
+        if self.max_velocity_excess is not None and not self.phase_locking:
             raise ValueError(
-                "max_velocity_excess bounds phase-locked clips, and phase_locking is never; "
-                "expected phase_locking unassisted or always"
+                "max_velocity_excess bounds phase-locked clips, and phase_locking is false; "
+                "expected phase_locking=true"
             )
         return self
 
 
 class ImitationConfig(Frozen):
-    """Tracking reward, cloning loss and pose gradient (pretrain/assist/imitation.py)."""
+    """Tracking reward and pose gradient (pretrain/assist/imitation.py)."""
 
     reward_weight: NotNegative = Field(default=0.0, description="Weight of the tracking reward")
     reward_scale: Positive = Field(
@@ -137,46 +122,20 @@ class ImitationConfig(Frozen):
         default=0.0,
         description="Weight of the reward for feet that are lifted when those of the clip are",
     )
-    cloning_weight: NotNegative = Field(
-        default=0.0,
-        description="Weight of the cloning loss towards the reference action, while assisted",
-    )
     pose_gradient_weight: NotNegative = Field(
         default=0.0,
-        description="Weight of the pose gradient, which moves joints to the reference pose",
-    )
-    pose_gradient_assisted: bool = Field(
-        default=True, description="The pose gradient is also applied while a clip is assisted"
+        description=(
+            "Weight of the pose gradient, which moves joints to the reference pose once a clip's "
+            "assistance is gone"
+        ),
     )
 
 
 class RecoveryConfig(Frozen):
     """Getting up, with clips that rise from lying (pretrain/sim/falls.py)."""
 
-    seconds: Positive = Field(
-        default=4.0, description="s that a fallen character has to get up; the clips take 3 and 3.8"
-    )
     episode_prob: Share = Field(
         default=0.05, description="Share of episodes that a fall does not end at once"
     )
     fall_init_prob: Share = Field(default=0.05, description="Share of episodes that begin lying")
-    getup_start: Share = Field(default=0.6, description="First strength of the get-up assist")
     getup_reward_weight: NotNegative = Field(default=1.0, description="Weight of the get-up reward")
-
-
-class RefineConfig(Frozen):
-    """Iterative learning control on the phase of the clips (pretrain/assist/refinement.py)."""
-
-    correct: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="Samples in which the corrections are found. 0: no refinement"
-    )
-    learn: Count = Field(default=1_000_000, description="Samples in which the policy learns them")
-    after: tuple[Count, ...] = Field(
-        default=(), description="Samples of training after which refinement runs, besides the end"
-    )
-
-    @model_validator(mode="after")
-    def _check_order(self) -> RefineConfig:
-        if list(self.after) != sorted({*self.after}):
-            raise ValueError(f"after {list(self.after)} does not rise")
-        return self

@@ -4,17 +4,15 @@ Names are those of the field (MimicKit's where it has the concept)."""
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from pretrain.ase_config import DiscConfig, EncConfig, LatentConfig, PPOConfig, WarmConfig
 from pretrain.assist_config import (
     CurriculumConfig,
     ImitationConfig,
     RecoveryConfig,
-    RefineConfig,
     SwitchConfig,
     TrackingTerminationConfig,
 )
@@ -57,10 +55,7 @@ class PretrainConfig(Frozen):
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = Field(
         default=3, description="Frames of a style window, a control step apart"
     )
-    samples: Count = Field(
-        default=16_000_000,
-        description="Control steps summed over the worlds; refinement comes on top",
-    )
+    samples: Count = Field(default=16_000_000, description="Control steps summed over the worlds")
     checkpoint_interval: Positive = Field(default=60.0, description="s between checkpoints")
     milestone_interval: Count = Field(
         default=2_000_000,
@@ -85,8 +80,7 @@ class PretrainConfig(Frozen):
         default="full",
         description=(
             "full: the training aids beyond ASE. none: without them; then curriculum, switch, "
-            "tracking_termination, imitation, near_steps, near_after, getup_start and "
-            "getup_reward_weight have no effect"
+            "tracking_termination, imitation and getup_reward_weight have no effect"
         ),
     )
     curriculum: CurriculumConfig = CurriculumConfig()
@@ -94,30 +88,8 @@ class PretrainConfig(Frozen):
     tracking_termination: TrackingTerminationConfig = TrackingTerminationConfig()
     imitation: ImitationConfig = ImitationConfig()
     recovery: RecoveryConfig = RecoveryConfig()
-    refine: RefineConfig = RefineConfig()
     eval: EvalConfig = EvalConfig()
-
-    @model_validator(mode="after")
-    def _check_aids(self) -> PretrainConfig:
-        if self.refine.correct > 0 and not self.assisted:
-            raise ValueError(
-                f"refine.correct {self.refine.correct} needs assist=full; "
-                "with assist=none it must be 0"
-            )
-        return self
 
     @property
     def assisted(self) -> bool:
         return self.assist == "full"
-
-    def count_samples(self, samples: int) -> int:
-        """Samples that a run has simulated after `samples` of training, including refinement."""
-        if not self.refine.correct:
-            return samples
-        iteration_samples = self.num_envs * self.ppo.horizon  # samples of an iteration
-        refining = (
-            math.ceil((self.refine.correct + self.refine.learn) / iteration_samples)
-            * iteration_samples
-        )
-        times = sum(samples >= after for after in {*self.refine.after, self.samples})
-        return samples + times * refining

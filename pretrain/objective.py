@@ -124,25 +124,23 @@ def imitation_keys(cfg: PretrainConfig) -> tuple[str, ...]:
 
 
 def clones_reference(cfg: PretrainConfig) -> bool:
-    """Whether the policy clones the references' actions in assisted worlds."""
-    in_switches = cfg.switch.cloning_weight > 0 and cfg.switch.assist_start > 0
-    return cfg.imitation.cloning_weight > 0 or in_switches
+    """Whether the policy clones the references' actions in switches."""
+    return cfg.switch.cloning_weight > 0 and cfg.switch.assist_start > 0
 
 
 def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Loss:
-    """PPO's surrogate, cloning while assisted, the pose gradient, smoothing, and diversity."""
+    """PPO's surrogate, cloning in switches, the pose gradient, smoothing, and diversity."""
     ppo = cfg.ppo
     imitation = cfg.imitation
     loss = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
     if cfg.assisted and clones_reference(cfg):
-        loss = with_cloning_loss(loss, imitation.cloning_weight, cfg.switch.cloning_weight)
+        loss = with_cloning_loss(loss, cfg.switch.cloning_weight)
     if cfg.assisted and imitation.pose_gradient_weight:
         loss = with_pose_gradient(
             loss,
             torch.from_numpy(skeleton.legs),
             imitation.pose_gradient_weight,
             imitation.reward_scale,
-            assisted=imitation.pose_gradient_assisted,
         )
     if ppo.smoothing_weight:
         loss = with_action_smoothing(loss, ppo.smoothing_weight)

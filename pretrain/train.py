@@ -1,5 +1,5 @@
-"""Stage 1: train skills from clips and publish them: warm start, training, refinement, export,
-evaluation of the exported graphs, publication.
+"""Stage 1: train skills from clips and publish them: warm start, training, export, evaluation of
+the exported graphs, publication.
 
 make pretrain            or   python -m pretrain.train preset=locomotion seed=1 ppo.target_kl=0.02
 """
@@ -9,14 +9,10 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from copy import deepcopy
 from pathlib import Path
-
-import torch
 
 from pretrain.assembly import SkillTraining, build_training, set_action_std, warm_up
 from pretrain.assist.assisted_env import AssistedEnv
-from pretrain.assist.refinement import PhaseCorrectedPolicy, Refinement
 from pretrain.cli import command, program
 from pretrain.config import PretrainConfig
 from pretrain.help_text import describe_config
@@ -25,9 +21,8 @@ from pretrain.publishing.publish import TrainedSkills, publish, take_trained
 from pretrain.rl import checkpoint
 from pretrain.rl.background import use_one_thread
 from pretrain.rl.learner import Scalars
-from pretrain.rl.rollout import Noise
 from pretrain.rl.run_folder import NOT_LEARNING, hash_config, lock_run_folder
-from pretrain.rl.training import CHECKPOINT, Monitor, restore_from, train_until
+from pretrain.rl.training import Monitor, train_until
 from pretrain.training_data import TrainingData, load_training_data
 from skills_store import publish_receipt
 from skills_store.open import open_store
@@ -59,80 +54,16 @@ def finish_iteration(cfg: PretrainConfig, training: SkillTraining, folder: Path)
     # The progress is in the checkpoint, so that a resumed run has the same std.
     set_action_std(cfg, training)
     if training.samples % cfg.milestone_interval < cfg.num_envs * cfg.ppo.horizon:
-        save_milestone(folder, cfg, training)
+        save_milestone(folder, training)
     down = float(env.env.falls.is_down.float().mean())
     scalars = {"broken": env.env.num_broken, "down": down, "action_std": policy.std}
     return env.scalars() | scalars if isinstance(env, AssistedEnv) else scalars
 
 
-def make_refinement(cfg: PretrainConfig, data: TrainingData, training: SkillTraining) -> Refinement:
-    """Refinement of the averaged policy, in the training's present environment."""
-    env = training.env
-    if not isinstance(env, AssistedEnv):
-        raise TypeError(
-            "refinement corrects by the phase of reference motions: it needs an AssistedEnv"
-        )
-    policy = deepcopy(training.nets.policy)
-    policy.load_state_dict(training.nets.average.module.state_dict())
-    legs = torch.from_numpy(data.character.skeleton.legs)
-    return Refinement(
-        env,
-        PhaseCorrectedPolicy(deepcopy(policy), env.tracker.num_phases, legs),
-        policy,
-        Noise(cfg.ppo.noise_color, torch.zeros_like(training.noise.value)),
-        torch.Generator().manual_seed(cfg.seed),
-        cfg.ppo.horizon,
-        cfg.refine.correct,
-        cfg.refine.learn,
-    )
-
-
-def refine(
-    cfg: PretrainConfig, data: TrainingData, training: SkillTraining, folder: Path
-) -> Refinement | None:
-    """Run the refinement, from its checkpoint if there is one. None if it was interrupted."""
-    refining = make_refinement(cfg, data, training)
-    place = folder / "refine" / f"{training.samples:012d}"
-    if (place / CHECKPOINT).exists():
-        restore_from(refining, place / CHECKPOINT)
-    progress = {"pose error": "pose_error", "corrections": "corrections", "ends": "terminated"}
-    monitor = Monitor("refine", progress, cfg.checkpoint_interval)
-    samples = cfg.refine.correct + cfg.refine.learn
-    return refining if train_until(refining, samples, place, monitor) else None
-
-
-def train_and_refine(
-    cfg: PretrainConfig, data: TrainingData, training: SkillTraining, folder: Path
-) -> bool:
-    """Train, with refinement at the end and after each of `refine.after`, from which training
-    continues with the refined policy.
-
-    Returns whether it finished uninterrupted. A freshly refined policy balances worse, and recovers
-    in further training."""
-    iteration_samples = cfg.num_envs * cfg.ppo.horizon  # samples of an iteration
-    stages = [samples for samples in cfg.refine.after if samples < cfg.samples]
-    for until in (*stages, cfg.samples):
-        if training.samples >= until + iteration_samples:
-            continue  # done before an interruption
-        if not train(cfg.model_copy(update={"samples": until}), training, folder):
-            return False
-        if cfg.refine.correct > 0:
-            refining = refine(cfg, data, training, folder)
-            if refining is None:
-                return False
-            training.seconds += refining.seconds
-            refined = refining.policy.state_dict()
-            training.nets.average.module.load_state_dict(refined)
-            if until < cfg.samples:
-                training.nets.policy.load_state_dict(refined)
-        save_milestone(folder, cfg, training)
-    return True
-
-
-def save_milestone(folder: Path, cfg: PretrainConfig, training: SkillTraining) -> None:
+def save_milestone(folder: Path, training: SkillTraining) -> None:
     """Save the present networks and their cost, for `python -m benchmarks.learning`."""
     training.background.finish_fits()
-    cost = {"samples": cfg.count_samples(training.samples), "seconds": training.seconds}
+    cost = {"samples": training.samples, "seconds": training.seconds}
     file = folder / "milestones" / f"{training.samples:012d}.pt"
     checkpoint.save(file, {**cost, "nets": training.nets.state()})
 
@@ -189,11 +120,11 @@ def train_skills(cfg: PretrainConfig, data: TrainingData, folder: Path) -> Train
         # under load, two threads mostly wait for each other
         with use_one_thread():
             warm_up(cfg, data, training)
-    if not train_and_refine(cfg, data, training, folder):
+    if not train(cfg, training, folder):
         done = f"stopped after {training.samples:,} samples"
         print(f"{done}; the same command goes on from {folder}", flush=True)
         return None
-    training.background.finish_fits()
+    save_milestone(folder, training)
     return take_trained(training)
 
 

@@ -3,8 +3,6 @@ falls."""
 
 from __future__ import annotations
 
-import math
-
 from pretrain.ase.env import AseEnv
 from pretrain.ase.nets import SkillNets
 from pretrain.ase.reference_windows import make_reference_windows
@@ -12,12 +10,12 @@ from pretrain.assist.assistance import Assistance
 from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import AssistSchedule, Curriculum, NearLatents
 from pretrain.assist.foot_swing import FootSwing
-from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.getup import GETUP_START, GetUpAssist
 from pretrain.assist.switch_assist import SwitchAssist
 from pretrain.assist.tracking_termination import TrackingLimits, TrackingTermination
 from pretrain.config import PretrainConfig
 from pretrain.motion.clip import CONTROL_RATE
-from pretrain.sim.falls import NO_RECOVERY, Recovery
+from pretrain.sim.falls import NO_RECOVERY, SECONDS_TO_RISE, Recovery
 from pretrain.sim.ground import Ground
 from pretrain.training_data import TrainingData, control_steps
 
@@ -39,7 +37,6 @@ def make_assisted_env(
     limits = TrackingLimits(
         max_error=termination.max_error,
         grace_period=control_steps(termination.grace_period),
-        max_clip_spread=termination.max_clip_spread,
         max_velocity_excess=termination.max_velocity_excess,
         phase_locking=termination.phase_locking,
     )
@@ -59,19 +56,13 @@ def compares_feet(cfg: PretrainConfig) -> bool:
 
 
 def tracks_reference(cfg: PretrainConfig, ground: Ground) -> bool:
-    """Whether anything uses the reference motions: the termination, a reward, refinement, or an
-    assistance that pulls towards them, as in clips that are not steady."""
+    """Whether anything uses the reference motions: the termination, a reward, or an assistance
+    that pulls towards them, as in clips that are not steady."""
     imitation = cfg.imitation
-    weights = (
-        imitation.reward_weight,
-        imitation.cloning_weight,
-        imitation.pose_gradient_weight,
-    )
-    phase_locks = cfg.tracking_termination.phase_locking != "never"
+    weights = (imitation.reward_weight, imitation.pose_gradient_weight)
     uses = (
-        phase_locks
+        cfg.tracking_termination.phase_locking
         or compares_feet(cfg)
-        or cfg.refine.correct > 0
         or cfg.switch.assist_start > 0
         or any(weight > 0 for weight in weights)
     )
@@ -81,7 +72,6 @@ def tracks_reference(cfg: PretrainConfig, ground: Ground) -> bool:
 def make_curriculum(cfg: PretrainConfig, data: TrainingData, ground: Ground) -> Curriculum:
     """For clips that do not rise; the others have `make_getup_assist`."""
     curriculum = cfg.curriculum
-    latent = cfg.latent
     return Curriculum(
         data.library.weights,
         episode_length=control_steps(cfg.episode_length),
@@ -94,13 +84,13 @@ def make_curriculum(cfg: PretrainConfig, data: TrainingData, ground: Ground) -> 
         focus=curriculum.focus,
         # steps on the ground are no success, so clips that rise would always get more episodes
         included=~ground.rising,
-        near=NearLatents(latent.near_prob, latent.near_steps or math.inf, latent.near_after),
+        near=NearLatents(cfg.latent.near_prob),
     )
 
 
 def make_getup_assist(cfg: PretrainConfig, ground: Ground) -> GetUpAssist:
     """Of strength 0 in clips that do not rise."""
-    return GetUpAssist(cfg.recovery.getup_start * ground.rising, cfg.curriculum.assist_rate)
+    return GetUpAssist(GETUP_START * ground.rising, cfg.curriculum.assist_rate)
 
 
 def make_switch_assist(cfg: PretrainConfig, ground: Ground) -> SwitchAssist:
@@ -115,5 +105,5 @@ def make_recovery(cfg: PretrainConfig, ground: Ground) -> Recovery:
     recovery = cfg.recovery
     if not ground.rising.any():
         return NO_RECOVERY
-    steps = control_steps(recovery.seconds)
+    steps = control_steps(SECONDS_TO_RISE)
     return Recovery(steps, recovery.episode_prob, recovery.fall_init_prob)

@@ -53,7 +53,7 @@ class AssistedEnv:
         blend_steps: int = 0,
     ):
         env = ase_env.env
-        if termination.limits.phase_locking != "never" and not tracks:
+        if termination.limits.phase_locking and not tracks:
             raise ValueError("phase-locked termination needs the tracking error: tracks=True")
         self.ase_env = ase_env
         self.num_envs = ase_env.num_envs

@@ -61,11 +61,11 @@ class NearLatents:
 
     prob: float
     # until that clip is unassisted with more than this many control steps between failures
-    steps: float
-    after: float  # share of `prob` after that
+    steps: float = 200.0
+    after: float = 0.75  # share of `prob` after that
 
 
-NO_NEAR_LATENTS = NearLatents(prob=0.0, steps=0.0, after=0.0)
+NO_NEAR_LATENTS = NearLatents(prob=0.0)
 
 
 class Curriculum(TensorState):

@@ -13,6 +13,7 @@ from torch import Tensor
 from pretrain.assist.curriculum import OFF_BELOW, RECORD_DECAY, change_strength
 from pretrain.sim.tensor_state import TensorState
 
+GETUP_START = 0.6  # first strength in clips that rise
 LOWER_ABOVE = 0.6  # recovery rate above which an assistance weakens
 RAISE_BELOW = 0.5  # recovery rate below which it grows
 

@@ -23,12 +23,10 @@ from pretrain.rl.ppo import Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
 # read by `with_cloning_loss`
-FOR_CLONING = ("reference_action", "assist_strength", "switch_strength")
+FOR_CLONING = ("reference_action", "switch_strength")
 # read by `with_pose_gradient`
 FOR_POSE_GRADIENT = ("pose_error", "tracking_error", "assist_strength")
 LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are needed for balance
-# Strength of the assistance at which the cloning loss is 0: below it, balance is learned.
-CLONING_OFF_BELOW = 0.3
 
 
 def imitation_reward(scale: float, velocity_weight: float = 0.0) -> Reward:
@@ -43,38 +41,30 @@ def imitation_reward(scale: float, velocity_weight: float = 0.0) -> Reward:
     return reward
 
 
-def with_cloning_loss(surrogate: Surrogate, weight: float, switch_weight: float) -> Surrogate:
-    """`surrogate` plus the squared distance from mean actions to the reference's, weighted by the
-    assistance: `weight` at strength 1, 0 below CLONING_OFF_BELOW, and `switch_weight` times the
-    strength of the switch assistance."""
+def with_cloning_loss(surrogate: Surrogate, weight: float) -> Surrogate:
+    """`surrogate` plus the squared distance from mean actions to the reference's, weighted by
+    `weight` times the strength of the switch assistance."""
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
-        share = (batch["assist_strength"] - CLONING_OFF_BELOW).clamp_min(0) / (
-            1 - CLONING_OFF_BELOW
-        )
         distance = (mean - batch["reference_action"]).square().sum(-1)
-        off = (share * distance).mean()
-        switch_off = (batch["switch_strength"] * distance).mean()
-        total = total + weight * off + switch_weight * switch_off
-        return total, {**metrics, "cloning_loss": off, "switch_cloning_loss": switch_off}
+        cloning_loss = (batch["switch_strength"] * distance).mean()
+        return total + weight * cloning_loss, {**metrics, "switch_cloning_loss": cloning_loss}
 
     return loss
 
 
 def with_pose_gradient(
-    surrogate: Surrogate, legs: Tensor, weight: float, scale: float, *, assisted: bool = True
+    surrogate: Surrogate, legs: Tensor, weight: float, scale: float
 ) -> Surrogate:
     """`surrogate` plus a gradient that moves mean actions in the direction of the joints'
     `pose_error`, weighted by exp(-tracking error / `scale`), and by LEG_SHARE for `legs` (J,) bool.
-    Without `assisted`, worlds whose clip is still assisted are left out."""
+    Worlds whose clip is still assisted are left out."""
     share = torch.where(legs, LEG_SHARE, 1.0)
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
-        near = (-batch["tracking_error"] / scale).exp()
-        if not assisted:
-            near = near * (batch["assist_strength"] == 0)
+        near = (-batch["tracking_error"] / scale).exp() * (batch["assist_strength"] == 0)
         error = batch["pose_error"]
         slope = (near * (share * mean * error).sum(-1)).mean()
         return total - weight * slope, {**metrics, "pose_error": error.square().mean().sqrt()}

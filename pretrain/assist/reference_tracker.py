@@ -70,8 +70,6 @@ class ReferenceTracker(TensorState):
         states = unflatten(starts.states[:, -1])
         self._targets = pd_target(states)  # (M, J)
         self._poses = states.joint_pos.contiguous()  # (M, J)
-        self._last = torch.cumsum(library.lengths, 0) - 1
-        self.num_phases = int(library.lengths.sum())  # of all clips, a control step apart
         row_clip = torch.arange(len(starts.counts)).repeat_interleave(starts.counts)
         in_clip = torch.arange(len(windows)) - self._first[row_clip]
         self._rows = (in_clip % SPARSE == 0).nonzero()[:, 0]
@@ -182,13 +180,6 @@ class ReferenceTracker(TensorState):
         """The reference's style frames (n, F) for worlds `ids` (n,), standardized by the clips'
         mean and spread."""
         return self._blend(self._frames, ids)
-
-    def phase_index(self, ids: Rows = ALL) -> Tensor:
-        """The phases of worlds `ids` (n,) as indices into the `num_phases` phases of all clips,
-        (n,)."""
-        clip = self.clip[ids]
-        first = torch.where(clip > 0, self._last[clip - 1] + 1, 0)
-        return (first + (self.phase[ids] * CONTROL_RATE).round().long()).minimum(self._last[clip])
 
     def tracking_error(self, windows: Tensor, ids: Rows = ALL) -> Tensor:
         """How far `windows` (n, W * F) of worlds `ids` (n,) are from the reference's: root mean

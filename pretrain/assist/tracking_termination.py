@@ -10,7 +10,6 @@ clip.)"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -29,15 +28,6 @@ CHECK_EVERY = 3  # control steps
 NEAR_VELOCITY = 1.5  # margins outside a clip's velocities that count as near, under exploration
 
 
-# Maps whether each clip is unassisted, (C,) bool, to whether its error is measured at the phase.
-# While balance is learned, any phase of the clip is accepted.
-PHASE_LOCKING: dict[str, Callable[[Tensor], Tensor]] = {
-    "never": torch.zeros_like,
-    "unassisted": lambda unassisted: unassisted,
-    "always": torch.ones_like,
-}
-
-
 @dataclass(frozen=True)
 class TrackingLimits:
     """`max_error` is a root mean square over the features of a window, in units of their spread
@@ -45,16 +35,15 @@ class TrackingLimits:
 
     max_error: float
     grace_period: int  # control steps to come near after a change of skill
-    # upper bound of a clip's own spread, in units of the spread over all clips; None: unbounded
-    max_clip_spread: float | None = None
     # margins by which the average velocity may lie outside the clip's range; None: unbounded
     max_velocity_excess: float | None = None
-    phase_locking: str = "never"  # name in PHASE_LOCKING
+    phase_locking: bool = False  # of clips whose assistance is gone
     # control steps that a phase-locked world may exceed the limit at any other time
     recovery_window: int = 15
-    # Lower bound of a clip's own spread: a stand has 0.08, a walk 0.9, and exploration noise alone
-    # gives a walk an error of 0.5.
+    # Bounds of a clip's own spread, in units of the spread over all clips: a stand has 0.08, a walk
+    # 0.9, and exploration noise alone gives a walk an error of 0.5.
     min_clip_spread: float = 0.7
+    max_clip_spread: float | None = 1.0  # None: unbounded
 
 
 def read_clip_spreads(demos: ReferenceWindows, scale: Tensor) -> Tensor:
@@ -97,8 +86,8 @@ class TrackingTermination(TensorState):
     @property
     def phase_locked(self) -> Tensor:
         """Clips whose error is measured at the phase of the reference, (C,) bool."""
-        lock = PHASE_LOCKING[self.limits.phase_locking]
-        return lock(self._curriculum.assist_strength == 0)
+        # Balance is learned first, near any phase of the clip.
+        return (self._curriculum.assist_strength == 0) & self.limits.phase_locking
 
     @property
     def max_errors(self) -> Tensor:

@@ -78,7 +78,7 @@ def state_cost(
 ) -> dict[str, Any]:
     """Cost of the training for the card, with that of its parent library."""
     cost: dict[str, Any] = {
-        "samples": cfg.count_samples(skills.samples),
+        "samples": skills.samples,
         "seconds": round(skills.seconds),
         "cores": cfg.threads or torch.get_num_threads(),
         "accelerator": None,

@@ -19,6 +19,7 @@ from pretrain.sim.backend import Backend
 from pretrain.sim.ground import LYING, Ground
 from pretrain.sim.tensor_state import TensorState
 
+SECONDS_TO_RISE = 4.0  # that a fallen character has to get up; the clips take 3 and 3.8
 SETTLE_STEPS = 60  # control steps of random targets after which a character lies
 SETTLE_TARGET_STD = 0.5  # rad, standard deviation of those targets
 RISEN = 0.9  # share of the usual root height at which a character that was lying is up again

@@ -21,6 +21,9 @@ LYING = 0.5  # share of the usual root height below which a character lies
 SLACK = 0.85  # share of a clip's least root height below which it is no longer performed
 # least cosine between the root's z axis and the vertical, in a clip that is upright throughout
 LEAN = 0.5
+# and in a steady one: a clip that leans into its speed, as a run, is pulled to its poses instead of
+# being held upright
+STEADY = 0.95
 SLOWEST = 0.5  # m/s, mean level velocity of a steady clip: a slower one steps on the spot
 UNEVEN = 0.5  # largest spread over mean of the level velocity, heading frame, in a steady clip
 
@@ -38,11 +41,11 @@ class Ground:
     standing: float  # m, the usual root height
 
 
-def read_ground(library: MotionLibrary, skeleton: Skeleton, steady_above: float = LEAN) -> Ground:
+def read_ground(library: MotionLibrary, skeleton: Skeleton) -> Ground:
     """Read from the clips.
 
     Feet are always allowed, the other side of an allowed body is allowed, and in a clip that lies
-    and does not rise every body is. `steady_above` replaces LEAN for steady clips, if it is more.
+    and does not rise every body is.
     """
     feet = torch.tensor(skeleton.is_foot)
     standing = float(library.frames[:, 2].median())
@@ -64,7 +67,7 @@ def read_ground(library: MotionLibrary, skeleton: Skeleton, steady_above: float 
             allowed.append(torch.ones_like(feet) if lies else feet | _touched(skeleton, state))
         up = up_axis(state.root_rot)[:, 2]
         upright.append(bool((up > LEAN).all()))
-        steady.append(bool((up > max(LEAN, steady_above)).all()) and _moves_steadily(state))
+        steady.append(bool((up > STEADY).all()) and _moves_steadily(state))
     return Ground(
         torch.stack(allowed),
         torch.stack(lowest),

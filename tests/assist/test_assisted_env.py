@@ -46,7 +46,7 @@ class Settings:
     recovery: Recovery = NO_RECOVERY
     near: NearLatents = ANYWHERE
     max_velocity_excess: float | None = None
-    phase_locking: str = "never"
+    phase_locking: bool = False
     feet: bool = False
     switch_start: float = 0.0
     default_reset_prob: float = 0.0
@@ -111,7 +111,7 @@ def test_the_default_pose_has_the_grace_period_and_counts_for_no_clip(
         demos,
         max_error=0.1,
         longest=300,
-        phase_locking="always",
+        phase_locking=True,
         default_reset_prob=1.0,
     )
     assisted.reset(torch.arange(256))
@@ -263,7 +263,7 @@ def test_curriculum_counts_lying_starts_under_their_skill_only(every_clip, human
     assert not assisted.curriculum.falls.any()
 
 
-@pytest.mark.parametrize(("locking", "share"), [("always", 1.0), ("never", 0.0)])
+@pytest.mark.parametrize(("locking", "share"), [(True, 1.0), (False, 0.0)])
 def test_phase_locked_standing_during_a_roll_terminates(every_clip, humanoid, locking, share):
     assisted = make(
         every_clip, humanoid, every_clip.demos, max_error=1.0, longest=300, phase_locking=locking
@@ -283,7 +283,7 @@ def test_phase_locked_standing_during_a_roll_terminates(every_clip, humanoid, lo
     assert ended.float().mean() == pytest.approx(share, abs=0.1)
 
 
-@pytest.mark.parametrize("locking", ["never", "always"])
+@pytest.mark.parametrize("locking", [False, True])
 @pytest.mark.parametrize("bounded", [False, True])
 def test_phase_locked_velocity_bound_terminates_a_slow_body(
     training_data, humanoid, demos, locking, bounded
@@ -304,7 +304,7 @@ def test_phase_locked_velocity_bound_terminates_a_slow_body(
         assisted.velocity.mean.zero_()
         ended |= assisted.step(torch.zeros(256, 28)).terminated
         begin(assisted, clips, times)
-    terminates = bounded and locking == "always"
+    terminates = bounded and locking
     assert ended.float().mean() == pytest.approx(float(terminates), abs=0.05)
 
 

@@ -8,9 +8,8 @@ import torch
 
 from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.forces import AssistForces
-from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.getup import GETUP_START, GetUpAssist
 from pretrain.assist.reference_tracker import NONE, ReferenceTracker
-from pretrain.assist_config import RecoveryConfig
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import Recovery
@@ -117,7 +116,7 @@ def recovered(env: CharacterEnv, forces: AssistForces, every_clip) -> tuple[floa
 
 
 def test_assisted_body_gets_up_at_bounded_speed(every_clip, humanoid):
-    env, forces = lying_env(every_clip, humanoid, RecoveryConfig().getup_start)
+    env, forces = lying_env(every_clip, humanoid, GETUP_START)
     share, fastest = recovered(env, forces, every_clip)
     assert share > 0.8
     assert fastest < 20  # the fastest clip, a backflip, turns at 9

@@ -1,4 +1,4 @@
-"""What a small tracking error pays, and what aiming elsewhere costs under assistance."""
+"""What a small tracking error pays, and what aiming elsewhere costs in an assisted switch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from pretrain.assist.imitation import (
-    CLONING_OFF_BELOW,
     LEG_SHARE,
     imitation_reward,
     with_cloning_loss,
@@ -51,32 +50,13 @@ def test_the_pose_of_a_clip_at_another_velocity_is_paid_less():
     assert imitation_reward(SCALE)(rollout)[0].tolist() == pytest.approx([1.0, 1.0, math.exp(-1)])
 
 
-def test_cloning_loss_applies_only_under_strong_assistance():
-    aim = torch.ones(2, 3)
-    mean = torch.zeros(2, 3, requires_grad=True)
-    batch = {
-        "reference_action": aim,
-        "assist_strength": torch.tensor([(1 + CLONING_OFF_BELOW) / 2, CLONING_OFF_BELOW]),
-        "switch_strength": torch.ones(2),
-    }
-    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}), 2.0, 0.0)(
-        mean, batch
-    )
-    assert metrics["cloning_loss"].item() == pytest.approx(0.5 * 3 / 2)
-    assert total.item() == pytest.approx(7 + 2 * 0.5 * 3 / 2)
-    (slope,) = torch.autograd.grad(total, mean)
-    assert (slope[0] < 0).all()  # descent moves it towards the aim
-    assert not slope[1].any()
-
-
 def test_cloning_loss_grows_with_the_strength_in_a_switch():
     mean = torch.zeros(2, 3, requires_grad=True)
     batch = {
         "reference_action": torch.ones(2, 3),
-        "assist_strength": torch.zeros(2),
         "switch_strength": torch.tensor([0.25, 0.0]),
     }
-    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}), 2.0, 4.0)(
+    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}), 4.0)(
         mean, batch
     )
     assert metrics["switch_cloning_loss"].item() == pytest.approx(0.25 * 3 / 2)
@@ -86,18 +66,19 @@ def test_cloning_loss_grows_with_the_strength_in_a_switch():
     assert not slope[1].any()
 
 
-def test_pose_gradient_is_scaled_by_tracking_error_and_leg_share():
-    mean = torch.zeros(2, 3, requires_grad=True)
-    error = torch.tensor([[0.2, -0.1, 0.0], [0.2, -0.1, 0.0]])
+def test_pose_gradient_is_scaled_by_tracking_error_and_leg_share_unless_assisted():
+    mean = torch.zeros(3, 3, requires_grad=True)
+    error = torch.tensor([[0.2, -0.1, 0.0]]).repeat(3, 1)
     batch = {
         "pose_error": error,
-        "tracking_error": torch.tensor([0.0, 0.5]),
+        "tracking_error": torch.tensor([0.0, 0.5, 0.0]),
+        "assist_strength": torch.tensor([0.0, 0.0, 0.1]),
     }
     legs = torch.tensor([False, True, False])
     total, metrics = with_pose_gradient(
         lambda mean, batch: (torch.tensor(7.0), {}), legs, 2.0, SCALE
     )(mean, batch)
     (slope,) = torch.autograd.grad(total, mean)
-    steep = torch.tensor([1.0, math.exp(-1)])[:, None] * torch.tensor([1.0, LEG_SHARE, 1.0])
-    torch.testing.assert_close(-slope, 2.0 / 2 * steep * error)
+    steep = torch.tensor([1.0, math.exp(-1), 0.0])[:, None] * torch.tensor([1.0, LEG_SHARE, 1.0])
+    torch.testing.assert_close(-slope, 2.0 / 3 * steep * error)
     assert metrics["pose_error"].item() == pytest.approx(math.sqrt(0.05 / 3))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 import torch
 
@@ -31,26 +34,14 @@ def demos(training_data, skeleton):
 
 
 def make(
-    demos: ReferenceWindows,
-    error: float = 1.0,
-    *,
-    max_clip_spread: float | None = None,
-    min_clip_spread: float = 0.7,
-    max_velocity_excess: float | None = None,
-    phase_locking: str = "never",
+    demos: ReferenceWindows, error: float = 1.0, *, assisted: bool = False, **changed: Any
 ) -> TrackingTermination:
-    """Of clips that are all assisted but the first."""
-    limits = TrackingLimits(
-        error,
-        grace_period=GRACE,
-        recovery_window=GRACE,
-        min_clip_spread=min_clip_spread,
-        max_clip_spread=max_clip_spread,
-        max_velocity_excess=max_velocity_excess,
-        phase_locking=phase_locking,
-    )
+    """Of clips without assistance, or of which all are `assisted` but the first. Limits may be
+    `changed`."""
+    limits = TrackingLimits(error, grace_period=GRACE, recovery_window=GRACE, max_clip_spread=None)
+    limits = replace(limits, **changed)
     curriculum = Curriculum(torch.full(demos.counts.shape, 0.1), episode_length=300)
-    curriculum.assist_strength[1:] = 1.0
+    curriculum.assist_strength[1:] = float(assisted)
     return TrackingTermination(demos, window_normalizer(demos).std, limits, curriculum, WORLDS)
 
 
@@ -70,7 +61,7 @@ def test_distance_is_0_on_the_clip_and_1_at_one_spread(training_data, demos):
 def test_phase_locked_error_limit_scales_with_clip_spread(every_clip, least):
     demos = every_clip.demos
     assert (make(demos, 1.2, min_clip_spread=least).max_errors == 1.2).all()
-    termination = make(demos, 1.2, min_clip_spread=least, phase_locking="always")
+    termination = make(demos, 1.2, min_clip_spread=least, phase_locking=True)
     for clip, name in enumerate(every_clip.library.names):
         windows = demos.windows[demos.clip == clip] / termination.scale
         spread = float((windows - windows.mean(0)).square().mean().sqrt())
@@ -81,13 +72,13 @@ def test_phase_locked_error_limit_scales_with_clip_spread(every_clip, least):
 def test_the_limit_of_a_run_among_walks_can_be_bounded(training_data, demos):
     run = training_data.library.names.index("run")
     for bound, spread in ((None, 1.47), (1.0, 1.0)):
-        termination = make(demos, 1.2, max_clip_spread=bound, phase_locking="always")
+        termination = make(demos, 1.2, max_clip_spread=bound, phase_locking=True)
         largest = termination.max_errors.max()
         assert termination.max_errors[run] == largest == pytest.approx(1.2 * spread, rel=0.01)
 
 
 def test_phase_locked_short_error_spikes_do_not_terminate(demos):
-    termination = make(demos, phase_locking="always")
+    termination = make(demos, phase_locking=True)
     for _ in range(3):
         assert not termination.exceeded_at_phase(NEAR, CLIPS, UP).any()
         assert not any(termination.exceeded_at_phase(FAR, CLIPS, UP).any() for _ in range(GRACE))
@@ -95,7 +86,7 @@ def test_phase_locked_short_error_spikes_do_not_terminate(demos):
 
 
 def test_near_tracking_does_not_cut_the_grace_period_short(demos):
-    termination = make(demos, phase_locking="always")
+    termination = make(demos, phase_locking=True)
     termination.grace_steps[:] = GRACE + 5
     errors = (FAR, FAR, NEAR, FAR, *[FAR] * (GRACE + 1))
     assert not any(termination.exceeded_at_phase(error, CLIPS, UP).any() for error in errors)
@@ -103,7 +94,7 @@ def test_near_tracking_does_not_cut_the_grace_period_short(demos):
 
 
 def test_a_world_that_has_risen_has_time_to_come_to_its_clip(demos):
-    termination = make(demos, phase_locking="always")
+    termination = make(demos, phase_locking=True)
     assert not termination.exceeded_at_phase(FAR, CLIPS, DOWN).any()
     exceeded = [termination.exceeded_at_phase(FAR, CLIPS, UP) for _ in range(GRACE + 1)]
     assert not torch.stack(exceeded[:-1]).any()
@@ -124,7 +115,7 @@ def test_nearest_window_limit_skips_unchecked_and_grace_envs(demos):
 
 def test_phase_locking_is_applied_per_clip(demos):
     """The first world's clip is phase-locked, the second's is not."""
-    termination = make(demos, 1e-3, phase_locking="unassisted")
+    termination = make(demos, 1e-3, phase_locking=True, assisted=True)
     clips = torch.tensor([0, 1] * (WORLDS // 2))
     windows = demos.windows[:1].expand(WORLDS, -1) + termination.scale
     assert not termination.exceeded_at_phase(FAR, clips, UP)[1::2].any()

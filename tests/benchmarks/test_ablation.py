@@ -9,7 +9,6 @@ import pytest
 from benchmarks import ablation
 from benchmarks.ablation import (
     FULL,
-    HEADLINE,
     MECHANISMS,
     Bars,
     has_mechanism,
@@ -18,7 +17,7 @@ from benchmarks.ablation import (
     samples_to,
     write_table,
 )
-from benchmarks.learning import Row
+from benchmarks.learning import HEADLINE, Row
 
 BARS = Bars(time_on_clip=0.5, falls_own=1.0)
 
@@ -69,13 +68,16 @@ def test_a_line_counts_the_runs_that_met_the_bars() -> None:
         "anchor": [[row(1e6, 0.1)], [row(1e6, 0.3)]],
     }
     _, _, full, anchor = write_table(runs, BARS).splitlines()
-    assert full.startswith("| - | 2 of 2 | 1.5 (1 to 2) | 0.65 (0.6 to 0.7) |")
-    assert anchor.startswith("| anchor | 0 of 2 | - | 0.2 (0.1 to 0.3) |")
+    assert full.startswith("| - | 2 of 2 | 1.5 (1 to 2) |")
+    assert " | 0.65 (0.6 to 0.7) | " in full
+    assert anchor.startswith("| anchor | 0 of 2 | - |")
+    assert " | 0.2 (0.1 to 0.3) | " in anchor
 
 
 def test_failed_run_counts_as_one_below_the_bars() -> None:
     line = write_table({"anchor": [[], [row(1e6, 0.6)]]}, BARS).splitlines()[-1]
-    assert line.startswith("| anchor | 1 of 2 | 1 (1 to 1) | 0.6 (0.6 to 0.6) |")
+    assert line.startswith("| anchor | 1 of 2 | 1 (1 to 1) |")
+    assert " | 0.6 (0.6 to 0.6) | " in line
 
 
 @pytest.mark.parametrize(("rows", "status"), [([row(1e4, 0.6)], 0), ([], 1)])

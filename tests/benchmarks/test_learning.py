@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.learning import MEASURES, Row, draw, in_common, known, main, table
+from benchmarks.learning import HEADLINE, MEASURES, Row, draw, in_common, known, main, table
+from pretrain.train import main as train
 
 
 def row(samples: float, survival: float | None) -> Row:
@@ -21,7 +22,7 @@ def row(samples: float, survival: float | None) -> Row:
 
 def test_table_row_has_median_and_range_of_runs_with_data() -> None:
     runs = [[row(2e6, 10), row(4e6, 30)], [row(2e6, 50), row(4e6, 20)], [row(2e6, 20)]]
-    header, _, *lines = table(runs).splitlines()
+    header, _, *lines = table(runs, MEASURES).splitlines()
     column = header.split(" | ").index("survival")
     assert [line.split(" | ")[column] for line in lines] == [
         "20 (10 to 50)"
@@ -38,14 +39,25 @@ def test_runs_are_compared_at_equal_sample_counts() -> None:
 
 
 def test_a_measure_that_no_run_has_is_a_dash() -> None:
-    header, _, line = table([[row(2e6, None)]]).splitlines()
+    header, _, line = table([[row(2e6, None)]], MEASURES).splitlines()
     assert line.split(" | ")[header.split(" | ").index("survival")] == "-"
 
 
 def test_missing_measures_are_skipped_and_zero_is_kept(tmp_path: Path) -> None:
     rows = [row(2e6, None), row(4e6, 0.0)]
     assert known(rows, "survival") == [0.0]
-    draw([rows, rows[:1]], tmp_path / "learning.png")  # a warning would fail
+    draw([rows, rows[:1]], MEASURES, tmp_path / "learning.png")  # a warning would fail
+    assert (tmp_path / "learning.png").stat().st_size > 0
+
+
+def test_the_quick_card_of_a_runs_milestones(tmp_path, capsys):
+    training = ["preset=toy", "publish=false", f"runs={tmp_path / 'runs'}", "samples=512"]
+    assert train(training) == 0
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert main([str(folder), f"out={tmp_path}", "quick=true"]) == 0
+    header, _, line = capsys.readouterr().out.splitlines()[-3:]
+    assert header == f"| samples | seconds | {' | '.join(HEADLINE)} |"
+    assert line.startswith("| 0.0 M |")
     assert (tmp_path / "learning.png").stat().st_size > 0
 
 

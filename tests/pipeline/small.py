@@ -20,11 +20,12 @@ def python(*arguments: str, env: dict[str, str] | None = None) -> subprocess.Com
     )
 
 
-# what PRESET=all changes of the default
+# the training aids of the presets, without assistance from the start, and so phase-locked
 PHASE_LOCKED = (
-    "tracking_termination.phase_locking=always",
+    "curriculum.assist_start=0",
+    "tracking_termination.phase_locking=true",
     "latent.near_prob=1",
-    *(f"imitation.{term}_weight=2" for term in ("reward", "cloning", "pose_gradient")),
+    *(f"imitation.{term}_weight=2" for term in ("reward", "pose_gradient")),
 )
 
 

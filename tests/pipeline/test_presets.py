@@ -17,6 +17,7 @@ from pretrain.assembly import (
     warm_up,
 )
 from pretrain.assist.assisted_env import AssistedEnv
+from pretrain.assist.getup import GETUP_START
 from pretrain.config import PretrainConfig
 from pretrain.objective import clones_reference
 from pretrain.overrides import load_config
@@ -33,8 +34,7 @@ PARENT = "mobility@8"  # bundled
 
 
 @pytest.mark.parametrize(
-    ("locking", "expected"),
-    [("always", [True, True]), ("unassisted", [True, False]), ("never", [False, False])],
+    ("locking", "expected"), [("true", [True, False]), ("false", [False, False])]
 )
 def test_phase_locking_setting_selects_the_locked_clips(locking, expected):
     cfg = toy(f"tracking_termination.phase_locking={locking}")
@@ -43,7 +43,7 @@ def test_phase_locking_setting_selects_the_locked_clips(locking, expected):
     )
     env = training.env
     assert isinstance(env, AssistedEnv)
-    assert env.termination.phase_locked[0] == (locking == "always")  # all are assisted at first
+    assert not env.termination.phase_locked.any()  # all are assisted at first
     env.curriculum.assist_strength[0] = 0.0
     env.step_schedule()
     assert env.termination.phase_locked[:2].tolist() == expected
@@ -61,12 +61,14 @@ def test_the_action_std_falls_as_clips_are_mastered():
     assert found == pytest.approx([0.1, 0.05, 0.025])
 
 
-@pytest.mark.parametrize(("near_steps", "share"), [("150", 0.2), ("301", 0.8), ("null", 0.8)])
-def test_near_probs_depend_on_steps_between_losses(near_steps, share):
-    cfg = toy(f"latent.near_steps={near_steps}", "latent.near_prob=0.8", "latent.near_after=0.25")
+@pytest.mark.parametrize(("lost", "share"), [(False, 0.6), (True, 0.8)])
+def test_near_probs_depend_on_steps_between_losses(lost, share):
+    cfg = toy("latent.near_prob=0.8")
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     curriculum = make_curriculum(cfg, data, read_ground(data.library, data.character.skeleton))
-    curriculum.assist_strength[:] = 0  # and no loss in 300 steps
+    curriculum.assist_strength[:] = 0
+    curriculum.steps[:] = 300
+    curriculum.falls[:] = 2 * lost
     expected = torch.full((len(data.library.names),), share)
     torch.testing.assert_close(curriculum.near_probs(), expected)
 
@@ -123,9 +125,9 @@ def test_the_preset_ase_learns_with_a_constant_rate_and_no_aids(tmp_path):
 def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
     cfg = toy(
         "assist=none",
-        "tracking_termination.phase_locking=always",
+        "tracking_termination.phase_locking=true",
         "imitation.reward_weight=1",
-        "imitation.cloning_weight=1",
+        "imitation.pose_gradient_weight=1",
     )
     training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     whole = build_training(cfg, training_data)
@@ -150,9 +152,7 @@ def test_only_clips_that_rise_have_a_getup_assistance(rising):
         cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     ).env
     assert isinstance(env, AssistedEnv)
-    assert sorted(set(env.getup.strength.tolist())) == pytest.approx(
-        [0.0, cfg.recovery.getup_start]
-    )
+    assert sorted(set(env.getup.strength.tolist())) == pytest.approx([0.0, GETUP_START])
 
 
 def test_cloning_in_switches_needs_an_assistance_there():

@@ -36,7 +36,6 @@ from tests.skills_store.full import run_with_files_of_at_most
         (["character=dragon"], "humanoid"),
         (["engine=bullet"], "mujoco"),
         (["seed=many"], "seed"),
-        (["refine.after=[2,1]"], "after [2, 1] does not rise"),
     ],
 )
 def test_a_wrong_configuration_is_one_line_that_lists_what_exists(
@@ -76,11 +75,6 @@ def test_a_store_that_cannot_be_opened_fails_before_training(tmp_path, capsys):
 def test_a_clip_shorter_than_a_window_is_named():
     with pytest.raises(ValueError, match=r"walk\w* has \d+ frames; a style window needs 9999"):
         load_training_data("humanoid", "locomotion", 9999)
-
-
-def test_refinement_without_the_aids_is_refused():
-    with pytest.raises(ValueError, match=r"refine\.correct 512 needs assist=full"):
-        toy("assist=none", "refine.correct=512")
 
 
 TOY = ("preset=toy", "warm.encoder_steps=1", "warm.clone_steps=1")

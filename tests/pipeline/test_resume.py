@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from pretrain.assembly import (
-    SkillTraining,
-    build_training,
-    warm_up,
-)
+from pretrain.assembly import build_training, warm_up
 from pretrain.config import PretrainConfig
+from pretrain.publishing.publish import TrainedSkills
 from pretrain.rl import checkpoint
 from pretrain.rl.training import Monitor, train_until
-from pretrain.train import train, train_and_refine
+from pretrain.train import train, train_skills
 from pretrain.training_data import load_training_data
 from tests.pipeline.small import PHASE_LOCKED, learned, toy, weights
 
@@ -58,55 +54,21 @@ def test_a_resumed_run_ends_in_the_same_bits(tmp_path, rising, getting_up):
     assert parts == all_at_once
 
 
-def refined(cfg: PretrainConfig, folder: Path) -> SkillTraining:
+def trained(cfg: PretrainConfig, folder: Path) -> TrainedSkills | None:
     """A run of `cfg` in `folder`, from its first sample or from where it was."""
-    training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
-    training = build_training(cfg, training_data)
-    if not training.resume(folder, cfg.samples):
-        warm_up(cfg, training_data, training)
-    assert train_and_refine(cfg, training_data, training, folder)
-    return training
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    return train_skills(cfg, data, folder)
 
 
-def test_run_resumed_after_refinement_is_bit_identical(tmp_path, rising):
-    how = (
-        f"motions={rising}",
-        *PHASE_LOCKED,
-        "refine.correct=1024",
-        "refine.learn=1024",
-        "refine.after=[1024]",
-    )
-    whole = refined(toy("samples=2048", *how), tmp_path / "whole")
-    refined(toy("samples=1536", *how), tmp_path / "parts")
-    parts = refined(toy("samples=2048", *how), tmp_path / "parts")
-    assert torch.equal(weights(parts), weights(whole))
-    (last,) = (tmp_path / "whole").glob("refine/*2048/checkpoint.pt")
-    learned = checkpoint.load(last)["policy"]
-    assert all(
-        torch.equal(x, learned[name]) for name, x in whole.nets.average.module.state_dict().items()
-    )
-    rows = [json.loads(row) for row in (last.parent / "metrics.jsonl").read_text().splitlines()]
-    assert [row["corrections"] > 0 for row in rows] == [False, True, True, True]
-    assert ["refine/loss" in row for row in rows] == [False, False, True, True]
-    first, second = map(checkpoint.load, sorted((tmp_path / "whole" / "milestones").iterdir()))
-    assert (first["samples"], second["samples"]) == (1024 + 2048, 2048 + 2 * 2048)
-    assert 0 < first["seconds"] < second["seconds"] == whole.seconds
-    assert torch.equal(second["nets"]["average"]["module.body.0.weight"], learned["body.0.weight"])
+def test_the_end_of_a_run_is_a_milestone(tmp_path):
+    trained(toy("samples=1024"), tmp_path)
+    trained(toy("samples=2048"), tmp_path)
+    first, second = map(checkpoint.load, sorted((tmp_path / "milestones").iterdir()))
+    assert (first["samples"], second["samples"]) == (1024, 2048)
+    assert 0 < first["seconds"] < second["seconds"]
 
 
 def test_fewer_samples_than_a_run_has_taken_are_refused(tmp_path):
-    refined(toy("samples=2048"), tmp_path)
+    trained(toy("samples=2048"), tmp_path)
     with pytest.raises(ValueError, match=r"samples=1024: .* has taken 2,048 samples already"):
-        refined(toy("samples=1024"), tmp_path)
-
-
-def test_refinement_scheduled_past_the_end_runs_at_the_end(tmp_path, rising):
-    cfg = toy(
-        "samples=1024",
-        f"motions={rising}",
-        "refine.correct=512",
-        "refine.learn=512",
-        "refine.after=[4096]",
-    )
-    refined(cfg, tmp_path)
-    assert [place.name for place in (tmp_path / "refine").iterdir()] == ["000000001024"]
+        trained(toy("samples=1024"), tmp_path)

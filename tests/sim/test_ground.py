@@ -23,9 +23,7 @@ def test_only_feet_touch_ground_in_locomotion_clips(library, skeleton):
     for clip in library.names:
         assert bodies(ground, skeleton, library, clip) == set(skeleton.feet)
     assert ground.upright.all()
-    assert ground.steady.all()
-    leaning = named(~read_ground(library, skeleton, steady_above=0.95).steady, library)
-    assert set(leaning) == {"run", "run_mirror"}
+    assert named(~ground.steady, library) == {"run", "run_mirror"}  # which lean
     assert not ground.rising.any()
 
 
@@ -50,12 +48,11 @@ def test_two_clips_rise_and_those_that_lean_far_are_not_upright(every_clip, skel
     assert (ground.lowest[ground.rising] > 0.8 * ground.standing).all()  # of them, the end counts
 
 
-def test_only_walks_and_runs_move_on_steadily(every_clip, skeleton):
+def test_only_walks_move_on_steadily(every_clip, skeleton):
     library = every_clip.library
     steady = named(read_ground(library, skeleton).steady, library)
     assert {name.removesuffix("_mirror") for name in steady} == {
         "walk",
-        "run",
         "0walk_forward",
         *(f"turn_{side}{index}" for side in ("left", "right") for index in (0, 1)),
     }
