@@ -37,7 +37,7 @@ FOR_SWITCHES = ["latent_distillation", "switch_assist", "switch_cloning", "refer
 
 @pytest.mark.parametrize(
     ("preset", "lacks"),
-    [("mobility", FOR_SWITCHES), ("locomotion", ["foot_swing", *FOR_SWITCHES, "action_smoothing"])],
+    [("mobility", FOR_SWITCHES), ("locomotion", ["foot_swing", *FOR_SWITCHES])],
 )
 def test_a_preset_lacks_only_these_mechanisms(preset: str, lacks: list[str]) -> None:
     plan = parse_plan([f"preset={preset}"])
