@@ -124,6 +124,7 @@ def train_skills(cfg: PretrainConfig, data: TrainingData, folder: Path) -> Train
         done = f"stopped after {training.samples:,} samples"
         print(f"{done}; the same command goes on from {folder}", flush=True)
         return None
+    training.background.finish_fits()
     save_milestone(folder, training)
     return take_trained(training)
 
