@@ -35,6 +35,17 @@ def repeat_distance(original: Tensor, mirror: Tensor, window: int) -> float:
     return float(torch.cat(nearest).quantile(0.95))
 
 
+def step_distance(original: Tensor) -> float:
+    """Median distance of a clip's windows `original` (M, W * F) to the next, a control step later.
+
+    A rollout is between two windows of a clip. A run that repeats one cycle would be off itself,
+    played back half a control step later. Captured gaits repeat less exactly than this: the
+    `repeat_distance` of 87 of them is 0.91 to 3.7 times as large, median 2.0."""
+    if len(original) < 2:
+        return 0.0
+    return float((original[1:] - original[:-1]).norm(dim=1).median())
+
+
 def floor_distance(skeleton: Skeleton, states: CharacterState, scale: Tensor, window: int) -> float:
     """Median, over a clip's states (T,), of the distance of a slightly disturbed window.
 

@@ -8,6 +8,9 @@ import torch
 from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.evaluation.clip_windows import clip_windows, feature_scale
 from pretrain.evaluation.coverage import Coverage
+from pretrain.motion.clip import CONTROL_RATE
+from pretrain.sim.style_windows import read_style_windows
+from pretrain.training_data import load_training_data
 from tests.evaluation import playback
 
 WINDOW = 3
@@ -51,6 +54,18 @@ def test_clip_is_within_its_tolerance_and_other_postures_are_not():
     assert stand.within(stand.windows).all()
     for other in others:
         assert not stand.within(other.windows).any()
+
+
+def test_playback_between_the_control_steps_is_within_the_tolerance(skeleton):
+    """`run_fast` repeats one cycle of 0.7 s."""
+    data = load_training_data("humanoid", "everyday", WINDOW)
+    scale = feature_scale(data.library, skeleton, WINDOW)
+    for target in clip_windows(data.dataset.clips, scale, WINDOW):
+        clip = data.library.names.index(target.name)
+        ends = (WINDOW - 0.5 + torch.arange(len(target.windows) - 1)) / CONTROL_RATE
+        clips = torch.full_like(ends, clip, dtype=torch.long)
+        played = read_style_windows(data.library, skeleton, clips, ends, WINDOW)
+        assert target.within(played.flatten(1) / scale).float().mean() > 0.95, target.name
 
 
 def test_playback_covers_all_clips_and_standing_still_does_not(
