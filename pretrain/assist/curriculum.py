@@ -124,6 +124,8 @@ class Curriculum(TensorState):
         if not self.steps.any():
             return self.base
         need = (self.episode_length / self.lengths.clamp_min(1.0)).clamp(1 / self.focus, self.focus)
+        # An assisted clip is not learned yet, however long its episodes are.
+        need = torch.where(self.assist_strength > 0, need.clamp_min(1.0), need)
         need = torch.where(self.included, need, 1.0)
         return self.base * need / (self.base * need).sum()
 

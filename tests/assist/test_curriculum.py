@@ -68,6 +68,14 @@ def test_weights_follow_the_falls_within_bounds():
     assert begun([2, 100], focus=1.0).weights.tolist() == [0.5, 0.5]
 
 
+def test_an_assisted_clip_keeps_its_weight_however_long_its_episodes():
+    """A body that stands through the steps of a clip is held up by the assistance."""
+    curriculum = begun([0, 2])  # episodes of 200 and 50 steps, of which 50 are an episode
+    torch.testing.assert_close(curriculum.weights, torch.tensor([0.5, 0.5]))
+    curriculum.assist_strength[:] = 0
+    torch.testing.assert_close(curriculum.weights, torch.tensor([0.25, 0.75]))
+
+
 def test_only_included_clips_get_a_higher_start_weight():
     curriculum = begun([2, 100])
     curriculum.included = torch.tensor([True, False])

@@ -99,7 +99,7 @@ def test_it_needs_no_download(monkeypatch, skeleton):
 
 def test_edits_are_in_a_clips_source_and_digest(everyday):
     clips = {clip.name: clip for clip in everyday.originals}
-    assert "step (turn 2.0, time 0.3)" in clips["turn"].source
+    assert "step (turn 2.0, width 0.22, lift 0.11)" in clips["turn"].source
     assert clips["walk_slow"].source == "CMU mocap 49_01 (cgspeed BVH), retargeted"
     assert len({clip.digest for clip in everyday.originals}) == len(clips)
     for clip in everyday.clips:
