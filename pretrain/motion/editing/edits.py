@@ -29,6 +29,7 @@ EDITS: dict[str, type[Edit]] = {
     "arc": space_edits.Arc,
     "stride": space_edits.Stride,
     "sway": space_edits.Sway,
+    "balance": space_edits.Balance,
     "arms": space_edits.Arms,
     "step": space_edits.Step,
     "reach": space_edits.Reach,

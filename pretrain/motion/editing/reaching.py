@@ -10,8 +10,9 @@ import numpy as np
 from pretrain.characters import rotations
 from pretrain.motion.balance import center_of_mass
 from pretrain.motion.clip import ClipError, MotionClip, continuous
+from pretrain.motion.editing.balancing import move_over_feet
 from pretrain.motion.editing.time import smoothstep
-from pretrain.motion.poses import foot_poses, with_feet, with_hand
+from pretrain.motion.poses import with_hand
 
 LEAN_SHARE = 0.5  # the trunk's share of the lowering; the remainder is the knees'
 MAX_SUNK = 0.45  # m that the hips sink at most
@@ -69,13 +70,7 @@ def _bend(clip: MotionClip, target: Target, share: np.ndarray) -> MotionClip:
     down = np.array([0.0, 0.0, -sink]) * share[:, None]
     root_rot = continuous(rotations.multiply(pitch, clip.root_rot))
     bent = replace(clip, root_pos=clip.root_pos + down, root_rot=root_rot, joint_rot=joint_rot)
-    ankles, soles = foot_poses(clip)
-    goal = center_of_mass(clip)[:, :2]
-    for _ in range(4):  # each leaves a fifth of the gap, the legs' share of the mass
-        bent = with_feet(bent, ankles, soles)
-        gap = goal - center_of_mass(bent)[:, :2]
-        bent = replace(bent, root_pos=bent.root_pos + np.pad(gap, ((0, 0), (0, 1))))
-    return with_feet(bent, ankles, soles)
+    return move_over_feet(bent, center_of_mass(clip)[:, :2], feet=clip)
 
 
 def _lower_by(clip: MotionClip, target: Target) -> tuple[float, float]:

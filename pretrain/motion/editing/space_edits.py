@@ -9,6 +9,7 @@ from pydantic import Field
 
 from pretrain.motion.clip import MotionClip
 from pretrain.motion.editing import space
+from pretrain.motion.editing.balancing import balance
 from pretrain.motion.editing.edit import Edit, ReadFile, Seconds, part_of
 from pretrain.motion.editing.footsteps import LIFT, Gait
 from pretrain.motion.editing.reaching import Target, reach
@@ -85,6 +86,18 @@ class Sway(Edit):
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
         return space.sway(clip, self.size)
+
+
+class Balance(Edit):
+    """Moves a stand over its feet: a capture's own weight may be above the toes of this body."""
+
+    verb = "balance"
+    ahead: Annotated[float, Field(ge=-0.02, le=0.1)] = Field(
+        default=0.04, description="m before the ankles, of the center of mass"
+    )
+
+    def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
+        return balance(clip, self.ahead)
 
 
 class Arms(Edit):

@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pretrain.characters import rotations
 from pretrain.motion.balance import GRAVITY, center_of_mass
 from pretrain.motion.clip import ClipError
 from pretrain.motion.editing import space
+from pretrain.motion.editing.balancing import balance
 from pretrain.motion.editing.footsteps import Gait, plan_footsteps
 from pretrain.motion.editing.reaching import Target, reach
 from pretrain.motion.editing.stepping import step
@@ -70,6 +72,20 @@ def test_a_swaying_stand_keeps_its_feet(still):
     for foot, ankle in before.items():
         assert np.abs(after[foot] - ankle).max() < 0.004
     assert 0.005 < np.ptp(center_of_mass(swayed)[:, 0]) < 0.05
+
+
+def test_a_balanced_stand_has_its_weight_over_its_feet(still):
+    stand = hold(still, 1.0, 2.0)
+    balanced = balance(stand, 0.05)
+    before = foot_poses(stand)[0]
+    after = foot_poses(balanced)[0]
+    for foot, ankle in before.items():
+        assert np.abs(after[foot] - ankle).max() < 0.004
+    facing = rotations.heading_direction(stand.root_rot)
+    middle = (after["left_foot"] + after["right_foot"])[:, :2] / 2
+    gap = center_of_mass(balanced)[:, :2] - middle
+    np.testing.assert_allclose(gap, 0.05 * facing, atol=0.005)
+    assert soles_of(balanced).lowest == pytest.approx(soles_of(stand).lowest, abs=0.002)
 
 
 GAITS = [
