@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import ConvexHull
 
 from pretrain.characters import rotations
 from pretrain.characters.kinematics import lowest_points
@@ -21,6 +22,9 @@ LOWEST_FLIGHT = 0.025  # m that it reaches in a flight; a lower one is a retarge
 TOUCHING = 0.02  # m of a sole above the ground, below which it may not slide
 STILL = 0.3  # m/s of a sole, below which it should be on the ground
 SHORTEST_FLIGHT = 3  # frames in which a fall can be measured
+REST = 0.15  # m/s of the fastest body at rest
+SHORTEST_REST = 1.0  # s in all
+MOST_RESTS = 32  # frames at rest that are measured
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Measures:
     jump: float  # m/s, the fastest body
     seam: float  # rad, the joint that differs most between the last frame and the first
     fall: float  # m/s^2, the center of mass in flight; NaN without a flight
+    balance: float  # m from the center of mass to the edge of the soles at rest; NaN without rest
     hand_low: float  # m, the lowest height of a hand
     hand_high: float  # m
     cadence: float  # steps/s, NaN without a steady gait
@@ -86,6 +91,7 @@ def measure(clip: MotionClip) -> Measures:
         jump=float(fast),
         seam=_seam(clip),
         fall=_fall(clip, points.min(-1)),
+        balance=_balance(clip, soles, bodies),
         hand_low=float(hands.min()),
         hand_high=float(hands.max()),
         cadence=gait.cadence if gait else float("nan"),
@@ -101,6 +107,28 @@ def _floating(soles: Soles, standing: np.ndarray) -> float:
     lower = soles.lowest.argmin(-1)[:, None]
     heights = np.take_along_axis(soles.lowest, lower, -1)[np.take_along_axis(standing, lower, -1)]
     return float(np.quantile(np.abs(heights), 0.95)) if len(heights) else 0.0
+
+
+def _balance(clip: MotionClip, soles: Soles, bodies: np.ndarray) -> float:
+    """How far the center of mass is inside the convex hull of the standing soles, median over the
+    frames at rest, m; below 0 outside of it. NaN for a clip that never stands at rest.
+
+    `bodies` are world positions (T, B, 3) m."""
+    fast = np.linalg.norm(np.diff(bodies, axis=0), axis=-1).max(-1) * clip.fps
+    standing = (soles.lowest < TOUCHING) & (soles.upright > SIDEWAYS)
+    rests = np.flatnonzero((fast < REST) & standing[1:].all(-1)) + 1
+    if len(rests) < SHORTEST_REST * clip.fps:
+        return float("nan")
+    center = center_of_mass(clip)[:, :2]
+    measured = rests[:: -(-len(rests) // MOST_RESTS)]
+    return float(np.median([_inside(soles.corners[i, ..., :2], center[i]) for i in measured]))
+
+
+def _inside(corners: np.ndarray, point: np.ndarray) -> float:
+    """Distance of `point` (2,) from the edge of the convex hull of `corners` (..., 2), below 0
+    outside."""
+    sides = ConvexHull(corners.reshape(-1, 2)).equations
+    return float(-(sides[:, :2] @ point + sides[:, 2]).max())
 
 
 def _slides(clip: MotionClip) -> list[float]:

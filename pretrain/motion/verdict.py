@@ -19,6 +19,7 @@ PAST_LIMITS = 0.02  # share of frames
 PENETRATION = 0.02  # m
 FLOATING = 0.02  # m
 SKATE = 0.03  # m a contact
+BALANCE = 0.04  # m from the center of mass to the edge of the soles at rest
 SHORTEST = 0.5  # s
 MAX_SPED = 2.0
 FALL = 1 / 3  # of g, by which a flight may fall slower or faster
@@ -64,6 +65,11 @@ def advise(m: Measures) -> tuple[str, ...]:
             f"standing soles {100 * m.floating:.0f} cm off the ground: edit `plant`",
         ),
         (m.skate_most > SKATE, f"a standing foot slides {100 * m.skate_most:.0f} cm: edit `plant`"),
+        (
+            m.balance < BALANCE,
+            f"at rest its weight is {100 * m.balance:.0f} cm inside the edge of the soles: "
+            "edit `balance`",
+        ),
         (
             m.seconds < SHORTEST,
             f"lasts {m.seconds:.2f} s: edit `repeat`, or `stand` at its end",

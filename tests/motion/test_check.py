@@ -15,6 +15,8 @@ from pretrain.characters.rotations import from_axis_angle, multiply
 from pretrain.motion.__main__ import main
 from pretrain.motion.balance import GRAVITY
 from pretrain.motion.dataset import load_dataset
+from pretrain.motion.editing.balancing import balance
+from pretrain.motion.editing.time import hold
 from pretrain.motion.importers import npz, read_clip
 from pretrain.motion.measures import measure
 from pretrain.motion.verdict import BAD, GOOD, USABLE, judge
@@ -131,6 +133,20 @@ def test_foot_slide_is_reported_with_the_plant_edit(stroll):
 def test_ground_penetration_is_reported(stroll):
     sunk = replace(stroll, root_pos=stroll.root_pos - np.array([0, 0, 0.08]))
     assert any(line.startswith("8 cm in the ground") for line in judge(sunk).advice)
+
+
+def test_a_stand_on_its_toes_is_reported_with_the_balance_edit(still, stroll):
+    raw = hold(still, 1.8, 3.0)
+    centered = balance(raw, 0.045)  # the soles' middle
+    tilted = balance(raw, 0.15)
+    half_a_sole = 0.0885
+    assert measure(centered).balance == pytest.approx(half_a_sole, abs=0.01)
+    assert measure(raw).balance == pytest.approx(0.02, abs=0.015)
+    assert measure(tilted).balance < 0
+    assert np.isnan(measure(stroll).balance)
+    reported = [line for line in judge(raw).advice if "`balance`" in line]
+    assert len(reported) == 1
+    assert not any("`balance`" in line for line in judge(centered).advice)
 
 
 def test_a_root_that_jumps_is_bad(stroll):
