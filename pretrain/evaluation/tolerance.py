@@ -40,7 +40,7 @@ def step_distance(original: Tensor) -> float:
 
     A rollout is between two windows of a clip. A run that repeats one cycle would be off itself,
     played back half a control step later. Captured gaits repeat less exactly than this: the
-    `repeat_distance` of 87 of them is 0.91 to 3.7 times as large, median 2.0."""
+    `repeat_distance` of those in `everyday` is 1.3 to 3.3 times as large."""
     if len(original) < 2:
         return 0.0
     return float((original[1:] - original[:-1]).norm(dim=1).median())

@@ -71,7 +71,7 @@ def measure(clip: MotionClip) -> Measures:
     bodies = clip.body_positions()
     hands = bodies[:, [clip.skeleton.bodies.index(f"{side}_hand") for side in ("left", "right")], 2]
     gait = read_gait(clip)
-    fast = np.linalg.norm(np.diff(bodies, axis=0), axis=-1).max() * clip.fps
+    speeds = np.linalg.norm(np.diff(bodies, axis=0), axis=-1).max(-1) * clip.fps
     return Measures(
         name=clip.name,
         seconds=clip.duration,
@@ -88,10 +88,10 @@ def measure(clip: MotionClip) -> Measures:
         floating=_floating(soles, standing),
         skate=float(np.mean(slides)) if slides else 0.0,
         skate_most=float(np.max(slides)) if slides else 0.0,
-        jump=float(fast),
+        jump=float(speeds.max()),
         seam=_seam(clip),
         fall=_fall(clip, points.min(-1)),
-        balance=_balance(clip, soles, bodies),
+        balance=_balance(clip, soles, (speeds < REST) & standing[1:].all(-1)),
         hand_low=float(hands.min()),
         hand_high=float(hands.max()),
         cadence=gait.cadence if gait else float("nan"),
@@ -109,14 +109,11 @@ def _floating(soles: Soles, standing: np.ndarray) -> float:
     return float(np.quantile(np.abs(heights), 0.95)) if len(heights) else 0.0
 
 
-def _balance(clip: MotionClip, soles: Soles, bodies: np.ndarray) -> float:
-    """How far the center of mass is inside the convex hull of the standing soles, median over the
-    frames at rest, m; below 0 outside of it. NaN for a clip that never stands at rest.
-
-    `bodies` are world positions (T, B, 3) m."""
-    fast = np.linalg.norm(np.diff(bodies, axis=0), axis=-1).max(-1) * clip.fps
-    standing = (soles.lowest < TOUCHING) & (soles.upright > SIDEWAYS)
-    rests = np.flatnonzero((fast < REST) & standing[1:].all(-1)) + 1
+def _balance(clip: MotionClip, soles: Soles, at_rest: np.ndarray) -> float:
+    """How far the center of mass is inside the convex hull of the soles, median over the frames
+    at the end of the steps `at_rest` (T - 1,), m; below 0 outside of it. NaN for a clip that is at
+    rest for less than SHORTEST_REST."""
+    rests = np.flatnonzero(at_rest) + 1
     if len(rests) < SHORTEST_REST * clip.fps:
         return float("nan")
     center = center_of_mass(clip)[:, :2]

@@ -70,7 +70,7 @@ def test_weights_follow_the_falls_within_bounds():
 
 def test_an_assisted_clip_keeps_its_weight_however_long_its_episodes():
     """A body that stands through the steps of a clip is held up by the assistance."""
-    curriculum = begun([0, 2])  # episodes of 200 and 50 steps, of which 50 are an episode
+    curriculum = begun([0, 2])  # no fall, and one in 50 steps; an episode has 50
     torch.testing.assert_close(curriculum.weights, torch.tensor([0.5, 0.5]))
     curriculum.assist_strength[:] = 0
     torch.testing.assert_close(curriculum.weights, torch.tensor([0.25, 0.75]))

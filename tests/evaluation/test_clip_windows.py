@@ -8,6 +8,7 @@ import torch
 from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.evaluation.clip_windows import clip_windows, feature_scale
 from pretrain.evaluation.coverage import Coverage
+from pretrain.evaluation.tolerance import step_distance
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.style_windows import read_style_windows
 from pretrain.training_data import load_training_data
@@ -66,6 +67,16 @@ def test_playback_between_the_control_steps_is_within_the_tolerance(skeleton):
         clips = torch.full_like(ends, clip, dtype=torch.long)
         played = read_style_windows(data.library, skeleton, clips, ends, WINDOW)
         assert target.within(played.flatten(1) / scale).float().mean() > 0.95, target.name
+
+
+def test_only_repeated_copies_have_the_tolerance_of_one_control_step(skeleton):
+    data = load_training_data("humanoid", "everyday", WINDOW)
+    scale = feature_scale(data.library, skeleton, WINDOW)
+    targets = clip_windows(data.dataset.clips, scale, WINDOW)
+    ratios = {target.name: target.tau / step_distance(target.windows) for target in targets}
+    assert [ratios[name] for name in ("jog", "run", "run_fast")] == [1.0, 1.0, 1.0]
+    captured = ("walk_slow", "walk", "walk_on", "walk_brisk", "arc", "back", "side_fast")
+    assert all(1.25 < ratios[name] < 3.5 for name in captured), ratios
 
 
 def test_playback_covers_all_clips_and_standing_still_does_not(

@@ -7,13 +7,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pretrain.characters import rotations
 from pretrain.motion import fetch
-from pretrain.motion.balance import center_of_mass
 from pretrain.motion.dataset import EVERYDAY, load_dataset
 from pretrain.motion.licences import is_non_commercial
 from pretrain.motion.measures import measure
-from pretrain.motion.poses import foot_poses
 from pretrain.motion.soles import soles_of
 from pretrain.motion.verdict import GOOD, judge
 from skills_store.manifest import Clip
@@ -21,7 +18,6 @@ from skills_store.manifest import Clip
 WIDEST_GAP = 0.5  # m/s between the speeds of two clips
 SLOWEST = -0.4
 FASTEST = 3.0  # m/s
-TOES = 0.13  # m before the ankles
 LARGEST = 3_000_000  # bytes
 
 
@@ -66,6 +62,11 @@ def test_clips_stand_turn_sidestep_and_reach(measured):
     assert measured["pick_up"].hand_low < 0.2
 
 
+@pytest.mark.parametrize("name", ["stand", "reach_knee", "reach_hip", "reach_chest", "reach_high"])
+def test_standing_clips_have_their_weight_over_the_middle_of_their_feet(measured, name):
+    assert measured[name].balance > 0.08
+
+
 @pytest.mark.parametrize(
     "name", ["stop", "pick_up", "jump", "turn_quarter", "side_stop", "reach_knee", "reach_high"]
 )
@@ -73,17 +74,6 @@ def test_one_shot_clips_end_standing_still(everyday, name):
     clip = next(clip for clip in everyday.originals if clip.name == name)
     last = clip.body_positions()[-10:]
     assert np.abs(np.diff(last, axis=0)).max() * clip.fps < 0.25
-
-
-@pytest.mark.parametrize("name", ["stand", "reach_knee", "reach_hip", "reach_chest", "reach_high"])
-def test_weight_of_a_standing_clip_is_well_behind_the_toes(everyday, name):
-    clip = next(clip for clip in everyday.originals if clip.name == name)
-    ankles, _ = foot_poses(clip)
-    middle = sum(ankles.values()) / len(ankles)
-    facing = rotations.heading_direction(clip.root_rot)
-    ahead = ((center_of_mass(clip) - middle)[:, :2] * facing).sum(-1)
-    assert ahead.min() > 0.03
-    assert ahead.max() < TOES - 0.05
 
 
 def test_jump_reaches_40_cm_and_lands_at_its_start(everyday):
