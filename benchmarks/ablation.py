@@ -42,11 +42,7 @@ MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
     "warm_start": ("warm.library=", "warm.encoder_steps=0", "warm.clone_steps=0"),
     "assist_force": ("curriculum.assist_start=0",),
     "focus": ("curriculum.focus=1",),
-    "phase_locking": (
-        "tracking_termination.phase_locking=false",
-        "tracking_termination.max_velocity_excess=null",
-    ),
-    "nearer_reward": ("tracking_termination.nearer_reward_weight=0",),
+    "velocity_bound": ("tracking_termination.max_velocity_excess=null",),
     "imitation_reward": ("imitation.reward_weight=0",),
     "pose_gradient": ("imitation.pose_gradient_weight=0",),
     "conditional_discriminator": ("disc.conditional=false",),
@@ -54,17 +50,15 @@ MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
     "near_latents": ("latent.near_prob=0",),
     "own_return": ("latent.own_return=false",),
     "symmetry": ("symmetry=false",),
-    "foot_swing": ("imitation.foot_weight=0", "curriculum.min_foot_match=null"),
+    "foot_swing": ("imitation.foot_weight=0",),
     "latent_distillation": ("warm.distill_steps=0",),
-    "switch_assist": ("switch.assist_start=0",),
-    "switch_cloning": ("switch.cloning_weight=0",),
-    "reference_blend": ("switch.blend_time=0",),
+    "switch_assist": ("curriculum.switch_assist_start=0",),
     "averaged_weights": ("ppo.average_decay=0",),
     "action_smoothing": ("ppo.smoothing_weight=0",),
     "colored_noise": ("ppo.noise_color=0",),
 }
 # groups of keys of the training aids
-AIDS = ("curriculum", "switch", "tracking_termination", "imitation")
+AIDS = ("curriculum", "tracking_termination", "imitation")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ class LatentConfig(Frozen):
     """How latents are drawn, and for how long (pretrain/ase/latents.py)."""
 
     latent_dim: Annotated[int, Field(ge=2)] = Field(
-        default=64, description="Dimension of z, a point on the unit sphere"
+        default=8, description="Dimension of z, a point on the unit sphere"
     )
     latent_time_min: NotNegative = Field(
         default=0.0, description="s; shortest time between two latents of a world"
@@ -33,8 +33,9 @@ class LatentConfig(Frozen):
             "it starts in, later that of a random clip"
         ),
     )
+
     near_prob: Share = Field(
-        default=0.0,
+        default=1.0,
         description=(
             "Of an episode's first latents that are no clip's own, the share drawn from the "
             "directions nearer to the latent of the clip it starts in than to any other clip's; "
@@ -42,8 +43,9 @@ class LatentConfig(Frozen):
             "steps. All other latents are uniform on the sphere"
         ),
     )
+
     own_return: bool = Field(
-        default=False,
+        default=True,
         description=(
             "The return of a latent ends with it; otherwise, as in ASE, it continues under the next"
         ),
@@ -73,20 +75,22 @@ class PPOConfig(Frozen):
         default=0.04,
         description="nats; mean over the minibatches of one fit. null: constant learning rate",
     )
-    epochs: Count = Field(default=2, description="Passes over a rollout")
-    minibatch: Count = Field(default=1024, description="Rows of a minibatch")
-    value_lr: Positive = Field(default=5e-4, description="Learning rate of the value net")
-    value_epochs: Count = Field(default=2, description="Passes of the value net over a rollout")
-    value_minibatch: Count = Field(default=1024, description="Rows of a minibatch of the value net")
+    # With a bound on the change of the policy one epoch suffices. The value net needs more gradient
+    # steps, but each row only once.
+    epochs: Count = Field(default=1, description="Passes over a rollout")
+    minibatch: Count = Field(default=2048, description="Rows of a minibatch")
+    value_lr: Positive = Field(default=1e-3, description="Learning rate of the value net")
+    value_epochs: Count = Field(default=1, description="Passes of the value net over a rollout")
+    value_minibatch: Count = Field(default=512, description="Rows of a minibatch of the value net")
     hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
     value_hidden: Layers = Field(
-        default=(256, 256), description="Units of the value net's hidden layers"
+        default=(256, 128), description="Units of the value net's hidden layers"
     )
     action_std: Positive = Field(
         default=0.1, description="First standard deviation of actions, in units of the action scale"
     )
     action_std_final: Positive = Field(
-        default=0.05,
+        default=0.03,
         description=(
             "Standard deviation once all clips are mastered without assistance; with assist=none "
             "it stays at action_std"
@@ -103,7 +107,7 @@ class PPOConfig(Frozen):
         ),
     )
     smoothing_weight: NotNegative = Field(
-        default=0.0,
+        default=1.0,
         description=(
             "Weight of the squared distance of each mean action to the average of those one step "
             "before and after it"
@@ -124,9 +128,9 @@ class PPOConfig(Frozen):
 class DiscConfig(Frozen):
     """The style prior: its net, loss and reward (pretrain/ase/discriminator.py)."""
 
-    hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
+    hidden: Layers = Field(default=(256, 128), description="Units of the hidden layers")
     lr: Positive = Field(default=1e-4, description="Learning rate of the discriminator")
-    rows: Count = Field(default=4096, description="Windows of each rollout that are used")
+    rows: Count = Field(default=2048, description="Windows of each rollout that are used")
     minibatch: Count = Field(default=1024, description="Rows of a minibatch")
     disc_reward_weight: NotNegative = Field(default=0.5, description="Weight of the style reward")
     disc_reward_scale: Positive = Field(default=2.0, description="Factor of -log(1 - D)")
@@ -139,7 +143,7 @@ class DiscConfig(Frozen):
     )
     disc_buffer_size: Count = Field(default=100_000, description="Windows in the replay buffer")
     disc_replay_samples: Count = Field(
-        default=256, description="Windows of each iteration that go into the replay buffer"
+        default=128, description="Windows of each iteration that go into the replay buffer"
     )
     replay_share: NotNegative = Field(
         default=0.5, description="Replayed windows per fresh one; 1 in MimicKit"
@@ -157,9 +161,9 @@ class DiscConfig(Frozen):
 class EncConfig(Frozen):
     """The encoder, its loss and reward, and the diversity of skills (pretrain/ase/encoder.py)."""
 
-    hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
+    hidden: Layers = Field(default=(128, 128), description="Units of the hidden layers")
     lr: Positive = Field(default=2e-4, description="Learning rate of the encoder")
-    rows: Count = Field(default=4096, description="Windows of each rollout that are used")
+    rows: Count = Field(default=1024, description="Windows of each rollout that are used")
     minibatch: Count = Field(default=1024, description="Rows of a minibatch")
     enc_reward_weight: NotNegative = Field(default=0.5, description="Weight of the skill reward")
     enc_reward_min: Annotated[float, Field(ge=-1, le=0)] = Field(
@@ -214,7 +218,6 @@ class WarmConfig(Frozen):
             "before simulation (pretrain/assist/latent_distillation.py)"
         ),
     )
-    batch: Count = Field(default=1024, description="Rows of a batch")
 
     @field_validator("library")
     @classmethod

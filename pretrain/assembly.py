@@ -34,13 +34,13 @@ from pretrain.training_aids import (
     make_assisted_env,
     make_curriculum,
     make_recovery,
-    tracks_reference,
 )
 from pretrain.training_data import TrainingData, control_steps
 from skills_store.manifest import Manifest
 from skills_store.open import open_store
 
 WARM_LR = 1e-3  # of the gradient steps before simulation
+WARM_BATCH = 1024  # rows
 
 SkillTraining = Training[SkillNets, AseEnv | AssistedEnv]
 
@@ -51,7 +51,7 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
     rng, env_rng, skill_rng = spawn_generators(cfg.seed, 3)
     skeleton = data.character.skeleton
     ground = read_ground(data.library, skeleton)
-    nets = build_nets(cfg, data, ground, rng)
+    nets = build_nets(cfg, data, rng)
     curriculum = make_curriculum(cfg, data, ground) if cfg.assisted else None
     env = build_env(cfg, data, ground, curriculum, env_rng)
     ase_env = AseEnv(
@@ -76,12 +76,10 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
     )
 
 
-def build_nets(
-    cfg: PretrainConfig, data: TrainingData, ground: Ground, rng: Generator
-) -> SkillNets:
-    """Fresh networks; the value net has the privileged observation where references are tracked."""
+def build_nets(cfg: PretrainConfig, data: TrainingData, rng: Generator) -> SkillNets:
+    """Fresh networks; with training aids the value net has the privileged observation."""
     skeleton = data.character.skeleton
-    privileged = privileged_mirror(skeleton) if tracks_reference(cfg, ground) else None
+    privileged = privileged_mirror(skeleton) if cfg.assisted else None
     latent_dim = cfg.latent.latent_dim
     sizes = Sizes(
         latent_dim,
@@ -195,7 +193,7 @@ def distill(
     before = env.snapshot()
     visited = visit_states(env, nets.policy, training.rng)
     env.restore(before)
-    config = DistillConfig(warm.distill_steps, WARM_LR, 4 * warm.batch)
+    config = DistillConfig(warm.distill_steps, WARM_LR, 4 * WARM_BATCH)
     latents = nets.encoder.clip_latents
     distill_latents(nets.policy, visited, data.library, latents, config, rng=training.rng)
 
@@ -239,5 +237,5 @@ def clone_clips(
         training.env.env.falls.ground,
         is_learned,
     )
-    config = CloneConfig(steps=warm.clone_steps, lr=WARM_LR, batch=warm.batch)
+    config = CloneConfig(steps=warm.clone_steps, lr=WARM_LR, batch=WARM_BATCH)
     clone(nets.policy, clips, config, training.rng)

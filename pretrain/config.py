@@ -13,7 +13,6 @@ from pretrain.assist_config import (
     CurriculumConfig,
     ImitationConfig,
     RecoveryConfig,
-    SwitchConfig,
     TrackingTerminationConfig,
 )
 from pretrain.rl.field_types import Count, Frozen, Positive, Seconds, Seed, Share
@@ -44,7 +43,7 @@ class PretrainConfig(Frozen):
         default=0, description="0: all that the process may use"
     )
     seed: Seed = Field(default=0, description="Seed of all random draws")
-    num_envs: Count = Field(default=1024, description="Worlds simulated at once")
+    num_envs: Count = Field(default=1280, description="Worlds simulated at once")
     episode_length: Seconds = Field(default=10.0, description="s")
     default_reset_prob: Share = Field(
         default=0.0, description="Share of episodes that begin in the default pose"
@@ -64,13 +63,6 @@ class PretrainConfig(Frozen):
     runs: str = RUNS
     store: str = STORE
     publish: bool = Field(default=True, description="Publish to the store at the end")
-    start_frames: Annotated[int, Field(ge=0)] = Field(
-        default=3000,
-        description=(
-            "Frames of clips that are published as start states, about: of each clip at least 60; "
-            "0: none"
-        ),
-    )
     latent: LatentConfig = LatentConfig()
     ppo: PPOConfig = PPOConfig()
     disc: DiscConfig = DiscConfig()
@@ -79,12 +71,11 @@ class PretrainConfig(Frozen):
     assist: Literal["full", "none"] = Field(
         default="full",
         description=(
-            "full: the training aids beyond ASE. none: without them; then curriculum, switch, "
+            "full: the training aids beyond ASE. none: without them; then curriculum, "
             "tracking_termination, imitation and getup_reward_weight have no effect"
         ),
     )
     curriculum: CurriculumConfig = CurriculumConfig()
-    switch: SwitchConfig = SwitchConfig()
     tracking_termination: TrackingTerminationConfig = TrackingTerminationConfig()
     imitation: ImitationConfig = ImitationConfig()
     recovery: RecoveryConfig = RecoveryConfig()

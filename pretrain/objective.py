@@ -18,7 +18,6 @@ from pretrain.assist.imitation import (
     with_cloning_loss,
     with_pose_gradient,
 )
-from pretrain.assist.tracking_termination import nearer_reward
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PretrainConfig
 from pretrain.rl.action_smoothing import FOR_SMOOTHING, average_neighbors, with_action_smoothing
@@ -101,13 +100,12 @@ def make_enc_learner(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -
 
 def make_assist_rewards(cfg: PretrainConfig, ground: Ground) -> WeightedRewards:
     """Reward terms of the training aids, name -> (weight, term)."""
-    nearer_weight = cfg.tracking_termination.nearer_reward_weight
-    rewards: WeightedRewards = {"nearer": (nearer_weight, nearer_reward)}
+    rewards: WeightedRewards = {}
     if ground.rising.any():
         rewards["getup"] = (cfg.recovery.getup_reward_weight, getup_reward(ground))
     imitation = cfg.imitation
     if imitation.reward_weight:
-        term = imitation_reward(imitation.reward_scale, imitation.velocity_weight)
+        term = imitation_reward(imitation.reward_scale)
         rewards["imitation"] = (imitation.reward_weight, term)
     if imitation.foot_weight:
         rewards["feet"] = (imitation.foot_weight, foot_reward)
@@ -125,7 +123,7 @@ def imitation_keys(cfg: PretrainConfig) -> tuple[str, ...]:
 
 def clones_reference(cfg: PretrainConfig) -> bool:
     """Whether the policy clones the references' actions in switches."""
-    return cfg.switch.cloning_weight > 0 and cfg.switch.assist_start > 0
+    return cfg.curriculum.switch_assist_start > 0
 
 
 def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Loss:
@@ -134,7 +132,7 @@ def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -
     imitation = cfg.imitation
     loss = clipped_surrogate(nets.policy, ppo.clip, ppo.action_bound, ppo.action_bound_weight)
     if cfg.assisted and clones_reference(cfg):
-        loss = with_cloning_loss(loss, cfg.switch.cloning_weight)
+        loss = with_cloning_loss(loss)
     if cfg.assisted and imitation.pose_gradient_weight:
         loss = with_pose_gradient(
             loss,

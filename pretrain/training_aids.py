@@ -13,11 +13,19 @@ from pretrain.assist.foot_swing import FootSwing
 from pretrain.assist.getup import GETUP_START, GetUpAssist
 from pretrain.assist.switch_assist import SwitchAssist
 from pretrain.assist.tracking_termination import TrackingLimits, TrackingTermination
+from pretrain.characters.state import unflatten
 from pretrain.config import PretrainConfig
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.falls import NO_RECOVERY, SECONDS_TO_RISE, Recovery
 from pretrain.sim.ground import Ground
+from pretrain.sim.small_error import small_error
 from pretrain.training_data import TrainingData, control_steps
+
+GRACE_PERIOD = 2.0  # s after a change of latent in which the tracking error may be larger
+BLEND_TIME = 1.0  # s in which a reference goes over to that of another clip, with switch assistance
+# How well the feet must be lifted when the clip's are for its assist force to weaken: 1 in
+# playback, 0 for a body that stands through the steps.
+MIN_FOOT_MATCH = 0.3
 
 
 def make_assisted_env(
@@ -33,71 +41,55 @@ def make_assisted_env(
     windows = make_reference_windows(
         data.library, skeleton, cfg.num_disc_obs_steps, rate=CONTROL_RATE
     )
+    scale = nets.discriminator.spread
+    states = unflatten(data.library.frames)
+    # a unit that does not depend on the other clips
+    unit = small_error(skeleton, states, scale, cfg.num_disc_obs_steps) / len(scale) ** 0.5
     termination = cfg.tracking_termination
     limits = TrackingLimits(
-        max_error=termination.max_error,
-        grace_period=control_steps(termination.grace_period),
+        max_error=termination.max_error * unit,
+        grace_period=control_steps(GRACE_PERIOD),
         max_velocity_excess=termination.max_velocity_excess,
-        phase_locking=termination.phase_locking,
     )
     return AssistedEnv(
         ase_env,
-        Assistance(curriculum, make_getup_assist(cfg, ground), make_switch_assist(cfg, ground)),
-        TrackingTermination(windows, nets.discriminator.spread, limits, curriculum, cfg.num_envs),
-        tracks=tracks_reference(cfg, ground),
+        Assistance(curriculum, make_getup_assist(ground), make_switch_assist(cfg, ground)),
+        TrackingTermination(windows, scale, limits, curriculum, cfg.num_envs),
         feet=FootSwing(skeleton, ase_env.env.starts) if compares_feet(cfg) else None,
-        blend_steps=control_steps(cfg.switch.blend_time),
+        blend_steps=control_steps(BLEND_TIME) if cfg.curriculum.switch_assist_start else 0,
     )
 
 
 def compares_feet(cfg: PretrainConfig) -> bool:
     """Whether a reward or the assistance depends on how the feet are lifted."""
-    return cfg.imitation.foot_weight > 0 or cfg.curriculum.min_foot_match is not None
-
-
-def tracks_reference(cfg: PretrainConfig, ground: Ground) -> bool:
-    """Whether anything uses the reference motions: the termination, a reward, or an assistance
-    that pulls towards them, as in clips that are not steady."""
-    imitation = cfg.imitation
-    weights = (imitation.reward_weight, imitation.pose_gradient_weight)
-    uses = (
-        cfg.tracking_termination.phase_locking
-        or compares_feet(cfg)
-        or cfg.switch.assist_start > 0
-        or any(weight > 0 for weight in weights)
-    )
-    return cfg.assisted and (uses or not bool(ground.steady.all()))
+    return cfg.imitation.foot_weight > 0
 
 
 def make_curriculum(cfg: PretrainConfig, data: TrainingData, ground: Ground) -> Curriculum:
     """For clips that do not rise; the others have `make_getup_assist`."""
-    curriculum = cfg.curriculum
     return Curriculum(
         data.library.weights,
         episode_length=control_steps(cfg.episode_length),
         schedule=AssistSchedule(
-            curriculum.assist_start,
-            curriculum.assist_steps,
-            curriculum.assist_rate,
-            curriculum.min_foot_match,
+            cfg.curriculum.assist_start,
+            min_foot_match=MIN_FOOT_MATCH if compares_feet(cfg) else None,
         ),
-        focus=curriculum.focus,
+        focus=cfg.curriculum.focus,
         # steps on the ground are no success, so clips that rise would always get more episodes
         included=~ground.rising,
         near=NearLatents(cfg.latent.near_prob),
     )
 
 
-def make_getup_assist(cfg: PretrainConfig, ground: Ground) -> GetUpAssist:
+def make_getup_assist(ground: Ground) -> GetUpAssist:
     """Of strength 0 in clips that do not rise."""
-    return GetUpAssist(GETUP_START * ground.rising, cfg.curriculum.assist_rate)
+    return GetUpAssist(GETUP_START * ground.rising)
 
 
 def make_switch_assist(cfg: PretrainConfig, ground: Ground) -> SwitchAssist:
     """For clips that are upright throughout; a switch takes the grace period of its termination."""
-    strength = cfg.switch.assist_start * ground.upright
-    period = control_steps(cfg.tracking_termination.grace_period)
-    return SwitchAssist(strength, cfg.curriculum.assist_rate, cfg.num_envs, period)
+    strength = cfg.curriculum.switch_assist_start * ground.upright
+    return SwitchAssist(strength, cfg.num_envs, control_steps(GRACE_PERIOD))
 
 
 def make_recovery(cfg: PretrainConfig, ground: Ground) -> Recovery:

@@ -38,9 +38,8 @@ class StepAids:
 class AssistedEnv:
     """`ase_env` under assistance, with a reference motion for every world.
 
-    Without `tracks` the reference motions do not advance and are in neither observations nor
-    extras; without `feet` there is no `foot_match`. After a change of skill the references are
-    blended over `blend_steps` control steps."""
+    Without `feet` there is no `foot_match`. After a change of skill the references are blended over
+    `blend_steps` control steps."""
 
     def __init__(
         self,
@@ -48,13 +47,10 @@ class AssistedEnv:
         assistance: Assistance,
         termination: TrackingTermination,
         *,
-        tracks: bool = True,
         feet: FootSwing | None = None,
         blend_steps: int = 0,
     ):
         env = ase_env.env
-        if termination.limits.phase_locking and not tracks:
-            raise ValueError("phase-locked termination needs the tracking error: tracks=True")
         self.ase_env = ase_env
         self.num_envs = ase_env.num_envs
         self.assistance = assistance
@@ -62,7 +58,6 @@ class AssistedEnv:
         self.getup = assistance.getup
         self.switches = assistance.switches
         self.termination = termination
-        self.tracks = tracks
         self.feet = feet
         self.tracker = ReferenceTracker(
             env.library, env.starts, env.falls.ground.rising, env.num_envs, blend_steps
@@ -98,27 +93,26 @@ class AssistedEnv:
         self.tracker.clip[ids[self.env.began_lying[ids]]] = NONE
 
     def observe(self, ids: Tensor | None = None) -> Batch:
-        """As `AseEnv.observe`; where references are tracked also `privileged` (n, P)."""
-        obs = self.ase_env.observe(ids)
-        if self.tracks:
-            rows = ALL if ids is None else ids
-            obs["privileged"] = observe_privileged(
-                self.ase_env, self.tracker, self.velocity, self.termination, rows
-            )
-        return obs
+        """As `AseEnv.observe`, and `privileged` (n, P)."""
+        privileged = observe_privileged(
+            self.ase_env,
+            self.tracker,
+            self.velocity,
+            self.termination,
+            ALL if ids is None else ids,
+        )
+        return {**self.ase_env.observe(ids), "privileged": privileged}
 
     def step(self, action: Tensor) -> Step:
         """As `AseEnv.step`; an episode also ends by the tracking error.
 
         `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it
-        with; `nearer` (N,), how much nearer it came to that clip's mean; where references are
-        tracked also `reference_action` and `pose_error` (N, J), in units of actions,
-        `assist_strength`, `switch_strength`, `tracking_error`, `velocity_excess` and, with `feet`,
-        `foot_match` (N,).
+        with; `reference_action` and `pose_error` (N, J), in units of actions; `assist_strength`,
+        `switch_strength`, `tracking_error`, in units of its limit, `velocity_excess` and, with
+        `feet`, `foot_match` (N,).
         """
         ase_env = self.ase_env
         clips = ase_env.z_clip.clone()
-        windows = self.env.windows()
         before = self.before_step(clips)
         outcome = ase_env.advance(action)
         after = self.after_step(clips, outcome)
@@ -126,7 +120,7 @@ class AssistedEnv:
         own_obs = self.observe() if ase_env.sampling.own_return else None
         cut = ase_env.change_latents(clips, terminated)
         self._follow_latents(clips)
-        style = self._style_extras(clips, windows, outcome)
+        style = ase_env.make_extras(self._style_clips(clips))
         return Step(
             next_obs=own_obs or self.observe(),
             reward=torch.zeros(self.num_envs),
@@ -147,14 +141,14 @@ class AssistedEnv:
 
     def before_step(self, clips: Tensor) -> Batch:
         """Advance the references along `clips` (N,), and apply the assistance. Returns the
-        references' actions and the assistance's strengths, where references are tracked."""
-        extras: Batch = {}
-        if self.tracks:
-            env = self.env
-            self.tracker.advance(clips, env.falls.is_down, env.windows(), env.state())
-            extras["reference_action"] = self.ase_env.action_scale.action(self.tracker.target())
-            extras["assist_strength"] = self.forces.strength(clips)
-            extras["switch_strength"] = self.switches.strengths(clips) * ~env.falls.is_down
+        references' actions and the assistance's strengths."""
+        env = self.env
+        self.tracker.advance(clips, env.falls.is_down, env.windows(), env.state())
+        extras = {
+            "reference_action": self.ase_env.action_scale.action(self.tracker.target()),
+            "assist_strength": self.forces.strength(clips),
+            "switch_strength": self.switches.strengths(clips) * ~env.falls.is_down,
+        }
         self.forces.apply(clips)
         return extras
 
@@ -171,14 +165,12 @@ class AssistedEnv:
         )
         self.velocity.advance(self.env.state(), clips, self.tracker.blend)
         excess = self.velocity.excess()
-        extras = self._tracking(excess) if self.tracks else {}
-        extras |= self._match_feet(clips)
+        extras = {**self._tracking(excess, clips), **self._match_feet(clips)}
         exceeded = self._exceeded(clips, excess, extras)
         self._record(clips, outcome.fell, exceeded)
         failed = outcome.fell | outcome.broken | exceeded
-        if self.tracks:
-            arrived = self.termination.is_near(extras["tracking_error"], excess, clips)
-            self.switches.record(clips, failed | self.env.falls.is_down, arrived)
+        arrived = self.termination.is_near(extras["tracking_error"], excess)
+        self.switches.record(clips, failed | self.env.falls.is_down, arrived)
         return StepAids(failed, extras)
 
     def _exceeded(self, clips: Tensor, excess: Tensor, tracking: Batch) -> Tensor:
@@ -196,13 +188,14 @@ class AssistedEnv:
             exceeded |= termination.exceeded_nearest(self.env.windows(), clips, checked)
         return exceeded
 
-    def _tracking(self, excess: Tensor) -> Batch:
-        """Tracking errors, the joints' `pose_error`, in units of actions, and the velocity `excess`
-        (N,). The latter two are 0 where a world is down."""
+    def _tracking(self, excess: Tensor, clips: Tensor) -> Batch:
+        """Tracking errors, in units of the limits of clips (N,); the joints' `pose_error`, in units
+        of actions, and the velocity `excess` (N,). The latter two are 0 where a world is down."""
         up = ~self.env.falls.is_down
+        error = self.tracker.tracking_error(self.env.windows())
         joint_error = self.tracker.pose() - self.env.state().joint_pos
         return {
-            "tracking_error": self.tracker.tracking_error(self.env.windows()),
+            "tracking_error": self.termination.share_of_limit(error, clips),
             "pose_error": joint_error / self.ase_env.action_scale.scale * up[:, None],
             "velocity_excess": excess * up,
         }
@@ -231,15 +224,6 @@ class AssistedEnv:
             & ~env.began_default
         )
         self.curriculum.record(env.clip[counts], lost[counts])
-
-    def _style_extras(self, clips: Tensor, windows: Tensor, outcome: Outcome) -> Batch:
-        """The extras of the style reward, for worlds that followed clips (N,) and had `windows`
-        (N, W * F) before the step."""
-        style_clips = self._style_clips(clips)
-        extras = self.ase_env.make_extras(style_clips)
-        before = self.termination.distance_to_mean(windows, style_clips)
-        after = self.termination.distance_to_mean(extras["window"], style_clips)
-        return {**extras, "nearer": (before - after) * ~outcome.broken}
 
     def _style_clips(self, clips: Tensor) -> Tensor:
         """The clips (N,) that the motion is compared with: the reference's where a world is down

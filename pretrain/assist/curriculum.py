@@ -21,6 +21,7 @@ MASTERED_STEPS = 150.0  # control steps between failures at which a clip counts 
 PROGRESS_RATE = 0.02  # share by which the progress approaches its present value per iteration
 OFF_BELOW = 0.01  # strength below which an assistance ends permanently
 RAISE_BELOW = 0.6  # share of `steps` below which the assistance grows
+ASSIST_RATE = 0.0125  # share of its strength that an assistance loses in one iteration
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class AssistSchedule:
     lifted as in the clip; strengthens it if they get shorter than RAISE_BELOW of `steps`."""
 
     start: float  # first strength
-    steps: float
-    rate: float  # share of its strength that the assistance loses in one iteration
+    steps: float = 60.0
+    rate: float = ASSIST_RATE
     min_foot_match: float | None = None  # see `FootSwing.match`; None: the feet do not count
 
     def next(self, strength: Tensor, episode_length: Tensor, foot_match: Tensor) -> Tensor:
@@ -51,7 +52,7 @@ def change_strength(strength: Tensor, rate: float, lower: Tensor, higher: Tensor
     return torch.where(higher, stronger, torch.where(lower, weaker, strength))
 
 
-NO_ASSIST = AssistSchedule(start=0.0, steps=1.0, rate=0.0)
+NO_ASSIST = AssistSchedule(start=0.0)
 
 
 @dataclass(frozen=True)

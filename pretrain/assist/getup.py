@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.assist.curriculum import OFF_BELOW, RECORD_DECAY, change_strength
+from pretrain.assist.curriculum import ASSIST_RATE, OFF_BELOW, RECORD_DECAY, change_strength
 from pretrain.sim.tensor_state import TensorState
 
 GETUP_START = 0.6  # first strength in clips that rise
@@ -24,7 +24,7 @@ class GetUpAssist(TensorState):
 
     state_fields = ("strength", "recovered", "timed_out")
 
-    def __init__(self, strength: Tensor, rate: float = 0.0):
+    def __init__(self, strength: Tensor, rate: float = ASSIST_RATE):
         self.strength = strength
         self.rate = rate  # share of its strength that an assistance loses in one iteration
         self.recovered = torch.zeros_like(strength)

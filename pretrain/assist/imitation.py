@@ -26,22 +26,23 @@ from pretrain.rl.rollout import Batch, Rollout
 FOR_CLONING = ("reference_action", "switch_strength")
 # read by `with_pose_gradient`
 FOR_POSE_GRADIENT = ("pose_error", "tracking_error", "assist_strength")
+CLONING_WEIGHT = 4.0  # of the cloning loss in switches
 LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are needed for balance
 
 
-def imitation_reward(scale: float, velocity_weight: float = 0.0) -> Reward:
-    """exp(-tracking error / scale - velocity_weight * velocity excess); see
-    `ReferenceTracker.tracking_error` and `VelocityTracker.excess`."""
+def imitation_reward(scale: float) -> Reward:
+    """exp(-tracking error / scale - velocity excess), the error in units of its limit, the velocity
+    in margins; see `TrackingTermination.share_of_limit` and `VelocityTracker.excess`."""
 
     def reward(rollout: Rollout) -> Tensor:
         extras = rollout.extras
         error = extras["tracking_error"] / scale
-        return (-error - velocity_weight * extras["velocity_excess"]).exp()
+        return (-error - extras["velocity_excess"]).exp()
 
     return reward
 
 
-def with_cloning_loss(surrogate: Surrogate, weight: float) -> Surrogate:
+def with_cloning_loss(surrogate: Surrogate, weight: float = CLONING_WEIGHT) -> Surrogate:
     """`surrogate` plus the squared distance from mean actions to the reference's, weighted by
     `weight` times the strength of the switch assistance."""
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.assist.curriculum import OFF_BELOW, change_strength
+from pretrain.assist.curriculum import ASSIST_RATE, OFF_BELOW, change_strength
 from pretrain.sim.tensor_state import TensorState
 
 # Share of a pair's record kept per iteration; 1,280 worlds with 24 clips make some 60 switches in
@@ -34,7 +34,7 @@ class SwitchAssist(TensorState):
 
     state_fields = ("strength", "successes", "switches", "source", "steps")
 
-    def __init__(self, strength: Tensor, rate: float, num_envs: int, period: int):
+    def __init__(self, strength: Tensor, num_envs: int, period: int, rate: float = ASSIST_RATE):
         self.period = period
         self.rate = rate  # share of its strength that an assistance loses in one iteration
         self.strength = strength.expand(len(strength), -1).clone()  # (C, C): source, target

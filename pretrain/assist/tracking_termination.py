@@ -17,7 +17,6 @@ from torch import Tensor
 
 from pretrain.ase.reference_windows import ReferenceWindows
 from pretrain.assist.curriculum import Curriculum
-from pretrain.rl.rollout import Rollout
 from pretrain.sim.nearest import NearestRows
 from pretrain.sim.stored_windows import window_error
 from pretrain.sim.tensor_state import TensorState
@@ -37,13 +36,10 @@ class TrackingLimits:
     grace_period: int  # control steps to come near after a change of skill
     # margins by which the average velocity may lie outside the clip's range; None: unbounded
     max_velocity_excess: float | None = None
-    phase_locking: bool = False  # of clips whose assistance is gone
     # control steps that a phase-locked world may exceed the limit at any other time
     recovery_window: int = 15
-    # Bounds of a clip's own spread, in units of the spread over all clips: a stand has 0.08, a walk
-    # 0.9, and exploration noise alone gives a walk an error of 0.5.
-    min_clip_spread: float = 0.7
-    max_clip_spread: float | None = 1.0  # None: unbounded
+    # A clip of large spread, as a flip, may have this share of it as its error if that is more.
+    spread_share: float = 1.25
 
 
 def read_clip_spreads(demos: ReferenceWindows, scale: Tensor) -> Tensor:
@@ -56,9 +52,9 @@ def read_clip_spreads(demos: ReferenceWindows, scale: Tensor) -> Tensor:
 class TrackingTermination(TensorState):
     """Which of N worlds have exceeded the error limit of their clip for too long.
 
-    For `phase_locked` clips, limits are in units of the clip's own spread, from
-    `min_clip_spread` to `max_clip_spread`: holding the mean pose of a clip of large spread has an
-    error of 1.
+    Holding the mean pose of a clip has the clip's spread as error: for a body that is 2 cm and
+    0.05 rad off (`small_error`) 1, for a walk 2.5 to 3.5, for a flip 10. Exploration noise alone
+    gives a walk an error of 1.5.
     """
 
     state_fields = ("grace_steps",)
@@ -76,10 +72,9 @@ class TrackingTermination(TensorState):
         self.scale = scale  # (W * F,) spread of the features over all clips
         scaled = demos.windows / scale
         self._nearest = NearestRows(scaled, demos.counts)
-        self._mean = torch.stack([part.mean(0) for part in scaled.split(demos.counts.tolist())])
         spread = read_clip_spreads(demos, scale)
-        own_spread = spread.clamp(limits.min_clip_spread, limits.max_clip_spread)
-        self._locked_max_errors = limits.max_error * own_spread  # (C,)
+        # (C,), in units of `scale`
+        self.max_errors = (limits.spread_share * spread).clamp_min(limits.max_error)
         # control steps left to exceed the limit
         self.grace_steps = torch.zeros(num_envs, dtype=torch.long)
 
@@ -87,12 +82,11 @@ class TrackingTermination(TensorState):
     def phase_locked(self) -> Tensor:
         """Clips whose error is measured at the phase of the reference, (C,) bool."""
         # Balance is learned first, near any phase of the clip.
-        return (self._curriculum.assist_strength == 0) & self.limits.phase_locking
+        return self._curriculum.assist_strength == 0
 
-    @property
-    def max_errors(self) -> Tensor:
-        """The error limit of each clip, (C,)."""
-        return torch.where(self.phase_locked, self._locked_max_errors, self.limits.max_error)
+    def share_of_limit(self, error: Tensor, clips: Tensor) -> Tensor:
+        """Tracking errors (N,) under clips (N,), in units of the clips' limits, (N,)."""
+        return error / self.max_errors[clips]
 
     @property
     def grace_share(self) -> Tensor:
@@ -113,20 +107,20 @@ class TrackingTermination(TensorState):
         most = self.limits.max_velocity_excess
         return velocity_excess > (torch.inf if most is None else most)
 
-    def is_near(self, error: Tensor, velocity_excess: Tensor, clips: Tensor) -> Tensor:
-        """Worlds that follow clips (N,) within the phase-locked error limit, whether or not it is
-        in force, and near the clip's velocity, (N,) bool."""
-        return (error <= self._locked_max_errors[clips]) & (velocity_excess <= NEAR_VELOCITY)
+    def is_near(self, error: Tensor, velocity_excess: Tensor) -> Tensor:
+        """Worlds within the limit of the tracking `error` (N,), in units of it, and near the clip's
+        velocity, (N,) bool."""
+        return (error <= 1) & (velocity_excess <= NEAR_VELOCITY)
 
     def exceeded_at_phase(self, error: Tensor, clips: Tensor, down: Tensor) -> Tensor:
-        """Count one step at tracking `error` (N,) of worlds that follow clips (N,). Returns those
-        in phase-locked clips that have exceeded the limit for too long, (N,) bool, except worlds
-        that are `down` (N,) bool.
+        """Count one step at tracking `error` (N,), in units of its limit, of worlds that follow
+        clips (N,). Returns those in phase-locked clips that have exceeded the limit for too long,
+        (N,) bool, except worlds that are `down` (N,) bool.
 
         The grace steps allow for the jolt of a landing, for the jump from a kick's end to its
         beginning, and for regaining balance."""
         locked = self.phase_locked[clips]
-        within = (error <= self.max_errors[clips]) | down
+        within = (error <= 1) | down
         least = torch.where(within, self.limits.recovery_window, -1)
         left = torch.maximum(self.grace_steps - 1, least)
         self.grace_steps = torch.where(locked, left, self.grace_steps)
@@ -149,16 +143,3 @@ class TrackingTermination(TensorState):
         """From windows (N, W * F) to the nearest window of clips (N,), (N,)."""
         nearest = self._nearest.find(windows / self.scale, clips)
         return window_error(windows, self.scale, self._nearest.rows, nearest)
-
-    def distance_to_mean(self, windows: Tensor, clips: Tensor) -> Tensor:
-        """From windows (N, W * F) to the mean window of clips (N,), (N,): cheap, and as good at
-        large distances."""
-        return window_error(windows, self.scale, self._mean, clips)
-
-
-def nearer_reward(rollout: Rollout) -> Tensor:
-    """Decrease of `distance_to_mean` in a step.
-
-    Unlike style, it is not flat far from the clip; as a difference of potentials it rewards no
-    cycle. (Ng, Harada and Russell 1999.)"""
-    return rollout.extras["nearer"]

@@ -11,10 +11,11 @@ from pretrain.ase.reference_windows import make_reference_windows
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import unflatten
 from pretrain.evaluation.limb_speed import required_limb_speed
-from pretrain.evaluation.tolerance import floor_distance, repeat_distance, step_distance
+from pretrain.evaluation.tolerance import repeat_distance, step_distance
 from pretrain.motion.clip import CONTROL_RATE, MotionClip
 from pretrain.motion.library import MotionLibrary, pack
 from pretrain.sim.features import MIN_SPREAD
+from pretrain.sim.small_error import small_error
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def clip_windows(
     """The windows and tolerance of each clip that is no mirror image, in the order of `clips`.
 
     tau is the distance between two instances of one motion (`repeat_distance`), but at least that
-    of a body 2 cm and 0.05 rad off (`floor_distance`) and that of one control step
+    of a body 2 cm and 0.05 rad off (`small_error`) and that of one control step
     (`step_distance`): a stand, or one repeated cycle, is closer to itself than any body can be."""
     skeleton = clips[0].skeleton
     targets = []
@@ -57,7 +58,7 @@ def clip_windows(
         original = features[demos.clip == 0]
         states = unflatten(pair.frames[: pair.lengths[0]])
         repeat = repeat_distance(original, features[demos.clip == 1], window)
-        floor = floor_distance(skeleton, states, scale, window)
+        floor = small_error(skeleton, states, scale, window)
         tau = max(repeat, floor, step_distance(original))
         moves = required_limb_speed(original * scale, skeleton)
         targets.append(ClipWindows(clip.name, original, tau, moves))

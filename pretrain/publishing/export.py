@@ -32,6 +32,8 @@ from pretrain.training_data import TrainingData
 from skills_store import graph as g
 from skills_store import manifest as m
 
+START_FRAMES = 3000  # of clips that are published as start states, about; of each at least 60
+
 
 class PolicyGraph(nn.Module):
     """state (B, S), z (B, D) -> joint targets (B, J) rad. z is projected to the unit sphere
@@ -158,7 +160,7 @@ def build_version(
 ) -> tuple[m.Manifest, dict[str, bytes]]:
     """The manifest of a published library and its files: graphs with metadata, and start states."""
     upright = read_ground(data.library, data.character.skeleton).upright
-    starts = write_starts(data.library, upright, cfg.start_frames)
+    starts = write_starts(data.library, upright, START_FRAMES)
     manifest = build_manifest(cfg, data, trained, card)
     files = with_metadata(manifest, trained.exported.files)
     if starts is None:

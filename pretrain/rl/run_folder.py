@@ -27,7 +27,6 @@ NOT_LEARNING = PLACES | {
     "samples",
     "checkpoint_interval",
     "milestone_interval",
-    "start_frames",
 }
 
 

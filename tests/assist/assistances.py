@@ -14,7 +14,7 @@ PERIOD = 10  # control steps of a switch
 
 def make_switches(clips: int, num_envs: int, start: float = 0.0) -> SwitchAssist:
     """Of all `clips`; it weakens by half in an iteration in which enough switches succeed."""
-    return SwitchAssist(torch.full((clips,), start), 0.5, num_envs, PERIOD)
+    return SwitchAssist(torch.full((clips,), start), num_envs, PERIOD, rate=0.5)
 
 
 def make_assistance(

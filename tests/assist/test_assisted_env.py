@@ -44,9 +44,9 @@ class Settings:
     max_error: float = 1e9
     longest: int = 3  # control steps of a latent
     recovery: Recovery = NO_RECOVERY
-    near: NearLatents = ANYWHERE
     max_velocity_excess: float | None = None
-    phase_locking: bool = False
+    near: NearLatents = ANYWHERE
+    assisted: bool = False
     feet: bool = False
     switch_start: float = 0.0
     default_reset_prob: float = 0.0
@@ -58,6 +58,7 @@ def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> A
     rng = torch.Generator().manual_seed(0)
     library = training_data.library
     curriculum = Curriculum(library.weights, episode_length=300, near=chosen.near)
+    curriculum.assist_strength[:] = 0.02 * chosen.assisted
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 256, 1),
         humanoid.skeleton,
@@ -83,8 +84,8 @@ def make(training_data, humanoid, demos: ReferenceWindows, **settings: Any) -> A
         chosen.max_error,
         grace_period=GRACE,
         recovery_window=GRACE,
+        spread_share=0.0,
         max_velocity_excess=chosen.max_velocity_excess,
-        phase_locking=chosen.phase_locking,
     )
     termination = TrackingTermination(demos, window_normalizer(demos).std, limits, curriculum, 256)
     switches = make_switches(len(library.names), 256, chosen.switch_start)
@@ -111,7 +112,6 @@ def test_the_default_pose_has_the_grace_period_and_counts_for_no_clip(
         demos,
         max_error=0.1,
         longest=300,
-        phase_locking=True,
         default_reset_prob=1.0,
     )
     assisted.reset(torch.arange(256))
@@ -167,7 +167,7 @@ def test_a_share_of_latents_stays_near_a_clip_that_stays_up(
 
 
 def test_a_world_far_from_its_clip_ends_after_its_grace_period(training_data, humanoid, demos):
-    assisted = make(training_data, humanoid, demos, max_error=1e-3, longest=100)
+    assisted = make(training_data, humanoid, demos, max_error=1e-3, longest=100, assisted=True)
     near = assisted.ase_env.z_clip == assisted.env.clip
     assert near.any()
     assert not near.all()
@@ -179,7 +179,7 @@ def test_a_world_far_from_its_clip_ends_after_its_grace_period(training_data, hu
 
 
 def test_curriculum_records_falls_under_the_starting_clip(training_data, humanoid, demos):
-    assisted = make(training_data, humanoid, demos, max_error=1e-3, longest=100)
+    assisted = make(training_data, humanoid, demos, max_error=1e-3, longest=100, assisted=True)
     near = assisted.ase_env.z_clip == assisted.env.clip
     assisted.ase_env.steps_to_resample.fill_(CHECK_EVERY)  # all are checked in the next step
     assisted.step(torch.zeros(256, 28))
@@ -189,16 +189,8 @@ def test_curriculum_records_falls_under_the_starting_clip(training_data, humanoi
     torch.testing.assert_close(assisted.curriculum.falls, strays)
 
 
-def test_nearer_reward_sums_to_the_change_in_distance(training_data, humanoid, demos):
-    assisted = make(training_data, humanoid, demos, longest=300)
-    before = assisted.termination.distance_to_mean(assisted.env.windows(), assisted.ase_env.z_clip)
-    paid = sum(assisted.step(torch.zeros(256, 28)).extras["nearer"] for _ in range(10))
-    after = assisted.termination.distance_to_mean(assisted.env.windows(), assisted.ase_env.z_clip)
-    torch.testing.assert_close(paid, before - after, atol=1e-4, rtol=0)
-
-
 def test_a_new_skill_of_the_same_clip_gives_no_new_grace(training_data, humanoid, demos):
-    assisted = make(training_data, humanoid, demos, longest=1)
+    assisted = make(training_data, humanoid, demos, longest=1, assisted=True)
     for _ in range(GRACE + 2):
         before = assisted.ase_env.z_clip.clone()
         assisted.step(torch.zeros(256, 28))
@@ -263,10 +255,10 @@ def test_curriculum_counts_lying_starts_under_their_skill_only(every_clip, human
     assert not assisted.curriculum.falls.any()
 
 
-@pytest.mark.parametrize(("locking", "share"), [(True, 1.0), (False, 0.0)])
-def test_phase_locked_standing_during_a_roll_terminates(every_clip, humanoid, locking, share):
+@pytest.mark.parametrize(("aided", "share"), [(False, 1.0), (True, 0.0)])
+def test_phase_locked_standing_during_a_roll_terminates(every_clip, humanoid, aided, share):
     assisted = make(
-        every_clip, humanoid, every_clip.demos, max_error=1.0, longest=300, phase_locking=locking
+        every_clip, humanoid, every_clip.demos, max_error=1.0, longest=300, assisted=aided
     )
     library = every_clip.library
     roll, walk = (library.names.index(name) for name in ("roll", "walk"))
@@ -283,10 +275,10 @@ def test_phase_locked_standing_during_a_roll_terminates(every_clip, humanoid, lo
     assert ended.float().mean() == pytest.approx(share, abs=0.1)
 
 
-@pytest.mark.parametrize("locking", [False, True])
+@pytest.mark.parametrize("aided", [False, True])
 @pytest.mark.parametrize("bounded", [False, True])
 def test_phase_locked_velocity_bound_terminates_a_slow_body(
-    training_data, humanoid, demos, locking, bounded
+    training_data, humanoid, demos, aided, bounded
 ):
     most = 1.0 if bounded else None
     assisted = make(
@@ -295,7 +287,7 @@ def test_phase_locked_velocity_bound_terminates_a_slow_body(
         demos,
         longest=300,
         max_velocity_excess=most,
-        phase_locking=locking,
+        assisted=aided,
     )
     ended = torch.zeros(256, dtype=torch.bool)
     for _ in range(GRACE + 2):
@@ -304,7 +296,7 @@ def test_phase_locked_velocity_bound_terminates_a_slow_body(
         assisted.velocity.mean.zero_()
         ended |= assisted.step(torch.zeros(256, 28)).terminated
         begin(assisted, clips, times)
-    terminates = bounded and locking
+    terminates = bounded and not aided
     assert ended.float().mean() == pytest.approx(float(terminates), abs=0.05)
 
 
@@ -368,13 +360,6 @@ def test_a_switch_succeeds_where_the_motion_is_the_clips_at_its_end(training_dat
         assisted.step(torch.zeros(256, 28))  # one step from a state of the clip
         success = assisted.switches.success[walk, walk]
         assert success == pytest.approx(float(arrives), abs=0.1)
-
-
-def test_without_tracking_there_is_no_tracking_error(training_data, humanoid, demos):
-    assisted = make(training_data, humanoid, demos)
-    assert "tracking_error" in assisted.step(torch.zeros(256, 28)).extras
-    assisted.tracks = False
-    assert "tracking_error" not in assisted.step(torch.zeros(256, 28)).extras
 
 
 def test_extras_have_the_reference_action_and_the_assistance(every_clip, humanoid):
@@ -444,8 +429,6 @@ def test_privileged_obs_has_reference_errors_and_remaining_time(every_clip, huma
     )  # its reference is set in the next step
     assert anew.float().mean() > 0.5
     assert not assisted.observe()["privileged"][anew].any()
-    assisted.tracks = False
-    assert "privileged" not in assisted.observe()
 
 
 def test_reset_does_not_modify_tensors_returned_by_step(training_data, humanoid, demos):

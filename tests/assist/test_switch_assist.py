@@ -37,8 +37,7 @@ def test_assistance_is_full_for_half_of_a_switch_and_gone_at_its_end():
 
 
 def test_a_switch_of_no_length_is_never_assisted():
-    """`tracking_termination.grace_period=0`."""
-    switches = SwitchAssist(torch.full((3,), 0.8), 0.01, 4, 0)
+    switches = SwitchAssist(torch.full((3,), 0.8), 4, 0)
     switches.change_skill(YES, SOURCES, YES)
     assert torch.equal(switches.strengths(CLIPS), torch.zeros(4))
 
@@ -133,7 +132,7 @@ def test_assistance_ends_for_good():
 
 
 def test_only_assisted_clips_have_strength():
-    switches = SwitchAssist(torch.tensor([0.8, 0.0, 0.8]), 0.1, 4, PERIOD)
+    switches = SwitchAssist(torch.tensor([0.8, 0.0, 0.8]), 4, PERIOD, rate=0.1)
     switches.change_skill(YES, SOURCES, YES)
     assert (switches.strengths(CLIPS) > 0).tolist() == [True, False, False, True]
 

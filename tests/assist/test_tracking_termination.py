@@ -38,7 +38,7 @@ def make(
 ) -> TrackingTermination:
     """Of clips without assistance, or of which all are `assisted` but the first. Limits may be
     `changed`."""
-    limits = TrackingLimits(error, grace_period=GRACE, recovery_window=GRACE, max_clip_spread=None)
+    limits = TrackingLimits(error, GRACE, recovery_window=GRACE, spread_share=0.0)
     limits = replace(limits, **changed)
     curriculum = Curriculum(torch.full(demos.counts.shape, 0.1), episode_length=300)
     curriculum.assist_strength[1:] = float(assisted)
@@ -57,28 +57,20 @@ def test_distance_is_0_on_the_clip_and_1_at_one_spread(training_data, demos):
     assert termination.distance(demos.windows, other)[walking].min() > 1.3  # a walk is no run
 
 
-@pytest.mark.parametrize("least", [0.7, 0.4])
-def test_phase_locked_error_limit_scales_with_clip_spread(every_clip, least):
+def test_the_limit_of_a_clip_of_large_spread_is_a_share_of_it(every_clip):
     demos = every_clip.demos
-    assert (make(demos, 1.2, min_clip_spread=least).max_errors == 1.2).all()
-    termination = make(demos, 1.2, min_clip_spread=least, phase_locking=True)
+    termination = make(demos, 0.5, spread_share=1.2)
     for clip, name in enumerate(every_clip.library.names):
         windows = demos.windows[demos.clip == clip] / termination.scale
         spread = float((windows - windows.mean(0)).square().mean().sqrt())
-        limit = pytest.approx(1.2 * max(spread, least), rel=1e-4)
+        limit = pytest.approx(max(1.2 * spread, 0.5), rel=1e-4)
         assert termination.max_errors[clip] == limit, name
-
-
-def test_the_limit_of_a_run_among_walks_can_be_bounded(training_data, demos):
-    run = training_data.library.names.index("run")
-    for bound, spread in ((None, 1.47), (1.0, 1.0)):
-        termination = make(demos, 1.2, max_clip_spread=bound, phase_locking=True)
-        largest = termination.max_errors.max()
-        assert termination.max_errors[run] == largest == pytest.approx(1.2 * spread, rel=0.01)
+    shares = termination.share_of_limit(termination.max_errors / 2, torch.arange(len(demos.counts)))
+    assert shares.tolist() == pytest.approx([0.5] * len(shares))
 
 
 def test_phase_locked_short_error_spikes_do_not_terminate(demos):
-    termination = make(demos, phase_locking=True)
+    termination = make(demos)
     for _ in range(3):
         assert not termination.exceeded_at_phase(NEAR, CLIPS, UP).any()
         assert not any(termination.exceeded_at_phase(FAR, CLIPS, UP).any() for _ in range(GRACE))
@@ -86,7 +78,7 @@ def test_phase_locked_short_error_spikes_do_not_terminate(demos):
 
 
 def test_near_tracking_does_not_cut_the_grace_period_short(demos):
-    termination = make(demos, phase_locking=True)
+    termination = make(demos)
     termination.grace_steps[:] = GRACE + 5
     errors = (FAR, FAR, NEAR, FAR, *[FAR] * (GRACE + 1))
     assert not any(termination.exceeded_at_phase(error, CLIPS, UP).any() for error in errors)
@@ -94,7 +86,7 @@ def test_near_tracking_does_not_cut_the_grace_period_short(demos):
 
 
 def test_a_world_that_has_risen_has_time_to_come_to_its_clip(demos):
-    termination = make(demos, phase_locking=True)
+    termination = make(demos)
     assert not termination.exceeded_at_phase(FAR, CLIPS, DOWN).any()
     exceeded = [termination.exceeded_at_phase(FAR, CLIPS, UP) for _ in range(GRACE + 1)]
     assert not torch.stack(exceeded[:-1]).any()
@@ -102,20 +94,20 @@ def test_a_world_that_has_risen_has_time_to_come_to_its_clip(demos):
 
 
 def test_nearest_window_limit_skips_unchecked_and_grace_envs(demos):
-    termination = make(demos, 1e-3)
+    termination = make(demos, 1e-3, assisted=True)
     windows = demos.windows[:1].expand(WORLDS, -1) + termination.scale
     termination.start(torch.arange(WORLDS), torch.arange(WORLDS) < 4)  # these have the grace period
     checked = torch.arange(WORLDS) % 2 == 0
-    first = termination.exceeded_nearest(windows, CLIPS, checked)
+    first = termination.exceeded_nearest(windows, CLIPS + 1, checked)
     assert first.nonzero()[:, 0].tolist() == [4, 6]
     for _ in range(GRACE - 1):
-        last = termination.exceeded_nearest(windows, CLIPS, checked)
+        last = termination.exceeded_nearest(windows, CLIPS + 1, checked)
     assert torch.equal(last, checked)
 
 
 def test_phase_locking_is_applied_per_clip(demos):
     """The first world's clip is phase-locked, the second's is not."""
-    termination = make(demos, 1e-3, phase_locking=True, assisted=True)
+    termination = make(demos, 1e-3, assisted=True)
     clips = torch.tensor([0, 1] * (WORLDS // 2))
     windows = demos.windows[:1].expand(WORLDS, -1) + termination.scale
     assert not termination.exceeded_at_phase(FAR, clips, UP)[1::2].any()

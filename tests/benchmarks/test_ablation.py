@@ -32,12 +32,12 @@ def test_a_preset_has_every_mechanism(mechanism: str) -> None:
     assert has_mechanism(parse_plan(["preset=switching"]), mechanism)
 
 
-FOR_SWITCHES = ["latent_distillation", "switch_assist", "switch_cloning", "reference_blend"]
+FOR_SWITCHES = ["latent_distillation", "switch_assist"]
 
 
 @pytest.mark.parametrize(
     ("preset", "lacks"),
-    [("mobility", FOR_SWITCHES), ("locomotion", ["foot_swing", *FOR_SWITCHES])],
+    [("mobility", FOR_SWITCHES), ("locomotion", FOR_SWITCHES)],
 )
 def test_a_preset_lacks_only_these_mechanisms(preset: str, lacks: list[str]) -> None:
     plan = parse_plan([f"preset={preset}"])

@@ -20,13 +20,8 @@ def python(*arguments: str, env: dict[str, str] | None = None) -> subprocess.Com
     )
 
 
-# the training aids of the presets, without assistance from the start, and so phase-locked
-PHASE_LOCKED = (
-    "curriculum.assist_start=0",
-    "tracking_termination.phase_locking=true",
-    "latent.near_prob=1",
-    *(f"imitation.{term}_weight=2" for term in ("reward", "pose_gradient")),
-)
+# without assistance from the start, and so phase-locked
+PHASE_LOCKED = ("curriculum.assist_start=0",)
 
 
 def toy(*arguments: str) -> PretrainConfig:
@@ -44,7 +39,6 @@ SMALL = (
         "num_envs=64",
         "warm.encoder_steps=20",
         "warm.clone_steps=20",
-        "warm.batch=64",
         "disc.disc_buffer_size=2_000",
         "disc.disc_replay_samples=16",
     ),

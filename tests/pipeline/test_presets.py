@@ -33,11 +33,8 @@ from tests.pipeline.small import SMALL, toy, weights
 PARENT = "mobility@8"  # bundled
 
 
-@pytest.mark.parametrize(
-    ("locking", "expected"), [("true", [True, False]), ("false", [False, False])]
-)
-def test_phase_locking_setting_selects_the_locked_clips(locking, expected):
-    cfg = toy(f"tracking_termination.phase_locking={locking}")
+def test_clips_without_assistance_are_phase_locked():
+    cfg = toy()
     training = build_training(
         cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     )
@@ -46,7 +43,7 @@ def test_phase_locking_setting_selects_the_locked_clips(locking, expected):
     assert not env.termination.phase_locked.any()  # all are assisted at first
     env.curriculum.assist_strength[0] = 0.0
     env.step_schedule()
-    assert env.termination.phase_locked[:2].tolist() == expected
+    assert env.termination.phase_locked[:2].tolist() == [True, False]
     again = build_training(
         cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     )
@@ -125,9 +122,6 @@ def test_the_preset_ase_learns_with_a_constant_rate_and_no_aids(tmp_path):
 def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
     cfg = toy(
         "assist=none",
-        "tracking_termination.phase_locking=true",
-        "imitation.reward_weight=1",
-        "imitation.pose_gradient_weight=1",
     )
     training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     whole = build_training(cfg, training_data)
@@ -155,20 +149,19 @@ def test_only_clips_that_rise_have_a_getup_assistance(rising):
     assert sorted(set(env.getup.strength.tolist())) == pytest.approx([0.0, GETUP_START])
 
 
-def test_cloning_in_switches_needs_an_assistance_there():
-    without = toy("switch.cloning_weight=4", "switch.assist_start=0")
-    assert not clones_reference(without)
-    assert clones_reference(toy("switch.cloning_weight=4", "switch.assist_start=0.5"))
+def test_an_assistance_in_switches_comes_with_a_cloning_loss():
+    assert not clones_reference(toy("curriculum.switch_assist_start=0"))
+    assert clones_reference(toy("curriculum.switch_assist_start=0.5"))
 
 
-def test_published_start_states_are_no_part_of_a_run():
-    hashes = {hash_config(toy(f"start_frames={n}"), NOT_LEARNING) for n in (0, 3000)}
+def test_checkpoints_are_no_part_of_what_a_run_learns():
+    hashes = {hash_config(toy(f"checkpoint_interval={s}"), NOT_LEARNING) for s in (10, 60)}
     assert len(hashes) == 1
     assert hash_config(toy("ppo.gamma=0.9"), NOT_LEARNING) not in hashes
 
 
 def test_the_preset_switching_distills_a_library_and_assists_changes_of_skill(tmp_path):
-    sizes = ("num_envs=64", "warm.value_samples=0", "warm.batch=64")
+    sizes = ("num_envs=64", "warm.value_samples=0")
     small = ("preset=switching", f"store={BUNDLED}", f"warm.library={PARENT}", *sizes)
     cfg, undistilled = (
         load_config(PretrainConfig, "pretrain.conf", [*small, f"warm.distill_steps={steps}"])
@@ -188,4 +181,5 @@ def test_the_preset_switching_distills_a_library_and_assists_changes_of_skill(tm
     env = training.env
     assert isinstance(env, AssistedEnv)
     assert not env.curriculum.assist_strength.any()  # its clips are learned
-    assert env.switches.strength.amax() == pytest.approx(cfg.switch.assist_start, rel=0.05)
+    first = cfg.curriculum.switch_assist_start
+    assert env.switches.strength.amax() == pytest.approx(first, rel=0.05)
