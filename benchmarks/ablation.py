@@ -1,7 +1,7 @@
 """What each mechanism beyond ASE gives: trainings with one of them off at a time, seed by seed, and
 the samples after which each run meets the bars.
 
-python -m benchmarks.ablation                       48 runs of 6 M samples, 8 h (estimated)
+python -m benchmarks.ablation                       48 runs of 6 M samples, 6 h on a core
 python -m benchmarks.ablation only=anchor,symmetry seeds=2 preset=mobility time_on_clip=0.4
 
 keys:

@@ -33,7 +33,6 @@ class LatentConfig(Frozen):
             "it starts in, later that of a random clip"
         ),
     )
-
     near_prob: Share = Field(
         default=1.0,
         description=(
@@ -43,7 +42,6 @@ class LatentConfig(Frozen):
             "steps. All other latents are uniform on the sphere"
         ),
     )
-
     own_return: bool = Field(
         default=True,
         description=(

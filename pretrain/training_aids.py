@@ -43,7 +43,7 @@ def make_assisted_env(
     )
     scale = nets.discriminator.spread
     states = unflatten(data.library.frames)
-    # a unit that does not depend on the other clips
+    # a unit that depends less on the other clips than their spread
     unit = small_error(skeleton, states, scale, cfg.num_disc_obs_steps) / len(scale) ** 0.5
     termination = cfg.tracking_termination
     limits = TrackingLimits(

@@ -251,6 +251,12 @@ def test_the_help_shows_the_values_of_the_preset_beside_it():
     assert "\n  seed=7 " in described
 
 
+def test_an_error_of_a_rule_over_a_group_does_not_print_the_group():
+    found = refused("latent.latent_time_min=6.0", "latent.latent_time_max=5.0")
+    assert found.startswith("latent: latent_time_min 6.0 is over latent_time_max 5.0")
+    assert "clip_latent_prob" not in found
+
+
 def test_a_sweep_is_every_combination_and_text_stays():
     swept = expand_sweep(
         ["preset=toy", "seed=1,2", "ppo.lr=0.0001,0.0003", "motions=/a b/c=1.yaml"]

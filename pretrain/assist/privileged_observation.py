@@ -31,9 +31,10 @@ def observe_privileged(
 ) -> Tensor:
     """Of worlds `ids` (n,): (n, F + PRIVILEGED_SCALARS).
 
-    The reference frame, the tracking error, the velocity excess, the share of the grace period that
-    is left, whether the world is down, and the share of its time to get up that is left. Zeros
-    until the reference of a new skill is set, in the next step."""
+    The reference frame, the tracking error, in units of the spread over the clips, the velocity
+    excess, the share of the grace period that is left, whether the world is down, and the share of
+    its time to get up that is left. Zeros until the reference of a new skill is set, in the next
+    step."""
     env = ase_env.env
     falls = env.falls
     is_down = falls.is_down[ids]

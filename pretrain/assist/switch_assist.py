@@ -65,8 +65,6 @@ class SwitchAssist(TensorState):
 
     def strengths(self, clips: Tensor) -> Tensor:
         """Strengths in worlds that follow clips (N,), (N,); 0 outside a switch."""
-        if self.period == 0:
-            return torch.zeros_like(self.strength[self.source, clips])
         left = (2 - 2 * self.steps / self.period).clamp(0, 1)
         return left * self.strength[self.source, clips]
 

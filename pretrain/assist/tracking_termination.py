@@ -38,8 +38,8 @@ class TrackingLimits:
     max_velocity_excess: float | None = None
     # control steps that a phase-locked world may exceed the limit at any other time
     recovery_window: int = 15
-    # A clip of large spread, as a flip, may have this share of it as its error if that is more.
-    spread_share: float = 1.25
+    # The limit of a clip of large spread, as a flip, is its spread times this factor, if larger.
+    spread_factor: float = 1.25
 
 
 def read_clip_spreads(demos: ReferenceWindows, scale: Tensor) -> Tensor:
@@ -52,9 +52,9 @@ def read_clip_spreads(demos: ReferenceWindows, scale: Tensor) -> Tensor:
 class TrackingTermination(TensorState):
     """Which of N worlds have exceeded the error limit of their clip for too long.
 
-    Holding the mean pose of a clip has the clip's spread as error: for a body that is 2 cm and
-    0.05 rad off (`small_error`) 1, for a walk 2.5 to 3.5, for a flip 10. Exploration noise alone
-    gives a walk an error of 1.5.
+    Holding the mean pose of a clip has the clip's spread as error. In units of a body that is 2 cm
+    and 0.05 rad off (`small_error`) this is 2.2 to 4 for a walk and 10 for a flip; exploration
+    noise alone gives a walk 1.5.
     """
 
     state_fields = ("grace_steps",)
@@ -74,7 +74,7 @@ class TrackingTermination(TensorState):
         self._nearest = NearestRows(scaled, demos.counts)
         spread = read_clip_spreads(demos, scale)
         # (C,), in units of `scale`
-        self.max_errors = (limits.spread_share * spread).clamp_min(limits.max_error)
+        self.max_errors = (limits.spread_factor * spread).clamp_min(limits.max_error)
         # control steps left to exceed the limit
         self.grace_steps = torch.zeros(num_envs, dtype=torch.long)
 
@@ -91,7 +91,7 @@ class TrackingTermination(TensorState):
     @property
     def grace_share(self) -> Tensor:
         """The grace steps left over the longest grace period, (N,), 0 to 1."""
-        return self.grace_steps / max(self.limits.grace_period, self.limits.recovery_window, 1)
+        return self.grace_steps / max(self.limits.grace_period, self.limits.recovery_window)
 
     def start(self, ids: Tensor, away: Tensor) -> None:
         """Episodes of worlds `ids` (n,) begin; those `away` (n,) bool from the clip of their skill
@@ -136,7 +136,7 @@ class TrackingTermination(TensorState):
         )
         due = (checked & ~locked & (self.grace_steps == 0)).nonzero()[:, 0]
         exceeded = torch.zeros(len(clips), dtype=torch.bool)
-        exceeded[due] = self.distance(windows[due], clips[due]) > self.max_errors[clips[due]]
+        exceeded[due] = self.share_of_limit(self.distance(windows[due], clips[due]), clips[due]) > 1
         return exceeded
 
     def distance(self, windows: Tensor, clips: Tensor) -> Tensor:

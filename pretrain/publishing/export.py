@@ -160,12 +160,9 @@ def build_version(
 ) -> tuple[m.Manifest, dict[str, bytes]]:
     """The manifest of a published library and its files: graphs with metadata, and start states."""
     upright = read_ground(data.library, data.character.skeleton).upright
-    starts = write_starts(data.library, upright, START_FRAMES)
+    excerpts, frames = write_starts(data.library, upright, START_FRAMES)
     manifest = build_manifest(cfg, data, trained, card)
     files = with_metadata(manifest, trained.exported.files)
-    if starts is None:
-        return manifest, files
-    excerpts, frames = starts
     return manifest.model_copy(update={"starts": excerpts}), {**files, excerpts.file: frames}
 
 

@@ -18,14 +18,12 @@ EXCERPT = 60  # frames of an excerpt, of a clip too long to be published whole
 FLOAT32 = np.dtype("<f4")
 
 
-def write_starts(library: MotionLibrary, upright: Tensor, most: int) -> tuple[Starts, bytes] | None:
-    """Excerpts of `library`, about `most` frames in all, and their bytes; None where `most` is 0.
+def write_starts(library: MotionLibrary, upright: Tensor, most: int) -> tuple[Starts, bytes]:
+    """Excerpts of `library`, about `most` frames in all, and their bytes.
 
     `upright` (C,) bool marks clips that keep the root upright throughout. Clips are published whole
     where all of them fit into `most` frames, and otherwise as excerpts of 60 frames, evenly spaced,
     each clip by its share of the frames."""
-    if most == 0:
-        return None
     share = min(1.0, most / len(library.frames))
     excerpts: list[Excerpt] = []
     parts: list[Tensor] = []

@@ -20,7 +20,7 @@ SWAY_RATE = 3.3  # rad/s: an upright body is a pendulum with sqrt(9.81 m/s^2 / 0
 
 
 def small_error(skeleton: Skeleton, states: CharacterState, scale: Tensor, window: int) -> float:
-    """Median, over a clip's states (T,), of the distance of a slightly disturbed window.
+    """Median, over states (T,) of one or more clips, of the distance of a disturbed window.
 
     In all its frames the root is 2 cm too high or too low, the root and every joint are turned by
     0.05 rad about random axes, and the root's velocities are off by those of a sway of this

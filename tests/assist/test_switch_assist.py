@@ -36,12 +36,6 @@ def test_assistance_is_full_for_half_of_a_switch_and_gone_at_its_end():
     assert seen[PERIOD] == 0
 
 
-def test_a_switch_of_no_length_is_never_assisted():
-    switches = SwitchAssist(torch.full((3,), 0.8), 4, 0)
-    switches.change_skill(YES, SOURCES, YES)
-    assert torch.equal(switches.strengths(CLIPS), torch.zeros(4))
-
-
 @pytest.mark.parametrize(("changed", "away", "begins"), [(YES, NO, False), (NO, YES, False)])
 def test_a_switch_needs_another_clip_and_another_velocity(changed, away, begins):
     switches = make_switches(3, 4, start=0.8)

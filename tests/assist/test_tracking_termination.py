@@ -38,7 +38,7 @@ def make(
 ) -> TrackingTermination:
     """Of clips without assistance, or of which all are `assisted` but the first. Limits may be
     `changed`."""
-    limits = TrackingLimits(error, GRACE, recovery_window=GRACE, spread_share=0.0)
+    limits = TrackingLimits(error, GRACE, recovery_window=GRACE, spread_factor=0.0)
     limits = replace(limits, **changed)
     curriculum = Curriculum(torch.full(demos.counts.shape, 0.1), episode_length=300)
     curriculum.assist_strength[1:] = float(assisted)
@@ -59,7 +59,7 @@ def test_distance_is_0_on_the_clip_and_1_at_one_spread(training_data, demos):
 
 def test_the_limit_of_a_clip_of_large_spread_is_a_share_of_it(every_clip):
     demos = every_clip.demos
-    termination = make(demos, 0.5, spread_share=1.2)
+    termination = make(demos, 0.5, spread_factor=1.2)
     for clip, name in enumerate(every_clip.library.names):
         windows = demos.windows[demos.clip == clip] / termination.scale
         spread = float((windows - windows.mean(0)).square().mean().sqrt())

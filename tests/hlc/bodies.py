@@ -37,7 +37,6 @@ def publish_skills(
     dataset = load_dataset(motions, body.skeleton)
     clips = pack(dataset.clips, dataset.weights)
     starts = write_starts(clips, read_ground(clips, body.skeleton).upright, most=10_000)
-    assert starts is not None
     lineage = drawn.lineage.model_copy(update={"clips": describe_clips(dataset)})
     changed = drawn.model_copy(
         update={"character": to_manifest(body), "lineage": lineage, "starts": starts[0]}

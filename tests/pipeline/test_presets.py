@@ -120,9 +120,7 @@ def test_the_preset_ase_learns_with_a_constant_rate_and_no_aids(tmp_path):
 
 
 def test_without_the_aids_plain_ase_learns_and_resumes_bit_for_bit(tmp_path):
-    cfg = toy(
-        "assist=none",
-    )
+    cfg = toy("assist=none")
     training_data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     whole = build_training(cfg, training_data)
     other = build_training(cfg, training_data)
