@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field, field_validator, model_validator
 
 from pretrain.rl.field_types import Count, Frozen, NotNegative, Positive, Rate, Seconds, Share
+from pretrain.rl.returns import Critics
 from skills_store.reference import parse
 
 Even = Annotated[int, Field(gt=0, multiple_of=2)]  # hidden units, whose halves a reflection swaps
@@ -83,6 +84,14 @@ class PPOConfig(Frozen):
     hidden: Layers = Field(default=(256, 256), description="Units of the hidden layers")
     value_hidden: Layers = Field(
         default=(256, 128), description="Units of the value net's hidden layers"
+    )
+    critics: Critics = Field(
+        default="joint",
+        description=(
+            "joint: the value net predicts the sum of the rewards. separate: it has an output for "
+            "each reward. normalized: the same, and each reward is divided by the standard "
+            "deviation of its returns before it is weighted"
+        ),
     )
     action_std: Positive = Field(
         default=0.1, description="First standard deviation of actions, in units of the action scale"
@@ -170,6 +179,9 @@ class EncConfig(Frozen):
     enc_loss_weight: Positive = Field(default=1.0, description="Weight of the whole loss")
     anchor_weight: NotNegative = Field(
         default=1.0, description="Weight of keeping each clip at its latent; 0 in ASE"
+    )
+    uniformity_weight: NotNegative = Field(
+        default=0.0, description="Weight of spreading embeddings over the sphere; 0 in ASE"
     )
     diversity_weight: NotNegative = Field(default=0.01, description="Weight of the diversity loss")
     diversity_tar: Positive = Field(

@@ -20,7 +20,7 @@ from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.latent_distillation import DistillConfig, distill_latents, visit_states
 from pretrain.assist.privileged_observation import privileged_mirror
 from pretrain.config import PretrainConfig
-from pretrain.objective import make_objective
+from pretrain.objective import count_values, make_objective
 from pretrain.parent import check_parent, find_parent
 from pretrain.rl.generators import spawn_generators
 from pretrain.rl.graph_weights import read_weights
@@ -51,7 +51,7 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
     rng, env_rng, skill_rng = spawn_generators(cfg.seed, 3)
     skeleton = data.character.skeleton
     ground = read_ground(data.library, skeleton)
-    nets = build_nets(cfg, data, rng)
+    nets = build_nets(cfg, data, count_values(cfg, ground), rng)
     curriculum = make_curriculum(cfg, data, ground) if cfg.assisted else None
     env = build_env(cfg, data, ground, curriculum, env_rng)
     ase_env = AseEnv(
@@ -68,7 +68,11 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
         make_assisted_env(cfg, data, nets, ase_env, curriculum) if curriculum else ase_env,
         make_objective(cfg, nets, data, replay, ground),
         LoopConfig(
-            cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam, held_samples=cfg.warm.value_samples
+            cfg.ppo.horizon,
+            cfg.ppo.gamma,
+            cfg.ppo.lam,
+            critics=cfg.ppo.critics,
+            held_samples=cfg.warm.value_samples,
         ),
         Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges)),
         rng,
@@ -76,7 +80,9 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
     )
 
 
-def build_nets(cfg: PretrainConfig, data: TrainingData, rng: Generator) -> SkillNets:
+def build_nets(
+    cfg: PretrainConfig, data: TrainingData, num_values: int, rng: Generator
+) -> SkillNets:
     """Fresh networks; with training aids the value net has the privileged observation."""
     skeleton = data.character.skeleton
     privileged = privileged_mirror(skeleton) if cfg.assisted else None
@@ -91,6 +97,7 @@ def build_nets(cfg: PretrainConfig, data: TrainingData, rng: Generator) -> Skill
         average_decay=cfg.ppo.average_decay,
         privileged=len(privileged) if privileged else 0,
         conditional=cfg.disc.conditional,
+        num_values=num_values,
     )
     steps = cfg.num_disc_obs_steps
     symmetry = make_symmetry(

@@ -57,6 +57,17 @@ def make_objective(
     )
 
 
+def count_values(cfg: PretrainConfig, ground: Ground) -> int:
+    """Outputs of the value net: one for all rewards, or one for each whose weight is not 0."""
+    assist = make_assist_rewards(cfg, ground) if cfg.assisted else {}
+    weights = [
+        cfg.disc.disc_reward_weight,
+        cfg.enc.enc_reward_weight,
+        *(weight for weight, _ in assist.values()),
+    ]
+    return 1 if cfg.ppo.critics == "joint" else max(1, sum(weight > 0 for weight in weights))
+
+
 def make_policy_learner(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -> Learner:
     ppo = cfg.ppo
     smoothing = FOR_SMOOTHING if ppo.smoothing_weight else ()
@@ -85,7 +96,11 @@ def make_value_learner(ppo: PPOConfig, nets: SkillNets) -> Learner:
 def make_enc_learner(cfg: PretrainConfig, nets: SkillNets, data: TrainingData) -> Learner:
     enc = cfg.enc
     loss = encoder_loss(
-        nets.encoder, data.demos, weight=enc.enc_loss_weight, anchor_weight=enc.anchor_weight
+        nets.encoder,
+        data.demos,
+        weight=enc.enc_loss_weight,
+        anchor_weight=enc.anchor_weight,
+        uniformity_weight=enc.uniformity_weight,
     )
     return Learner(
         "enc",

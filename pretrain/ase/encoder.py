@@ -64,24 +64,44 @@ def skill_reward(net: Encoder, least: float) -> Reward:
 
 
 def encoder_loss(
-    net: Encoder, demos: ReferenceWindows, *, weight: float, anchor_weight: float
+    net: Encoder,
+    demos: ReferenceWindows,
+    *,
+    weight: float,
+    anchor_weight: float,
+    uniformity_weight: float = 0.0,
 ) -> Loss:
-    """Predict z from the character's windows, and keep each clip's windows at its latent.
+    """Predict z from the character's windows, keep each clip's windows at its latent, and spread
+    the embeddings of both.
 
     Trained on the character's windows alone, the encoder forgets the clips, and their embeddings
     converge (docs/training.md)."""
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
-        agreement = (net(batch["window"]) * batch["z"]).sum(-1).mean()
-        if anchor_weight == 0:
+        codes = net(batch["window"])
+        agreement = (codes * batch["z"]).sum(-1).mean()
+        if anchor_weight == 0 and uniformity_weight == 0:
             return -weight * agreement, {"enc_agreement": agreement}
         rows = torch.randint(len(demos.windows), (len(batch["z"]),), generator=rng)
-        codes = net(demos.windows.index_select(0, rows))
-        anchoring = (codes * net.clip_latents[demos.clip[rows]]).sum(-1).mean()
+        clip_codes = net(demos.windows.index_select(0, rows))
+        anchoring = (clip_codes * net.clip_latents[demos.clip[rows]]).sum(-1).mean()
         total = -weight * (agreement + anchor_weight * anchoring)
-        return total, {"enc_agreement": agreement, "enc_anchoring": anchoring}
+        metrics = {"enc_agreement": agreement, "enc_anchoring": anchoring}
+        if uniformity_weight:
+            uniformity = measure_uniformity(torch.cat([codes, clip_codes]))
+            total = total + weight * uniformity_weight * uniformity
+            metrics["enc_uniformity"] = uniformity
+        return total, metrics
 
     return loss
+
+
+def measure_uniformity(codes: Tensor) -> Tensor:
+    """log mean exp(-|a - b|^2) over all pairs of unit vectors (n, D), pairs of the same included: 0
+    where all are the same, lower the more evenly they cover the sphere. (Wang and Isola 2020, with
+    t = 1 as in ProtoMotions.)"""
+    squared_distances = 2 - 2 * codes @ codes.T
+    return (-squared_distances).exp().mean().log()
 
 
 def with_diversity_loss(

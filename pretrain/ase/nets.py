@@ -13,6 +13,7 @@ from pretrain.ase.reference_windows import ReferenceWindows, window_normalizer
 from pretrain.ase.symmetry import Symmetry
 from pretrain.characters.state import unflatten
 from pretrain.motion.library import MotionLibrary
+from pretrain.rl.mirror import make_identity_mirror
 from pretrain.rl.nets import GaussianPolicy, Inputs, Value, make_fixed_normalizer, mlp
 from pretrain.sim.env import ActionScale
 from pretrain.sim.features import proprioception
@@ -59,6 +60,7 @@ class Sizes:
     average_decay: float  # per iteration, of the averaged policy weights
     privileged: int = 0  # size of the privileged observation, an input of the value net alone
     conditional: bool = True  # the discriminator has the clip's code
+    num_values: int = 1  # outputs of the value net
 
 
 def make_nets(
@@ -85,12 +87,15 @@ def make_nets(
     body = mlp(policy_sizes, last_scale=0.1, rng=rng, mirrored=symmetry.policy)
     policy = GaussianPolicy(inputs(), body, sizes.action_std)
     privileged = {"privileged": nn.Identity()} if sizes.privileged else {}
-    value_sizes = [inputs_size + sizes.privileged, *sizes.value, 1]
-    value = Value(inputs(**privileged), mlp(value_sizes, rng=rng, mirrored=symmetry.value))
+    value_sizes = [inputs_size + sizes.privileged, *sizes.value, sizes.num_values]
+    reflected = None
+    if symmetry.value is not None:
+        reflected = symmetry.value, make_identity_mirror(sizes.num_values)
+    value_body = mlp(value_sizes, rng=rng, mirrored=reflected)
     return SkillNets(
         policy=policy,
         average=AveragedModel(policy, multi_avg_fn=get_ema_multi_avg_fn(sizes.average_decay)),
-        value=value,
+        value=Value(inputs(**privileged), value_body, sizes.num_values),
         discriminator=_make_discriminator(sizes, demos, symmetry, rng),
         encoder=_make_encoder(sizes, demos, symmetry, rng),
         action_scale=ActionScale.from_library(library),

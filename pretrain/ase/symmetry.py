@@ -28,7 +28,7 @@ class Symmetry:
     """How each network's input and output are mirrored; None: without symmetry."""
 
     policy: Reflection | None = None
-    value: Reflection | None = None
+    value: Mirror | None = None  # of its input; values do not change
     discriminator: Reflection | None = None
     encoder: Reflection | None = None
 
@@ -59,10 +59,7 @@ def make_symmetry(
     clip = make_identity_mirror(1).repeat_blocks(images)
     return Symmetry(
         policy=(obs, hinge_mirror(skeleton)),
-        value=(
-            concatenate_mirrors(obs, privileged) if privileged else obs,
-            make_identity_mirror(1),
-        ),
+        value=concatenate_mirrors(obs, privileged) if privileged else obs,
         discriminator=(
             concatenate_mirrors(window, clip) if conditional else window,
             make_identity_mirror(1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 from pretrain.rl.background import Background, PendingCall
 from pretrain.rl.learner import Learner, Scalars
 from pretrain.rl.nets import GaussianPolicy, Value
-from pretrain.rl.returns import Discount, gae
+from pretrain.rl.returns import Critics, Discount, combine_advantages, gae
 from pretrain.rl.rollout import Batch, Env, Noise, Rollout, collect_steps, concatenate
 
 # -> (T, N); computed on another thread, step by step, while later steps are taken
@@ -44,6 +44,7 @@ class LoopConfig:
     gamma: float
     lam: float
     env_reward_weight: float = 0.0
+    critics: Critics = "joint"
     held_samples: int = 0  # samples at the start of a run in which the policy is not fitted
 
 
@@ -80,10 +81,10 @@ class LoopState(Protocol):
 
 @dataclass(frozen=True)
 class StepScores:
-    """Values and rewards of some steps, (T, N) each."""
+    """Values and rewards of some steps."""
 
-    value: Tensor  # of the states in which the steps began
-    reward_terms: dict[str, Tensor]  # unweighted
+    value: Tensor  # (T, N, R), of the states in which the steps began
+    reward_terms: dict[str, Tensor]  # (T, N) each, unweighted
 
 
 def score(rollout: Rollout, value: Value, objective: Objective) -> StepScores:
@@ -92,21 +93,31 @@ def score(rollout: Rollout, value: Value, objective: Objective) -> StepScores:
     return StepScores(value.predict(rollout.obs), terms)
 
 
-def add_rewards(
-    rollout: Rollout, terms: dict[str, Tensor], objective: Objective, cfg: LoopConfig
-) -> tuple[Rollout, Scalars]:
-    """Total reward = weighted environment reward + weighted `terms` (T, N); the mean of every term
-    is logged unweighted."""
-    total = cfg.env_reward_weight * rollout.reward
-    scalars = {"reward/env": float(rollout.reward.mean())}
-    for name, (weight, _) in objective.rewards.items():
-        total = total + weight * terms[name]
-        scalars[f"reward/{name}"] = float(terms[name].mean())
-    return replace(rollout, reward=total), scalars
+@dataclass(frozen=True)
+class StackedRewards:
+    """What the value net predicts the returns of: each reward unweighted, or their weighted sum."""
+
+    reward: Tensor  # (T, N, R)
+    weight: Tensor  # (R,), 1 for the sum
+
+
+def stack_rewards(
+    rewards: dict[str, Tensor], weights: dict[str, float], critics: Critics
+) -> StackedRewards:
+    """`rewards` (T, N) by name, without those whose weight is 0."""
+    weights = {name: weight for name, weight in weights.items() if weight}
+    if critics != "joint" and weights:
+        stacked = torch.stack([rewards[name] for name in weights], -1)
+        return StackedRewards(stacked, torch.tensor(list(weights.values())))
+    total = torch.zeros_like(next(iter(rewards.values())))
+    for name, weight in weights.items():
+        total = total + weight * rewards[name]
+    return StackedRewards(total[..., None], torch.ones(1))
 
 
 def bootstrap_values(rollout: Rollout, values: Tensor, value: Value) -> Tensor:
-    """Values of each step's next state, (T, N), given those of its first state, `values` (T, N).
+    """Values of each step's next state, (T, N, R), given those of its first state, `values`
+    (T, N, R).
 
     Where an episode continues, the next step's value is taken. After a termination the value is not
     used."""
@@ -119,27 +130,28 @@ def bootstrap_values(rollout: Rollout, values: Tensor, value: Value) -> Tensor:
 
 
 @torch.no_grad()
-def add_advantages(rollout: Rollout, values: Tensor, value: Value, cfg: LoopConfig) -> Batch:
-    """The flat batch with `advantage` (zero mean, unit spread, within +-4) and `return`, in units
-    of the value net, whose statistics are first updated with these returns. `values` (T, N) are
-    those of the steps' first states."""
+def add_advantages(
+    rollout: Rollout, rewards: StackedRewards, values: Tensor, value: Value, cfg: LoopConfig
+) -> Batch:
+    """The flat batch with `advantage` (n,) (zero mean, unit spread, within +-4) and `return`
+    (n, R), in units of the value net, whose statistics are first updated with these returns.
+    `values` (T, N, R) are those of the steps' first states."""
     next_values = bootstrap_values(rollout, values, value)
     advantage = gae(
-        rollout.reward,
+        rewards.reward,
         values,
         next_values,
         rollout.terminated,
         rollout.truncated,
         discount=Discount(cfg.gamma, cfg.lam),
     )
-    returns = (advantage + values).flatten()
-    value.scale.update(returns[:, None])
-    advantage = advantage.flatten()
-    advantage = ((advantage - advantage.mean()) / advantage.std().clamp_min(1e-6)).clamp(-4, 4)
+    returns = (advantage + values).flatten(0, 1)
+    value.scale.update(returns)
+    std = value.scale.std if cfg.critics == "normalized" else None
     return {
         **rollout.flatten(),
-        "advantage": advantage,
-        "return": value.scale(returns[:, None])[:, 0],
+        "advantage": combine_advantages(advantage.flatten(0, 1), rewards.weight, std),
+        "return": value.scale(returns),
     }
 
 
@@ -148,7 +160,7 @@ def run_iteration(state: LoopState) -> Scalars:
 
     1. `horizon` steps of all worlds. Meanwhile the second thread fits the value net and the other
        learners on the previous rollout, then computes each step's value and reward terms.
-    2. Total reward, advantages and returns.
+    2. Rewards, advantages and returns.
     3. The second thread starts to fit all learners but the policy's on this rollout; the policy is
        fitted here.
 
@@ -162,20 +174,22 @@ def run_iteration(state: LoopState) -> Scalars:
     value = state.nets.value
     objective = state.objective
     values = torch.cat([step.value for step in scores])
-    terms: dict[str, Tensor] = {}
-    for name in objective.rewards:
+    terms = {"env": rollout.reward}
+    weights = {"env": state.loop.env_reward_weight}
+    for name, (weight, _) in objective.rewards.items():
         terms[name] = torch.cat([step.reward_terms[name] for step in scores])
-    rollout, scalars = add_rewards(rollout, terms, objective, state.loop)
-    batch = add_advantages(rollout, values, value, state.loop)
+        weights[name] = weight
+    rewards = stack_rewards(terms, weights, state.loop.critics)
+    batch = add_advantages(rollout, rewards, values, value, state.loop)
     for targets in objective.targets:
         batch |= {name: x.flatten(0, 1) for name, x in targets(rollout).items()}
     seeds = torch.randint(2**62, (2 + len(objective.others),), generator=state.rng).tolist()
     state.background.start_fits((objective.value, *objective.others), batch, seeds[1:])
     if state.samples >= state.loop.held_samples:
-        scalars |= objective.policy.fit(batch, Generator().manual_seed(seeds[0]))
+        metrics |= objective.policy.fit(batch, Generator().manual_seed(seeds[0]))
     return {
-        **scalars,
         **metrics,
+        **{f"reward/{name}": float(term.mean()) for name, term in terms.items()},
         "episode/terminated": float(rollout.terminated.float().mean()),
         "episode/length": rollout.reward.numel() / max(int(rollout.resets.sum()), 1),
         "time/collect": collected - start,

@@ -143,19 +143,19 @@ class GaussianPolicy(nn.Module):
 
 
 class Value(nn.Module):
-    """V(inputs), normalized by the running mean and std of returns."""
+    """V(inputs) of each of R rewards, normalized by the running mean and std of its returns."""
 
-    def __init__(self, inputs: Inputs, body: nn.Sequential):
+    def __init__(self, inputs: Inputs, body: nn.Sequential, num_rewards: int = 1):
         super().__init__()
         self.inputs = inputs
         self.body = body
-        self.scale = make_unit_normalizer(1)
+        self.scale = make_unit_normalizer(num_rewards)
 
     def forward(self, obs: Batch) -> Tensor:
-        """Normalized value, (...)."""
-        return self.body(self.inputs(obs)).squeeze(-1)
+        """Normalized values, (..., R)."""
+        return self.body(self.inputs(obs))
 
     @torch.no_grad()
     def predict(self, obs: Batch) -> Tensor:
-        """Value in units of reward, (...)."""
+        """Values in units of reward, (..., R)."""
         return self(obs) * self.scale.std + self.scale.mean

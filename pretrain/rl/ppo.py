@@ -51,10 +51,11 @@ def policy_loss(policy: GaussianPolicy, surrogate: Surrogate) -> Loss:
 
 
 def value_loss(value: Value) -> Loss:
-    """Squared error to the normalized returns."""
+    """Squared error to the normalized returns (n, R)."""
 
     def loss(batch: Batch, rng: Generator) -> tuple[Tensor, Metrics]:
         error = (value(batch) - batch["return"]).square().mean()
-        return error, {"unexplained": error / batch["return"].var().clamp_min(1e-6)}
+        variance = batch["return"].var(0).mean()
+        return error, {"unexplained": error / variance.clamp_min(1e-6)}
 
     return loss

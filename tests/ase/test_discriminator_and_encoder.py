@@ -20,6 +20,7 @@ from pretrain.ase.discriminator import (
 from pretrain.ase.encoder import (
     embed_clips,
     encoder_loss,
+    measure_uniformity,
     skill_reward,
     warm_encoder,
     with_diversity_loss,
@@ -267,3 +268,26 @@ def test_encoder_loss_without_anchors_is_the_agreement_only(training_data, nets,
     )
     assert set(metrics) == {"enc_agreement"}
     torch.testing.assert_close(loss, -5 * metrics["enc_agreement"])
+
+
+def test_uniformity_is_zero_for_equal_codes_and_lowest_when_spread(rng):
+    same = sample_on_sphere(1, 8, rng).expand(64, 8)
+    half = sample_on_sphere(64, 8, rng).abs()
+    spread = sample_on_sphere(64, 8, rng)
+    assert measure_uniformity(same).abs() < 1e-6
+    assert measure_uniformity(spread) < measure_uniformity(half) < 0
+    # two opposite points: the mean of exp(0) and exp(-4)
+    pair = torch.stack([spread[0], -spread[0]])
+    expected = torch.tensor((1 + math.exp(-4)) / 2).log()
+    torch.testing.assert_close(measure_uniformity(pair), expected)
+
+
+def test_uniformity_weight_spreads_the_codes(training_data, nets, rng):
+    windows = drawn(training_data, 256, rng)[0]
+    batch = {"window": windows, "z": sample_on_sphere(1, 8, rng).expand(256, 8)}
+    before = measure_uniformity(nets.encoder(windows))
+    loss = encoder_loss(
+        nets.encoder, training_data.demos, weight=1.0, anchor_weight=0.0, uniformity_weight=10.0
+    )
+    fit(loss, nets.encoder, batch, rng, 50)
+    assert measure_uniformity(nets.encoder(windows)) < before

@@ -505,8 +505,8 @@ def test_the_privileged_observation_is_mirrored_with_the_character(
         sizes, library, training_data.demos, skeleton.num_hinges, symmetry=both, rng=rng
     )
     assert set(nets.value.inputs.names) - set(nets.policy.inputs.names) == {"privileged"}
-    x = torch.randn(16, len(both.value[0]), generator=rng)
-    torch.testing.assert_close(nets.value.body(both.value[0](x)), nets.value.body(x))
+    x = torch.randn(16, len(both.value), generator=rng)
+    torch.testing.assert_close(nets.value.body(both.value(x)), nets.value.body(x))
 
 
 def test_lying_start_has_no_reference_clip_until_the_first_step(every_clip, humanoid):

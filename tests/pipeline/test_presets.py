@@ -52,6 +52,18 @@ def test_clips_without_assistance_are_phase_locked():
     assert torch.equal(again.env.termination.phase_locked, env.termination.phase_locked)
 
 
+@pytest.mark.parametrize("critics", ["separate", "normalized"])
+def test_separate_critics_have_a_value_for_each_reward(critics):
+    cfg = toy(f"ppo.critics={critics}", "imitation.foot_weight=0")
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, data)
+    warm_up(cfg, data, training)
+    scalars = training.iterate()
+    assert {"reward/style", "reward/skill", "reward/imitation"} <= set(scalars)
+    assert training.nets.value.scale.std.shape == (3,)
+    assert (training.nets.value.scale.std != 1).all()
+
+
 def test_the_action_std_falls_as_clips_are_mastered():
     ppo = toy("ppo.action_std=0.1", "ppo.action_std_final=0.025").ppo
     found = [schedule_action_std(ppo, progress) for progress in (0.0, 0.5, 1.0)]

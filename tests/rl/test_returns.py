@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from pretrain.rl.returns import Discount, gae
+from pretrain.rl.returns import Discount, combine_advantages, gae
 
 GAMMA = 0.9
 LAM = 0.8
@@ -12,7 +12,7 @@ DISCOUNT = Discount(GAMMA, LAM)
 
 
 def column(*values: float) -> torch.Tensor:
-    return torch.tensor(values)[:, None]
+    return torch.tensor(values)[:, None, None]  # (T, 1, 1)
 
 
 def flags(*values: int) -> torch.Tensor:
@@ -42,7 +42,7 @@ def test_a_timeout_bootstraps_from_the_true_next_state():
     got = gae(
         column(1, 1), column(0, 0), column(50, 7), flags(0, 0), flags(1, 0), discount=DISCOUNT
     )
-    torch.testing.assert_close(got[0], torch.tensor([1 + GAMMA * 50]))
+    torch.testing.assert_close(got[0], torch.tensor([[1 + GAMMA * 50]]))
 
 
 def test_advantages_do_not_leak_across_episode_ends():
@@ -60,3 +60,36 @@ def test_lambda_one_and_zero_value_is_the_discounted_sum():
     never = flags(0, 0, 0)
     got = gae(reward, zero, zero, never, never, discount=Discount(0.5, 1.0))
     torch.testing.assert_close(got, column(3.0, 4.0, 4.0))
+
+
+def test_advantages_of_two_rewards_do_not_mix(rng):
+    reward, value, after = torch.rand(3, 6, 4, 2, generator=rng)
+    ended, cut = torch.rand(2, 6, 4, generator=rng) < 0.2
+    both = gae(reward, value, after, ended, cut, discount=DISCOUNT)
+    for index in range(2):
+        first, second, third = (x[..., index, None] for x in (reward, value, after))
+        alone = gae(first, second, third, ended, cut, discount=DISCOUNT)
+        torch.testing.assert_close(both[..., index, None], alone)
+
+
+def test_the_combined_advantage_is_that_of_the_weighted_sum(rng):
+    reward, value, after = torch.rand(3, 6, 4, 2, generator=rng)
+    never = torch.zeros(6, 4, dtype=torch.bool)
+    weight = torch.tensor([3.0, 0.5])
+    both = gae(reward, value, after, never, never, discount=DISCOUNT).flatten(0, 1)
+    first, second, third = ((x * weight).sum(-1, keepdim=True) for x in (reward, value, after))
+    total = gae(first, second, third, never, never, discount=DISCOUNT).flatten(0, 1)
+    torch.testing.assert_close(
+        combine_advantages(both, weight), combine_advantages(total, torch.ones(1))
+    )
+
+
+def test_normalized_advantages_do_not_depend_on_the_size_of_a_reward(rng):
+    advantage = torch.randn(200, 2, generator=rng)
+    std = advantage.std(0)
+    size = torch.tensor([1.0, 50.0])
+    weight = torch.tensor([0.5, 0.5])
+    got = combine_advantages(advantage, weight, std)
+    torch.testing.assert_close(got, combine_advantages(advantage * size, weight, std * size))
+    assert got.mean().abs() < 0.05
+    assert got.abs().max() <= 4
