@@ -44,6 +44,7 @@ MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
     "focus": ("curriculum.focus=1",),
     "velocity_bound": ("tracking_termination.max_velocity_excess=null",),
     "imitation_reward": ("imitation.reward_weight=0",),
+    "nearer_reward": ("imitation.nearer_weight=0",),
     "pose_gradient": ("imitation.pose_gradient_weight=0",),
     "conditional_discriminator": ("disc.conditional=false",),
     "anchor": ("enc.anchor_weight=0",),

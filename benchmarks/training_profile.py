@@ -46,6 +46,7 @@ PARTS: dict[str, tuple[tuple[Any, str], ...]] = {
     "reference phase": ((ReferenceTracker, "advance"),),
     "tracking error": ((ReferenceTracker, "tracking_error"),),
     "nearest window": ((TrackingTermination, "distance"),),
+    "distance to mean": ((TrackingTermination, "distance_to_mean"),),
     "reset": ((env.CharacterEnv, "reset"),),
     "policy": ((GaussianPolicy, "act"),),
     "value and rewards": ((iteration, "score"),),

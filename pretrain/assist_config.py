@@ -68,6 +68,13 @@ class ImitationConfig(Frozen):
             "clip's assist force weakens only if they are"
         ),
     )
+    nearer_weight: NotNegative = Field(
+        default=5.0,
+        description=(
+            "Weight of the reward for coming nearer, from one step to the next, to the mean of the "
+            "clip's windows"
+        ),
+    )
     pose_gradient_weight: NotNegative = Field(
         default=8.0,
         description=(

@@ -18,6 +18,7 @@ from pretrain.assist.imitation import (
     with_cloning_loss,
     with_pose_gradient,
 )
+from pretrain.assist.tracking_termination import nearer_reward
 from pretrain.characters.skeleton import Skeleton
 from pretrain.config import PretrainConfig
 from pretrain.rl.action_smoothing import FOR_SMOOTHING, average_neighbors, with_action_smoothing
@@ -122,6 +123,8 @@ def make_assist_rewards(cfg: PretrainConfig, ground: Ground) -> WeightedRewards:
     if imitation.reward_weight:
         term = imitation_reward(imitation.reward_scale)
         rewards["imitation"] = (imitation.reward_weight, term)
+    if imitation.nearer_weight:
+        rewards["nearer"] = (imitation.nearer_weight, nearer_reward)
     if imitation.foot_weight:
         rewards["feet"] = (imitation.foot_weight, foot_reward)
     return rewards

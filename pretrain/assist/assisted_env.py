@@ -107,12 +107,14 @@ class AssistedEnv:
         """As `AseEnv.step`; an episode also ends by the tracking error.
 
         `extras`: `window` (N, W * F); `z_clip` (N,), the clip that the discriminator compares it
-        with; `reference_action` and `pose_error` (N, J), in units of actions; `assist_strength`,
-        `switch_strength`, `tracking_error`, in units of its limit, `velocity_excess` and, with
-        `feet`, `foot_match` (N,).
+        with; `nearer` (N,), how much nearer it came to that clip's mean; `reference_action` and
+        `pose_error` (N, J), in units of actions; `assist_strength`, `switch_strength`,
+        `tracking_error`, in units of its limit, `velocity_excess` and, with `feet`, `foot_match`
+        (N,).
         """
         ase_env = self.ase_env
         clips = ase_env.z_clip.clone()
+        windows = self.env.windows()
         before = self.before_step(clips)
         outcome = ase_env.advance(action)
         after = self.after_step(clips, outcome)
@@ -120,7 +122,7 @@ class AssistedEnv:
         own_obs = self.observe() if ase_env.sampling.own_return else None
         cut = ase_env.change_latents(clips, terminated)
         self._follow_latents(clips)
-        style = ase_env.make_extras(self._style_clips(clips))
+        style = self._style_extras(clips, windows, outcome)
         return Step(
             next_obs=own_obs or self.observe(),
             reward=torch.zeros(self.num_envs),
@@ -224,6 +226,15 @@ class AssistedEnv:
             & ~env.began_default
         )
         self.curriculum.record(env.clip[counts], lost[counts])
+
+    def _style_extras(self, clips: Tensor, windows: Tensor, outcome: Outcome) -> Batch:
+        """The extras of the style reward, for worlds that followed clips (N,) and had `windows`
+        (N, W * F) before the step."""
+        style_clips = self._style_clips(clips)
+        extras = self.ase_env.make_extras(style_clips)
+        before = self.termination.distance_to_mean(windows, style_clips)
+        after = self.termination.distance_to_mean(extras["window"], style_clips)
+        return {**extras, "nearer": (before - after) * ~outcome.broken}
 
     def _style_clips(self, clips: Tensor) -> Tensor:
         """The clips (N,) that the motion is compared with: the reference's where a world is down

@@ -189,6 +189,14 @@ def test_curriculum_records_falls_under_the_starting_clip(training_data, humanoi
     torch.testing.assert_close(assisted.curriculum.falls, strays)
 
 
+def test_nearer_reward_sums_to_the_change_in_distance(training_data, humanoid, demos):
+    assisted = make(training_data, humanoid, demos, longest=300)
+    before = assisted.termination.distance_to_mean(assisted.env.windows(), assisted.ase_env.z_clip)
+    paid = sum(assisted.step(torch.zeros(256, 28)).extras["nearer"] for _ in range(10))
+    after = assisted.termination.distance_to_mean(assisted.env.windows(), assisted.ase_env.z_clip)
+    torch.testing.assert_close(paid, before - after, atol=1e-4, rtol=0)
+
+
 def test_a_new_skill_of_the_same_clip_gives_no_new_grace(training_data, humanoid, demos):
     assisted = make(training_data, humanoid, demos, longest=1, assisted=True)
     for _ in range(GRACE + 2):
