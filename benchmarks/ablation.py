@@ -1,16 +1,17 @@
 """What each mechanism beyond ASE gives: trainings with one of them off at a time, seed by seed, and
 the samples after which each run meets the bars.
 
-python -m benchmarks.ablation                       48 runs of 6 M samples, 6 h on a core
-python -m benchmarks.ablation only=anchor,symmetry seeds=2 preset=mobility time_on_clip=0.4
+python -m benchmarks.ablation                       51 runs of 14 M samples, 15 h on a core
+python -m benchmarks.ablation only=anchor,symmetry seeds=2 preset=locomotion samples=6000000
 
 keys:
-  preset=locomotion    what is trained
-  samples=6000000      of each run
+  preset=mobility      what is trained
+  samples=14000000     of each run
+  warm.library=        published library, as NAME@N, that preset=switching continues
   seeds=3              runs of each variant, with the seeds 0, 1, ...
   only=                names of mechanisms, comma-separated; default: all of them
-  time_on_clip=0.5     bar: at least
-  falls_own=2          bar: falls a minute under upright clips' own z, at most
+  time_on_clip=0.3     bar: at least
+  falls_own=3          bar: falls a minute under upright clips' own z, at most
   out=                 folder of runs and of the table; default: below the folder of cards
   threads=0            of each training; 0: all that the process may use
 
@@ -33,13 +34,19 @@ from pretrain.cli import program
 from pretrain.config import PretrainConfig
 from pretrain.options import parse_int, parse_options
 from pretrain.overrides import ConfigError, load_config
+from pretrain.parent import find_parent
 from skills_store import places
 from skills_store.errors import StoreError
 
 FULL = "full"  # the variant with all mechanisms
 MILESTONES = 4  # of a run
 MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
-    "warm_start": ("warm.library=", "warm.encoder_steps=0", "warm.clone_steps=0"),
+    "warm_start": (
+        "warm.library=",
+        "warm.encoder_steps=0",
+        "warm.clone_steps=0",
+        "warm.distill_steps=0",
+    ),
     "assist_force": ("curriculum.assist_start=0",),
     "focus": ("curriculum.focus=1",),
     "velocity_bound": ("tracking_termination.max_velocity_excess=null",),
@@ -78,6 +85,7 @@ class Bars:
 class Plan:
     preset: str
     samples: int
+    library: str  # that training continues; empty: none
     seeds: int
     variants: tuple[str, ...]
     bars: Bars
@@ -95,8 +103,15 @@ class Plan:
             f"threads={self.threads}",
             f"runs={self.out / 'runs'}",
             "publish=false",
+            *([f"warm.library={self.library}"] if self.library else []),
             *MECHANISMS.get(variant, ()),
         ]
+
+
+def check_library(plan: Plan) -> None:
+    """Raises ValueError or StoreError where the preset continues a library that is not given or not
+    in the store."""
+    find_parent(load_config(PretrainConfig, "pretrain.conf", plan.overrides(FULL, 0)))
 
 
 def has_mechanism(plan: Plan, mechanism: str) -> bool:
@@ -148,12 +163,13 @@ def format_range(values: Sequence[float]) -> str:
 def parse_plan(arguments: Sequence[str]) -> Plan:
     """Raises ConfigError, which names the key."""
     defaults = {
-        "preset": "locomotion",
-        "samples": "6000000",
+        "preset": "mobility",
+        "samples": "14000000",
+        "warm.library": "",
         "seeds": "3",
         "only": ",".join(MECHANISMS),
-        "time_on_clip": "0.5",
-        "falls_own": "2",
+        "time_on_clip": "0.3",
+        "falls_own": "3",
         "out": str(places.cards() / "ablation"),
         "threads": "0",
     }
@@ -166,6 +182,7 @@ def parse_plan(arguments: Sequence[str]) -> Plan:
     return Plan(
         options["preset"],
         parse_int(options, "samples", 1),
+        options["warm.library"],
         parse_int(options, "seeds", 1),
         (FULL, *mechanisms),
         Bars(parse_share(options, "time_on_clip"), parse_share(options, "falls_own", most=60.0)),
@@ -204,6 +221,7 @@ def main(arguments: list[str]) -> int:
     """The exit status."""
     try:
         plan = parse_plan(arguments)
+        check_library(plan)
         runs = run_all(plan)
         print(write_table(runs, plan.bars))
     except KeyboardInterrupt:

@@ -95,9 +95,8 @@ def measure_milestones(folder: Path, measurement: Measurement) -> list[Row]:
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     if folder.resolve().name != find_run_folder(cfg, data).name:
         raise ValueError(
-            f"{folder}: its recipe {cfg.motions!r}, a clip, its config.json or its name is "
-            "not what it learned under any"
-            " more; measure it with those of then"
+            f"{folder}: its recipe {cfg.motions!r}, a clip, its config.json or its name has "
+            "changed since the run; restore it to measure the run"
         )
     kept = folder / measurement.file
     rows = read_rows(kept, measurement.columns)
@@ -157,7 +156,7 @@ def in_common(runs: Sequence[Sequence[Row]]) -> list[list[Row]]:
 
 
 def known(rows: Sequence[Row], name: str) -> list[float]:
-    """The values of the rows that have one: a character that never falls never gets up."""
+    """The values of the rows that have one; `gets_up` has none where no world fell."""
     return [row[name] for row in rows if row[name] is not None]
 
 

@@ -49,7 +49,11 @@ class PretrainConfig(Frozen):
         default=0.0, description="Share of episodes that begin in the default pose"
     )
     symmetry: bool = Field(
-        default=True, description="Networks commute with the reflection of body and clips"
+        default=True,
+        description=(
+            "Networks commute with the reflection of body and clips; has no effect where the "
+            "recipe has mirror: false"
+        ),
     )
     num_disc_obs_steps: Annotated[int, Field(ge=2)] = Field(
         default=3, description="Frames of a style window, a control step apart"
@@ -72,7 +76,8 @@ class PretrainConfig(Frozen):
         default="full",
         description=(
             "full: the training aids beyond ASE. none: without them; then curriculum, "
-            "tracking_termination, imitation and getup_reward_weight have no effect"
+            "tracking_termination, imitation, getup_reward_weight, action_std_final and "
+            "distill_steps have no effect"
         ),
     )
     curriculum: CurriculumConfig = CurriculumConfig()

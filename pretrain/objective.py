@@ -25,7 +25,14 @@ from pretrain.rl.action_smoothing import FOR_SMOOTHING, average_neighbors, with_
 from pretrain.rl.adam import Adam
 from pretrain.rl.iteration import Objective, Reward
 from pretrain.rl.learner import Learner
-from pretrain.rl.ppo import FOR_POLICY, FOR_VALUE, Loss, clipped_surrogate, value_loss
+from pretrain.rl.ppo import (
+    FOR_POLICY,
+    FOR_VALUE,
+    Loss,
+    clipped_surrogate,
+    policy_loss,
+    value_loss,
+)
 from pretrain.rl.replay import Replay
 from pretrain.sim.ground import Ground
 from pretrain.training_data import TrainingData
@@ -161,6 +168,8 @@ def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -
     if ppo.smoothing_weight:
         loss = with_action_smoothing(loss, ppo.smoothing_weight)
     enc = cfg.enc
+    if not enc.diversity_weight or not enc.diversity_share:
+        return policy_loss(nets.policy, loss)
     return with_diversity_loss(
         nets.policy,
         loss,

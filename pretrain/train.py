@@ -75,10 +75,10 @@ def find_run_folder(cfg: PretrainConfig, data: TrainingData) -> Path:
 
 def run(cfg: PretrainConfig) -> int:
     start = time.monotonic()
-    store = open_store(cfg.store) if cfg.publish else None  # a wrong address fails before training
+    store = open_store(cfg.store) if cfg.publish else None  # checked before training
     if store is not None:
         store.check_kind(cfg.name, "skills")
-    find_parent(cfg)  # so does a missing parent
+    find_parent(cfg)  # likewise
     data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     for warning in data.dataset.doubts:
         print(f"warning: {warning}", file=sys.stderr)

@@ -63,8 +63,7 @@ class Discriminator(nn.Module):
     def norm(self, window: Tensor, clip: Tensor) -> Tensor:
         """The window's difference from the clip's mean, in units of the spread over all clips.
 
-        With the spread within clips, which is smaller, balance is learned late
-        (docs/training.md)."""
+        With the spread within clips, which is smaller, balance is learned late."""
         group = clip if self.conditional else torch.zeros_like(clip)
         deviation = (window - embedding(group, self.centre)) / self.spread
         return deviation.clamp(-self.BOUND, self.BOUND)

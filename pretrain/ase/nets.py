@@ -24,7 +24,7 @@ class SkillNets:
     """pi(a|s,z), V(s,z), the discriminator, q(z|window), and the action scale.
 
     The running average of the policy's weights is published, not the last iteration's: from one
-    iteration to the next, the policy loses and regains single clips (docs/training.md)."""
+    iteration to the next, the policy loses and regains single clips."""
 
     policy: GaussianPolicy
     average: AveragedModel

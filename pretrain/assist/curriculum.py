@@ -2,8 +2,8 @@
 clips that fall early.
 
 Falls carry little signal: without assistance, 4.8 million samples brought episodes from 33 steps to
-40 (docs/training.md). With assistance, characters visit the clips' states from the start; it decays
-per clip as episodes that begin there stay long. (A virtual assistant as in Yu, Turk and Liu 2018,
+40. With assistance, characters visit the clips' states from the start; it decays per clip as
+episodes that begin there stay long. (A virtual assistant as in Yu, Turk and Liu 2018,
 "Learning symmetric and low-energy locomotion", with a rule for the decay.) The forces are in
 assist/forces.py."""
 

@@ -1,9 +1,9 @@
 """Get-up assistance: strength of the pull on worlds that are down, for each clip that rises.
 
-Characters do not get up by exploration: after 33 million samples 3 % did (docs/training.md). Pulled
-along a clip, they visit the states on the way up from the start. Each clip has a strength, which
-decays as worlds rise along it without help: a single strength decayed once characters that lay face
-down got up, two thirds of all, and those that lay face up never learned to."""
+Characters do not get up by exploration: after 33 million samples 3 % did. Pulled along a clip, they
+visit the states on the way up from the start. Each clip has a strength, which decays as worlds rise
+along it without help: a single strength decayed once characters that lay face down got up, two
+thirds of all, and those that lay face up never learned to."""
 
 from __future__ import annotations
 

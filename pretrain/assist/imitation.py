@@ -1,17 +1,15 @@
 """Imitation of the reference motion: a tracking reward, a cloning loss and a gradient on poses.
 
-The style reward alone is too weak a signal for motions as hard as a flip. (The reward is the
-tracking reward of DeepMimic, Peng et al. 2018, eq. 5, in style features.) While a world is
-assisted, the policy clones the actions that target the clip's next pose, in states that it visits
-itself. (DAgger, Ross et al. 2011; beside a policy gradient, as in Schmitt et al. 2018,
-"Kickstarting deep reinforcement learning".) As the assistance decays, the policy must also balance,
-and the cloning loss ends.
+The style reward alone is too weak a signal for motions as hard as a flip. (The reward is like the
+tracking reward of DeepMimic, Peng et al. 2018, eq. 5, but of one error over all style features, not
+squared.) While the switch assistance acts, after a change of skill, the policy clones the actions
+that target the new clip's next pose, in states that it visits itself. (DAgger, Ross et al. 2011;
+beside a policy gradient, as in Schmitt et al. 2018, "Kickstarting deep reinforcement learning".)
 
 The remaining error is a few degrees, for which a policy gradient has almost no signal: gradients of
-two rollouts of 8,192 samples have a cosine of 0.02 (docs/training.md). But a larger target always
-moves a joint further: in the Jacobian of poses with respect to actions, the sign of the diagonal is
-known. (A model of the plant, as in Fussell, Bergamin and Holden 2021, "SuperTrack", but
-minimal.)"""
+two rollouts of 8,192 samples have a cosine of 0.02. But a larger target always moves a joint
+further: in the Jacobian of poses with respect to actions, the sign of the diagonal is known. (A
+model of the plant, as in Fussell, Bergamin and Holden 2021, "SuperTrack", but minimal.)"""
 
 from __future__ import annotations
 

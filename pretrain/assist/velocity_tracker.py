@@ -2,7 +2,7 @@
 
 Poses alone let a character stand in mid-stride under a walk: at any phase of a walk, a good
 standing pose is within the limit of the tracking error, which exploration noise requires. With 30
-clips, walks and runs ended standing (docs/training.md)."""
+clips, walks and runs ended standing."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def _row(path: Path, i: int, line: str) -> dict[str, float]:
         row["iteration"]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         text = (
-            f"{path}, line {i}, is no row of a log; mend or remove it, "
+            f"{path}, line {i}, is no row of a log; delete this line, "
             "the checkpoint beside it is as it was"
         )
         raise ValueError(text) from error

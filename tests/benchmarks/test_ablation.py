@@ -18,6 +18,8 @@ from benchmarks.ablation import (
     write_table,
 )
 from benchmarks.learning import HEADLINE, Row
+from pretrain.config import PretrainConfig
+from pretrain.overrides import load_config
 
 BARS = Bars(time_on_clip=0.5, falls_own=1.0)
 
@@ -30,6 +32,16 @@ def row(samples: float, time_on_clip: float, falls_own: float | None = 0.0) -> R
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_preset_has_every_mechanism(mechanism: str) -> None:
     assert has_mechanism(parse_plan(["preset=switching"]), mechanism)
+
+
+def test_switching_needs_the_library_that_it_continues(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["preset=switching"]) == 2
+    assert "expected warm.library=NAME@N" in capsys.readouterr().err
+    for variant in (FULL, *MECHANISMS):
+        plan = parse_plan(["preset=switching", "warm.library=mobility@8"])
+        warm = load_config(PretrainConfig, "pretrain.conf", plan.overrides(variant, 0)).warm
+        assert warm.library == ("" if variant == "warm_start" else "mobility@8")
+        assert warm.library or not warm.distill_steps
 
 
 FOR_SWITCHES = ["latent_distillation", "switch_assist"]

@@ -73,7 +73,7 @@ def test_a_run_whose_configuration_was_changed_is_refused(tmp_path, capsys):
     (folder / "milestones").mkdir(parents=True)
     (folder / "config.json").write_text("{}")
     assert main([str(folder)]) == 2
-    assert "is not what it learned under any more" in capsys.readouterr().err
+    assert "changed since the run" in capsys.readouterr().err
 
 
 def test_a_run_of_another_version_is_named_as_one(tmp_path, capsys):

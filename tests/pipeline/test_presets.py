@@ -59,9 +59,20 @@ def test_separate_critics_have_a_value_for_each_reward(critics):
     training = build_training(cfg, data)
     warm_up(cfg, data, training)
     scalars = training.iterate()
-    assert {"reward/style", "reward/skill", "reward/imitation"} <= set(scalars)
-    assert training.nets.value.scale.std.shape == (3,)
+    assert {"reward/style", "reward/skill", "reward/imitation", "reward/nearer"} <= set(scalars)
+    assert training.nets.value.scale.std.shape == (4,)
     assert (training.nets.value.scale.std != 1).all()
+
+
+@pytest.mark.parametrize("key", ["diversity_weight", "diversity_share"])
+def test_without_a_diversity_weight_or_share_there_is_no_diversity_loss(key):
+    cfg = toy(f"enc.{key}=0")
+    data = load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
+    training = build_training(cfg, data)
+    warm_up(cfg, data, training)
+    scalars = training.iterate()
+    assert "policy/kl" in scalars
+    assert "policy/diversity" not in scalars
 
 
 def test_the_action_std_falls_as_clips_are_mastered():
