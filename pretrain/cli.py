@@ -52,7 +52,11 @@ def program(main: Callable[[list[str]], int], help_text: Callable[[], str]) -> i
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     if not any(argument in HELP for argument in sys.argv[1:]):
-        return main(sys.argv[1:])
+        try:
+            return main(sys.argv[1:])
+        except KeyboardInterrupt:  # of a program that does not handle it itself
+            print("stopped", file=sys.stderr)
+            return 130
     try:
         text = help_text()
     except ConfigError as error:  # of an override beside --help

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hlc.config import CONFIG_MODEL
-from pretrain.cli import command, expand_sweep
+from pretrain.cli import command, expand_sweep, program
 from pretrain.config import PretrainConfig
 from pretrain.help_text import describe_config
 from pretrain.motion.recipe import load_recipe
@@ -223,9 +223,18 @@ PROGRAMS = (
 )
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_every_program_prints_help(program):
-    command = [sys.executable, "-m", program, "--help"]
+def test_ctrl_c_ends_a_program_without_a_traceback(monkeypatch, capsys):
+    def interrupt(arguments: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "argv", ["program"])
+    assert program(interrupt, str) == 130
+    assert capsys.readouterr().err == "stopped\n"
+
+
+@pytest.mark.parametrize("module", PROGRAMS)
+def test_every_program_prints_help(module):
+    command = [sys.executable, "-m", module, "--help"]
     run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
     assert len(run.stdout.splitlines()) > 5

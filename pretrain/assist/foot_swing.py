@@ -39,7 +39,8 @@ class FootSwing:
 
     def match(self, frames: Tensor, rows: Tensor) -> Tensor:
         """How well the lifted feet of style frames (N, F) match those of reference rows (N,), (N,):
-        1 where they agree; 0 on average for a body that stands through a clip that steps."""
+        1 where they agree; 0 on average for a body that stands through a clip that steps, and down
+        to 1 - 1 / the clip's mean swing in a single step."""
         simulated = _lifted(foot_heights(self._skeleton, frames) - self._standing)
         error = (simulated - self._reference.index_select(0, rows)).abs().mean(-1)
         return 1 - error / self._standing_error.index_select(0, rows)
