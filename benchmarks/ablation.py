@@ -1,7 +1,7 @@
 """What each mechanism beyond ASE gives: trainings with one of them off at a time, seed by seed, and
 the samples after which each run meets the bars.
 
-python -m benchmarks.ablation                       51 runs of 14 M samples, 15 h on a core
+python -m benchmarks.ablation                       51 runs of 14 M samples, 15 h (estimated)
 python -m benchmarks.ablation only=anchor,symmetry seeds=2 preset=locomotion samples=6000000
 
 keys:

@@ -181,7 +181,11 @@ class EncConfig(Frozen):
         default=1.0, description="Weight of keeping each clip at its latent; 0 in ASE"
     )
     uniformity_weight: NotNegative = Field(
-        default=0.0, description="Weight of spreading embeddings over the sphere; 0 in ASE"
+        default=0.0,
+        description=(
+            "Weight of spreading embeddings over the sphere; 0 in ASE. Memory grows with the "
+            "square of the minibatch"
+        ),
     )
     diversity_weight: NotNegative = Field(default=0.01, description="Weight of the diversity loss")
     diversity_tar: Positive = Field(

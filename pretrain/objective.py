@@ -66,7 +66,8 @@ def make_objective(
 
 
 def count_values(cfg: PretrainConfig, ground: Ground) -> int:
-    """Outputs of the value net: one for all rewards, or one for each whose weight is not 0."""
+    """Outputs of the value net: one for all rewards, or one for each whose weight is not 0, as
+    `stack_rewards` stacks them."""
     assist = make_assist_rewards(cfg, ground) if cfg.assisted else {}
     weights = [
         cfg.disc.disc_reward_weight,
