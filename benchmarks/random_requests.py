@@ -42,7 +42,7 @@ SIZES = (0, 1, 2, 3, 4, 69, -1, -69, *GIANTS, True, 2.0, None, "2", [2])
 MAX_NUMBERS = 10_000  # of an input of a random shape
 ROWS = (None, None, None, 1, 2, 5, 64, 65)  # of a batch; None: one row
 NAMES = (
-    *("humanoid", "mobility", "reach", "humanoid@1", "humanoid@3", "reach@1", "reach@latest"),
+    *("humanoid", "mobility", "reach", "humanoid@1", "humanoid@4", "reach@1", "reach@latest"),
     *("nobody", "humanoid@99", "humanoid@0", "humanoid@prod", "humanoid@", "@1", "", ".", ".."),
     *("../x", "a/b", "\0", "\u00e9", "%", "x" * 300, "humanoid@sha256:" + "0" * 64),
 )

@@ -1,7 +1,7 @@
 """Stage 2: train a task's controller over frozen skills, then export, evaluate and publish it.
 
 python -m hlc.train task=reach
-python -m hlc.train task=reach skill=humanoid@3 ppo.gamma=0.9
+python -m hlc.train task=reach skill=humanoid@4 ppo.gamma=0.9
 """
 
 from __future__ import annotations

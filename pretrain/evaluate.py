@@ -1,8 +1,8 @@
 """The skill card of a published library, measured on the graphs that are served.
 
 python -m pretrain.evaluate skill=humanoid@latest       printed, and as card.json, CARD.md and
-                                                        pictures in cards/humanoid@3
-python -m pretrain.evaluate humanoid@3 humanoid@1       side by side, a folder each
+                                                        pictures in cards/humanoid@4
+python -m pretrain.evaluate humanoid@4 humanoid@1       side by side, a folder each
 python -m pretrain.evaluate humanoid@1 motions=all      on other clips than those of its training
 python -m pretrain.evaluate humanoid@1 quick=true       falls, time on clip and switches, printed
 

@@ -166,7 +166,7 @@ def test_the_bundled_libraries_are_found_without_a_store(installation: Installat
     done = installation.run("skills_store", "ls", "--json")
     assert done.returncode == 0, done.stderr
     versions = {(row["ref"], row["source"]) for row in json.loads(done.stdout)["versions"]}
-    assert ("humanoid@3", "bundled") in versions
+    assert ("humanoid@4", "bundled") in versions
     assert installation.files() == before
 
 

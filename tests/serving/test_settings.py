@@ -23,7 +23,7 @@ def test_bundled_and_published_skills_are_served_together(
     assert {"humanoid", "mobility", "reach"} < set(bundled)
     assert _skills(Settings()) == ", ".join(bundled)
     service = make_service(Settings())
-    assert asyncio.run(service.get_default_skill()).version.ref == "humanoid@3"
+    assert asyncio.run(service.get_default_skill()).version.ref == "humanoid@4"
     published = Store(tmp_path / "data").publish(
         tiny.skills_manifest("dancer"), tiny.skills_files(0)
     )

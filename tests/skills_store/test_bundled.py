@@ -205,7 +205,7 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
     assert "SOURCE" in header.split()
     assert [row.split()[:2] for row in rows if "bundled" in row] == [
         ["heading", "4"],
-        ["humanoid", "3"],
+        ["humanoid", "4"],
         ["humanoid", "1"],
         ["location", "6"],
         ["mobility", "8"],
@@ -215,7 +215,7 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
         ["speed", "2"],
         ["stand", "3"],
     ]
-    assert main(["show", "humanoid@3", "--json"]) == 0
+    assert main(["show", "humanoid@4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["source"] == "bundled"
     assert main(["search", "--task", "reach", "--json"]) == 0
     versions = json.loads(capsys.readouterr().out)["versions"]
@@ -223,10 +223,10 @@ def test_every_command_finds_the_libraries_of_the_project(commands: Path, capsys
         ("reach@6", "bundled"),
         ("reach@1", "bundled"),
     ]
-    assert main(["diff", "humanoid@1", "humanoid@3"]) == 0
-    assert main(["export", "humanoid@3", "--onnx", str(commands.parent / "out")]) == 0
+    assert main(["diff", "humanoid@1", "humanoid@4"]) == 0
+    assert main(["export", "humanoid@4", "--onnx", str(commands.parent / "out")]) == 0
     assert not commands.exists()
-    assert main(["delete", "humanoid@3", "--why", "old"]) == 2
+    assert main(["delete", "humanoid@4", "--why", "old"]) == 2
     err = capsys.readouterr().err
     assert "comes with the project and is read-only" in err
     assert err.count("\n") == 1
@@ -236,22 +236,22 @@ def test_named_store_includes_bundle_and_copy_sources_do_not(
     commands: Path, capsys: Capture
 ) -> None:
     named = str(commands.parent / "named")
-    assert main(["--store", named, "show", "humanoid@3"]) == 0
-    assert main(["pull", "humanoid@3", "--from", named]) == 2
+    assert main(["--store", named, "show", "humanoid@4"]) == 0
+    assert main(["pull", "humanoid@4", "--from", named]) == 2
     assert "no skill 'humanoid'" in capsys.readouterr().err
-    assert main(["push", "humanoid@3", "--to", named]) == 0
-    assert Store(named).resolve("humanoid").number == 3
+    assert main(["push", "humanoid@4", "--to", named]) == 0
+    assert Store(named).resolve("humanoid").number == 4
 
 
 @pytest.mark.parametrize("where", [None, ""], ids=["none", "empty"])
 def test_default_store_includes_the_bundle(commands: Path, where: str | None) -> None:
     """`store=` of pretrain and hlc is the empty text until it is set."""
-    assert SkillLibrary.open(open_store(where), "humanoid@3").version.number == 3
+    assert SkillLibrary.open(open_store(where), "humanoid@4").version.number == 4
 
 
 def test_the_bundle_itself_is_a_store_like_any_other(commands: Path) -> None:
     store = open_store(BUNDLED)
-    assert not store.is_bundled(store.resolve("humanoid@3"))
+    assert not store.is_bundled(store.resolve("humanoid@4"))
 
 
 def test_off_hides_them_and_a_typo_is_refused(

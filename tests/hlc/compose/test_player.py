@@ -123,7 +123,7 @@ def test_a_goal_of_other_parts_than_its_task_has_is_refused(parent: Parent, stor
 
 def test_controller_trained_on_another_library_is_refused() -> None:
     store = Store(BUNDLED)
-    parent = open_parent(store, "humanoid@3")
+    parent = open_parent(store, "humanoid@4")
     trained_on = store.resolve("humanoid@1")
     with pytest.raises(ValueError, match=r"reach@1 was trained on humanoid@1") as found:
         play(parent, store, {"a": {"controller": "reach@1", "goal": {"target": [0, 0, 1]}}})
