@@ -22,7 +22,7 @@ from skills_store.store import Store
 from skills_store.version import Version
 
 # No fall ends an episode that begins lying: a failed get-up may be repeated.
-LYING = Recovery(steps=sys.maxsize, episode_prob=1.0, fall_init_prob=1.0)
+LYING = Recovery(steps=sys.maxsize, after_falls=True, fall_init_prob=1.0)
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,8 @@ class ImitationConfig(Frozen):
 class RecoveryConfig(Frozen):
     """Getting up, with clips that rise from lying (pretrain/sim/falls.py)."""
 
-    episode_prob: Share = Field(
-        default=0.05, description="Share of episodes that a fall does not end at once"
-    )
     fall_init_prob: Share = Field(default=0.05, description="Share of episodes that begin lying")
-    getup_reward_weight: NotNegative = Field(default=1.0, description="Weight of the get-up reward")
+    getup_reward_weight: NotNegative = Field(
+        default=3.0,
+        description="Weight of the get-up reward; at 1, half of those that lie face up stay down",
+    )

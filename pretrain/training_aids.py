@@ -93,9 +93,8 @@ def make_switch_assist(cfg: PretrainConfig, ground: Ground) -> SwitchAssist:
 
 
 def make_recovery(cfg: PretrainConfig, ground: Ground) -> Recovery:
-    """No episode is protected where no clip rises from lying."""
-    recovery = cfg.recovery
+    """Time to get up in clips that rise from lying, if there are any."""
     if not ground.rising.any():
         return NO_RECOVERY
     steps = control_steps(SECONDS_TO_RISE)
-    return Recovery(steps, recovery.episode_prob, recovery.fall_init_prob)
+    return Recovery(steps, fall_init_prob=cfg.recovery.fall_init_prob)

@@ -90,7 +90,7 @@ class Setup:
         episodes = EpisodeConfig(
             window=self.skills.window_length,
             length=control_steps(seconds),
-            recovery=Recovery(RECOVERY_STEPS, episode_prob=1.0) if rising else NO_RECOVERY,
+            recovery=Recovery(RECOVERY_STEPS, after_falls=True) if rising else NO_RECOVERY,
         )
         return CharacterEnv(
             backend, body.skeleton, self.library, episodes, rng=rng, ground=self.ground

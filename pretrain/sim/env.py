@@ -159,9 +159,7 @@ class CharacterEnv(TensorState):
             rows = self.starts.draw(clips, self._rng)
             self._begin(ids, clips, self.starts, rows)
             self._begin_default(ids)
-            lying, protected = self.falls.draw_fall_init(ids, self._rng)
-            self._begin_lying(lying)
-            self.falls.protect(protected)
+            self._begin_lying(self.falls.draw_fall_init(ids, self._rng))
 
     def begin(self, ids: Tensor, clips: Tensor, times: Tensor) -> None:
         """Start worlds `ids` (n,) in clips (n,) at times (n,) s, with the frames before."""

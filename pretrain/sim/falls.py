@@ -1,9 +1,8 @@
 """Falls: which worlds are down, which falls are final, and start states lying on the ground.
 
-A world is down while a body not allowed by its clip is on the ground. In a protected episode that
-is a fall only if the character is not up within `max_steps_down`, so that getting up can be
-learned. (As nv-tlabs/ASE trains recovery: some episodes begin lying, some are not ended by a
-fall.)"""
+A world is down while a body not allowed by its clip is on the ground. Where a clip lies or rises
+that is a fall only if the character is not up within `max_steps_down`, so that getting up can be
+learned."""
 
 from __future__ import annotations
 
@@ -27,11 +26,11 @@ RISEN = 0.9  # share of the usual root height at which a character that was lyin
 
 @dataclass(frozen=True)
 class Recovery:
-    """How long a fallen character has to get up, and in how many episodes. By default in none: the
-    first forbidden contact ends an episode."""
+    """How long a lying character has to get up. By default not at all: the first forbidden contact
+    ends an episode."""
 
     steps: int = 0  # control steps
-    episode_prob: float = 0.0  # share of episodes that a fall does not end at once
+    after_falls: bool = False  # also after a fall under a clip that is upright
     fall_init_prob: float = 0.0  # share of episodes that begin lying, under a clip that rises
 
 
@@ -62,27 +61,18 @@ class Falls(TensorState):
     def begin(self, ids: Tensor, clips: Tensor) -> None:
         """Worlds `ids` (n,) begin in clips (n,); in those that rise they have time to get up."""
         rising = self.ground.rising[clips]
-        protected = rising | (self.recovery.episode_prob == 1.0)
+        protected = rising | self.recovery.after_falls
         # 1 counts for `find_new`, but that is read only after the next `update`
         self.steps_down[ids] = rising.long()
         self.was_lying[ids] = False
         self.max_steps_down[ids] = torch.where(protected, self.recovery.steps, 0)
 
-    def draw_fall_init(self, ids: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
-        """Which of `ids` (n,) begin lying, (m,), and of which others a fall does not end the
-        episode at once, (p,)."""
-        recovery = self.recovery
-        # then nothing is drawn
-        if recovery.episode_prob in (0.0, 1.0) and not recovery.fall_init_prob:
-            return ids[:0], ids[:0]
-        chance = torch.rand(len(ids), generator=rng)
-        lying = chance < recovery.fall_init_prob
-        protected = ~lying & (chance < recovery.fall_init_prob + recovery.episode_prob)
-        return ids[lying], ids[protected]
-
-    def protect(self, ids: Tensor) -> None:
-        """A fall does not end the episodes of worlds `ids` (n,) at once."""
-        self.max_steps_down[ids] = self.recovery.steps
+    def draw_fall_init(self, ids: Tensor, rng: Generator) -> Tensor:
+        """Which of `ids` (n,) begin lying, (m,)."""
+        share = self.recovery.fall_init_prob
+        if not share:
+            return ids[:0]
+        return ids[torch.rand(len(ids), generator=rng) < share]
 
     def allow_recovery(self, ids: Tensor, before: Tensor, after: Tensor) -> None:
         """Worlds `ids` (n,) change from clips `before` (n,) to clips `after` (n,). Where a body may

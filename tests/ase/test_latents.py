@@ -145,7 +145,7 @@ def test_own_return_truncates_at_z_change_and_episode_continues(
 
 
 def test_fall_sets_terminated_even_if_the_episode_continues(every_clip, humanoid):
-    skills = make(every_clip, humanoid, longest=300, recovery=Recovery(90, episode_prob=1.0))
+    skills = make(every_clip, humanoid, longest=300, recovery=Recovery(90, after_falls=True))
     failed = torch.zeros(256, dtype=torch.bool)
     for _ in range(60):
         step = skills.step(torch.zeros(256, 28))
@@ -158,7 +158,7 @@ def test_fall_sets_terminated_even_if_the_episode_continues(every_clip, humanoid
 
 
 def test_a_change_to_a_standing_clip_while_lying_is_no_fall(every_clip, humanoid):
-    skills = make(every_clip, humanoid, longest=300, recovery=Recovery(90, episode_prob=0.5))
+    skills = make(every_clip, humanoid, longest=300, recovery=Recovery(90, after_falls=True))
     crawl = every_clip.library.names.index("crawl")
     every = torch.arange(256)
     skills.env.begin(every, torch.full((256,), crawl), torch.rand(256))
@@ -189,7 +189,7 @@ def test_near_latent_probability_applies_per_clip(training_data, humanoid):
 
 def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
     first, second = (
-        make(every_clip, humanoid, recovery=Recovery(90, episode_prob=0.3)) for _ in range(2)
+        make(every_clip, humanoid, recovery=Recovery(90, fall_init_prob=0.3)) for _ in range(2)
     )
 
     def run(skills: AseEnv) -> torch.Tensor:

@@ -208,7 +208,7 @@ def test_a_new_skill_of_the_same_clip_gives_no_new_grace(training_data, humanoid
 
 
 def test_fallen_env_tracks_a_getup_clip_and_is_not_terminated(every_clip, humanoid):
-    patient = Recovery(90, episode_prob=0.0, fall_init_prob=0.5)
+    patient = Recovery(90, fall_init_prob=0.5)
     assisted = make(
         every_clip, humanoid, every_clip.demos, max_error=1.3, longest=300, recovery=patient
     )
@@ -233,7 +233,7 @@ def test_env_reset_after_nan_into_lying_keeps_its_skill_clip(every_clip, humanoi
         every_clip,
         humanoid,
         every_clip.demos,
-        recovery=Recovery(90, episode_prob=0.0, fall_init_prob=1.0),
+        recovery=Recovery(90, fall_init_prob=1.0),
     )
     assisted.env.falls.ground.rising[-1] = True  # the clip that NONE would index
     every = torch.arange(256)
@@ -246,7 +246,7 @@ def test_env_reset_after_nan_into_lying_keeps_its_skill_clip(every_clip, humanoi
 
 def test_curriculum_counts_lying_starts_under_their_skill_only(every_clip, humanoid):
     assisted = make(
-        every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, episode_prob=0.5)
+        every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, after_falls=True)
     )
     library = every_clip.library
     ground = assisted.env.falls.ground
@@ -394,7 +394,7 @@ def test_extras_have_the_reference_action_and_the_assistance(every_clip, humanoi
 
 def test_pose_error_is_reference_minus_pose_and_zero_when_down(every_clip, humanoid):
     assisted = make(
-        every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, episode_prob=1.0)
+        every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, after_falls=True)
     )
     assisted.ase_env.z_clip[:] = assisted.env.clip
     missed = assisted.step(torch.zeros(256, 28)).extras["pose_error"]
@@ -411,7 +411,7 @@ def test_pose_error_is_reference_minus_pose_and_zero_when_down(every_clip, human
 
 def test_privileged_obs_has_reference_errors_and_remaining_time(every_clip, humanoid):
     assisted = make(
-        every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, episode_prob=1.0)
+        every_clip, humanoid, every_clip.demos, longest=300, recovery=Recovery(90, after_falls=True)
     )
     assisted.ase_env.z_clip[:] = assisted.env.clip
     assisted.ase_env.steps_to_resample[:] = 300
@@ -522,7 +522,7 @@ def test_lying_start_has_no_reference_clip_until_the_first_step(every_clip, huma
         every_clip,
         humanoid,
         every_clip.demos,
-        recovery=Recovery(90, episode_prob=0.0, fall_init_prob=0.5),
+        recovery=Recovery(90, fall_init_prob=0.5),
     )
     lies = assisted.env.began_lying
     assert 0.3 < lies.float().mean() < 0.7
@@ -547,7 +547,7 @@ def test_aids_at_zero_strength_leave_plain_ase_unchanged(training_data, humanoid
 
 
 def test_a_snapshot_continues_in_the_same_bits(every_clip, humanoid):
-    patient = Recovery(90, episode_prob=0.3, fall_init_prob=0.2)
+    patient = Recovery(90, after_falls=True, fall_init_prob=0.2)
     first, second = (
         make(every_clip, humanoid, every_clip.demos, max_error=1.3, recovery=patient)
         for _ in range(2)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("graphs_at_once")
 
 def test_getup_is_trained_with_a_getup_clip_and_is_on_the_card(rising, tmp_path, capsys):
     where = (f"runs={tmp_path}/runs", f"store={tmp_path}/store")
-    lying = ("recovery.episode_prob=0.2", "recovery.fall_init_prob=0.5", "eval.episodes=16")
+    lying = ("recovery.fall_init_prob=0.5", "eval.episodes=16")
     assert main(["preset=toy", f"motions={rising}", *PHASE_LOCKED, *lying, *where]) == 0, (
         capsys.readouterr().err
     )

@@ -33,8 +33,8 @@ TALL = torch.tensor([0.85])
 LOW = torch.tensor([0.3])
 
 
-def walking(recovery_steps: int, share: float = 1.0) -> Falls:
-    falls = Falls(GROUND, 1, Recovery(recovery_steps, share))
+def walking(recovery_steps: int, after_falls: bool = True) -> Falls:
+    falls = Falls(GROUND, 1, Recovery(recovery_steps, after_falls))
     falls.begin(torch.tensor([0]), torch.tensor([WALK]))
     return falls
 
@@ -52,7 +52,7 @@ def falls_in(
 
 
 def test_by_default_no_world_has_time_to_get_up():
-    assert falls_in(walking(recovery_steps=90, share=0.0), ON_HANDS, LOW)
+    assert falls_in(walking(recovery_steps=90, after_falls=False), ON_HANDS, LOW)
     assert falls_in(Falls(GROUND, 1, Recovery()), ON_HANDS, LOW, clip=None)
 
 
@@ -89,7 +89,7 @@ def test_coming_up_from_lying_is_distinguished_from_stumbling():
 def test_env_that_lay_is_up_only_after_standing_upright():
     cartwheel = replace(GROUND, lowest=torch.tensor([0.4, 0.2, 0.7]))
     for first, up in ((LOW, False), (TALL, True)):  # lay, or stumbled
-        falls = Falls(cartwheel, 1, Recovery(9, 1.0))
+        falls = Falls(cartwheel, 1, Recovery(9, after_falls=True))
         falls.begin(torch.tensor([0]), torch.tensor([WALK]))
         falls_in(falls, ON_HANDS, first)
         falls_in(falls, STANDING, torch.tensor([0.5]))
@@ -124,7 +124,7 @@ def test_standing_up_resets_the_time_down():
 
 def test_switch_from_lying_to_upright_clip_grants_recovery_steps():
     one = torch.tensor([0])
-    falls = walking(recovery_steps=3, share=0.5)
+    falls = walking(recovery_steps=3, after_falls=False)
     falls.allow_recovery(one, torch.tensor([WALK]), torch.tensor([CRAWL]))
     assert falls.max_steps_down.tolist() == [0]
     falls.allow_recovery(one, torch.tensor([CRAWL]), torch.tensor([WALK]))
@@ -157,7 +157,7 @@ def make(every_clip, humanoid, recovery: Recovery) -> CharacterEnv:
 
 
 def test_an_episode_may_begin_lying_and_has_recovery_steps(every_clip, humanoid):
-    env = make(every_clip, humanoid, Recovery(90, episode_prob=0.0, fall_init_prob=1.0))
+    env = make(every_clip, humanoid, Recovery(90, fall_init_prob=1.0))
     height = env.state().root_pos[:, 2]
     assert (height < 0.6 * env.falls.ground.standing).float().mean() > 0.9
     assert height.unique().numel() > 32  # not one pose for all
@@ -169,11 +169,11 @@ def test_an_episode_may_begin_lying_and_has_recovery_steps(every_clip, humanoid)
     assert fell[-1].float().mean() > 0.9  # zero targets do not get a character up
 
 
-def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, rng):
-    env = make(every_clip, humanoid, Recovery(90, episode_prob=0.25, fall_init_prob=0.25))
+def test_a_share_of_episodes_begins_lying_with_time_to_get_up(every_clip, humanoid, rng):
+    env = make(every_clip, humanoid, Recovery(90, fall_init_prob=0.25))
     every = torch.arange(64).repeat(50)
-    for ids in env.falls.draw_fall_init(every, rng):
-        assert len(ids) / len(every) == pytest.approx(0.25, abs=0.03)
+    lying = env.falls.draw_fall_init(every, rng)
+    assert len(lying) / len(every) == pytest.approx(0.25, abs=0.03)
     began_lying = []
     rising = []
     protected = []
@@ -186,14 +186,15 @@ def test_shares_of_episodes_begin_lying_and_are_protected(every_clip, humanoid, 
     protected = torch.cat(protected)
     assert lying.float().mean() == pytest.approx(0.25, abs=0.03)
     assert protected[lying].all()
-    assert protected[~torch.cat(rising)].float().mean() == pytest.approx(1 / 3, abs=0.03)
+    assert torch.equal(protected, torch.cat(rising))
 
 
-def test_episodes_are_protected_where_none_begins_lying(every_clip, humanoid):
-    env = make(every_clip, humanoid, Recovery(90, episode_prob=0.5))
-    standing = ~env.falls.ground.rising[env.clip]
-    assert 0.2 < (env.falls.max_steps_down[standing] == 90).float().mean() < 0.8
-    assert set(env.falls.max_steps_down.tolist()) == {0, 90}
+@pytest.mark.parametrize("after_falls", [False, True])
+def test_a_fall_of_an_upright_clip_leaves_time_only_on_demand(every_clip, humanoid, after_falls):
+    env = make(every_clip, humanoid, Recovery(90, after_falls=after_falls))
+    rising = env.falls.ground.rising[env.clip]
+    assert not rising.all()
+    assert torch.equal(env.falls.max_steps_down == 90, rising | after_falls)
 
 
 def test_a_snapshot_has_which_worlds_are_down(every_clip, humanoid):
@@ -204,7 +205,7 @@ def test_a_snapshot_has_which_worlds_are_down(every_clip, humanoid):
         return torch.stack([env.falls.steps_down, env.falls.max_steps_down])
 
     first, second = (
-        make(every_clip, humanoid, Recovery(20, episode_prob=0.3, fall_init_prob=0.3))
+        make(every_clip, humanoid, Recovery(20, after_falls=True, fall_init_prob=0.3))
         for _ in range(2)
     )
     run(first, 30)
