@@ -33,7 +33,7 @@ $(STAMP): pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -c requirements.lock -e ".[train,serve,cpu,dev]"
 	touch $(STAMP)
 
-pretrain: $(STAMP) ## clips -> published skill library (PRESET=locomotion|mobility|switching|everyday|all|ase|toy; locomotion takes 13 minutes on two fast cores; ARGS="seed=1 ...")
+pretrain: $(STAMP) ## clips -> published skill library (PRESET=locomotion|mobility|switching|everyday|all|ase|toy; ARGS="seed=1 ...")
 	$(BIN)/python -m pretrain.train preset=$(PRESET) $(ARGS)
 
 hlc: $(STAMP) ## published skills -> published controller (TASK=reach)

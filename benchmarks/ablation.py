@@ -40,7 +40,9 @@ from skills_store.errors import StoreError
 
 FULL = "full"  # the variant with all mechanisms
 MILESTONES = 4  # of a run
-MECHANISMS: Mapping[str, tuple[str, ...]] = {  # name -> what turns it off
+# Name -> what turns it off. Without the assist force all clips are phase-locked from the first
+# sample; without the foot swing the assist force weakens whether or not feet are lifted.
+MECHANISMS: Mapping[str, tuple[str, ...]] = {
     "warm_start": (
         "warm.library=",
         "warm.encoder_steps=0",
@@ -185,13 +187,13 @@ def parse_plan(arguments: Sequence[str]) -> Plan:
         options["warm.library"],
         parse_int(options, "seeds", 1),
         (FULL, *mechanisms),
-        Bars(parse_share(options, "time_on_clip"), parse_share(options, "falls_own", most=60.0)),
+        Bars(parse_bar(options, "time_on_clip"), parse_bar(options, "falls_own", most=60.0)),
         Path(options["out"]),
         parse_int(options, "threads", 0),
     )
 
 
-def parse_share(options: Mapping[str, str], key: str, most: float = 1.0) -> float:
+def parse_bar(options: Mapping[str, str], key: str, most: float = 1.0) -> float:
     """`options[key]` as a number from 0 to `most`."""
     try:
         value = float(options[key])

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from benchmarks.revision import ROOT, check_out, compare_medians, run_json
@@ -23,7 +22,7 @@ from pretrain.characters.state import CharacterState
 from pretrain.cli import command
 from pretrain.config import PretrainConfig
 from pretrain.rl.background import use_one_thread
-from pretrain.sim.backend import Backend
+from pretrain.sim.backend import Backend, count_threads
 from pretrain.training_data import load_training_data
 
 COMPARED = (
@@ -119,7 +118,7 @@ def measure(cfg: PretrainConfig, rounds: int) -> dict[str, Any]:
         "engine_cpu_us_per_sample": round(1e6 * np.median(stepping) / samples, 1),
         "num_envs": cfg.num_envs,
         "horizon": cfg.ppo.horizon,
-        "threads": cfg.threads or torch.get_num_threads(),
+        "threads": count_threads(cfg.threads),
         "rounds": rounds,
     }
 

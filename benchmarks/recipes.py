@@ -12,7 +12,7 @@ keys:
   clips=5            of each
   seed=0             of the draw; recipe 3 is the same for any `count`
   preset=locomotion  what is trained
-  samples=19000000   of each; those of `locomotion`
+  samples=19000000   of each
   only=              numbers of recipes, comma-separated; default: all of them
   out=               folder of recipes, runs and of the table; default: below the folder of cards
   threads=0          of each training; 0: all that the process may use

@@ -33,6 +33,7 @@ from pretrain.rl.learner import Scalars
 from pretrain.rl.rollout import Noise, Rollout
 from pretrain.rl.run_folder import NOT_LEARNING, hash_config, lock_run_folder
 from pretrain.rl.training import Monitor, Training, train_until
+from pretrain.sim.backend import count_threads
 from skills_store import publish_receipt
 from skills_store.open import open_store
 from skills_store.runtime.library import SkillLibrary
@@ -131,7 +132,7 @@ def publish(
         "control_steps": training.samples * cfg.llc_steps,
         "planned_decisions": cfg.clone.decisions,
         "seconds": round(training.seconds),
-        "cores": cfg.threads or torch.get_num_threads(),
+        "cores": count_threads(cfg.threads),
         "accelerator": None,
     }
     print(table(card), flush=True)

@@ -14,7 +14,11 @@ class CurriculumConfig(Frozen):
     (switch_assist.py), and where episodes begin (pretrain/assist/curriculum.py)."""
 
     assist_start: Share = Field(
-        default=0.7, description="First strength of the assist force, 0 to 1"
+        default=0.7,
+        description=(
+            "First strength of the assist force, 0 to 1. At 0 all clips are phase-locked from the "
+            "beginning"
+        ),
     )
     switch_assist_start: Share = Field(
         default=0.0,
@@ -37,7 +41,8 @@ class TrackingTerminationConfig(Frozen):
         default=5.0,
         description=(
             "Tracking error at which an episode ends: root mean square over window features, in "
-            "units of that of a body 2 cm and 0.05 rad off. Larger in clips of large spread"
+            "units of that of a body 2 cm and 0.05 rad off. Larger in clips of large spread. Also "
+            "the unit of the error in the tracking reward and in the pose gradient"
         ),
     )
     max_velocity_excess: Positive | None = Field(

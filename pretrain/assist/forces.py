@@ -1,4 +1,4 @@
-"""Assist forces on the root: upright torque and forward force, or a pull towards the reference
+"""Assist forces on the root: upright torque and drive force, or a pull towards the reference
 pose.
 
 Worlds that are up in a clip of steady velocity are held upright and driven at the clip's mean
@@ -28,8 +28,8 @@ from pretrain.sim.env import CharacterEnv
 
 UPRIGHT_STIFFNESS = 800.0  # N m / rad; gravity topples a standing body of 50 kg with 440 N m / rad
 UPRIGHT_DAMPING = 60.0  # N m s / rad
-FORWARD_GAIN = 150.0  # N s / m
-MAX_FORWARD_FORCE = 400.0  # N
+DRIVE_GAIN = 150.0  # N s / m
+MAX_DRIVE_FORCE = 400.0  # N
 
 
 def upright_torque(state: CharacterState) -> Tensor:
@@ -41,13 +41,13 @@ def upright_torque(state: CharacterState) -> Tensor:
     return UPRIGHT_STIFFNESS * lean - UPRIGHT_DAMPING * state.root_ang_vel * level
 
 
-def forward_force(state: CharacterState, velocity: Tensor) -> Tensor:
+def drive_force(state: CharacterState, velocity: Tensor) -> Tensor:
     """Force on the root, world frame, towards `velocity` (N, 3) m/s of the heading frame: (N, 3)
     N, level."""
     heading = heading_direction(state.root_rot)
     level = torch.tensor([1.0, 1.0, 0.0])
-    force = FORWARD_GAIN * level * (from_heading_frame(heading, velocity) - state.root_vel)
-    return clamp_norm(force, MAX_FORWARD_FORCE)
+    force = DRIVE_GAIN * level * (from_heading_frame(heading, velocity) - state.root_vel)
+    return clamp_norm(force, MAX_DRIVE_FORCE)
 
 
 def mean_velocities(library: MotionLibrary) -> Tensor:
@@ -95,12 +95,14 @@ class AssistForces:
         """Force and torque on every root, (N, 6) N and N m."""
         state = self.env.state()
         falls = self.env.falls
-        before = self.curriculum.assist_strength[self.env.clip]
-        after = self.curriculum.assist_strength[clips]
-        drive = forward_force(state, self._reference_velocities(clips))
+        begun_in = self.curriculum.assist_strength[self.env.clip]
+        strength = self.curriculum.assist_strength[clips]
+        drive = drive_force(state, self._reference_velocities(clips))
         upright = upright_torque(state)
-        torque = torch.maximum(before, after)[:, None] * upright
-        wrench = torch.cat([after[:, None] * drive, torque], -1)
+        # An episode begun in an assisted clip is held upright under a learned clip's latent too:
+        # the policy cannot yet keep its balance in the states that it comes from.
+        torque = torch.maximum(begun_in, strength)[:, None] * upright
+        wrench = torch.cat([strength[:, None] * drive, torque], -1)
         pulled = (falls.is_down | ~falls.ground.steady[clips]).nonzero()[:, 0]
         wrench[pulled] = self.strength(clips)[pulled, None] * self.tracker.wrench(
             pulled, state[pulled]

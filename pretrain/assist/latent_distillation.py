@@ -19,13 +19,14 @@ from torch.nn.functional import normalize
 
 from pretrain.ase.latents import sample_on_sphere
 from pretrain.assist.assisted_env import AssistedEnv
-from pretrain.characters.state import CharacterState, unflatten
+from pretrain.characters.state import unflatten
 from pretrain.motion.library import MotionLibrary
 from pretrain.rl.adam import Adam
 from pretrain.rl.learner import check_finite
 from pretrain.rl.nets import GaussianPolicy
 from pretrain.rl.rollout import Batch
 from pretrain.sim.features import proprioception
+from pretrain.sim.nearest import NearestRows
 from pretrain.sim.velocity_range import read_velocity_ranges
 
 VISITED_STEPS = 240  # control steps of each world
@@ -70,21 +71,6 @@ def visit_states(env: AssistedEnv, policy: GaussianPolicy, rng: Generator) -> Vi
     return VisitedStates(*(torch.cat([getattr(part, name) for part in parts]) for name in fields))
 
 
-class NearestFrames:
-    """Finds the frame of a clip with the nearest pose."""
-
-    def __init__(self, library: MotionLibrary):
-        self._frames = unflatten(library.frames)  # (M,)
-        counts = library.lengths
-        self._clips = torch.arange(len(counts)).repeat_interleave(counts)  # (M,)
-
-    def find(self, joint_pos: Tensor, clips: Tensor) -> CharacterState:
-        """For joint angles (n, J) rad and clips (n,): states (n,)."""
-        apart = torch.cdist(joint_pos, self._frames.joint_pos)
-        apart.masked_fill_(self._clips != clips[:, None], torch.inf)
-        return self._frames[apart.argmin(1)]
-
-
 def distill_latents(
     policy: GaussianPolicy,
     visited: VisitedStates,
@@ -97,7 +83,8 @@ def distill_latents(
     """Fit `policy` in the visited states: half of the rows with their own latent, half with that of
     a random clip, of `clip_latents` (C, D). Returns the last loss; Diverged if it is not finite."""
     teacher = deepcopy(policy)
-    frames = NearestFrames(library)
+    frames = unflatten(library.frames)
+    poses = NearestRows(frames.joint_pos, library.lengths)
     ranges = read_velocity_ranges(library)
     optimizer = Adam(policy.parameters(), config.lr)
     half = config.batch // 2
@@ -108,7 +95,7 @@ def distill_latents(
         clips, _ = library.sample(half, rng)
         z = torch.cat([_draw_near(clip_latents[clips], rng), visited.z[rows[half:]]])
         away = (ranges.excess(visited.velocity[rows[:half]], clips) > 1).nonzero()[:, 0]
-        nearest = frames.find(visited.joint_pos[rows[away]], clips[away])
+        nearest = frames[poses.find(visited.joint_pos[rows[away]], clips[away])]
         obs: Batch = {"obs": visited.obs[rows], "z": z}
         with torch.no_grad():
             target = teacher(obs)

@@ -156,6 +156,7 @@ def nearer_reward(rollout: Rollout) -> Tensor:
     """Decrease of `distance_to_mean` in a step.
 
     Far from the clip, style and imitation reward are flat and this is not: without it the run of
-    `mobility` still falls after 38 M samples. As a difference of potentials it rewards no cycle.
-    (Ng, Harada and Russell 1999.)"""
+    `mobility` still falls after 38 M samples. It is the shaping of Ng, Harada and Russell 1999
+    for a discount of 1: at gamma it equals theirs less (1 - gamma) times the distance, so that it
+    also rewards being near."""
     return rollout.extras["nearer"]

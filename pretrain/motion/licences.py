@@ -11,14 +11,23 @@ NON_COMMERCIAL = re.compile(
 )
 
 EITHER = re.compile(r"\bor\b", re.IGNORECASE)  # binds less than AND
+PARENTHESIZED = re.compile(r"\([^()]*\)")
+AND = re.compile(r"\s+AND\s+(?![^()]*\))")  # outside parentheses
 
 
 def join_licences(licences: Iterable[str]) -> str:
-    """The expression of all `licences` together, each once."""
+    """The expression of all `licences` together, each of their terms once."""
     different = tuple(dict.fromkeys(licences))
     if len(different) == 1:
         return different[0]
-    return " AND ".join(f"({part})" if EITHER.search(part) else part for part in different)
+    terms = dict.fromkeys(term for licence in different for term in split_terms(licence))
+    return " AND ".join(terms)
+
+
+def split_terms(licence: str) -> list[str]:
+    """The terms that `licence` joins by AND; all of it in parentheses where it is a choice."""
+    is_choice = EITHER.search(PARENTHESIZED.sub("", licence))
+    return [f"({licence})"] if is_choice else AND.split(licence)
 
 
 def is_non_commercial(licence: str) -> bool:

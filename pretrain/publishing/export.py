@@ -3,7 +3,6 @@ action scale."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +18,7 @@ from pretrain.ase.nets import SkillNets
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import layout, unflatten
 from pretrain.config import PretrainConfig
+from pretrain.motion.licences import join_licences
 from pretrain.publishing.graph_metadata import with_metadata
 from pretrain.publishing.lineage import describe_clips, make_lineage
 from pretrain.publishing.manifest_character import to_manifest
@@ -175,7 +175,8 @@ def build_manifest(
     clips = {name: _to_floats(z) for name, z in zip(data.library.names, latents, strict=True)}
     scale = trained.nets.action_scale
     config = cfg.model_dump(mode="json", exclude=PLACES)
-    licences = [clip.licence for clip in data.dataset.clips]
+    licences = sorted({clip.licence for clip in data.dataset.clips})
+    parents = [trained.parent_licence] if trained.parent_licence else []
     return m.Manifest(
         kind="skills",
         name=cfg.name,
@@ -189,20 +190,8 @@ def build_manifest(
         ),
         card=card,
         lineage=make_lineage(config, cfg.seed, describe_clips(data.dataset)),
-        licence=join_licences(licences, trained.parent_licence),
+        licence=join_licences([*licences, *parents]),
     )
-
-
-def join_licences(clips: Sequence[str], parent: str) -> str:
-    """The SPDX expression of a library trained on clips of these licences and, if `parent` is not
-    empty, from a parent library of that licence."""
-    own = " AND ".join(sorted({_parenthesize(licence) for licence in clips}))
-    return own if parent in ("", own) else f"{own} AND {parent}"
-
-
-def _parenthesize(licence: str) -> str:
-    """A term of an SPDX expression, in which AND binds closer than OR."""
-    return f"({licence})" if " OR " in licence else licence
 
 
 def _to_floats(x: Tensor) -> tuple[float, ...]:

@@ -21,6 +21,7 @@ from pretrain.evaluation.table import table
 from pretrain.parent import find_parent
 from pretrain.publishing.export import TrainedLibrary, build_version, export_nets
 from pretrain.rl.run_folder import read_log
+from pretrain.sim.backend import count_threads
 from pretrain.training_data import TrainingData
 from skills_store import publish_receipt
 from skills_store.manifest import Manifest
@@ -80,7 +81,7 @@ def state_cost(
     cost: dict[str, Any] = {
         "samples": skills.samples,
         "seconds": round(skills.seconds),
-        "cores": cfg.threads or torch.get_num_threads(),
+        "cores": count_threads(cfg.threads),
         "accelerator": None,
     }
     if parent is not None and "cost" in parent.manifest.card:

@@ -67,12 +67,16 @@ class Backend(Protocol):
     def restore(self, snapshot: dict[str, Tensor]) -> None: ...
 
 
+def count_threads(threads: int) -> int:
+    """How many threads an engine uses; `threads` 0 means all that the process may use."""
+    return threads or count_processors()
+
+
 def make_backend(engine: str, character: Character, num_envs: int, threads: int = 0) -> Backend:
-    """The engine called `engine`; KeyError lists what exists. `threads` 0 means all that the
-    process may use."""
+    """The engine called `engine`, on `count_threads` of `threads`; KeyError lists what exists."""
     if engine not in ENGINES:
         raise KeyError(f"no engine {engine!r}; there are: {', '.join(ENGINES)}")
-    return ENGINES[engine](character, num_envs, threads or count_processors())
+    return ENGINES[engine](character, num_envs, count_threads(threads))
 
 
 def _mujoco(character: Character, num_envs: int, threads: int) -> Backend:

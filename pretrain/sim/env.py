@@ -32,8 +32,8 @@ from pretrain.sim.tensor_state import TensorState
 
 REACH = 2.0  # range of an action, in standard deviations of the clips' joint angles
 MIN_REACH = 0.25  # rad, added to it for hinges that hardly move
-# A PD joint with damping kd lags its target by kd / kp = 0.05 s; leading the target by this time
-# along the clip's velocity compensates (it halved the tracking error of pose playback, on a body
+# A PD joint lags its target by (kd + damping) / kp = 0.05 s; leading the target by this time along
+# the clip's velocity compensates (it halved the tracking error of pose playback, on a body
 # with twice the damping).
 LEAD = 0.05  # s
 ALL = slice(None)

@@ -9,12 +9,12 @@ import torch
 
 from pretrain.assist.curriculum import AssistSchedule, Curriculum
 from pretrain.assist.forces import (
-    FORWARD_GAIN,
-    MAX_FORWARD_FORCE,
+    DRIVE_GAIN,
+    MAX_DRIVE_FORCE,
     UPRIGHT_DAMPING,
     UPRIGHT_STIFFNESS,
     AssistForces,
-    forward_force,
+    drive_force,
     mean_velocities,
     upright_torque,
 )
@@ -67,27 +67,25 @@ def test_the_torque_does_not_depend_on_where_the_scene_faces():
 FORWARD = torch.tensor([[3.5, 0.0, 0.0]])
 
 
-def test_forward_force_is_proportional_to_velocity_error():
+def test_drive_force_is_proportional_to_velocity_error():
     still = leaning("z", 0.0)
-    assert forward_force(still, 0.1 * FORWARD)[0].tolist() == pytest.approx(
-        [0.35 * FORWARD_GAIN, 0, 0], rel=1e-4
+    assert drive_force(still, 0.1 * FORWARD)[0].tolist() == pytest.approx(
+        [0.35 * DRIVE_GAIN, 0, 0], rel=1e-4
     )
     # what is up or down is left alone
     there = replace(still, root_vel=FORWARD + torch.tensor([[0.0, 0.0, 2.0]]))
-    assert not forward_force(there, FORWARD).any()
-    assert forward_force(replace(still, root_vel=2 * FORWARD), FORWARD)[0, 0] < 0
+    assert not drive_force(there, FORWARD).any()
+    assert drive_force(replace(still, root_vel=2 * FORWARD), FORWARD)[0, 0] < 0
 
 
 def test_the_force_is_bounded():
-    assert forward_force(leaning("z", 0.0), 100 * FORWARD).norm() == pytest.approx(
-        MAX_FORWARD_FORCE
-    )
+    assert drive_force(leaning("z", 0.0), 100 * FORWARD).norm() == pytest.approx(MAX_DRIVE_FORCE)
 
 
 def test_the_force_follows_the_heading():
     for yaw in (0.0, 1.3, 3.0):
         rot = from_axis_angle("z", torch.tensor([yaw]))
-        led = forward_force(replace(leaning("z", 0.0), root_rot=rot), FORWARD)
+        led = drive_force(replace(leaning("z", 0.0), root_rot=rot), FORWARD)
         torch.testing.assert_close(
             led / led.norm(), rotate(rot, torch.tensor([[1.0, 0.0, 0.0]])), atol=1e-4, rtol=0
         )
@@ -142,7 +140,7 @@ def test_an_assisted_body_stays_up_where_a_free_one_falls(humanoid, library):
     assert share[1.0] < 0.3
 
 
-def test_forward_force_drives_body_to_the_skill_clips_velocity(humanoid, library):
+def test_drive_force_drives_body_to_the_skill_clips_velocity(humanoid, library):
     env, forces = make(humanoid, library, 1.0)
     ground = env.falls.ground
     # as if the run did not lean: it has another speed than the walks

@@ -12,7 +12,6 @@ from pretrain.ase.nets import Sizes, make_nets
 from pretrain.ase.symmetry import make_symmetry
 from pretrain.assist.latent_distillation import (
     DistillConfig,
-    NearestFrames,
     VisitedStates,
     distill_latents,
 )
@@ -84,11 +83,3 @@ def test_a_distillation_that_diverges_is_named(training_data, nets, rng):
     config = DistillConfig(steps=5, lr=1e30, batch=64)
     with pytest.raises(Diverged, match="the distillation of the policy"):
         distill_latents(nets.policy, visited, training_data.library, latents, config, rng=rng)
-
-
-def test_the_nearest_frame_of_a_clips_own_pose_is_that_pose(training_data):
-    library = training_data.library
-    clips = torch.arange(len(library.names))
-    state = library.at(clips, torch.full((len(clips),), 0.2))
-    found = NearestFrames(library).find(state.joint_pos, clips)
-    torch.testing.assert_close(found.joint_pos, state.joint_pos, atol=0.1, rtol=0)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pretrain.ase.latents import LatentSampling
-from pretrain.assist.forces import forward_force, mean_velocities, upright_torque
+from pretrain.assist.forces import drive_force, mean_velocities, upright_torque
 from pretrain.evaluation.episodes import (
     Episodes,
     by_start_clip,
@@ -36,7 +36,7 @@ class UprightEnv(CharacterEnv):
     def step(self, targets: torch.Tensor, clips: torch.Tensor | None = None) -> Outcome:
         driven = self.clip if clips is None else clips
         state = self.state()
-        force = forward_force(state, mean_velocities(self.library)[driven])
+        force = drive_force(state, mean_velocities(self.library)[driven])
         wrench = torch.cat([force, upright_torque(state)], -1)
         up = ~self.falls.is_down
         ids = torch.arange(self.num_envs)
