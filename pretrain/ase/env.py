@@ -90,7 +90,7 @@ class AseEnv(TensorState):
         clips = self.z_clip.clone()
         outcome = self.advance(action)
         failed = outcome.fell | outcome.broken
-        terminated = failed | self.env.falls.find_new()
+        terminated = failed | outcome.went_down
         own_obs = self.observe() if self.sampling.own_return else None
         cut = self.change_latents(clips, terminated)
         return Step(

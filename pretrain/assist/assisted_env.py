@@ -118,7 +118,7 @@ class AssistedEnv:
         before = self.before_step(clips)
         outcome = ase_env.advance(action)
         after = self.after_step(clips, outcome)
-        terminated = after.failed | self.env.falls.find_new()
+        terminated = after.failed | outcome.went_down
         own_obs = self.observe() if ase_env.sampling.own_return else None
         cut = ase_env.change_latents(clips, terminated)
         self._follow_latents(clips)
@@ -169,7 +169,7 @@ class AssistedEnv:
         excess = self.velocity.excess()
         extras = {**self._tracking(excess, clips), **self._match_feet(clips)}
         exceeded = self._exceeded(clips, excess, extras)
-        self._record(clips, outcome.fell, exceeded)
+        self._record(clips, outcome, exceeded)
         failed = outcome.fell | outcome.broken | exceeded
         arrived = self.termination.is_near(extras["tracking_error"], excess)
         self.switches.record(clips, failed | self.env.falls.is_down, arrived)
@@ -213,15 +213,15 @@ class AssistedEnv:
         self.curriculum.record_foot_match(clips[own], match[own])
         return {"foot_match": match}
 
-    def _record(self, clips: Tensor, fell: Tensor, exceeded: Tensor) -> None:
+    def _record(self, clips: Tensor, outcome: Outcome, exceeded: Tensor) -> None:
         """Record in the curriculum which worlds failed in this step, under `clips` (N,)."""
         env = self.env
         own_clip = clips == env.clip
-        lost = env.falls.find_new() | fell | (exceeded & own_clip)
+        lost = outcome.went_down | outcome.fell | (exceeded & own_clip)
         # left out: time on the ground; episodes from a lying clip under another skill, which begin
         # down; the default pose, which has no clip
         counts = (
-            ((env.falls.steps_down <= 1) | fell)
+            ((env.falls.steps_down <= 1) | outcome.fell)
             & (own_clip | env.falls.ground.upright[env.clip])
             & ~env.began_default
         )

@@ -26,20 +26,20 @@ ASSIST_RATE = 0.0125  # share of its strength that an assistance loses in one it
 
 @dataclass(frozen=True)
 class AssistSchedule:
-    """Weakens the assistance while episodes are longer than `steps` control steps and the feet are
-    lifted as in the clip; strengthens it if they get shorter than RAISE_BELOW of `steps`."""
+    """Weakens the assistance while there are over `steps` control steps between failures and the
+    feet are lifted as in the clip; strengthens it below RAISE_BELOW of `steps`."""
 
     start: float  # first strength
     steps: float = 60.0
     rate: float = ASSIST_RATE
     min_foot_match: float | None = None  # see `FootSwing.match`; None: the feet do not count
 
-    def next(self, strength: Tensor, episode_length: Tensor, foot_match: Tensor) -> Tensor:
-        """Strengths, mean episode lengths and mean foot matches (C,) -> strengths (C,)."""
-        lower = episode_length > self.steps
+    def next(self, strength: Tensor, lengths: Tensor, foot_match: Tensor) -> Tensor:
+        """Strengths, steps between failures and mean foot matches (C,) -> strengths (C,)."""
+        lower = lengths > self.steps
         if self.min_foot_match is not None:
             lower = lower & (foot_match >= self.min_foot_match)
-        higher = episode_length < RAISE_BELOW * self.steps
+        higher = lengths < RAISE_BELOW * self.steps
         following = change_strength(strength, self.rate, lower, higher)
         return torch.where(strength < OFF_BELOW, 0.0, following)
 
@@ -76,7 +76,7 @@ class Curriculum(TensorState):
     `included` (C,) bool are the clips that are assisted and focused on; None: all. `focus` bounds
     the factor by which a clip's weight grows or shrinks; 1 keeps the weights."""
 
-    state_fields = ("assist_strength", "steps", "falls", "progress", "matched", "compared")
+    state_fields = ("assist_strength", "steps", "failures", "progress", "matched", "compared")
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Curriculum(TensorState):
         self.included = torch.ones_like(weights, dtype=torch.bool) if included is None else included
         self.assist_strength = schedule.start * self.included  # (C,)
         self.steps = torch.zeros_like(weights)
-        self.falls = torch.zeros_like(weights)
+        self.failures = torch.zeros_like(weights)
         self.matched = torch.zeros_like(weights)  # sum of the foot matches of `compared` steps
         self.compared = torch.zeros_like(weights)
         self.progress = torch.zeros(())  # 0 to 1, smoothed
@@ -106,7 +106,7 @@ class Curriculum(TensorState):
         """Steps between failures in episodes begun in each clip, (C,). No failure counts as 0.5, no
         steps as `episode_length`."""
         return torch.where(
-            self.steps > 0, self.steps / self.falls.clamp_min(0.5), float(self.episode_length)
+            self.steps > 0, self.steps / self.failures.clamp_min(0.5), float(self.episode_length)
         )
 
     @property
@@ -130,11 +130,11 @@ class Curriculum(TensorState):
         need = torch.where(self.included, need, 1.0)
         return self.base * need / (self.base * need).sum()
 
-    def record(self, clip: Tensor, fell: Tensor) -> None:
-        """One step of worlds whose episodes began in `clip` (N,), and which of them `fell` or
-        exceeded their tracking error, (N,) bool."""
+    def record(self, clip: Tensor, failed: Tensor) -> None:
+        """One step of worlds whose episodes began in `clip` (N,), and which of them `failed`
+        (N,) bool: fell or exceeded their tracking error."""
         self.steps.index_add_(0, clip, torch.ones(len(clip)))
-        self.falls.index_add_(0, clip, fell.float())
+        self.failures.index_add_(0, clip, failed.float())
 
     def record_foot_match(self, clip: Tensor, match: Tensor) -> None:
         """One step of worlds under the latents of clips (n,), and their foot `match` (n,)."""
@@ -148,7 +148,7 @@ class Curriculum(TensorState):
         )
         self.progress = torch.lerp(self.progress, self.measure_progress(), PROGRESS_RATE)
         self.steps = RECORD_DECAY * self.steps
-        self.falls = RECORD_DECAY * self.falls
+        self.failures = RECORD_DECAY * self.failures
         self.matched = RECORD_DECAY * self.matched
         self.compared = RECORD_DECAY * self.compared
 

@@ -53,7 +53,7 @@ def drive_force(state: CharacterState, velocity: Tensor) -> Tensor:
 def mean_velocities(library: MotionLibrary) -> Tensor:
     """Mean root velocity of each clip in the heading frame, (C, 3) m/s."""
     means: list[Tensor] = []
-    for frames in library.frames.split(library.lengths.tolist()):
+    for frames in library.clip_frames:
         state = unflatten(frames)
         heading = heading_direction(state.root_rot)
         means.append(to_heading_frame(heading, state.root_vel).mean(0))

@@ -111,7 +111,7 @@ def slide_speeds(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
 def clip_slide_speeds(setup: Setup) -> dict[str, float | None]:
     """How fast standing feet move in each clip itself, m/s; None where none stands for long
     enough."""
-    parts = setup.library.frames.split(setup.library.lengths.tolist())
+    parts = setup.library.clip_frames
     speeds = {}
     for clip, target in zip(setup.originals.tolist(), setup.targets, strict=True):
         states = unflatten(parts[clip][:, None])
@@ -126,7 +126,7 @@ def pose_error(setup: Setup, held: HeldSkills) -> dict[str, Tensor]:
     from the clip's nearest pose, m, mean over 10 s of each world, (R,)."""
     skeleton = setup.data.character.skeleton
     keys = 3 * len(skeleton.key_bodies)
-    parts = setup.library.frames.split(setup.library.lengths.tolist())
+    parts = setup.library.clip_frames
     errors = {}
     for i, target in enumerate(setup.targets):
         poses = style_frame(skeleton, unflatten(parts[int(setup.originals[i])]))[:, -keys:]

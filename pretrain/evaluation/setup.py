@@ -65,7 +65,7 @@ class Setup:
     def own_z(self) -> Tensor:
         """Each clip's z, (C, D): the published one, else the published encoder's."""
         published = self.skills.version.manifest.latent.clips
-        frames = self.library.frames.split(self.library.lengths.tolist())
+        frames = self.library.clip_frames
         rows = [
             published[name] if name in published else self.skills.embed(motion.numpy()).pooled
             for name, motion in zip(self.library.names, frames, strict=True)

@@ -94,7 +94,7 @@ def response_times(setup: Setup, clip_skills: HeldSkills, switches: Switches) ->
 
 def _clip_velocity(setup: Setup) -> Tensor:
     """Mean velocity of each clip that is no mirror image, (C, 3)."""
-    parts = setup.library.frames.split(setup.library.lengths.tolist())
+    parts = setup.library.clip_frames
     means = [level_velocity(unflatten(parts[clip])).mean(0) for clip in setup.originals.tolist()]
     return torch.stack(means)
 

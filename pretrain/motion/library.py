@@ -42,6 +42,11 @@ class MotionLibrary:
         """Seconds from first to last frame, (C,)."""
         return (self.lengths - 1) / CONTROL_RATE
 
+    @property
+    def clip_frames(self) -> tuple[Tensor, ...]:
+        """The flat states of each clip, (frames, S)."""
+        return self.frames.split(self.lengths.tolist())
+
     def sample(self, n: int, rng: Generator) -> tuple[Tensor, Tensor]:
         """Clip ids by weight, (n,), and times in them, s, (n,)."""
         ids = torch.multinomial(self.weights, n, replacement=True, generator=rng)

@@ -27,9 +27,7 @@ def write_starts(library: MotionLibrary, upright: Tensor, most: int) -> tuple[St
     share = min(1.0, most / len(library.frames))
     excerpts: list[Excerpt] = []
     parts: list[Tensor] = []
-    clips = zip(
-        library.names, library.frames.split(library.lengths.tolist()), upright.tolist(), strict=True
-    )
+    clips = zip(library.names, library.clip_frames, upright.tolist(), strict=True)
     for name, frames, stays_upright in clips:
         for part in cut(frames, share):
             excerpts.append(Excerpt(clip=name, frames=len(part), upright=stays_upright))

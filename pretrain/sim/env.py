@@ -73,7 +73,8 @@ class ActionScale:
 class Outcome:
     """The result of one control step, (N,) bool each; the episodes of all other worlds continue."""
 
-    fell: Tensor
+    went_down: Tensor  # on the ground since this step
+    fell: Tensor  # on the ground for longer than allowed
     timed_out: Tensor
     broken: Tensor  # the state was no longer finite, and the world was reset
     recovered: Tensor  # was lying and got up
@@ -218,6 +219,7 @@ class CharacterEnv(TensorState):
         falls = self.falls.update(touching, state.root_pos[:, 2], clips)
         timed_out = self.age >= self.episode_length
         return Outcome(
+            went_down=falls.went_down,
             fell=falls.fallen & ~broken,
             timed_out=timed_out & ~falls.fallen & ~broken,
             broken=broken,

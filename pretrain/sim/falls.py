@@ -41,6 +41,7 @@ NO_RECOVERY = Recovery()
 class FallUpdate:
     """The result of one control step, (N,) bool each."""
 
+    went_down: Tensor  # down since this step
     fallen: Tensor  # down for longer than it may be
     recovered: Tensor  # was lying and got up
     timed_out: Tensor  # was lying, and has fallen
@@ -62,7 +63,6 @@ class Falls(TensorState):
         """Worlds `ids` (n,) begin in clips (n,); in those that rise they have time to get up."""
         rising = self.ground.rising[clips]
         protected = rising | self.recovery.after_falls
-        # 1 counts for `find_new`, but that is read only after the next `update`
         self.steps_down[ids] = rising.long()
         self.was_lying[ids] = False
         self.max_steps_down[ids] = torch.where(protected, self.recovery.steps, 0)
@@ -88,10 +88,6 @@ class Falls(TensorState):
         """Worlds that are down, (N,) bool."""
         return self.steps_down > 0
 
-    def find_new(self) -> Tensor:
-        """Worlds that have been down for one control step, (N,) bool."""
-        return self.steps_down == 1
-
     def update(self, touching: Tensor, height: Tensor, clips: Tensor | None) -> FallUpdate:
         """One step with bodies on the ground (N, B), root heights (N,) m and the clips (N,) that
         the worlds follow.
@@ -112,7 +108,7 @@ class Falls(TensorState):
         recovered = self.was_lying & ~self.is_down & to_stand
         timed_out = self.was_lying & fallen
         self.was_lying = (self.was_lying | (height < LYING * ground.standing)) & self.is_down
-        return FallUpdate(fallen, recovered, timed_out)
+        return FallUpdate(self.steps_down == 1, fallen, recovered, timed_out)
 
 
 def settle_on_ground(

@@ -54,7 +54,7 @@ def read_ground(library: MotionLibrary, skeleton: Skeleton) -> Ground:
     lowest: list[Tensor] = []
     upright: list[bool] = []
     steady: list[bool] = []
-    for frames in library.frames.split(library.lengths.tolist()):
+    for frames in library.clip_frames:
         state = unflatten(frames)
         height = state.root_pos[:, 2]
         lies = bool(height.min() < LYING * standing)

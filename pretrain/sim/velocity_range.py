@@ -82,7 +82,7 @@ def read_velocity_ranges(library: MotionLibrary) -> VelocityRanges:
     """The ranges of all clips of `library`."""
     lows: list[Tensor] = []
     highs: list[Tensor] = []
-    for frames in library.frames.split(library.lengths.tolist()):
+    for frames in library.clip_frames:
         means = trailing_mean(level_velocity(unflatten(frames)))
         lows.append(means.amin(0))
         highs.append(means.amax(0))

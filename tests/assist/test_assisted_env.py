@@ -137,14 +137,14 @@ def test_latents_lie_near_a_clip_until_it_is_mastered(training_data, humanoid, d
         return assisted.env.clip[assisted.ase_env.z_clip != assisted.env.clip].unique()
 
     curriculum.steps[:] = 1000
-    curriculum.falls[:] = 5
-    curriculum.falls[run] = 10  # 100 steps between them
+    curriculum.failures[:] = 5
+    curriculum.failures[run] = 10  # 100 steps between them
     curriculum.assist_strength[:] = 0.02
     assert not len(astray())
     curriculum.assist_strength[:] = 0
     others = torch.arange(len(training_data.library.names))
     assert torch.equal(astray(), others[others != run])
-    curriculum.falls[run] = 5
+    curriculum.failures[run] = 5
     assert torch.equal(astray(), others)
 
 
@@ -159,7 +159,7 @@ def test_a_share_of_latents_stays_near_a_clip_that_stays_up(
         training_data, humanoid, demos, near=NearLatents(prob=1.0, steps=150, after=left)
     )
     assisted.curriculum.steps[:] = 1000
-    assisted.curriculum.falls[:] = 5
+    assisted.curriculum.failures[:] = 5
     assisted.reset(torch.arange(256))
     # half of the latents are a clip's own; of the others that lie anywhere, one in 14 is near by
     # chance
@@ -186,7 +186,7 @@ def test_curriculum_records_falls_under_the_starting_clip(training_data, humanoi
     counts = torch.bincount(assisted.env.clip, minlength=len(training_data.library.names)).float()
     torch.testing.assert_close(assisted.curriculum.steps, counts)
     strays = torch.bincount(assisted.env.clip[near], minlength=len(counts)).float()
-    torch.testing.assert_close(assisted.curriculum.falls, strays)
+    torch.testing.assert_close(assisted.curriculum.failures, strays)
 
 
 def test_nearer_reward_sums_to_the_change_in_distance(training_data, humanoid, demos):
@@ -260,7 +260,7 @@ def test_curriculum_counts_lying_starts_under_their_skill_only(every_clip, human
     assert not ground.upright[crawl]
     assert (assisted.env.falls.steps_down[1::2] == 3).sum() > 32
     assert assisted.curriculum.steps[crawl] == 2 * 128
-    assert not assisted.curriculum.falls.any()
+    assert not assisted.curriculum.failures.any()
 
 
 @pytest.mark.parametrize(("aided", "share"), [(False, 1.0), (True, 0.0)])

@@ -88,7 +88,7 @@ def test_near_probs_depend_on_steps_between_losses(lost, share):
     curriculum = make_curriculum(cfg, data, read_ground(data.library, data.character.skeleton))
     curriculum.assist_strength[:] = 0
     curriculum.steps[:] = 300
-    curriculum.falls[:] = 2 * lost
+    curriculum.failures[:] = 2 * lost
     expected = torch.full((len(data.library.names),), share)
     torch.testing.assert_close(curriculum.near_probs(), expected)
 

@@ -22,7 +22,7 @@ def ranges(training_data):
 
 
 def test_clip_velocities_are_within_their_own_range(training_data, ranges):
-    parts = training_data.library.frames.split(training_data.library.lengths.tolist())
+    parts = training_data.library.clip_frames
     for clip, frames in enumerate(parts):
         means = trailing_mean(level_velocity(unflatten(frames)))
         assert ranges.excess(means, torch.full((len(means),), clip)).max() < 1e-5
