@@ -59,13 +59,6 @@ class ImitationConfig(Frozen):
     """Tracking reward and pose gradient (pretrain/assist/imitation.py)."""
 
     reward_weight: NotNegative = Field(default=6.0, description="Weight of the tracking reward")
-    reward_scale: Positive = Field(
-        default=0.42,
-        description=(
-            "Scale, in units of its limit, of the tracking error in that reward and in the pose "
-            "gradient"
-        ),
-    )
     foot_weight: NotNegative = Field(
         default=3.0,
         description=(

@@ -129,8 +129,7 @@ def make_assist_rewards(cfg: PretrainConfig, ground: Ground) -> WeightedRewards:
         rewards["getup"] = (cfg.recovery.getup_reward_weight, getup_reward(ground))
     imitation = cfg.imitation
     if imitation.reward_weight:
-        term = imitation_reward(imitation.reward_scale)
-        rewards["imitation"] = (imitation.reward_weight, term)
+        rewards["imitation"] = (imitation.reward_weight, imitation_reward)
     if imitation.nearer_weight:
         rewards["nearer"] = (imitation.nearer_weight, nearer_reward)
     if imitation.foot_weight:
@@ -164,7 +163,6 @@ def make_policy_loss(cfg: PretrainConfig, nets: SkillNets, skeleton: Skeleton) -
             loss,
             torch.from_numpy(skeleton.legs),
             imitation.pose_gradient_weight,
-            imitation.reward_scale,
         )
     if ppo.smoothing_weight:
         loss = with_action_smoothing(loss, ppo.smoothing_weight)

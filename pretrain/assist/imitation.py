@@ -16,7 +16,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.rl.iteration import Reward
 from pretrain.rl.ppo import Metrics, Surrogate
 from pretrain.rl.rollout import Batch, Rollout
 
@@ -24,20 +23,18 @@ from pretrain.rl.rollout import Batch, Rollout
 FOR_CLONING = ("reference_action", "switch_strength")
 # read by `with_pose_gradient`
 FOR_POSE_GRADIENT = ("pose_error", "tracking_error", "assist_strength")
+# Of the tracking error, in units of its limit. A reward linear in the error was no better.
+ERROR_SCALE = 0.42
 CLONING_WEIGHT = 4.0  # of the cloning loss in switches
 LEG_SHARE = 0.25  # weight of a leg's pose over that of an arm's: legs are needed for balance
 
 
-def imitation_reward(scale: float) -> Reward:
-    """exp(-tracking error / scale - velocity excess), the error in units of its limit, the velocity
-    in margins; see `TrackingTermination.share_of_limit` and `VelocityTracker.excess`."""
-
-    def reward(rollout: Rollout) -> Tensor:
-        extras = rollout.extras
-        error = extras["tracking_error"] / scale
-        return (-error - extras["velocity_excess"]).exp()
-
-    return reward
+def imitation_reward(rollout: Rollout) -> Tensor:
+    """exp(-tracking error / ERROR_SCALE - velocity excess), (T, N): the error in units of its limit
+    (`TrackingTermination.share_of_limit`), the velocity in margins (`VelocityTracker.excess`)."""
+    extras = rollout.extras
+    error = extras["tracking_error"] / ERROR_SCALE
+    return (-error - extras["velocity_excess"]).exp()
 
 
 def with_cloning_loss(surrogate: Surrogate, weight: float = CLONING_WEIGHT) -> Surrogate:
@@ -53,17 +50,15 @@ def with_cloning_loss(surrogate: Surrogate, weight: float = CLONING_WEIGHT) -> S
     return loss
 
 
-def with_pose_gradient(
-    surrogate: Surrogate, legs: Tensor, weight: float, scale: float
-) -> Surrogate:
+def with_pose_gradient(surrogate: Surrogate, legs: Tensor, weight: float) -> Surrogate:
     """`surrogate` plus a gradient that moves mean actions in the direction of the joints'
-    `pose_error`, weighted by exp(-tracking error / `scale`), and by LEG_SHARE for `legs` (J,) bool.
+    `pose_error`, weighted by exp(-tracking error / ERROR_SCALE), and by LEG_SHARE for `legs` (J,) bool.
     Worlds whose clip is still assisted are left out."""
     share = torch.where(legs, LEG_SHARE, 1.0)
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
-        near = (-batch["tracking_error"] / scale).exp() * (batch["assist_strength"] == 0)
+        near = (-batch["tracking_error"] / ERROR_SCALE).exp() * (batch["assist_strength"] == 0)
         error = batch["pose_error"]
         slope = (near * (share * mean * error).sum(-1)).mean()
         return total - weight * slope, {**metrics, "pose_error": error.square().mean().sqrt()}

@@ -8,14 +8,13 @@ import pytest
 import torch
 
 from pretrain.assist.imitation import (
+    ERROR_SCALE,
     LEG_SHARE,
     imitation_reward,
     with_cloning_loss,
     with_pose_gradient,
 )
 from pretrain.rl.rollout import Rollout
-
-SCALE = 0.5
 
 
 def rollout_of(error: list[float], excess: list[float]) -> Rollout:
@@ -39,13 +38,13 @@ def rollout_of(error: list[float], excess: list[float]) -> Rollout:
 
 
 def test_imitation_reward_is_1_on_the_clip_and_decays_with_error():
-    rollout = rollout_of([0.0, 0.5, 50.0], [0.0, 0.0, 0.0])
-    assert imitation_reward(SCALE)(rollout)[0].tolist() == pytest.approx([1.0, math.exp(-1), 0.0])
+    rollout = rollout_of([0.0, ERROR_SCALE, 50.0], [0.0, 0.0, 0.0])
+    assert imitation_reward(rollout)[0].tolist() == pytest.approx([1.0, math.exp(-1), 0.0])
 
 
 def test_the_pose_of_a_clip_at_another_velocity_is_paid_less():
-    rollout = rollout_of([0.0, 0.0, 0.5], [0.0, 2.0, 2.0])
-    paid = imitation_reward(SCALE)(rollout)[0].tolist()
+    rollout = rollout_of([0.0, 0.0, ERROR_SCALE], [0.0, 2.0, 2.0])
+    paid = imitation_reward(rollout)[0].tolist()
     assert paid == pytest.approx([1.0, math.exp(-2), math.exp(-3)])
 
 
@@ -70,13 +69,13 @@ def test_pose_gradient_is_scaled_by_tracking_error_and_leg_share_unless_assisted
     error = torch.tensor([[0.2, -0.1, 0.0]]).repeat(3, 1)
     batch = {
         "pose_error": error,
-        "tracking_error": torch.tensor([0.0, 0.5, 0.0]),
+        "tracking_error": torch.tensor([0.0, ERROR_SCALE, 0.0]),
         "assist_strength": torch.tensor([0.0, 0.0, 0.1]),
     }
     legs = torch.tensor([False, True, False])
-    total, metrics = with_pose_gradient(
-        lambda mean, batch: (torch.tensor(7.0), {}), legs, 2.0, SCALE
-    )(mean, batch)
+    total, metrics = with_pose_gradient(lambda mean, batch: (torch.tensor(7.0), {}), legs, 2.0)(
+        mean, batch
+    )
     (slope,) = torch.autograd.grad(total, mean)
     steep = torch.tensor([1.0, math.exp(-1), 0.0])[:, None] * torch.tensor([1.0, LEG_SHARE, 1.0])
     torch.testing.assert_close(-slope, 2.0 / 3 * steep * error)
