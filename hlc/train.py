@@ -106,7 +106,7 @@ def train(cfg: HlcConfig, training: ControllerTraining, folder: Path) -> bool:
     """Train up to `cfg.samples` decisions. Returns whether it reached them uninterrupted."""
     progress = {"decisions": "episode/length", "task": "reward/env", "style": "reward/style"}
 
-    def count_broken(scalars: Scalars) -> Scalars:
+    def count_broken() -> Scalars:
         return {"broken": training.env.env.num_broken}
 
     monitor = Monitor(cfg.task, progress, cfg.checkpoint_interval, count_broken)

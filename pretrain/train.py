@@ -36,7 +36,7 @@ def train(cfg: PretrainConfig, training: SkillTraining, folder: Path) -> bool:
     if isinstance(training.env, AssistedEnv):
         progress["assist"] = "assist"
 
-    def on_iteration(scalars: Scalars) -> Scalars:
+    def on_iteration() -> Scalars:
         return finish_iteration(cfg, training, folder)
 
     monitor = Monitor("pretrain", progress, cfg.checkpoint_interval, on_iteration)

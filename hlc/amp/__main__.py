@@ -38,7 +38,7 @@ def train(cfg: AmpConfig, training: AmpTraining, folder: Path) -> bool:
     """Train up to `cfg.samples` control steps. Returns whether it reached them uninterrupted."""
     progress = {"steps": "episode/length", "task": "reward/env", "style": "reward/style"}
 
-    def count_broken(scalars: Scalars) -> Scalars:
+    def count_broken() -> Scalars:
         return {"broken": training.env.env.num_broken}
 
     monitor = Monitor(f"amp {cfg.task}", progress, cfg.checkpoint_interval, count_broken)

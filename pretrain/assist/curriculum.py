@@ -40,16 +40,16 @@ class AssistSchedule:
         if self.min_foot_match is not None:
             lower = lower & (foot_match >= self.min_foot_match)
         higher = lengths < RAISE_BELOW * self.steps
-        following = change_strength(strength, self.rate, lower, higher)
-        return torch.where(strength < OFF_BELOW, 0.0, following)
+        return change_strength(strength, self.rate, lower, higher)
 
 
 def change_strength(strength: Tensor, rate: float, lower: Tensor, higher: Tensor) -> Tensor:
     """Strengths (C,) of an assistance, changed by the share `rate` where `lower` or `higher` (C,)
-    bool; at most 1."""
+    bool; at most 1, and permanently 0 below OFF_BELOW."""
     weaker = strength * (1 - rate)
     stronger = (strength * (1 + rate)).clamp_max(1.0)
-    return torch.where(higher, stronger, torch.where(lower, weaker, strength))
+    following = torch.where(higher, stronger, torch.where(lower, weaker, strength))
+    return torch.where(strength < OFF_BELOW, 0.0, following)
 
 
 NO_ASSIST = AssistSchedule(start=0.0)

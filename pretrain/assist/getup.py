@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.assist.curriculum import ASSIST_RATE, OFF_BELOW, RECORD_DECAY, change_strength
+from pretrain.assist.curriculum import ASSIST_RATE, RECORD_DECAY, change_strength
 from pretrain.sim.tensor_state import TensorState
 
 GETUP_START = 0.6  # first strength in clips that rise
@@ -45,7 +45,6 @@ class GetUpAssist(TensorState):
         """Once per iteration of the learning loop."""
         lower = self.recovery_rate > LOWER_ABOVE
         higher = (self.recovery_rate < RAISE_BELOW) & (self.timed_out >= 1)
-        strength = change_strength(self.strength, self.rate, lower, higher)
-        self.strength = torch.where(strength < OFF_BELOW, 0.0, strength)  # permanently
+        self.strength = change_strength(self.strength, self.rate, lower, higher)
         self.recovered = RECORD_DECAY * self.recovered
         self.timed_out = RECORD_DECAY * self.timed_out

@@ -37,23 +37,26 @@ def imitation_reward(rollout: Rollout) -> Tensor:
     return (-error - extras["velocity_excess"]).exp()
 
 
-def with_cloning_loss(surrogate: Surrogate, weight: float = CLONING_WEIGHT) -> Surrogate:
+def with_cloning_loss(surrogate: Surrogate) -> Surrogate:
     """`surrogate` plus the squared distance from mean actions to the reference's, weighted by
-    `weight` times the strength of the switch assistance."""
+    CLONING_WEIGHT times the strength of the switch assistance."""
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:
         total, metrics = surrogate(mean, batch)
         distance = (mean - batch["reference_action"]).square().sum(-1)
         cloning_loss = (batch["switch_strength"] * distance).mean()
-        return total + weight * cloning_loss, {**metrics, "switch_cloning_loss": cloning_loss}
+        return total + CLONING_WEIGHT * cloning_loss, {
+            **metrics,
+            "switch_cloning_loss": cloning_loss,
+        }
 
     return loss
 
 
 def with_pose_gradient(surrogate: Surrogate, legs: Tensor, weight: float) -> Surrogate:
     """`surrogate` plus a gradient that moves mean actions in the direction of the joints'
-    `pose_error`, weighted by exp(-tracking error / ERROR_SCALE), and by LEG_SHARE for `legs` (J,) bool.
-    Worlds whose clip is still assisted are left out."""
+    `pose_error`, weighted by exp(-tracking error / ERROR_SCALE), and by LEG_SHARE for `legs` (J,)
+    bool. Worlds whose clip is still assisted are left out."""
     share = torch.where(legs, LEG_SHARE, 1.0)
 
     def loss(mean: Tensor, batch: Batch) -> tuple[Tensor, Metrics]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pretrain.assist.curriculum import ASSIST_RATE, OFF_BELOW, change_strength
+from pretrain.assist.curriculum import ASSIST_RATE, change_strength
 from pretrain.sim.tensor_state import TensorState
 
 # Share of a pair's record kept per iteration; 1,280 worlds with 24 clips make some 60 switches in
@@ -85,7 +85,6 @@ class SwitchAssist(TensorState):
         known = self.switches >= MIN_SWITCHES
         lower = known & (self.success > LOWER_ABOVE) & unassisted
         higher = known & (self.success < RAISE_BELOW)
-        following = change_strength(self.strength, self.rate, lower, higher)
-        self.strength = torch.where(self.strength < OFF_BELOW, 0.0, following)  # permanently
+        self.strength = change_strength(self.strength, self.rate, lower, higher)
         self.successes = RECORD_DECAY * self.successes
         self.switches = RECORD_DECAY * self.switches

@@ -125,8 +125,8 @@ class Monitor:
     label: str
     progress: dict[str, str]  # the note beside the progress bar: label -> logged name
     checkpoint_interval: float  # s
-    # called after every iteration with its scalars; its result is also logged
-    on_iteration: Callable[[Scalars], Scalars] = lambda scalars: {}
+    # called after every iteration; its result is also logged
+    on_iteration: Callable[[], Scalars] = dict
 
 
 def restore_from(part: Stateful, file: Path) -> None:
@@ -196,7 +196,7 @@ def _iterate_once(training: Trainable, monitor: Monitor) -> Scalars:
     for name in [key for key, count in scalars.items() if key.endswith("/skipped") and count]:
         text = f"after {samples:,} samples: {name} {scalars[name]:.0f}, gradient not finite"
         print(text, file=sys.stderr)
-    scalars |= monitor.on_iteration(scalars)
+    scalars |= monitor.on_iteration()
     training.seconds += time.monotonic() - start
     return scalars
 

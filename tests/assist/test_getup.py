@@ -60,7 +60,7 @@ def test_strength_is_unchanged_without_recorded_falls():
 
 
 def test_strength_at_zero_stays_zero():
-    getup = GetUpAssist(torch.full((1,), 0.011), rate=0.5)
+    getup = GetUpAssist(torch.full((1,), 0.009), rate=0.5)
     getup.record(FIRST, YES, NO)
     getup.step_schedule()
     getup.record(FIRST.expand(99), NO.expand(99), YES.expand(99))

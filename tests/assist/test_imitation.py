@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from pretrain.assist.imitation import (
+    CLONING_WEIGHT,
     ERROR_SCALE,
     LEG_SHARE,
     imitation_reward,
@@ -54,11 +55,9 @@ def test_cloning_loss_grows_with_the_strength_in_a_switch():
         "reference_action": torch.ones(2, 3),
         "switch_strength": torch.tensor([0.25, 0.0]),
     }
-    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}), 4.0)(
-        mean, batch
-    )
+    total, metrics = with_cloning_loss(lambda mean, batch: (torch.tensor(7.0), {}))(mean, batch)
     assert metrics["switch_cloning_loss"].item() == pytest.approx(0.25 * 3 / 2)
-    assert total.item() == pytest.approx(7 + 4 * 0.25 * 3 / 2)
+    assert total.item() == pytest.approx(7 + CLONING_WEIGHT * 0.25 * 3 / 2)
     (slope,) = torch.autograd.grad(total, mean)
     assert (slope[0] < 0).all()
     assert not slope[1].any()

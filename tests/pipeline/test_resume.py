@@ -25,7 +25,7 @@ def test_a_signal_in_the_last_iteration_interrupts(tmp_path):
         cfg, load_training_data(cfg.character, cfg.motions, cfg.num_disc_obs_steps)
     )
 
-    def interrupt(scalars):
+    def interrupt():
         signal.raise_signal(signal.SIGTERM)
         return {}
 
