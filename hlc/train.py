@@ -50,9 +50,7 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
     task = cfg.chosen_task()
     env = make_worlds(cfg, parent, cfg.num_envs, starts=start_rng, goals=goal_rng)
     nets = make_nets(cfg.ppo, task, parent.clips, parent.skills.latent_dim, rng)
-    noise = Noise(
-        cfg.ppo.noise_color, torch.randn(cfg.num_envs, parent.skills.latent_dim, generator=rng)
-    )
+    noise = Noise.begin(cfg.ppo.noise_color, cfg.num_envs, parent.skills.latent_dim, rng)
     loop = LoopConfig(
         cfg.ppo.horizon,
         cfg.ppo.gamma,

@@ -74,7 +74,7 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
             critics=cfg.ppo.critics,
             held_samples=cfg.warm.value_samples,
         ),
-        Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, skeleton.num_hinges)),
+        Noise.begin(cfg.ppo.noise_color, cfg.num_envs, skeleton.num_hinges, rng),
         rng,
         extra_state={"replay": replay},
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Generator, nn
 
 from hlc.amp.config import AmpConfig
@@ -56,7 +55,7 @@ def build(cfg: AmpConfig, parent: Parent) -> AmpTraining:
     discriminator = Discriminator(demos, cfg.disc.hidden, rng, conditional=False)
     nets = AmpNets(actor.policy, actor.value, discriminator)
     replay = make_replay(cfg.disc.disc_buffer_size, demos)
-    noise = Noise(cfg.ppo.noise_color, torch.zeros(cfg.num_envs, hinges))
+    noise = Noise.begin(cfg.ppo.noise_color, cfg.num_envs, hinges, rng)
     loop = LoopConfig(cfg.ppo.horizon, cfg.ppo.gamma, cfg.ppo.lam, cfg.task_reward_weight)
     return Training(
         nets,

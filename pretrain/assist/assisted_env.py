@@ -60,7 +60,12 @@ class AssistedEnv:
         self.termination = termination
         self.feet = feet
         self.tracker = ReferenceTracker(
-            env.library, env.starts, env.falls.ground.rising, env.num_envs, blend_steps
+            env.library,
+            env.starts,
+            env.falls.ground.rising,
+            env.num_envs,
+            scale=termination.scale,
+            blend_steps=blend_steps,
         )
         self.forces = AssistForces(env, assistance, self.tracker)
         self.velocity = VelocityTracker(env.library, self.num_envs)

@@ -17,7 +17,7 @@ from pretrain.characters.state import CharacterState, unflatten
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.motion.library import MotionLibrary
 from pretrain.sim.env import ALL, Rows, pd_target
-from pretrain.sim.features import MIN_SPREAD
+from pretrain.sim.features import measure_spread
 from pretrain.sim.nearest import NearestRows
 from pretrain.sim.start_states import StartStates
 from pretrain.sim.stored_windows import find_rows, window_error
@@ -39,7 +39,8 @@ NONE = -1  # no clip yet: the reference begins at the nearest phase
 class ReferenceTracker(TensorState):
     """Which clip each of N worlds follows, its phase (s in that clip), and the clip's placement.
 
-    A new clip begins at the phase nearest to the character's window. A clip that has ended restarts
+    `scale` (W * F,) is the unit of the tracking error's features: their spread over the clips. A
+    new clip begins at the phase nearest to the character's window. A clip that has ended restarts
     where the character is; after rising, the reference holds the clip's last frame, standing.
     Between clips that do not rise, references are blended over `blend_steps` control steps."""
 
@@ -51,6 +52,8 @@ class ReferenceTracker(TensorState):
         starts: StartStates,
         rising: Tensor,
         num_envs: int,
+        *,
+        scale: Tensor,
         blend_steps: int = 0,
     ):
         self.library = library
@@ -62,11 +65,9 @@ class ReferenceTracker(TensorState):
         windows = starts.frames.flatten(1)  # (M, W * F)
         frames = starts.frames[:, -1]
         # (M, F)
-        self._frames = (
-            (frames - frames.mean(0)) / frames.std(0).clamp_min(MIN_SPREAD)
-        ).contiguous()
-        self._scale = windows.std(0).clamp_min(MIN_SPREAD)
-        self._windows = windows / self._scale
+        self._frames = ((frames - frames.mean(0)) / measure_spread(frames)).contiguous()
+        self._scale = scale
+        self._windows = windows / scale
         states = unflatten(starts.states[:, -1])
         self._targets = pd_target(states)  # (M, J)
         self._poses = states.joint_pos.contiguous()  # (M, J)

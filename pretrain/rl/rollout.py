@@ -66,7 +66,12 @@ class Noise:
     improves.)"""
 
     color: float  # correlation of one step with the next, 0 is white
-    value: Tensor  # (N, A)
+    value: Tensor  # (N, A), of the last step
+
+    @staticmethod
+    def begin(color: float, num_envs: int, size: int, rng: Generator) -> Noise:
+        """Noise of `size` values in each world."""
+        return Noise(color, torch.randn(num_envs, size, generator=rng))
 
     def draw(self, rng: Generator) -> Tensor:
         """Draw the noise of the next step, (N, A), and keep it for the following one."""

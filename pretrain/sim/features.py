@@ -13,8 +13,12 @@ from pretrain.characters.rotations import heading_direction, tan_norm, to_headin
 from pretrain.characters.skeleton import Skeleton
 from pretrain.characters.state import CharacterState
 
-# lower bound on the spread of a style feature over the clips, when it is a unit
-MIN_SPREAD = 0.03
+MIN_SPREAD = 0.03  # lower bound on the spread of a style feature over the clips
+
+
+def measure_spread(features: Tensor) -> Tensor:
+    """The unit of each style feature: its std over the rows (M, K), at least MIN_SPREAD, (K,)."""
+    return features.std(0).clamp_min(MIN_SPREAD)
 
 
 def heading_tan_norm(heading: Tensor, root_rot: Tensor) -> Tensor:

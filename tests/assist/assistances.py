@@ -1,4 +1,4 @@
-"""Assistance for tests: nothing but the curriculum, unless another part is given."""
+"""Assistance and references for tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import torch
 from pretrain.assist.assistance import Assistance
 from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.getup import GetUpAssist
+from pretrain.assist.reference_tracker import ReferenceTracker
 from pretrain.assist.switch_assist import SwitchAssist
+from pretrain.motion.library import MotionLibrary
+from pretrain.sim.features import measure_spread
+from pretrain.sim.start_states import StartStates
 
 PERIOD = 10  # control steps of a switch
 
@@ -23,9 +27,22 @@ def make_assistance(
     getup: GetUpAssist | None = None,
     switches: SwitchAssist | None = None,
 ) -> Assistance:
+    """Nothing but the curriculum, unless another part is given."""
     clips = len(curriculum.assist_strength)
     return Assistance(
         curriculum,
         getup or GetUpAssist(torch.zeros(clips)),
         switches or make_switches(clips, num_envs),
     )
+
+
+def make_tracker(
+    library: MotionLibrary,
+    starts: StartStates,
+    rising: torch.Tensor,
+    num_envs: int,
+    blend_steps: int = 0,
+) -> ReferenceTracker:
+    """References whose error is in units of the spread over the start states."""
+    scale = measure_spread(starts.frames.flatten(1))
+    return ReferenceTracker(library, starts, rising, num_envs, scale=scale, blend_steps=blend_steps)

@@ -21,14 +21,14 @@ from pretrain.assist.assisted_env import AssistedEnv
 from pretrain.assist.curriculum import Curriculum, NearLatents
 from pretrain.assist.foot_swing import FootSwing
 from pretrain.assist.privileged_observation import PRIVILEGED_SCALARS, privileged_mirror
-from pretrain.assist.reference_tracker import NONE, ReferenceTracker
+from pretrain.assist.reference_tracker import NONE
 from pretrain.assist.tracking_termination import CHECK_EVERY, TrackingLimits, TrackingTermination
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import ActionScale, CharacterEnv, EpisodeConfig, pd_target
 from pretrain.sim.falls import NO_RECOVERY, Recovery
 from pretrain.sim.start_states import read_start_states
 from pretrain.sim.velocity_range import read_velocity_ranges
-from tests.assist.assistances import PERIOD, make_assistance, make_switches
+from tests.assist.assistances import PERIOD, make_assistance, make_switches, make_tracker
 
 GRACE = 3
 ANYWHERE = NearLatents(prob=0.0, steps=150, after=0.0)
@@ -494,7 +494,7 @@ def test_the_privileged_observation_is_mirrored_with_the_character(
     training_data, library, skeleton, rng
 ):
     clips = torch.arange(len(library.names))
-    tracker = ReferenceTracker(
+    tracker = make_tracker(
         library,
         read_start_states(library, skeleton, 3),
         torch.zeros(len(clips), dtype=torch.bool),

@@ -18,12 +18,11 @@ from pretrain.assist.forces import (
     mean_velocities,
     upright_torque,
 )
-from pretrain.assist.reference_tracker import ReferenceTracker
 from pretrain.characters.rotations import from_axis_angle, multiply, rotate
 from pretrain.characters.state import unflatten
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
-from tests.assist.assistances import PERIOD, make_assistance, make_switches
+from tests.assist.assistances import PERIOD, make_assistance, make_switches, make_tracker
 
 
 def leaning(axis: str, angle: float):
@@ -113,7 +112,7 @@ def make(
     )
     schedule = AssistSchedule(start=strength, steps=1.0, rate=1.0)
     curriculum = Curriculum(library.weights, episode_length=300, schedule=schedule)
-    tracker = ReferenceTracker(library, env.starts, env.falls.ground.rising, 32)
+    tracker = make_tracker(library, env.starts, env.falls.ground.rising, 32)
     env.reset(torch.arange(32))
     tracker.start(torch.arange(32), env.clip, env.clip_time)
     switches = make_switches(len(library.names), 32, switch)

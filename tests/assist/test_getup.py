@@ -9,11 +9,11 @@ import torch
 from pretrain.assist.curriculum import Curriculum
 from pretrain.assist.forces import AssistForces
 from pretrain.assist.getup import GETUP_START, GetUpAssist
-from pretrain.assist.reference_tracker import NONE, ReferenceTracker
+from pretrain.assist.reference_tracker import NONE
 from pretrain.sim.backend import make_backend
 from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import Recovery
-from tests.assist.assistances import make_assistance
+from tests.assist.assistances import make_assistance, make_tracker
 
 FIRST = torch.tensor([0])
 SECOND = torch.tensor([1])
@@ -88,7 +88,7 @@ def lying_env(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, Assi
         rng=torch.Generator().manual_seed(0),
     )
     env.reset(torch.arange(16))
-    tracker = ReferenceTracker(library, env.starts, env.falls.ground.rising, 16)
+    tracker = make_tracker(library, env.starts, env.falls.ground.rising, 16)
     tracker.start(torch.arange(16), env.clip, env.clip_time)
     tracker.clip[:] = NONE
     getup = GetUpAssist(torch.full((len(library.names),), strength))

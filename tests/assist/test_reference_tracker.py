@@ -14,7 +14,7 @@ from pretrain.sim.env import CharacterEnv, EpisodeConfig
 from pretrain.sim.features import style_frame
 from pretrain.sim.ground import read_ground
 from pretrain.sim.start_states import read_start_states
-from tests.assist.assistances import make_assistance
+from tests.assist.assistances import make_assistance, make_tracker
 
 FOLLOWED = ("kick", "cartwheel", "roll")
 
@@ -36,7 +36,7 @@ def make(every_clip, humanoid, strength: float) -> tuple[CharacterEnv, AssistFor
     curriculum = Curriculum(
         library.weights, episode_length=300, schedule=AssistSchedule(strength, 1.0, 0.0)
     )
-    tracker = ReferenceTracker(library, env.starts, env.falls.ground.rising, len(clips))
+    tracker = make_tracker(library, env.starts, env.falls.ground.rising, len(clips))
     tracker.start(every, clips, torch.zeros(len(clips)))
     return env, AssistForces(env, make_assistance(curriculum, len(clips)), tracker), clips
 
@@ -85,7 +85,7 @@ def elsewhere(there):
 
 def one_world(every_clip, skeleton) -> ReferenceTracker:
     library = every_clip.library
-    return ReferenceTracker(
+    return make_tracker(
         library, read_start_states(library, skeleton, 3), read_ground(library, skeleton).rising, 1
     )
 
@@ -123,7 +123,7 @@ def test_getup_clip_holds_its_final_pose_after_rising(every_clip, skeleton):
 
 def test_the_reference_frame_is_the_clips_at_the_phase(every_clip, skeleton):
     library = every_clip.library
-    tracker = ReferenceTracker(
+    tracker = make_tracker(
         library,
         read_start_states(library, skeleton, 3),
         read_ground(library, skeleton).rising,
@@ -201,7 +201,7 @@ def blending_tracker(training_data, skeleton, steps: int) -> tuple[ReferenceTrac
     library = training_data.library
     starts = read_start_states(library, skeleton, 3)
     rising = read_ground(library, skeleton).rising
-    tracker = ReferenceTracker(library, starts, rising, 1, blend_steps=steps)
+    tracker = make_tracker(library, starts, rising, 1, blend_steps=steps)
     walk, run = (torch.tensor([library.names.index(name)]) for name in ("walk", "run"))
     half = library.durations[walk] / 2
     tracker.start(ONE, walk, half)
@@ -245,7 +245,7 @@ def test_a_clip_that_rises_is_not_blended(every_clip, skeleton):
     library = every_clip.library
     starts = read_start_states(library, skeleton, 3)
     rising = read_ground(library, skeleton).rising
-    tracker = ReferenceTracker(library, starts, rising, 1, blend_steps=10)
+    tracker = make_tracker(library, starts, rising, 1, blend_steps=10)
     walk, rise = (torch.tensor([library.names.index(n)]) for n in ("walk", "getup_faceup"))
     window = style_frame(skeleton, library.windows(rise, torch.zeros(1), 3)).flatten(1)
     for first, then in ((walk, rise), (rise, walk)):

@@ -266,9 +266,10 @@ def test_a_learner_that_skips_a_step_is_named_on_stderr(tmp_path, capsys):
 
 
 def test_colored_noise_has_unit_std_and_given_autocorrelation(rng):
-    noise = Noise(0.8, torch.randn(20_000, 1, generator=rng))
+    noise = Noise.begin(0.8, 20_000, 1, rng)
     first = noise.draw(rng)
     second = noise.draw(rng)
+    assert first.std() == pytest.approx(1, abs=0.03)
     assert second.std() == pytest.approx(1, abs=0.03)
     assert (first * second).mean() == pytest.approx(0.8, abs=0.03)
 
