@@ -2,13 +2,15 @@
 
 import gymnasium
 from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import VecMonitor
 
 from hlc.gym import SkillVectorEnv
 from hlc.gym.sb3_env import Sb3VecEnv
 
 
 def train(envs: SkillVectorEnv, decisions: int) -> PPO:
-    model = PPO("MlpPolicy", Sb3VecEnv(envs), n_steps=8, batch_size=512, gamma=0.95, verbose=1)
+    worlds = VecMonitor(Sb3VecEnv(envs))  # reports returns and successes
+    model = PPO("MlpPolicy", worlds, n_steps=8, batch_size=512, gamma=0.95, verbose=1)
     return model.learn(decisions)
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from math import ceil
 
 import torch
 from torch import Generator, Tensor, nn
 
 from hlc.baselines import make_planner
-from hlc.config import HlcConfig
+from hlc.config import CloneConfig, HlcConfig
 from hlc.nets import ControllerNets
 from hlc.parent import Parent
 from hlc.task_env import on_sphere
@@ -33,9 +34,21 @@ class Labels:
     reward: float  # mean task reward of a decision
 
 
-def collect_labels(cfg: HlcConfig, parent: Parent) -> Labels:
-    """`clone.decisions` decisions of a planner, which are executed, rounded up to whole rounds of
+def count_planned(clone: CloneConfig) -> int:
+    """The decisions that are planned: `clone.decisions`, rounded up to whole rounds of
     `clone.worlds` characters."""
+    return ceil(clone.decisions / clone.worlds) * clone.worlds
+
+
+def count_simulated(cfg: HlcConfig) -> int:
+    """The control steps that planning and executing these decisions takes."""
+    plan = cfg.plan
+    tried = plan.iterations * plan.candidates * plan.horizon
+    return count_planned(cfg.clone) * (tried + cfg.llc_steps)
+
+
+def collect_labels(cfg: HlcConfig, parent: Parent) -> Labels:
+    """`count_planned` decisions of a planner, which are executed."""
     streams = [Generator().manual_seed(cfg.seed + SEED + i) for i in range(2)]
     worlds = cfg.clone.worlds
     env = make_worlds(cfg, parent, worlds, starts=streams[0], goals=streams[1])
@@ -43,7 +56,7 @@ def collect_labels(cfg: HlcConfig, parent: Parent) -> Labels:
     observations: list[Batch] = []
     chosen: list[Tensor] = []
     rewards: list[Tensor] = []
-    for _ in range(-(-cfg.clone.decisions // worlds)):
+    for _ in range(count_planned(cfg.clone) // worlds):
         observations.append(env.observe())
         z = torch.from_numpy(planner(env.env.state().flatten().numpy(), env.goals.goal.numpy()))
         step = env.step(z)

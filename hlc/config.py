@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field, create_model, field_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from hlc.tasks import TASKS
 from hlc.tasks.task import Task
@@ -55,6 +55,15 @@ class EvalConfig(Frozen):
         default=5.0, description="s; longest time that the random baseline keeps a latent"
     )
 
+    @model_validator(mode="after")
+    def _check_times(self) -> EvalConfig:
+        if self.random_time_min > self.random_time_max:
+            raise ValueError(
+                f"random_time_min {self.random_time_min} is over "
+                f"random_time_max {self.random_time_max}"
+            )
+        return self
+
 
 class PlanConfig(Frozen):
     """Planning by sampling: how many sequences of skills are tried, and how they are judged."""
@@ -71,8 +80,17 @@ class PlanConfig(Frozen):
         default=30.0, description="Cost of a fall within the horizon, in control steps' rewards"
     )
     progress_weight: NotNegative = Field(
-        default=2.0, description="Weight of the task's potential at the horizon's end"
+        default=2.0, description="Weight of the gain in the task's potential over the horizon"
     )
+
+    @model_validator(mode="after")
+    def _check_counts(self) -> PlanConfig:
+        if self.segments > self.horizon:
+            raise ValueError(f"segments {self.segments} is over horizon {self.horizon}")
+        # a spread needs two sequences
+        if self.iterations > 1 and not 1 < self.elites <= self.candidates:
+            raise ValueError(f"elites {self.elites}, expected 2 to candidates {self.candidates}")
+        return self
 
 
 class CloneConfig(Frozen):
@@ -99,7 +117,10 @@ class WarmConfig(Frozen):
     )
     value_samples: Annotated[int, Field(ge=0)] = Field(
         default=50_000,
-        description="Decisions at the start in which that policy is held and the value net learns",
+        description=(
+            "Decisions at the start in which that policy, or a cloned one, is held and the value "
+            "net learns"
+        ),
     )
 
 

@@ -1,5 +1,5 @@
 """The card of a published controller: returns, success and falls, compared with random skills, the
-best fixed skill and, with `planner=N`, the planner, on the same seeds.
+best fixed skill on the same episodes and, with `planner=N`, the planner on N others.
 
 python -m hlc.evaluate controller=reach@latest
 python -m hlc.evaluate controller=reach@latest reach.goal_time_min=5 reach.goal_time_max=5
@@ -46,7 +46,7 @@ MACHINE = "machine"  # lineage key of a state machine
 
 @dataclass(frozen=True)
 class Baselines:
-    """The measures of each baseline, on the controller's episodes."""
+    """The measures of each baseline, on the controller's episodes; the planner's are others."""
 
     random: dict[str, dict[str, Any]]  # "redrawn" and "held"
     best_random: str  # key of the highest return in `random`
@@ -80,9 +80,10 @@ def task_card(
     """Measures of `decide` and of the baselines, as plain JSON: the better of two random ones, the
     best clip's latent held, and the planner over `planner_episodes`.
 
-    All share the same starts, goal times and goal draws (a goal is relative to the character, so
-    its world position differs). Distances are over standing characters, and None for a task without
-    a distance; a fall lowers `survival` and the return."""
+    All but the planner share the same starts, goal times and goal draws (a goal is relative to the
+    character, so its world position differs); the planner's are other draws. Distances are over
+    standing characters, and None for a task without a distance; a fall lowers `survival` and the
+    return."""
     controller = measure(decide, parent, cfg, cfg.eval.episodes)
     baselines = measure_baselines(parent, cfg, planner_episodes)
     compared = baselines.compared

@@ -14,15 +14,19 @@ from pretrain.motion.clip import CONTROL_RATE
 
 class Goals:
     """A goal stays for a uniformly drawn number of whole decisions, between the task's shortest and
-    longest time."""
+    longest time. Raises ValueError where no whole number is between them."""
 
     def __init__(self, task: Task, num_envs: int, llc_steps: int, rng: Generator):
         self._task = task
         self._rng = rng
-        self._shortest = max(1, math.ceil(task.goal_time_min * CONTROL_RATE / llc_steps - 1e-6))
-        self._longest = max(
-            self._shortest, math.floor(task.goal_time_max * CONTROL_RATE / llc_steps + 1e-6)
-        )
+        rate = CONTROL_RATE / llc_steps  # decisions a second
+        self._shortest = max(1, math.ceil(task.goal_time_min * rate - 1e-6))
+        self._longest = math.floor(task.goal_time_max * rate + 1e-6)
+        if self._shortest > self._longest:
+            raise ValueError(
+                f"goal_time_min {task.goal_time_min:g} to goal_time_max {task.goal_time_max:g} s "
+                f"has no whole number of decisions of {1 / rate:g} s"
+            )
         self.goal = torch.zeros(num_envs, goal_width(task))  # world frame
         # until the next change
         self.decisions_left = torch.zeros(num_envs, dtype=torch.long)

@@ -16,6 +16,7 @@ from hlc.task_env import on_sphere
 from hlc.tasks.task import Task, check_bodies, checked_reward
 from pretrain.characters.state import unflatten
 from pretrain.sim.backend import Backend
+from pretrain.sim.ground import touches_beyond_feet
 from skills_store.runtime.onnx_session import Array
 
 OWN_SHARE = 2 / 3  # largest share of candidates that are clips' latents
@@ -47,7 +48,6 @@ class Planner:
         self._backend = backend
         self._cfg = cfg
         self._rng = rng
-        self._may_touch = torch.tensor(skeleton.is_foot)
         clip_latents = list(parent.version.manifest.latent.clips.values())
         dim = parent.skills.latent_dim
         self._clip_latents = torch.tensor(np.array(clip_latents, np.float32).reshape(-1, dim))
@@ -97,8 +97,11 @@ class Planner:
 
     def _refit(self, plans: Tensor, values: Tensor) -> Tensor:
         """Candidates (W, K, segments, D) around each character's elites; its best comes first."""
-        elites = min(self._cfg.elites, self._cfg.candidates)
-        best = values.topk(elites, 1).indices[..., None, None].expand(-1, -1, *plans.shape[2:])
+        best = (
+            values.topk(self._cfg.elites, 1)
+            .indices[..., None, None]
+            .expand(-1, -1, *plans.shape[2:])
+        )
         elite_plans = plans.gather(1, best)
         spread = elite_plans.std(1, correction=0, keepdim=True)
         noise = torch.randn(plans.shape, generator=self._rng)
@@ -142,5 +145,5 @@ class Planner:
     def _fallen(self, goals: Tensor) -> Tensor:
         """Worlds whose episode would end, (W * K,) bool."""
         backend = self._backend
-        down = (backend.touching() & ~self._may_touch).any(-1) & self._falls_end
-        return down | self._boxes.illegal_contact(backend.state(), goals)
+        down = touches_beyond_feet(backend.touching(), self._skeleton)
+        return (down & self._falls_end) | self._boxes.illegal_contact(backend.state(), goals)

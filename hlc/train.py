@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from hlc.cloning import clone_planner
+from hlc.cloning import clone_planner, count_planned, count_simulated
 from hlc.config import CONFIG_MODEL, HlcConfig
 from hlc.evaluate import table, task_card
 from hlc.export import FILE, build_manifest, export_policy
@@ -56,7 +56,8 @@ def build(cfg: HlcConfig, parent: Parent) -> ControllerTraining:
         cfg.ppo.gamma,
         cfg.ppo.lam,
         env_reward_weight=cfg.task_reward_weight,
-        held_samples=cfg.warm.value_samples if cfg.warm.controller else 0,
+        # a policy that has learned, but not with this value net
+        held_samples=cfg.warm.value_samples if cfg.warm.controller or cfg.clone.decisions else 0,
     )
     return Training(nets, env, controller_objective(cfg, nets, parent.skills), loop, noise, rng)
 
@@ -128,7 +129,8 @@ def publish(
     card["cost"] = {
         "samples": training.samples,
         "control_steps": training.samples * cfg.llc_steps,
-        "planned_decisions": cfg.clone.decisions,
+        "planned_decisions": count_planned(cfg.clone),
+        "planned_control_steps": count_simulated(cfg),
         "seconds": round(training.seconds),
         "cores": count_threads(cfg.threads),
         "accelerator": None,
@@ -170,7 +172,9 @@ def follow_through(cfg: HlcConfig, parent: Parent, folder: Path, store: Store, b
         if controller := find_controller(cfg, store):
             load_controller(training.nets, controller, parent, store)
         if cfg.clone.decisions:
+            started = time.monotonic()
             clone_planner(cfg, parent, training.nets)
+            training.seconds = time.monotonic() - started
     if not train(cfg, training, folder):
         print(
             f"stopped after {training.samples:,} decisions; the same command goes on from {folder}",

@@ -5,7 +5,7 @@ python -m hlc.compose examples/two_targets.yaml out=video.webp
 
 A state has a `controller` or a `task`, which is planned, and a `goal`; `on_success`, `on_time` and
 `on_fall` name the state that follows. docs/tasks.md describes the file. The status is 0 if the
-machine came to its end.
+machine came to its end; with `publish`, if it was published.
 
 keys:
   out=                 contact sheet to write, a .png; or a video, a .gif or .webp
@@ -15,7 +15,7 @@ keys:
   seed=0               seed of all random draws
   engine=mujoco        name in pretrain/sim/backend.py
   threads=0            0: all that the process may use
-  json=false           print one JSON object
+  json=false           print one JSON object, with the version and card of a published machine
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 if sys.platform == "linux":
     os.environ.setdefault("MUJOCO_GL", "egl")  # before mujoco is imported; there may be no display
@@ -45,6 +46,7 @@ from pretrain.overrides import ConfigError
 from skills_store.errors import StoreError
 from skills_store.open import open_store
 from skills_store.reference import check_name
+from skills_store.version import Version
 
 SHEET = ".png"
 DEFAULTS = {
@@ -65,6 +67,8 @@ def run(file: Path, options: dict[str, str]) -> int:
     if options["out"] and not Path(options["out"]).parent.is_dir():
         raise ConfigError(f"out={options['out']}: there is no folder {Path(options['out']).parent}")
     name = check_name(options["publish"]) if options["publish"] else None
+    as_json = parse_flag(options, "json")
+    episodes = parse_int(options, "episodes", 1)
     machine = load_machine(file)
     store = open_store(options["store"])
     if name is not None:
@@ -78,16 +82,19 @@ def run(file: Path, options: dict[str, str]) -> int:
     if name is not None:
         make_stages(bound)  # what cannot be published is refused before anything is played
     played = play_machine(machine, bound.behaviors, parent, simulated, rng=starts)
-    print(describe(played, as_json=parse_flag(options, "json")))
+    if not as_json:
+        print(describe(played), flush=True)
     if options["out"]:
         draw(played, bound, Path(options["out"]))
-    if name is None:
-        return 0 if played.ended else 1
-    episodes = parse_int(options, "episodes", 1)
-    version = publish_machine(name, bound, store, simulated, episodes=episodes, seed=seed)
-    ended = version.manifest.card["ended"]
-    print(f"published {version.ref} ({version.digest[:19]}); {ended:.2f} of its plays end")
-    return 0
+    version = None
+    if name is not None:
+        version = publish_machine(name, bound, store, simulated, episodes=episodes, seed=seed)
+    if as_json:
+        print(json.dumps(summarize(played, version), indent=2))
+    elif version is not None:
+        ended = version.manifest.card["ended"]
+        print(f"published {version.ref} ({version.digest[:19]}); {ended:.2f} of its plays end")
+    return 0 if version is not None or played.ended else 1
 
 
 def draw(played: Playthrough, bound: BoundMachine, picture: Path) -> None:
@@ -101,12 +108,17 @@ def draw(played: Playthrough, bound: BoundMachine, picture: Path) -> None:
         print(f"no picture: {error}", file=sys.stderr)
 
 
-def describe(played: Playthrough, as_json: bool) -> str:
+def summarize(played: Playthrough, version: Version | None) -> dict[str, Any]:
+    """The visits, and the published version with its card."""
+    visits = [asdict(visit) for visit in played.visits]
+    summary = {"visits": visits, "seconds": played.seconds, "ended": played.ended}
+    if version is None:
+        return summary
+    return summary | {"version": version.pinned, "card": version.manifest.card}
+
+
+def describe(played: Playthrough) -> str:
     """The visits, one per line, and why the run ended."""
-    if as_json:
-        visits = [asdict(visit) for visit in played.visits]
-        summary = {"visits": visits, "seconds": played.seconds, "ended": played.ended}
-        return json.dumps(summary, indent=2)
     lines = []
     for visit in played.visits:
         distance = ""
@@ -114,7 +126,7 @@ def describe(played: Playthrough, as_json: bool) -> str:
             distance = f"   {visit.distance:.2f} {visit.distance_unit} from its goal"
         start, stop = (step / CONTROL_RATE for step in (visit.start, visit.stop))
         lines.append(f"{start:6.1f} to {stop:5.1f} s  {visit.name:<16} {visit.cause:<8}{distance}")
-    end = "came to its end" if played.ended else f"ended by {played.visits[-1].cause}"
+    end = "came to its end" if played.ended else f"ended by {played.cause}"
     return "\n".join([*lines, f"{end} after {played.seconds:.1f} s"])
 
 

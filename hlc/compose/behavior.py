@@ -21,6 +21,7 @@ from pretrain.characters.state import CharacterState
 from skills_store.errors import WrongKind
 from skills_store.runtime.library import Controller
 from skills_store.store import Store
+from skills_store.version import Version
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Behavior:
     decide: Decide
     llc_steps: int
     planner: Planner | None  # None for a controller
+    version: Version | None = None  # of the controller; None where it is planned
 
     def goal(self, state: CharacterState) -> Tensor:
         """The goal (1, G), world frame, of a character that enters this state in `state` (1, ...).
@@ -92,7 +94,7 @@ def _controlled(name: str, state: State, parent: Parent, store: Store) -> Behavi
     task = make_task(name, trained.task, own_parameters | state.parameters)
     _check_goal(name, state, task, parent)
     controller = Controller.open(store, version, library=parent.skills)
-    return Behavior(name, state, task, controller.decide, controller.llc_steps, None)
+    return Behavior(name, state, task, controller.decide, controller.llc_steps, None, version)
 
 
 def _check_goal(name: str, state: State, task: Task, parent: Parent) -> None:
@@ -101,6 +103,10 @@ def _check_goal(name: str, state: State, task: Task, parent: Parent) -> None:
     if task.scene().box is not None:
         if state.goal is not None:
             raise ValueError(f"{name}: the goal is the box, expected none")
+        if state.frame != "world":
+            raise ValueError(
+                f"{name}: frame is {state.frame!r}, expected 'world': the goal is the box"
+            )
         return
     widths = {part: len(values) for part, values in (state.goal or {}).items()}
     if widths != expected:
@@ -111,3 +117,12 @@ def scene_of(behaviors: dict[str, Behavior]) -> Scene:
     """The scene for all `behaviors`."""
     boxes = [x.task.scene().box for x in behaviors.values()]
     return Scene(box=next((box for box in boxes if box is not None), None))
+
+
+def check_box(machine: StateMachine, scene: Scene) -> None:
+    """Raises ValueError where `machine` has a place for a box and `scene` has none, or the other
+    way round."""
+    if scene.box is not None and machine.box is None:
+        raise ValueError("a task needs a box, expected `box: [x, y]` in the state machine")
+    if scene.box is None and machine.box is not None:
+        raise ValueError(f"box is {list(machine.box)}, expected none: no state's task has a box")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hlc.box_goals import BoxGoals
-from hlc.compose.behavior import Behavior, scene_of
+from hlc.compose.behavior import Behavior, check_box, scene_of
 from hlc.compose.state_machine import END, StateMachine
 from hlc.measures import count_control_steps
 from hlc.parent import Parent, SimulationConfig
@@ -24,6 +24,7 @@ from pretrain.characters.rotations import (
 from pretrain.characters.state import CharacterState
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.sim.backend import Backend
+from pretrain.sim.ground import touches_beyond_feet
 
 WORLD_IDS = torch.tensor([0])  # of the one world
 NOT_BROKEN = torch.tensor([False])
@@ -57,6 +58,13 @@ class Playthrough:
     @property
     def seconds(self) -> float:
         return len(self.qpos) / CONTROL_RATE
+
+    @property
+    def cause(self) -> str:
+        """Why the run is over: the cause of the last visit's end, or MACHINE_TIME if it has a state
+        that follows."""
+        last = self.visits[-1].cause
+        return MACHINE_TIME if last in (SUCCESS, TIME) and not self.ended else last
 
 
 def play_machine(
@@ -93,14 +101,12 @@ class _Player:
         rng: torch.Generator,
     ):
         scene = scene_of(behaviors)
-        if scene.box is not None and machine.box is None:
-            raise ValueError("a task needs a box, expected `box: [x, y]` in the state machine")
+        check_box(machine, scene)
         env = parent.simulation(1, scene, simulated, rng)
         env.reset(WORLD_IDS)
         self._machine = machine
         self._parent = parent
         self._backend: Backend = env.backend
-        self._may_touch = torch.tensor(parent.character.skeleton.is_foot)
         self._backend.place(WORLD_IDS, at_origin(env.state()))
         if self._backend.box is not None and machine.box is not None and scene.box is not None:
             stands = [*machine.box, scene.box.size[2] / 2, 1.0, *[0.0] * 9]
@@ -171,8 +177,9 @@ class _Player:
 
     def _fallen(self, task: Task, boxes: BoxGoals, goal: Tensor) -> bool:
         backend = self._backend
-        down = (backend.touching() & ~self._may_touch).any() and not task.scene().lying
-        return bool(down) or bool(boxes.illegal_contact(backend.state(), goal).any())
+        down = touches_beyond_feet(backend.touching(), self._parent.character.skeleton)
+        falls = bool(down.any()) and not task.scene().lying
+        return falls or bool(boxes.illegal_contact(backend.state(), goal).any())
 
     def _met(self, task: Task, goal: Tensor) -> bool:
         skeleton = self._parent.character.skeleton

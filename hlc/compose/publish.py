@@ -10,7 +10,7 @@ import torch
 from torch import Generator, Tensor
 
 from hlc.box_goals import BoxGoals
-from hlc.compose.behavior import Behavior, scene_of
+from hlc.compose.behavior import Behavior, check_box, scene_of
 from hlc.compose.machine_graph import MachineReference, join_controllers
 from hlc.compose.memory import (
     BOX,
@@ -60,6 +60,18 @@ class BoundMachine:
     @property
     def scene(self) -> Scene:
         return scene_of(self.behaviors)
+
+    def pinned(self) -> StateMachine:
+        """The machine, with references to library and controllers that mean the same bytes in any
+        store."""
+        states = {
+            name: behavior.state.model_copy(update={"controller": behavior.version.pinned})
+            if behavior.version
+            else behavior.state
+            for name, behavior in self.behaviors.items()
+        }
+        skill = self.parent.version.pinned
+        return self.machine.model_copy(update={"skill": skill, "states": states})
 
     @property
     def has_box(self) -> bool:
@@ -126,7 +138,7 @@ def join(
     memory = NextMemory(bound.machine, stages, bound.parent.character.skeleton)
     goals = StageGoals(stages)
     widths = [goal_width(stage.task) for stage in stages]
-    versions = [store.resolve(str(stage.state.controller)) for stage in stages]
+    versions = [x.version for x in bound.behaviors.values() if x.version]
     data = [store.read(x, x.manifest.graphs["controller"].file) for x in versions]
     reference = MachineReference(goals, widths, [x.decide for x in bound.behaviors.values()])
     rows = _draw_rows(memory, bound, rng)
@@ -203,7 +215,7 @@ def measure_machine(
         targets = bound.parent.skills.act(state.numpy(), z.numpy())
         outcome = env.step(torch.from_numpy(targets))
         present = memory[:, INDEX][:, 0].round().long() - 1
-        fell = outcome.fell & ~may_lie[present]
+        fell = env.touches() & ~may_lie[present]  # as `play_machine`
         failed = fell | outcome.broken | _illegal_contact(boxes, env, memory)
         standing = standing & ~failed
         minutes += float((standing & took.isnan()).sum()) / CONTROL_RATE / 60
@@ -231,10 +243,9 @@ def _illegal_contact(boxes: list[BoxGoals], env: CharacterEnv, memory: Tensor) -
 
 def _place_boxes(bound: BoundMachine, env: CharacterEnv) -> None:
     """Put the box at `machine.box`, relative to each character's heading."""
-    if bound.scene.box is None or env.backend.box is None:
+    check_box(bound.machine, bound.scene)
+    if bound.scene.box is None or env.backend.box is None or bound.machine.box is None:
         return
-    if bound.machine.box is None:
-        raise ValueError("a task needs a box, expected `box: [x, y]` in the state machine")
     state = env.state()
     ahead, left = (torch.full((env.num_envs,), x) for x in bound.machine.box)
     height = torch.full((env.num_envs, 1), bound.scene.box.size[2] / 2)
@@ -250,7 +261,7 @@ def _build_manifest(
     """Body and licence are those of the skills; the lineage has the machine's file."""
     version = bound.parent.version
     skills = version.manifest
-    config = {MACHINE: bound.machine.model_dump(mode="json"), PARENT: skills.lineage.config}
+    config = {MACHINE: bound.pinned().model_dump(mode="json"), PARENT: skills.lineage.config}
     parent = m.Parent(name=version.name, version=version.number, digest=version.digest)
     return m.Manifest(
         kind="controller",

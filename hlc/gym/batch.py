@@ -18,6 +18,8 @@ from skills_store.open import open_store
 
 Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
+# keys of the configuration that the worlds depend on; the others are for training a controller
+WORLD_KEYS = ("llc_steps", "episode_length", "seed", "engine", "threads", "store")
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,18 @@ class DecisionResult:
 
 class TaskBatch:
     """N worlds. An observation is the heading-local proprioception, then the goal's features; an
-    action is z, of any length."""
+    action is z, of any length but 0."""
 
     def __init__(self, num_envs: int, task: str, skill: str, settings: dict[str, Any]):
-        """`settings` are keys of hlc/config.py, with a mapping for a group: `llc_steps=3`,
-        `reach={"body": "head"}`. `seed` determines starts and goals; without it they differ between
-        runs. Raises ValueError for a key that does not exist."""
+        """`settings` are WORLD_KEYS of hlc/config.py and the task's own group, as a mapping:
+        `llc_steps=3`, `reach={"body": "head"}`. `seed` determines starts and goals; without it they
+        differ between runs. Raises ValueError for any other key."""
+        has_effect = (*WORLD_KEYS, task)
+        for key in settings:
+            if key not in has_effect:
+                raise ValueError(f"{key} is no key of this environment: {', '.join(has_effect)}")
         cfg = CONFIG_MODEL.model_validate(
-            {"task": task, "skill": skill, "num_envs": num_envs, "disc_reward_weight": 0.0}
-            | settings
+            {"task": task, "skill": skill, "num_envs": num_envs} | settings
         )
         parent = open_parent(open_store(cfg.store), cfg.skill)
         self._starts = torch.Generator()
@@ -72,14 +77,17 @@ class TaskBatch:
         return _join(self.worlds.observe())
 
     def step(self, action: Floats) -> DecisionResult:
-        """One decision of every world, (N, D). Raises ValueError for another shape, and for a
-        number that is not finite."""
+        """One decision of every world, (N, D). Raises ValueError for another shape, for a
+        number that is not finite, and for an action of 0."""
         expected = (self.worlds.num_envs, *self._width)
         if np.shape(action) != expected:
             raise ValueError(f"action has the shape {np.shape(action)}, expected {expected}")
         if not np.isfinite(action).all():
             world = int((~np.isfinite(action)).any(-1).argmax())
             raise ValueError(f"action of world {world} is {action[world]}, expected finite numbers")
+        if not np.any(action, -1).all():
+            world = int((~np.any(action, -1)).argmax())
+            raise ValueError(f"action of world {world} is 0, expected a direction on the sphere")
         step = self.worlds.step(torch.from_numpy(np.array(action, np.float32)))
         return DecisionResult(
             obs=_join(step.next_obs),

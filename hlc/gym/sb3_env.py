@@ -50,7 +50,7 @@ class Sb3VecEnv(VecEnv):
         for world in range(self.num_envs):
             ended = bool(done[world])
             step_info = info["final_info"] if ended else info
-            infos.append({"success": bool(step_info["success"][world])})
+            infos.append({"is_success": bool(step_info["success"][world])})
             if ended:
                 infos[-1]["terminal_observation"] = info["final_obs"][world]
                 infos[-1]["TimeLimit.truncated"] = bool(truncated[world] & ~terminated[world])

@@ -65,8 +65,10 @@ class Heading(GoalTask):
         return torch.cat([direction, goal[..., 2:3], facing], -1)
 
     def reward(self, skeleton: Skeleton, state: CharacterState, goal: Tensor) -> Tensor:
-        """0.7 for the velocity, 0 for moving the other way; 0.3 for facing."""
-        forward = (state.root_vel[..., :2] * goal[..., :2]).sum(-1) > 0
+        """0.7 for the velocity, 0 for moving the other way; 0.3 for facing. A speed of 0 has no
+        other way."""
+        along = (state.root_vel[..., :2] * goal[..., :2]).sum(-1)
+        forward = (along >= 0) | (goal[..., 2] == 0)
         moving = forward * gaussian(velocity_error(state, goal), SHARPNESS)
         return MOVING_SHARE * moving + (1 - MOVING_SHARE) * facing_cosine(state, goal).clamp(0, 1)
 

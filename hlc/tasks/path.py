@@ -28,8 +28,8 @@ class Path(GoalTask):
     bend_max: NotNegative = Field(
         default=2.0, description="m; how far the last two control points are from straight ahead"
     )
-    speed_min: NotNegative = Field(default=0.8, description="m/s; lowest speed of a goal")
-    speed_max: NotNegative = Field(default=1.0, description="m/s; highest speed of a goal")
+    speed_min: Positive = Field(default=0.8, description="m/s; lowest speed of a goal")
+    speed_max: Positive = Field(default=1.0, description="m/s; highest speed of a goal")
     goal_time_min: Positive = Field(default=8.0, description="s; shortest time that a curve stays")
     goal_time_max: Positive = Field(default=8.0, description="s; longest time that a curve stays")
     success_distance: Positive = Field(
@@ -89,15 +89,16 @@ def curve(control: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def nearest(place: Tensor, control: Tensor) -> tuple[Tensor, Tensor]:
-    """Offset of `place` (..., 2) m from the curve's nearest point, across the curve except at its
-    ends, (..., 2) m; and the tangent there, (..., 2)."""
+    """Offset of `place` (..., 2) m from the curve's nearest point, across the curve except beyond
+    its ends, (..., 2) m; and the tangent there, (..., 2)."""
     points, tangents = curve(control)
     index = (points - place[..., None, :]).square().sum(-1).argmin(-1)
     offset = place - _pick(points, index)
     tangent = _pick(tangents, index)
-    inner = ((index > 0) & (index < POINTS - 1))[..., None]
-    along = (offset * tangent).sum(-1, keepdim=True) * tangent
-    return torch.where(inner, offset - along, offset), tangent
+    along = (offset * tangent).sum(-1)
+    beyond = ((index == 0) & (along < 0)) | ((index == POINTS - 1) & (along > 0))
+    across = offset - along[..., None] * tangent
+    return torch.where(beyond[..., None], offset, across), tangent
 
 
 def speed_along(state: CharacterState, tangent: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from pretrain.motion.library import MotionLibrary
 from pretrain.sim.backend import Backend
 from pretrain.sim.falls import NO_RECOVERY, Falls, Recovery, settle_on_ground
 from pretrain.sim.fast_features import proprioception, style_frame
-from pretrain.sim.ground import Ground, read_ground
+from pretrain.sim.ground import Ground, read_ground, touches_beyond_feet
 from pretrain.sim.start_states import (
     StartStates,
     default_state,
@@ -123,7 +123,6 @@ class CharacterEnv(TensorState):
         self.window = episodes.window
         self.episode_length = episodes.length
         self._clip_weights = episodes.clip_weights or (lambda: library.weights)
-        self._may_touch = torch.tensor(skeleton.is_foot)
         self._rng = rng
         self.starts = read_start_states(library, skeleton, episodes.window)
         self._lying = self._settle() if episodes.recovery.fall_init_prob else None
@@ -234,7 +233,7 @@ class CharacterEnv(TensorState):
     def touches(self) -> Tensor:
         """Worlds where other bodies than the feet touched the ground in the last step, (N,)
         bool."""
-        return (self.backend.touching() & ~self._may_touch).any(-1)
+        return touches_beyond_feet(self.backend.touching(), self.skeleton)
 
     def obs(self, ids: Rows = ALL) -> Tensor:
         """The observations of worlds `ids` (n,), (n, 13 + 2 J)."""

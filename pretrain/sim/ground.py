@@ -41,6 +41,12 @@ class Ground:
     standing: float  # m, the usual root height
 
 
+def touches_beyond_feet(touching: Tensor, skeleton: Skeleton) -> Tensor:
+    """Worlds in which a body other than a foot is on the ground, from `touching` (N, B) bool, (N,)
+    bool."""
+    return (touching & ~torch.tensor(skeleton.is_foot)).any(-1)
+
+
 def read_ground(library: MotionLibrary, skeleton: Skeleton) -> Ground:
     """Read from the clips.
 

@@ -38,7 +38,7 @@ class PlanResponse(WireMessage):
     targets: Row = Field(description="What the skill does with z in this state")
     predicted_return: float = Field(
         description="Sum of the rewards that were simulated over `horizon` control steps, with the "
-        "task's potential at their end, less the cost of a fall"
+        "gain in the task's potential, less the cost of a fall"
     )
     horizon: int = Field(description="Control steps that were simulated")
     llc_steps: int = Field(description="Control steps after which to plan again")

@@ -94,6 +94,19 @@ def make(parent: Parent, engine: type[PuppetEngine] = PuppetEngine, **settings: 
     return Planner(parent, Leftward(), backend, cfg, rng=Generator().manual_seed(0))
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"segments": HORIZON + 1}, "is over horizon"),
+        ({"iterations": 2, "elites": 1}, "elites 1, expected 2 to candidates 12"),
+        ({"iterations": 2, "elites": 13}, "elites 13, expected 2 to candidates 12"),
+    ],
+)
+def test_counts_that_exclude_each_other_are_refused(settings: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PlanConfig.model_validate({"horizon": HORIZON, "candidates": 12, **settings})
+
+
 def start(parent: Parent) -> tuple[np.ndarray, np.ndarray]:
     return clip_states(parent, W).flatten().numpy(), np.ones((W, 1), np.float32)
 

@@ -126,6 +126,12 @@ def test_observations_do_not_change_with_later_goals(parent: Parent) -> None:
         assert torch.equal(x, before[name]), name
 
 
+def test_goal_times_without_a_whole_decision_are_refused() -> None:
+    task = Speed(goal_time_min=1.9, goal_time_max=1.9)
+    with pytest.raises(ValueError, match=r"goal_time_min 1.9 to goal_time_max 1.9 s has no whole"):
+        Goals(task, 1, 12, torch.Generator())
+
+
 def test_step_does_not_reset_terminated_envs(scripted: Scripted, parent: Parent) -> None:
     env = scripted(falls={1: 3})
     action = torch.randn(4, parent.skills.latent_dim, generator=torch.Generator().manual_seed(1))

@@ -48,6 +48,15 @@ def test_moving_the_other_way_earns_only_for_facing(rest: CharacterState, parent
     assert float(forth) == pytest.approx(0.3 + 0.7 * math.exp(-2 * 0.49**2))
 
 
+def test_a_heading_at_speed_0_pays_for_standing_whichever_way_it_drifts(
+    rest: CharacterState, parent: Parent
+) -> None:
+    goal = torch.tensor([[1.0, 0.0, 0.0, 1.0, 0.0]]).expand(2, -1)
+    rest.root_vel[0, 0] = -0.01
+    paid = Heading(speed_min=0).reward(parent.character.skeleton, rest, goal)
+    torch.testing.assert_close(paid, torch.ones(2), atol=1e-3, rtol=0)
+
+
 def test_facing_equals_direction_unless_free_facing_is_set(parent: Parent) -> None:
     state = clip_states(parent, 64)
     rng = torch.Generator().manual_seed(0)
@@ -110,6 +119,16 @@ def test_distance_from_a_straight_path_is_that_across_it(
     rest.root_vel[:, 0] = torch.tensor([1.0, -1.0])
     forth, back = Path().reward(parent.character.skeleton, rest, goal)
     assert (float(forth), float(back)) == (pytest.approx(1.0), pytest.approx(0.5))
+
+
+def test_a_root_on_the_curve_has_no_offset_near_its_ends_either() -> None:
+    straight = torch.tensor([0.0, 0.0, 2.0, 0.0, 4.0, 0.0, 6.0, 0.0])
+    along = torch.cat([torch.linspace(0, 0.3, 20), torch.linspace(5.7, 6, 20)])
+    place = torch.stack([along, torch.zeros_like(along)], -1)
+    offset, _ = nearest(place, straight.expand(len(place), -1))
+    torch.testing.assert_close(offset, torch.zeros_like(offset), atol=1e-5, rtol=0)
+    before, _ = nearest(torch.tensor([-0.5, 0.0]), straight)
+    torch.testing.assert_close(before, torch.tensor([-0.5, 0.0]))
 
 
 def test_getup_reward_grows_with_height_and_is_1_when_standing(

@@ -111,6 +111,8 @@ def test_a_task_with_a_box_has_the_box_for_its_goal(parent: Parent, store: Store
     assert 2.0 < away < 4.5
     with pytest.raises(ValueError, match=r"expected `box: \[x, y\]`"):
         play(parent, store, {"strike": strike})
+    with pytest.raises(ValueError, match="strike: frame is 'entry', expected 'world'"):
+        play(parent, store, {"strike": strike | {"frame": "entry"}}, box=[3.0, 1.0])
     with pytest.raises(ValueError, match="strike: the goal is the box, expected none"):
         play(parent, store, {"strike": strike | {"goal": {"place": [1.0, 0.0]}}}, box=[3.0, 1.0])
 

@@ -133,12 +133,16 @@ def test_a_machine_that_has_ended_keeps_its_last_controller(
     assert np.isclose(np.linalg.norm(published.decide(state, goal)), 1, atol=1e-5)
 
 
-def test_card_and_lineage_describe_the_state_machine(published: Controller) -> None:
+def test_card_and_lineage_describe_the_state_machine(
+    published: Controller, opened: Store, bound: BoundMachine
+) -> None:
     manifest = published.version.manifest
     assert manifest.task is not None
     assert manifest.task.name == "machine"
     assert manifest.card["detail"]["ended"]["n"] == 4
-    assert manifest.lineage.config["machine"]["states"]["far"]["controller"] == "reach@1"
+    machine = manifest.lineage.config["machine"]
+    assert machine["states"]["far"]["controller"] == opened.resolve("reach@1").pinned
+    assert machine["skill"] == bound.parent.version.pinned
 
 
 def test_published_machine_is_refused_as_a_task_controller(

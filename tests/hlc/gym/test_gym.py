@@ -130,8 +130,14 @@ def test_one_world_takes_no_number_of_worlds(where: dict[str, object]) -> None:
 
 
 def test_a_key_that_does_not_exist_is_refused(where: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="learning_rate"):
+    with pytest.raises(ValueError, match="learning_rate is no key of this environment: llc_steps"):
         gymnasium.make("repertoire/Reach-v0", **where, learning_rate=1)
+
+
+def test_a_key_of_training_alone_is_refused(where: dict[str, object]) -> None:
+    """Its worlds would ignore it."""
+    with pytest.raises(ValueError, match="fall_penalty is no key"):
+        gymnasium.make("repertoire/Reach-v0", **where, fall_penalty=10)
 
 
 def test_nan_or_misshapen_action_is_refused(where: dict[str, object]) -> None:
@@ -142,6 +148,9 @@ def test_nan_or_misshapen_action_is_refused(where: dict[str, object]) -> None:
         envs.step(action[:2])
     action[1, 0] = np.nan
     with pytest.raises(ValueError, match="action of world 1 is"):
+        envs.step(action)
+    action[1] = 0
+    with pytest.raises(ValueError, match="action of world 1 is 0"):
         envs.step(action)
 
 
