@@ -113,6 +113,9 @@ def reload(
     """Build the new application first. If that fails, log the reason and keep the old one."""
     if successors or now.gateway.draining:
         return
+    if now.gateway.loop is None:
+        log.error("not reloaded: the service is still starting")
+        return
     try:
         gateway = make_worker_gateway()
     except (StoreError, OSError, ValueError) as error:

@@ -94,6 +94,7 @@ async def _open(gateway: Gateway) -> AsyncIterator[None]:
         await service.get_default_skill()
     except Refusal as refusal:
         log.warning("not ready: %s", refusal)
+    gc.unfreeze()  # the application before this one, after a SIGHUP
     gc.collect()
     # collections that scan the framework's own objects would cost requests some 15 ms each time
     gc.freeze()

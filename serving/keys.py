@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from serving.access.keys import SCOPES, make_key, read, write
+from serving.access.keys import SCOPES, Key, hold_lock, make_key, read, write
 from skills_store import places
 from skills_store.errors import StoreError
 
@@ -44,11 +44,20 @@ def main() -> int:
 
 
 def _done(options: argparse.Namespace) -> str:
-    keys = {key.name: key for key in read(options.file).keys} if options.file.exists() else {}
     if options.command == "ls":
+        keys = _read(options.file)
         return "".join(
             f"{key.name}\t{','.join(key.scopes)}\t{key.rate or '-'}\n" for key in keys.values()
         )
+    with hold_lock(options.file):
+        return _change(options, _read(options.file))
+
+
+def _read(file: Path) -> dict[str, Key]:
+    return {key.name: key for key in read(file).keys} if file.exists() else {}
+
+
+def _change(options: argparse.Namespace, keys: dict[str, Key]) -> str:
     if options.command == "add":
         if options.name in keys:
             raise ValueError(

@@ -77,7 +77,7 @@ class StorePublisher(StoreReader):
         NumberConflict if the digests differ.
         """
         skill = self._storage.refresh_skill(original.name)
-        if original.number not in skill.list_all_numbers():
+        if original.number not in (*skill.list_all_numbers(), *skill.list_deleted()):
             return None
         existing = skill.load_live(original.number)
         if existing.digest != original.digest:
@@ -156,9 +156,8 @@ def _take_number(skill: SkillVersions, manifest: Blob, original: Version | None)
     if original is None:
         aliased = [move.number for move in skill.aliases.read_intact()]
         bundled = skill.base.list_all_numbers() if skill.base else ()
-        return records.commit(
-            skill.records, skill.create, skill.name, manifest, (*aliased, *bundled)
-        )
+        reserved = (*aliased, *bundled, *skill.list_deleted())
+        return records.commit(skill.records, skill.create, skill.name, manifest, reserved)
     return records.commit_at(
         skill.records,
         skill.create,

@@ -20,9 +20,11 @@ from skills_store.disk.alias_move import AliasMove, is_protected
 from skills_store.disk.leases import Lease
 from skills_store.disk.signatures import Signatures
 from skills_store.disk.skill_versions import SkillVersions
+from skills_store.disk.store_folder import is_store
 from skills_store.disk.tombstones import Tombstone
 from skills_store.errors import (
     CorruptStore,
+    NotAStore,
     UnknownFile,
     UnknownParent,
     UnknownSkill,
@@ -56,6 +58,7 @@ class StoreReader:
         self._bundled = None if bundled is None else open_storage(bundled, None)
         self._clock = clock
         self.root = self._storage.root
+        self._was_store = origin is None and is_store(self.root)
         self.location = self._storage.location
 
     def resolve(self, ref: str) -> Version:
@@ -217,6 +220,9 @@ class StoreReader:
 
     def _find_skill(self, name: str) -> SkillVersions:
         """A skill's own and bundled versions. Raises UnknownSkill if it never had any."""
+        # or a bundled version would replace the store's own
+        if self._was_store and not is_store(self.root):
+            raise NotAStore(self.location, "its layout.json is gone since it was opened")
         skill = self._add_bundled(self._storage.refresh_skill(name))
         if not skill.exists():
             raise UnknownSkill(name, self.names(), self.location)

@@ -15,7 +15,8 @@ from serving.wire.problems import Refusal
 
 log = logging.getLogger("repertoire.serving")
 OPEN = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready"})
-ANYONE = "anonymous"
+# of all requests where there is no key file
+ANYONE = keys.Key(name="anonymous", sha256=keys.NOBODY, scopes=keys.SCOPES)
 LONGEST_HOLD = 1.0  # s
 
 
@@ -49,7 +50,7 @@ class Bucket:
 
 
 class KeyRemoved(Exception):
-    """A key admitted earlier is no longer in the key file."""
+    """A key admitted earlier is no longer in the key file, or another one has its name."""
 
 
 class Guard:
@@ -77,20 +78,20 @@ class Guard:
             except (OSError, ValueError) as error:
                 log.error("the key file stays as it was: %s", error)
 
-    def admit(self, path: str, headers: Mapping[bytes, bytes]) -> str:
-        """The name of the key. Raises Refusal: 401 without a good key, 403 without its scope, 404
-        for a path with a control character, 429 beyond the rate."""
+    def admit(self, path: str, headers: Mapping[bytes, bytes]) -> keys.Key:
+        """The key of the request. Raises Refusal: 401 without a good key, 403 without its scope,
+        404 for a path with a control character, 429 beyond the rate."""
         # A route may match such a path while `required_scope` does not: it compares whole paths.
         if not path.isprintable():
             message = "a path has no control characters"
             raise Refusal(404, "not_found", message, None, "a path of /openapi.json")
         if path in OPEN or (self._file is None and self._rate is None):
             return ANYONE
-        name = ANYONE if self._file is None else self._find_permitted_key(path, headers)
-        self.spend(name)
-        return name
+        key = ANYONE if self._file is None else self._find_permitted_key(path, headers)
+        self.spend(key)
+        return key
 
-    def _find_permitted_key(self, path: str, headers: Mapping[bytes, bytes]) -> str:
+    def _find_permitted_key(self, path: str, headers: Mapping[bytes, bytes]) -> keys.Key:
         key = self._key(headers)
         scope = required_scope(path)
         if scope is not None and scope not in key.scopes:
@@ -100,14 +101,18 @@ class Guard:
             raise Refusal(
                 403, "not_permitted", message, "authorization", f"a key with the scope {scope!r}"
             )
-        return key.name
+        return key
 
-    def spend(self, name: str) -> None:
-        """Count one request against the rate of `name`. Raises Refusal (429) and KeyRemoved."""
-        key = self._keys.get(name)
-        if key is None and self._file is not None:
-            raise KeyRemoved(f"the key {name!r} was removed")
-        rate = (key.rate if key is not None else None) or self._rate
+    def spend(self, key: keys.Key) -> None:
+        """Count one request against the rate of `key`. Raises Refusal (429), and KeyRemoved where
+        the file has another secret or other scopes under its name."""
+        name = key.name
+        if self._file is not None:
+            present = self._keys.get(name)
+            if present is None or (present.sha256, present.scopes) != (key.sha256, key.scopes):
+                raise KeyRemoved(f"the key {name!r} was removed")
+            key = present
+        rate = key.rate or self._rate
         if rate is None:
             return
         rate = rate * self._share

@@ -5,16 +5,18 @@ password."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 Scope = Literal["act", "encode", "admin"]
 SCOPES: tuple[Scope, ...] = ("act", "encode", "admin")
@@ -36,6 +38,15 @@ class KeyFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     keys: tuple[Key, ...] = ()
+
+    @field_validator("keys")
+    @classmethod
+    def _check_names(cls, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+        names = [key.name for key in keys]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two keys have the name {name!r}")
+        return keys
 
 
 def read(path: Path) -> KeyFile:
@@ -70,10 +81,30 @@ def make_key(name: str, scopes: Iterable[Scope], rate: float | None = None) -> t
 
 
 def write(path: Path, keys: Iterable[Key]) -> None:
-    """Write the file atomically, readable by its owner only."""
+    """Write the file atomically and durably, readable by its owner only."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = KeyFile(keys=tuple(keys))
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # mode 0600
-    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-        out.write(file.model_dump_json(indent=1, exclude_none=True) + "\n")
-    os.replace(temporary, path)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+            out.write(file.model_dump_json(indent=1, exclude_none=True) + "\n")
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def hold_lock(path: Path) -> Iterator[None]:
+    """Keep other programs from changing the file between a read and a write."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path.with_name(f".{path.name}.lock"), "a", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

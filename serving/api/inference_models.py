@@ -32,6 +32,8 @@ async def find_model(service: Service, model: str, version: str) -> Model:
         message = f"no model {quoted(model)}"
         raise Refusal(404, "unknown_model", message, "model", "NAME or NAME.GRAPH")
     ref = f"{name}@{version}" if version else _default(service, name)
+    if controller := service.controllers.get_open(ref):
+        return _controller(model, graph or "controller", controller)
     try:
         served = await service.get_skill(ref, "model")
     except Refusal as refusal:

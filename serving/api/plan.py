@@ -15,8 +15,9 @@ from serving.models.service import Service
 from serving.models.skills import ServedSkill
 from serving.wire import rows
 from serving.wire.plan_schemas import PlanRequest
-from serving.wire.problems import Refusal, invalid, quoted
+from serving.wire.problems import Refusal, from_store, invalid, quoted
 from serving.wire.schemas import validate
+from skills_store.errors import StoreError
 from skills_store.graph import Slice, Tensor
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ async def plan(service: Service, fields: object) -> dict[str, Any]:
         answer = await service.planners.run(
             skill.version.pinned, lambda planner: plan_task(planner, checked)
         )
+    except (StoreError, OSError) as error:
+        raise from_store(error, "skill") from error
     except ValueError as error:  # the version or the state cannot be simulated
         raise _not_simulated(quoted(str(error), 400)[1:-1]) from error
     if not isfinite(answer["predicted_return"]):

@@ -45,6 +45,7 @@ from serving.wire.schemas import (
     SkillListing,
     validate,
 )
+from skills_store.errors import WrongKind
 
 router = APIRouter(responses=PROBLEMS)
 
@@ -115,8 +116,11 @@ def _embedded(skill: ServedSkill, frames: np.ndarray, field: str) -> dict[str, A
             f"{skill.window}"
         )
         raise invalid("clip_too_short", message, field, f"at least {skill.window} frames")
-    with np.errstate(all="ignore"):  # what overflows is refused by `require_finite`
-        embedding = skill.library.embed(frames)
+    try:
+        with np.errstate(all="ignore"):  # what overflows is refused by `require_finite`
+            embedding = skill.library.embed(frames)
+    except WrongKind as error:  # an imported library with other observations
+        raise from_store(error, "skill") from error
     z = rows.require_finite(embedding.windows)
     pooled = rows.require_finite(embedding.pooled)
     near = nearest(pooled, skill.manifest.latent)

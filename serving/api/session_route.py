@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
 from serving.access.guard import KeyRemoved
+from serving.access.keys import Key
 from serving.api.control_session import Session, Step, open_session
 from serving.models.service import Service
 from serving.wire import json
@@ -54,10 +55,10 @@ class Socket:
 
 
 async def serve_session(
-    service: Service, scope: Scope, receive: Receive, send: Send, key: str
+    service: Service, scope: Scope, receive: Receive, send: Send, key: Key
 ) -> None:
     """One character's control loop, from the handshake to the end; each step counts against the
-    rate of `key`. The session ends when that key is removed."""
+    rate of `key`. The session ends when that key is removed or replaced."""
     message = await receive()
     if message["type"] != "websocket.connect":
         return
@@ -82,7 +83,7 @@ async def serve_session(
         service.metrics.sessions.dec()
 
 
-async def _open(socket: Socket, service: Service, key: str) -> Session:
+async def _open(socket: Socket, service: Service, key: Key) -> Session:
     """The session that the first valid message opens. The handshake counted the first message
     against the rate of `key`; each later one is counted here."""
     refused = False
@@ -109,7 +110,7 @@ async def _open(socket: Socket, service: Service, key: str) -> Session:
 
 
 async def _answer(
-    session: Session, spend: Callable[[str], None], key: str, message: str | bytes
+    session: Session, spend: Callable[[Key], None], key: Key, message: str | bytes
 ) -> str | bytes:
     """Text for text, bytes for bytes; a Problem is text. Raises KeyRemoved."""
     try:

@@ -95,7 +95,7 @@ class Catalog(Generic[T]):
                     await self._open_as(ref, version)
                     self._observe("moved")
                 self.stale.pop(ref, None)
-            except UnknownAlias:  # deleted on purpose; an unreachable store raises another error
+            except UnknownAlias:  # removed by hand; a store that is gone raises another error
                 self._resolved.pop(ref, None)
             except (StoreError, OSError) as error:
                 self._note_stale(ref, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -39,7 +40,7 @@ class Service:
     planners: Planners
 
     async def get_skill(self, ref: str | None, field: str | None = "skill") -> ServedSkill:
-        return await _take(self.skills, ref or self.settings.skill, field)
+        return await _take(self.skills, self.settings.skill if ref is None else ref, field)
 
     async def get_default_skill(self) -> ServedSkill:
         """The default skill, for readiness: Refusal with status 503 if it cannot be opened."""
@@ -60,15 +61,26 @@ class Service:
 
     async def refresh(self) -> None:
         """Check the store and the key file once."""
-        await self.skills.refresh()
-        await self.controllers.refresh()
+        await self.refresh_keys()
+        await self.refresh_versions()
+
+    async def refresh_keys(self) -> None:
         await run_sync(self.guard.refresh)
 
+    async def refresh_versions(self) -> None:
+        await self.skills.refresh()
+        await self.controllers.refresh()
+
     async def watch(self) -> None:
-        """Refresh periodically until cancelled."""
+        """Refresh periodically until cancelled. A slow store does not delay the keys."""
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._repeat(self.refresh_keys))
+            both.create_task(self._repeat(self.refresh_versions))
+
+    async def _repeat(self, refresh: Callable[[], Awaitable[None]]) -> None:
         while True:
             await asyncio.sleep(self.settings.refresh)
-            await self.refresh()
+            await refresh()
 
 
 def make_service(settings: Settings) -> Service:

@@ -40,7 +40,8 @@ class ServedSkill:
         specs["frames"] = InputSpec("frames", inputs["state"], max_frames)
         state = state_at_rest(version.manifest)
         z = example_latent(version.manifest)
-        library.encode(np.repeat(state[:, None], library.window_length, axis=1))
+        window = make_resting_row(library.encoder.graph.input("window"))
+        library.encode(np.repeat(window[:, None], library.window_length, axis=1))
         return ServedSkill(
             library, stamp(version), specs, runner.make_batcher(version.ref, library.act, state, z)
         )

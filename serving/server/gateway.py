@@ -7,6 +7,7 @@ is used: requests come parsed from the server."""
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +20,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from serving.access.guard import Guard, wait_before_refusal
+from serving.access.guard import OPEN, Guard, wait_before_refusal
+from serving.access.keys import Key
 from serving.access.origins import Origins, admitted_hosts
 from serving.access.root_path import RootPath
 from serving.api import session_route
@@ -46,7 +48,7 @@ class Gateway:
         settings = service.settings
         self.api = api
         self.service = service
-        self.loop: asyncio.AbstractEventLoop  # set when the application starts
+        self.loop: asyncio.AbstractEventLoop | None = None  # None until the application starts
         self.draining = False  # every reply then has `connection: close`
         self._guard: Guard = service.guard
         self._metrics: Metrics = service.metrics
@@ -63,6 +65,7 @@ class Gateway:
         handler."""
         self.draining = True
         loop = self.loop
+        assert loop is not None
         loop.call_soon_threadsafe(loop.call_later, seconds, end)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,7 +94,7 @@ class Gateway:
         request_id = self._make_request_id(headers)
         key_name = ""
         try:
-            key_name = self._admit(scope, path, headers)
+            key_name = self._admit(scope, path, headers).name
             body = await self._body.read(receive, headers)
             reply = await route.answer(self.service, headers, body)
         except ClientDisconnect:
@@ -140,7 +143,7 @@ class Gateway:
             await send(message)
 
         try:
-            key_name = self._admit(scope, path, headers)
+            key_name = self._admit(scope, path, headers).name
             limited = await self._body.limit(scope, receive, headers)
             await self.api(scope, limited, send_and_note)
         except ClientDisconnect:
@@ -167,9 +170,11 @@ class Gateway:
         else:
             await self.api(scope, receive, send)  # closes it: there is no such route
 
-    def _admit(self, scope: Scope, path: str, headers: Mapping[bytes, bytes]) -> str:
-        """The name of the key of a request, or of a WebSocket, that may go on. Raises Refusal."""
+    def _admit(self, scope: Scope, path: str, headers: Mapping[bytes, bytes]) -> Key:
+        """The key of a request, or of a WebSocket, that may go on. Raises Refusal."""
         check_connections(scope)
+        if self.service.settings.keys is None and path not in OPEN:
+            check_address(scope)
         self._origins.check_host(headers)
         if scope["type"] == "websocket" or scope["method"] not in READING:
             self._origins.check_origin(headers)
@@ -206,7 +211,22 @@ def check_connections(scope: Scope) -> None:
         )
     if reason == OVER_LIMIT:
         message = "this process has as many open connections as it takes"
-        raise Refusal(503, "overloaded", message, None, "the same, later", retry_after=1)
+        # The mark stays with the connection, so another one is needed.
+        refusal = Refusal(503, "overloaded", message, None, "the same, later", retry_after=1)
+        raise refusal.with_header(*CLOSE)
+
+
+def check_address(scope: Scope) -> None:
+    """Raises Refusal for a request on an address that other machines reach. `Settings` refuses such
+    a host without keys, but another server may listen elsewhere."""
+    address = (scope.get("server") or ("",))[0]
+    try:
+        is_loopback = ipaddress.ip_address(address).is_loopback
+    except ValueError:  # a Unix socket, or a name
+        return
+    if not is_loopback:
+        message = f"without a key file this service answers on loopback addresses, not {address}"
+        raise Refusal(403, "not_permitted", message, None, "a key file in REPERTOIRE_KEYS")
 
 
 def make_problem_reply(error: Exception, path: str, request_id: bytes) -> Reply:

@@ -11,9 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from serving.wire.reply import JSON, Headers, Reply
 from skills_store.errors import (
     InvalidReference,
+    NotAStore,
     StoreError,
     Unknown,
     UnreachableOrigin,
+    UnusableKey,
     WrongKind,
     error_codes,
 )
@@ -209,8 +211,10 @@ def from_store(error: StoreError | OSError, field: str | None) -> Refusal:
 
 def _without_path(error: StoreError) -> str:
     """The error's message without the store's path, which clients must not see."""
-    if isinstance(error, UnreachableOrigin):
+    if isinstance(error, (UnreachableOrigin, NotAStore)):
         return "the store cannot be reached"
+    if isinstance(error, UnusableKey):
+        return "a trusted key of the service cannot be read"
     if isinstance(error, Unknown) and os.sep in error.args[2]:
         return str(type(error)(*error.args[:2]))
     return str(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,20 @@ class Local:
     def refresh(self) -> None:
         """What the watch does twice a second."""
         self._runner.run(self.service.refresh())
+
+    def call(self, scope: dict[str, Any]) -> int:
+        """The status of a request without a body, with this ASGI scope."""
+        statuses: list[int] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        self._runner.run(self.app(scope, receive, send))
+        return statuses[0]
 
     def get(self, path: str, **how: Any) -> httpx.Response:
         return self._runner.run(self._http.get(path, **how))

@@ -251,3 +251,27 @@ def test_wrong_secret_and_unknown_key_take_similar_time():
 
     times = [(seconds("one." + "x" * 43), seconds("two." + "x" * 43)) for _ in range(5)]
     assert min(a for a, _ in times) < 3 * min(b for _, b in times) < 9 * min(a for a, _ in times)
+
+
+def test_two_keys_of_one_name_are_refused(tmp_path):
+    key = keys.make_key("game", ["act"])[1]
+    with pytest.raises(ValueError, match="two keys have the name 'game'"):
+        keys.write(tmp_path / "keys.json", [key, key])
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_keys_only_loopback_addresses_are_answered(standing):
+    """Another server than `python -m serving` may listen on any address."""
+    for address, expected in (("192.0.2.1", 403), ("127.0.0.1", 200), ("::1", 200)):
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/skills",
+            "raw_path": b"/skills",
+            "query_string": b"",
+            "headers": [(b"host", b"localhost")],
+            "server": (address, 8000),
+        }
+        with closing(Local(Settings(store=standing.root, refresh=3600))) as local:
+            assert local.call(scope) == expected
+            assert local.call(scope | {"path": "/healthz", "raw_path": b"/healthz"}) == 200

@@ -55,6 +55,7 @@ def test_an_unknown_skill_is_answered_with_those_that_exist(service):
         service.post("/act", json=ASK | {"skill": "a/b"}), 422, "invalid_reference", "skill"
     )
     assert found["message"].startswith("'a/b' is not a reference")
+    problem(service.post("/act", json=ASK | {"skill": ""}), 422, "invalid_reference", "skill")
     problem(service.get("/controllers/humanoid"), 422, "wrong_kind", "name")
 
 
@@ -263,6 +264,13 @@ def test_missing_store_serves_loaded_skills_and_reports_stale(store, serve):
     service.refresh()
     assert version_of(service, "humanoid") == 1
     assert service.post("/controllers/reach/act", json=DECIDE).status_code == 200
+    rows = {"state": STATE[None], "goal": goal_rows(1)}
+    inputs = [
+        {"name": name, "shape": row.shape, "datatype": "FP32", "data": row[0].tolist()}
+        for name, row in rows.items()
+    ]
+    asked = {"inputs": inputs}
+    assert service.post("/v2/models/reach/infer", json=asked).status_code == 200
     assert service.get("/readyz").json()["status"] == "stale"
     assert str(store.root) not in service.get("/readyz").text
     away.rename(store.root)

@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.sync.client import connect
 
 from serving.access import keys
+from serving.access.guard import ANYONE
 from serving.api import sphere
 from serving.api.session_route import serve_session
 from serving.models.service import make_service
@@ -198,6 +199,20 @@ def test_a_session_ends_when_its_key_is_removed(standing, tmp_path):
             keep_stepping(talk, seconds=10)
 
 
+def test_a_session_ends_when_its_key_is_replaced_under_the_same_name(standing, tmp_path):
+    file = tmp_path / "keys.json"
+    token, key = keys.make_key("game", ["act"])
+    keys.write(file, [key])
+    with (
+        running(standing.root, keys=file, refresh=0.1) as live,
+        talking(live, authorization=f"Bearer {token}") as talk,
+    ):
+        talk.say(z="walk")
+        keys.write(file, [keys.make_key("game", ["act"])[1]])
+        with pytest.raises(ConnectionClosedError, match="1008"):
+            keep_stepping(talk, seconds=10)
+
+
 def test_refused_openings_count_against_the_rate(standing, tmp_path):
     token, key = keys.make_key("game", ["act"], rate=5)
     keys.write(tmp_path / "keys.json", [key])
@@ -335,5 +350,5 @@ def test_session_logs_errors_but_not_client_disconnects(standing, caplog, error,
     service = make_service(Settings(store=standing.root))
     client = LeavingClient(error)
     scope = {"type": "websocket", "subprotocols": []}
-    asyncio.run(serve_session(service, scope, client.receive, client.send, "anonymous"))
+    asyncio.run(serve_session(service, scope, client.receive, client.send, ANYONE))
     assert len([one for one in caplog.records if one.getMessage() == "a session failed"]) == logged

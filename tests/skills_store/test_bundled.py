@@ -14,6 +14,7 @@ from skills_store.errors import (
     BundledVersion,
     DeletedVersion,
     InvalidArgument,
+    NotAStore,
     UnknownSkill,
     UnknownVersion,
     WrongKind,
@@ -74,6 +75,21 @@ def test_a_version_withdrawn_from_the_bundle_is_deleted_and_not_corrupt(
     for ref in (withdrawn.ref, withdrawn.pinned):
         with pytest.raises(DeletedVersion, match=r"the second is better; there are: 2"):
             store.resolve(ref)
+
+
+def test_bundled_versions_do_not_replace_those_of_a_store_that_is_gone(
+    tmp_path: Path, bundle: Store
+) -> None:
+    tiny.publish_tiny(Store(tmp_path / "store"), seed=2)
+    store = Store(tmp_path / "store", bundled=bundle.root)
+    own = store.resolve("humanoid")
+    away = store.root.rename(tmp_path / "away")
+    store.root.mkdir()  # as an empty mount point
+    with pytest.raises(NotAStore, match=r"its layout.json is gone"):
+        store.resolve("humanoid")
+    store.root.rmdir()
+    away.rename(store.root)
+    assert store.resolve("humanoid") == own
 
 
 def test_user_version_numbers_continue_after_bundled_versions(store: Store, bundle: Store) -> None:

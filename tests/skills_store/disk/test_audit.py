@@ -170,3 +170,12 @@ def test_number_referenced_by_an_alias_is_not_reused(tmp_path: Path) -> None:
     store.alias("humanoid", "prod", 3)
     (tmp_path / V / "00000003.json").unlink()
     assert tiny.publish_tiny(store, seed=9).number == 4
+
+
+def test_number_of_a_deleted_version_whose_record_is_lost_is_not_reused(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for seed in range(3):
+        tiny.publish_tiny(store, seed=seed)
+    store.delete("humanoid@3", "a fall")
+    (tmp_path / V / "00000003.json").unlink()
+    assert tiny.publish_tiny(store, seed=9).number == 4
