@@ -148,7 +148,7 @@ async def reply_to_disconnect(_: Request, __: Exception) -> Response:
 
 
 async def reply_to_defect(request: Request, error: Exception) -> Response:
-    """A defect. Starlette raises it again, and the gateway logs it with the request's id."""
+    """A defect, logged here with the request's id. Starlette raises it again."""
     return make_problem_reply(error, request.state.path, request.state.request_id).response()
 
 

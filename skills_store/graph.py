@@ -88,4 +88,9 @@ class Graph(FrozenModel):
     parity: Parity
 
     def input(self, name: str) -> Tensor:
-        return next(t for t in self.inputs if t.name == name)
+        """Raises ValueError for a name that it does not have."""
+        for tensor in self.inputs:
+            if tensor.name == name:
+                return tensor
+        names = ", ".join(tensor.name for tensor in self.inputs)
+        raise ValueError(f"{self.file} has no input {name!r}; there are: {names}")

@@ -159,6 +159,8 @@ class Session:
 
     def _plan(self, message: Step) -> list[np.ndarray]:
         """z of the steps to come, last first."""
+        if message.z is None and message.blend:
+            raise invalid("unknown_field", "blend goes to a z, and there is none", "blend", "a z")
         if message.z is None:
             return self.path
         if self.controller is not None:
@@ -214,6 +216,9 @@ async def open_session(service: Service, fields: object) -> Session:
                 name,
                 f"controller without {name}",
             )
+        if strict:
+            message = "strict is about a z, which the controller chooses"
+            raise invalid("unknown_field", message, "strict", "controller without strict")
         controller = await service.get_controller(opening.controller)
         hold = opening.hold or controller.controller.llc_steps
         session = Session(controller.skill, controller, hold, strict, opening.seed)

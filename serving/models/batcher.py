@@ -102,8 +102,8 @@ class Batcher:
             self._run_on_thread(batch, self._flush)
 
     def _update_wait(self) -> bool:
-        """Whether to wait for more requests: while the queue grows and is not full. Keeps the queue
-        length for the next turn of the event loop."""
+        """Whether to wait for more requests: while their number grows, to at most MAX_ROWS. Keeps
+        the queue length for the next turn of the event loop."""
         queue_length = len(self._waiting)
         grows = self._last_queue_length < queue_length < MAX_ROWS
         waits = grows and max(queue_length, self._last_batch_requests) > 1

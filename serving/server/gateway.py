@@ -149,6 +149,8 @@ class Gateway:
         except ClientDisconnect:
             return
         except Exception as error:
+            if status and status < 500:  # in the middle of a reply, which no handler sees
+                log_defect(error, path, request_id)
             if not status:  # otherwise the reply is sent, by FastAPI's own handlers
                 started += await wait_before_refusal(error)
                 reply = make_problem_reply(error, path, request_id)

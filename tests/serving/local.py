@@ -57,7 +57,10 @@ class Local:
             if message["type"] == "http.response.start":
                 statuses.append(message["status"])
 
-        self._runner.run(self.app(scope, receive, send))
+        async def run() -> None:
+            await self.app(scope, receive, send)
+
+        self._runner.run(run())
         return statuses[0]
 
     def get(self, path: str, **how: Any) -> httpx.Response:

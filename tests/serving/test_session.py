@@ -112,6 +112,7 @@ def test_session_hold_defaults_to_the_controllers_hold(talk):
         ({"z": "walk", "hold": 2}, "unknown_field", "hold"),
         ({"controller": "humanoid"}, "wrong_kind", "name"),
         ({"controller": "reach", "skill": "humanoid"}, "unknown_field", "skill"),
+        ({"controller": "reach", "strict": True}, "unknown_field", "strict"),
         ({"controller": "reach", "hold": 0}, "wrong_type", "hold"),
         ({"speed": 1}, "unknown_field", "speed"),
     ],
@@ -132,6 +133,7 @@ def test_a_message_that_cannot_be_used_changes_nothing(talk, library):
         {"state": STATES[0], "z": -A, "blend": 4},
         {"state": STATES[0], "z": [0.0] * 8},
         {"state": STATES[0], "z": B, "blend": -1},
+        {"state": STATES[0], "blend": 4},
         {"stat": 1},
     ]
     talk.send(STATES[0])
