@@ -162,11 +162,17 @@ class Gateway:
         """Admit or refuse a WebSocket as a whole: browsers apply no same-origin policy to it."""
         headers = with_key_of_subprotocol(dict(scope["headers"]), scope["subprotocols"])
         path = self._root_path.apply(scope, headers)
+        started = perf_counter()
         try:
             key = self._admit(scope, path, headers)
         except Refusal as refusal:
-            response = refusal.reply().response()
-            return await WebSocket(scope, receive, send).send_denial_response(response)
+            started += await wait_before_refusal(refusal)
+            request_id = self._make_request_id(headers)
+            response = refusal.with_header(b"x-request-id", request_id).reply().response()
+            await WebSocket(scope, receive, send).send_denial_response(response)
+            route = path if path == session_route.PATH else "other"
+            self._record(route, refusal.status, perf_counter() - started, request_id, "")
+            return
         if path == session_route.PATH:
             await session_route.serve_session(self.service, scope, receive, send, key)
         else:

@@ -3,6 +3,7 @@ site."""
 
 from __future__ import annotations
 
+import httpx
 import pytest
 from pydantic import ValidationError
 from websockets.exceptions import InvalidStatus
@@ -89,6 +90,17 @@ def test_a_page_of_another_origin_posts_nothing(service, path):
 def test_a_page_of_another_origin_opens_no_session(live, origin):
     with pytest.raises(InvalidStatus, match="403"), open_session(live, origin=origin):
         pass
+
+
+def test_a_refused_handshake_has_a_request_id_and_is_counted(live):
+    with (
+        pytest.raises(InvalidStatus) as refused,
+        open_session(live, origin="http://evil.example"),
+    ):
+        pass
+    assert refused.value.response.headers["x-request-id"]
+    counted = 'repertoire_requests_total{route="/session",status="403"}'
+    assert counted in httpx.get(f"{live.url}/metrics").text
 
 
 def test_session_with_foreign_host_and_equal_origin_is_refused(live):

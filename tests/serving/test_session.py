@@ -3,6 +3,8 @@ nothing else kept."""
 
 import asyncio
 import json
+import os
+import signal
 import time
 from contextlib import contextmanager
 
@@ -226,14 +228,30 @@ def test_refused_openings_count_against_the_rate(standing, tmp_path):
         assert "rate_limited" in (answer["code"] for answer in answers)
 
 
+def count_sessions(live):
+    text = httpx.get(f"{live.url}/metrics").text
+    return next(
+        float(line.split()[1])
+        for line in text.splitlines()
+        if line.startswith("repertoire_sessions ")
+    )
+
+
+def test_sessions_of_a_killed_worker_are_over(standing):
+    with running(standing.root, workers=2) as live, talking(live) as talk:
+        talk.say(z="walk")
+        assert count_sessions(live) == 1
+        for worker in live.workers:
+            os.kill(worker, signal.SIGKILL)
+        end = time.monotonic() + 20
+        while count_sessions(live):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+
 def test_sessions_are_counted_while_they_are_open(live):
     def count():
-        text = httpx.get(f"{live.url}/metrics").text
-        return next(
-            float(line.split()[1])
-            for line in text.splitlines()
-            if line.startswith("repertoire_sessions ")
-        )
+        return count_sessions(live)
 
     before = count()
     with talking(live) as talk:
