@@ -6,6 +6,7 @@ Examples are generated, not written by hand, so that the service accepts each of
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from fastapi import FastAPI
@@ -48,18 +49,26 @@ def document(
     app: FastAPI, skill: ServedSkill | None, controller: ServedController | None
 ) -> dict[str, Any]:
     """The document, with examples for `skill` and `controller` if they are open."""
-    schema = get_openapi(
-        title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes
-    )
-    _, schemas = models_json_schema([(model, "validation") for model in BODIES], ref_template=REF)
-    schema["components"]["schemas"] |= schemas["$defs"]
-    schema["servers"] = [{"url": "."}]  # relative to this document, wherever a proxy publishes it
+    if app.openapi_schema is None:  # once: it takes as long as several control steps
+        app.openapi_schema = describe_routes(app)
+    schema = {**app.openapi_schema, "paths": deepcopy(app.openapi_schema["paths"])}
     if skill is not None:
         _give_examples(schema, "/act", act_examples(skill))
         _give_examples(schema, "/encode", encode_examples(skill))
         _give_examples(schema, "/interpolate", interpolate_examples(skill))
     if controller is not None:
         _give_examples(schema, "/controllers/{name}/act", decide_examples(controller))
+    return schema
+
+
+def describe_routes(app: FastAPI) -> dict[str, Any]:
+    """The document without examples."""
+    schema = get_openapi(
+        title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes
+    )
+    _, schemas = models_json_schema([(model, "validation") for model in BODIES], ref_template=REF)
+    schema["components"]["schemas"] |= schemas["$defs"]
+    schema["servers"] = [{"url": "."}]  # relative to this document, wherever a proxy publishes it
     return schema
 
 
