@@ -48,8 +48,8 @@ class Task(Protocol):
         ...
 
     def goal_limits(self) -> tuple[GoalLimit, ...]:
-        """The goals that a served controller accepts: the ranges, as far as goal and present state
-        suffice to check them."""
+        """Limits beyond which a served controller refuses or clips a goal. A range that depends on
+        where the goal was drawn has none: of `path`, `stand` and `strike` no place is refused."""
         ...
 
     def scene(self) -> Scene:
