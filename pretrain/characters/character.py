@@ -93,8 +93,12 @@ def _read_skeleton(
         ids = range(model.body_jntadr[i], model.body_jntadr[i] + model.body_jntnum[i])
         hinges = [j for j in ids if model.jnt_type[j] == mujoco.mjtJoint.mjJNT_HINGE]
         if hinges:
-            axes = "".join("xyz"[int(np.argmax(model.jnt_axis[j]))] for j in hinges)
             names = tuple(model.joint(j).name for j in hinges)
+            if len(hinges) not in (1, 3):
+                raise ValueError(f"{bodies[i - 1]} has {len(hinges)} hinges, expected 1 or 3")
+            axes = "".join(
+                _read_axis(hinge, model.jnt_axis[j]) for hinge, j in zip(names, hinges, strict=True)
+            )
             joints.append(Joint(bodies[i - 1], names, axes, start))
             start += len(hinges)
     offsets = ((float(x), float(y), float(z)) for x, y, z in model.body_pos[2:])
@@ -111,6 +115,14 @@ def _read_skeleton(
         key_bodies=key_bodies,
         surface=tuple(_read_surface(model)),
     )
+
+
+def _read_axis(hinge: str, axis: np.ndarray) -> str:
+    """x, y or z. Raises ValueError for any other axis, a negative one included."""
+    for name, unit in zip("xyz", np.eye(3), strict=True):
+        if np.allclose(axis, unit):
+            return name
+    raise ValueError(f"hinge {hinge} has the axis {axis.tolist()}, expected x, y or z")
 
 
 def _read_surface(model: mujoco.MjModel) -> list[tuple[int, float, float, float, float]]:
@@ -133,6 +145,9 @@ def _read_surface(model: mujoco.MjModel) -> list[tuple[int, float, float, float,
         elif kind == mujoco.mjtGeom.mjGEOM_BOX:
             ends = [size * np.array([a, b, c]) for a, b, c in product((-1, 1), repeat=3)]
             radius = 0.0
+        elif kind != mujoco.mjtGeom.mjGEOM_SPHERE:
+            name = mujoco.mjtGeom(kind).name
+            raise ValueError(f"geom {g} is a {name}, expected a sphere, a capsule or a box")
         for end in ends:
             x, y, z = map(float, center + rotation.reshape(3, 3) @ end)
             spheres.append((body, x, y, z, radius))

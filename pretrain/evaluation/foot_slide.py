@@ -42,6 +42,8 @@ def foot_slide(feet: Feet, up: Tensor) -> Tensor:
     they stand and their world is `up` (T, n) bool, (n,) m/s; NaN where there are none.
 
     The ankle of a foot that rolls over its toes also moves: compare with the clip's slide."""
+    if len(feet.pos) <= SPAN:
+        return torch.full(feet.pos.shape[1:2], torch.nan)
     speed = (feet.pos[SPAN:] - feet.pos[:-SPAN]).norm(dim=-1) * CONTROL_RATE / SPAN
     stood = feet.stands & up[..., None]
     counted = stood.unfold(0, SPAN + 1, 1).all(-1)

@@ -34,6 +34,7 @@ from pretrain.evaluation.steering import steering
 from pretrain.evaluation.switching import Switches, switch_rollouts
 from pretrain.motion.clip import CONTROL_RATE
 from pretrain.training_data import TrainingData, control_steps, load_other_data, load_published_data
+from skills_store.manifest import Manifest
 from skills_store.runtime.library import SkillLibrary
 
 REPEATS = 8  # worlds under each random z that is held
@@ -81,10 +82,27 @@ def evaluate(skills: SkillLibrary, conditions: Conditions, motions: str = "") ->
     """The card of a published library, with its published facts of the run.
 
     The clips are those of recipe `motions`, if given, else the library's."""
-    card = skill_card(skills, clips_of(skills, motions), conditions)
-    card |= facts_of_run(skills.version.manifest.card)
-    notes = [f"measured by the clips of {motions!r}, whatever it learned from"] if motions else []
+    data = clips_of(skills, motions)
+    card = skill_card(skills, data, conditions)
+    manifest = skills.version.manifest
+    card |= facts_of_run(manifest.card)
+    notes = _describe_other_clips(manifest, data, motions) if motions else []
     return {**card, "caveats": [*notes, *card["caveats"]]}
+
+
+def _describe_other_clips(manifest: Manifest, data: TrainingData, motions: str) -> list[str]:
+    """Caveats of a card that is measured on other clips than those of the library's training."""
+    notes = [f"measured by the clips of {motions!r}, whatever it learned from"]
+    learned = {clip.name: clip.digest for clip in manifest.lineage.clips}
+    others = [
+        clip.name
+        for clip in data.dataset.originals
+        if learned.get(clip.name, clip.digest) != clip.digest
+    ]
+    if others:
+        names = ", ".join(others)
+        notes.append(f"under the z of the library's own clips of these names: {names}")
+    return notes
 
 
 def clips_of(skills: SkillLibrary, motions: str = "") -> TrainingData:

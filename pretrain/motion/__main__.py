@@ -99,14 +99,18 @@ def recipe(args: argparse.Namespace) -> int:
     """All clips are drawn equally often, whatever their length."""
     import yaml
 
-    from pretrain.motion.files import find_files, list_motions
+    from pretrain.motion.files import find_files, list_motions, states_licence
 
-    licence = {"licence": args.licence} if args.licence else {}
-    motions = list_motions(find_files(args.path), Path(args.relative_to))
+    files = find_files(args.path)
+    motions = list_motions(files, Path(args.relative_to))
+    if args.licence:
+        for file, motion in zip(files, motions, strict=True):
+            if not states_licence(file, args.character):
+                motion["licence"] = args.licence
     document = {
-        "name": args.name or Path(args.path).stem,
+        "name": args.name or Path(args.path).resolve().stem,
         "character": args.character,
-        "motions": [{**motion, "weight": 1.0, **licence} for motion in motions],
+        "motions": [{"weight": 1.0, **motion} for motion in motions],
     }
     print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
     return 0

@@ -45,7 +45,7 @@ def check(
     check_one = partial(check_file, character=character, cache_folder=cache_folder)
     for path in paths:
         if is_recipe(path):
-            yield from map(judge, load_clips(path, character))
+            yield from check_recipe(path, character)
             continue
         files = find_files(path)
         if workers < 2 or len(files) < SPAWNING:
@@ -56,6 +56,16 @@ def check(
             yield from pool.map(check_one, files, chunksize=4)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def check_recipe(path: str, character: str) -> Iterator[Verdict]:
+    """A verdict on each clip of a recipe, or `bad` with the reason where one cannot be read."""
+    try:
+        clips = load_clips(path, character)
+    except ClipError as error:
+        yield Verdict(Path(path).name, BAD, (str(error),))
+        return
+    yield from map(judge, clips)
 
 
 def _leave_interrupts_to_parent() -> None:

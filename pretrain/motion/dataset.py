@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -79,8 +79,9 @@ def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
     clips = []
     weights = []
     left_out = []
+    declared = {motion.file: motion for motion in reversed(recipe.motions)}
     for motion in recipe.motions:
-        clip = _read(motion, folder, skeleton)
+        clip = _read(motion, declared, folder, skeleton)
         if find_infeasible(clip):
             left_out.append(clip)
             continue
@@ -99,11 +100,14 @@ def load_dataset(reference: str, skeleton: Skeleton) -> Dataset:
     return Dataset(recipe.name, recipe.character, tuple(clips), tuple(weights), tuple(left_out))
 
 
-def _read(motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
-    """The clip of a motion, edited, with the resulting source, licence and digest."""
+def _read(
+    motion: Motion, declared: Mapping[str, Motion], folder: Path, skeleton: Skeleton
+) -> MotionClip:
+    """The clip of a motion, edited, with the resulting source, licence and digest. Files that
+    edits read are read as `declared` by the recipe's first motion of each file, if there is one."""
     clip = _read_file(motion, folder, skeleton)
     if motion.edits:
-        clip = _edited(clip, motion, folder, skeleton)
+        clip = _edited(clip, motion, declared, folder, skeleton)
     return replace(clip, name=motion.name or clip.name)
 
 
@@ -146,13 +150,19 @@ def _check_frames(clip: MotionClip, edits: Sequence[Edit], fewest: int) -> None:
         raise ClipError(f"{clip.name}: {names}: leaves 1 frame, expected {fewest} frames or more")
 
 
-def _edited(clip: MotionClip, motion: Motion, folder: Path, skeleton: Skeleton) -> MotionClip:
+def _edited(
+    clip: MotionClip,
+    motion: Motion,
+    declared: Mapping[str, Motion],
+    folder: Path,
+    skeleton: Skeleton,
+) -> MotionClip:
     """`clip` after a motion's edits; source and digest include the edits and the files they
     read."""
     sources: list[MotionClip] = []
 
     def read(file: str) -> MotionClip:
-        sources.append(_read_file(Motion(file=file), folder, skeleton))
+        sources.append(_read_file(declared.get(file) or Motion(file=file), folder, skeleton))
         return sources[-1]
 
     edited = clip

@@ -16,12 +16,16 @@ from pretrain.motion.importers.amc import read_bytes
 from pretrain.motion.recipe import RECIPES
 
 RECIPE_SUFFIXES = (".yaml", ".yml")
-TEXT = (".txt", ".json", ".csv")
+MIXED = (".txt", ".json", ".csv", ".npz", ".npy", ".pkl")  # suffixes of many kinds of files
 
 
 def is_recipe(path: str) -> bool:
-    """Whether `path` is a YAML file or the name of a recipe that comes with the project."""
-    return Path(path).suffix in RECIPE_SUFFIXES or (RECIPES / f"{path}.yaml").exists()
+    """Whether `path` is a YAML file or the name of a recipe that comes with the project. A file or
+    folder of that name is none."""
+    if Path(path).suffix in RECIPE_SUFFIXES:
+        return True
+    is_name = re.fullmatch(r"\w+", path) is not None
+    return is_name and not Path(path).exists() and (RECIPES / f"{path}.yaml").exists()
 
 
 def find_files(path: str) -> list[Path]:
@@ -40,12 +44,12 @@ def find_files(path: str) -> list[Path]:
 
 
 def _is_clip(file: Path) -> bool:
-    """Whether a file of a folder is a clip; folders also have other text, as a licence."""
+    """Whether a file of a folder is a clip. Folders also have others: a licence, a body's shape."""
     suffix = file.suffix.lower()
     if suffix not in SUFFIXES or file.is_dir():
         return False
     try:
-        return suffix not in TEXT or is_recognized(file.read_bytes())
+        return suffix not in MIXED or is_recognized(file.read_bytes())
     except OSError:
         return True  # reading it reports what is wrong with it
 
@@ -53,6 +57,16 @@ def _is_clip(file: Path) -> bool:
 def load_file(file: Path, character: str) -> MotionClip:
     """The clip of a file; ClipError with the reason where there is none."""
     return read_clip(read_bytes(file), file.name, load_character(character).skeleton)
+
+
+def states_licence(file: Path, character: str) -> bool:
+    """Whether a file has a licence; only .npz files that `convert` wrote may."""
+    if file.suffix.lower() != ".npz":
+        return False
+    try:
+        return bool(load_file(file, character).licence)
+    except ClipError:
+        return False
 
 
 def load_clips(path: str, character: str) -> list[MotionClip]:

@@ -101,12 +101,12 @@ def measure(clip: MotionClip) -> Measures:
 
 
 def _floating(soles: Soles, standing: np.ndarray) -> float:
-    """Height of the lower sole while it stands, 95th percentile of its size, m; 0 where none ever
-    stands.
+    """Height of the lower sole above the ground while it stands, 95th percentile, m; 0 where none
+    ever stands. A sole in the ground is `penetration`.
     """
     lower = soles.lowest.argmin(-1)[:, None]
     heights = np.take_along_axis(soles.lowest, lower, -1)[np.take_along_axis(standing, lower, -1)]
-    return float(np.quantile(np.abs(heights), 0.95)) if len(heights) else 0.0
+    return float(np.quantile(heights.clip(min=0), 0.95)) if len(heights) else 0.0
 
 
 def _balance(clip: MotionClip, soles: Soles, at_rest: np.ndarray) -> float:

@@ -33,6 +33,15 @@ def test_fifteen_bodies_and_28_hinges(skeleton):
     assert sum(len(joint.axes) == 3 for joint in skeleton.joints) == 8
 
 
+@pytest.mark.parametrize("axis", ["0 -1 0", "0.6 0.8 0"])
+def test_a_hinge_about_another_axis_than_x_y_or_z_is_refused(axis):
+    body = f'<body name="b"><joint name="bend" axis="{axis}"/><geom size="0.1"/></body>'
+    root = f'<body name="a"><freejoint/><geom size="0.1"/>{body}</body>'
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{root}</worldbody></mujoco>")
+    with pytest.raises(ValueError, match="hinge bend has the axis"):
+        character._read_skeleton("two", model, ("b",), ())
+
+
 def test_hip_hinge_order_is_xzy_to_avoid_gimbal_lock(skeleton):
     orders = {joint.body: joint.axes for joint in skeleton.joints}
     assert orders["right_thigh"] == orders["left_thigh"] == "xzy"

@@ -23,6 +23,11 @@ def test_feet_that_slide_have_their_speed():
         torch.testing.assert_close(foot_slide(feet_at(speed), UP), torch.tensor([speed]))
 
 
+def test_feet_of_a_short_clip_have_no_speed():
+    feet = feet_at(0.3)[:6, :]
+    assert foot_slide(feet, UP[:6]).isnan().all()
+
+
 def test_feet_that_tremble_on_the_spot_hardly_slide():
     feet = feet_at(0.0)
     feet.pos[::2, ..., 1] += 0.003

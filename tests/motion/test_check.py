@@ -123,6 +123,40 @@ def test_a_recipe_lists_every_clip_of_a_folder(folder, capsys):
     assert [motion["file"] for motion in document["motions"]] == ["in/stand.npz", "in/walk.npz"]
 
 
+def test_a_recipe_states_the_licence_of_files_that_have_none(folder, capsys, stroll):
+    stated = npz.write(replace(stroll, licence="CC-BY-NC-4.0"))
+    (folder / "in" / "walk.npz").write_bytes(stated)
+    (folder / "in" / "stand.npz").write_bytes(npz.write(replace(stroll, licence="")))
+    assert main(["recipe", str(folder / "in"), "--licence", "MIT"]) == 0
+    stand, walk = yaml.safe_load(capsys.readouterr().out)["motions"]
+    assert stand["licence"] == "MIT"
+    assert "licence" not in walk
+
+
+def test_arrays_that_are_no_clips_are_left_out_of_a_folder(folder, capsys):
+    np.savez(folder / "in" / "neutral_stagei.npz", betas=np.zeros(10))
+    assert main(["check", str(folder / "in"), "--workers", "1"]) == 0
+    assert "neutral_stagei" not in capsys.readouterr().out
+
+
+def test_a_folder_with_a_bundled_recipes_name_is_read(folder, capsys, monkeypatch):
+    (folder / "in").rename(folder / "everyday")
+    monkeypatch.chdir(folder)
+    assert main(["check", "everyday", "--workers", "1"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:3]] == [
+        "stand",
+        "walk",
+    ]
+
+
+def test_a_recipe_with_an_unreadable_clip_is_bad_and_the_next_path_is_checked(folder, capsys):
+    (folder / "mine.yaml").write_text("name: mine\nmotions: [{file: gone.npz}]\n")
+    assert main(["check", str(folder / "mine.yaml"), str(folder / "in")]) == 1
+    printed = capsys.readouterr().out
+    assert "no such clip" in printed
+    assert "stand" in printed
+
+
 def test_foot_slide_is_reported_with_the_plant_edit(stroll):
     slid = replace(stroll, root_pos=stroll.root_pos * np.array([1.3, 1, 1]))
     verdict = judge(slid)
@@ -133,6 +167,7 @@ def test_foot_slide_is_reported_with_the_plant_edit(stroll):
 def test_ground_penetration_is_reported(stroll):
     sunk = replace(stroll, root_pos=stroll.root_pos - np.array([0, 0, 0.08]))
     assert any(line.startswith("8 cm in the ground") for line in judge(sunk).advice)
+    assert measure(sunk).floating == 0
 
 
 def test_a_stand_on_its_toes_is_reported_with_the_balance_edit(still, stroll):

@@ -70,6 +70,13 @@ def test_licences_of_all_files_that_a_clip_is_made_of_are_kept(folder, skeleton)
     assert "stand (file stand.npz, at 1.0)" in clip.source
 
 
+def test_a_file_that_an_edit_reads_has_the_licence_that_the_recipe_gives_it(folder, skeleton):
+    stand = "{file: stand.npz, licence: CC-BY-NC-4.0}"
+    end = "{name: a, file: walk.npz, licence: MIT, edits: [{stand: {file: stand.npz, at: 1.0}}]}"
+    edited, _ = load_dataset(write(folder, end, stand), skeleton).clips
+    assert edited.licence == "MIT AND CC-BY-NC-4.0"
+
+
 def test_a_choice_of_licences_stays_one_beside_another_licence(folder, skeleton):
     other = "edits: [{stand: {file: stand.npz, at: 1.0}}]"
     path = write(
