@@ -21,7 +21,8 @@ FLOATING = 0.02  # m
 SKATE = 0.03  # m a contact
 BALANCE = 0.04  # m from the center of mass to the edge of the soles at rest
 SHORTEST = 0.5  # s
-MAX_SPED = 2.0
+LEVEL = "edit `plant: {level: true}`, or `settle` for a body that lies"
+MAX_SPEED_FACTOR = 2.0
 FALL = 1 / 3  # of g, by which a flight may fall slower or faster
 
 
@@ -59,10 +60,10 @@ def advise(m: Measures) -> tuple[str, ...]:
             f"{m.past_limits_most:.2f} rad: "
             "edit `limit`, or look whether a limb is mapped to the wrong joint",
         ),
-        (m.penetration > PENETRATION, f"{100 * m.penetration:.0f} cm in the ground: edit `plant`"),
+        (m.penetration > PENETRATION, f"{100 * m.penetration:.0f} cm in the ground: {LEVEL}"),
         (
             m.floating > FLOATING,
-            f"standing soles {100 * m.floating:.0f} cm off the ground: edit `plant`",
+            f"standing soles {100 * m.floating:.0f} cm off the ground: {LEVEL}",
         ),
         (m.skate_most > SKATE, f"a standing foot slides {100 * m.skate_most:.0f} cm: edit `plant`"),
         (
@@ -95,7 +96,7 @@ def _fall(fall: float) -> str:
     if not fall < 0:
         return f"accelerates by {fall:.1f} m/s^2 in flight, where things fall: is up another axis?"
     factor = np.sqrt(GRAVITY / -fall)
-    if factor > MAX_SPED:
+    if factor > MAX_SPEED_FACTOR:
         return (
             f"falls at {-fall:.1f} m/s^2 in flight, which no change of speed explains: "
             "something holds it up"

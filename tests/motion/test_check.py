@@ -16,6 +16,7 @@ from pretrain.motion.__main__ import main
 from pretrain.motion.balance import GRAVITY
 from pretrain.motion.dataset import load_dataset
 from pretrain.motion.editing.balancing import balance
+from pretrain.motion.editing.edits import EDITS
 from pretrain.motion.editing.time import hold
 from pretrain.motion.importers import npz, read_clip
 from pretrain.motion.measures import measure
@@ -228,3 +229,17 @@ def test_a_hinge_that_goes_all_the_way_round_is_usable_with_advice(still):
     assert verdict.verdict == USABLE
     said = f"hinge right_shoulder_x turns on to 6.3 rad in frame {len(still) - 1}"
     assert any(line.startswith(said) for line in verdict.advice)
+
+
+@pytest.mark.parametrize("off", [0.035, -0.04])
+def test_the_advice_on_a_clip_off_the_ground_puts_it_there(stroll, off):
+    lifted = replace(stroll, root_pos=stroll.root_pos + np.array([0, 0, off]))
+    advised = [line for line in judge(lifted).advice if "`plant: {level: true}`" in line]
+    assert advised
+    planted = EDITS["plant"].model_validate({"level": True}).apply(lifted, no_file)
+    assert not any(line in judge(planted).advice for line in advised)
+    assert not any("`plant: " in line for line in judge(planted).advice)
+
+
+def no_file(name):
+    raise AssertionError(name)

@@ -15,7 +15,7 @@ from pretrain.motion.editing.footsteps import LIFT, Gait
 from pretrain.motion.editing.reaching import Target, reach
 from pretrain.motion.editing.settling import settle
 from pretrain.motion.editing.stepping import step
-from pretrain.motion.stance import replant
+from pretrain.motion.stance import plant, replant
 
 
 class Mirror(Edit):
@@ -41,9 +41,13 @@ class Plant(Edit):
 
     verb = "plant"
     fewest = 2
+    level: bool = Field(
+        default=False,
+        description="also put the ground under the standing feet, and move the root at their speed",
+    )
 
     def apply(self, clip: MotionClip, read: ReadFile) -> MotionClip:
-        return replant(clip)
+        return plant(clip) if self.level else replant(clip)
 
 
 class Settle(Edit):
