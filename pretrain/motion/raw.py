@@ -25,9 +25,7 @@ class RawMotion:
     root_pos: np.ndarray  # (T, 3) units of the file
     rest: np.ndarray | None = None  # (J, 4) wxyz, relative to the parent
     translations: dict[int, np.ndarray] = field(default_factory=dict)  # (T, 3) in place of offsets
-    ends: dict[int, np.ndarray] = field(default_factory=dict)  # (3,) tip of a last joint's bone
     up: str = "y"  # the axis that points up
-    licence: str = ""
     warnings: tuple[str, ...] = ()
 
     def __len__(self) -> int:

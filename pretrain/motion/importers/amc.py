@@ -68,7 +68,6 @@ def read(data: bytes, name: str) -> RawMotion:
         rotations=rotations,
         root_pos=values[:, place],
         rest=rest,
-        ends={joint: vectors[joint] for joint in range(len(vectors)) if joint not in asf.parents},
         warnings=(f"{name}: an AMC states no rate: read at {RATE:g} frames/s, as CMU's takes are",),
     )
 

@@ -51,7 +51,6 @@ def read(data: bytes, name: str) -> RawMotion:
         root_pos=root_pos[first:],
         rest=rotations[0] if first else None,
         translations={joint: moved[first:] for joint, moved in translations.items()},
-        ends=header.ends,
         warnings=warnings,
     )
 

@@ -21,7 +21,6 @@ class Header:
     joints: tuple[str, ...]
     parents: tuple[int, ...]
     offsets: np.ndarray  # (J, 3)
-    ends: dict[int, np.ndarray]  # joint -> offset of its End Site
     channels: tuple[tuple[int, str], ...]  # (joint, name) of each column
 
 
@@ -41,7 +40,7 @@ def parse_header(text: str, name: str) -> Header:
             "one each or more"
         )
     offsets = np.array(tree.offsets)
-    return Header(tuple(tree.joints), tuple(tree.parents), offsets, tree.ends, tuple(tree.channels))
+    return Header(tuple(tree.joints), tuple(tree.parents), offsets, tuple(tree.channels))
 
 
 @dataclass
@@ -51,7 +50,6 @@ class _Tree:
     joints: list[str] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
     offsets: list[np.ndarray] = field(default_factory=list)
-    ends: dict[int, np.ndarray] = field(default_factory=dict)
     channels: list[tuple[int, str]] = field(default_factory=list)
     open: list[int] = field(default_factory=list)  # joints in open braces; END for an End Site
     next: int = NONE  # what the next brace opens
@@ -92,10 +90,7 @@ class _Tree:
             raise ClipError(f"{label}: a brace that opens no joint or closes none")
 
     def _add_offset(self, offset: np.ndarray) -> None:
-        if self.open[-1] == END:
-            joint = next((joint for joint in reversed(self.open) if joint >= 0), 0)
-            self.ends[joint] = offset
-        else:
+        if self.open[-1] != END:
             self.offsets[self.open[-1]] = offset
 
 

@@ -1,6 +1,6 @@
 """The axes of each body, from the directions of a rig's bones.
 
-The axes of pelvis, chest and head come from the mean positions of hips, shoulders and neck, so that
+The axes of pelvis, chest and head come from the mean positions of hips, shoulders and head, so that
 no rest pose is needed. Thighs, shins and arms take their direction from the positions of joints and
 their twist from the plane of knee or elbow; a straight limb, whose plane is not defined, takes it
 from the rig's rotation, and one that never bends from the trunk."""

@@ -141,6 +141,5 @@ def _clip(
         root_rot=continuous(multiply(np.broadcast_to(turn, q["pelvis"].shape), q["pelvis"])),
         joint_rot=joint_rot,
         skeleton=skeleton,
-        licence=motion.licence,
         warnings=motion.warnings,
     )

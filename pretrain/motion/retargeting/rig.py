@@ -50,7 +50,7 @@ def make_rig(motion: RawMotion, joints: Mapping[str, str] | None = None) -> Rig:
 
 
 def _parts(motion: RawMotion, joints: Mapping[str, str] | None) -> dict[str, int]:
-    """Part -> joint; pelvis, chest and neck are where legs, arms and head branch off."""
+    """Part -> joint; pelvis and chest are where legs and arms branch off."""
     parts = find_joints(motion.joints, motion.name, joints)
     arms = motion.ancestors(parts["left_upper_arm"])
     legs = motion.ancestors(parts["left_thigh"])
@@ -60,5 +60,4 @@ def _parts(motion: RawMotion, joints: Mapping[str, str] | None) -> dict[str, int
     parts["pelvis"] = next(
         joint for joint in motion.ancestors(parts["right_thigh"]) if joint in legs
     )
-    parts["neck"] = max(motion.parents[parts["head"]], parts["chest"])
     return parts
