@@ -54,23 +54,26 @@ class Planner:
         self.num_envs = backend.num_envs // cfg.candidates
         # best sequences so far, (W, segments, D)
         self._last = self._draw(self.num_envs)
-        # of the chosen sequences (W,), see `_simulate`
-        self.value = torch.zeros(self.num_envs)
 
     def __call__(self, state: Array, goal: Array) -> Array:
         """Raises ValueError where `state` has other than W rows."""
+        return self.plan(state, goal)[0]
+
+    def plan(self, state: Array, goal: Array) -> tuple[Array, Tensor]:
+        """z (W, D), and the values (W,) of the sequences that it begins (`_simulate`). Raises
+        ValueError as `__call__`."""
         if len(state) != self.num_envs:
             raise ValueError(f"state has {len(state)} rows, expected {self.num_envs}")
         start = torch.from_numpy(np.array(state))
         goals = torch.from_numpy(np.array(goal)).repeat_interleave(self._cfg.candidates, 0)
         plans = self._propose()
         values = self._simulate(start, goals, plans)
-        self._choose(plans, values)
+        best = self._choose(plans, values)
         for _ in range(1, self._cfg.iterations):
             plans = self._refit(plans, values)
             values = self._simulate(start, goals, plans)
-            self._choose(plans, values)
-        return self._last[:, 0].numpy().copy()  # `reset_plans` overwrites the last plans
+            best = self._choose(plans, values)
+        return self._last[:, 0].numpy().copy(), best  # `reset_plans` overwrites the last plans
 
     def reset_plans(self, ids: Tensor) -> None:
         """Replace the last plans of characters `ids` (n,) by draws from the sphere."""
@@ -109,9 +112,11 @@ class Planner:
         candidates[:, 0] = self._last
         return candidates
 
-    def _choose(self, plans: Tensor, values: Tensor) -> None:
-        self.value, best = values.max(1)
-        self._last = plans[torch.arange(self.num_envs), best].clone()
+    def _choose(self, plans: Tensor, values: Tensor) -> Tensor:
+        """Keep each character's best sequence; its value, (W,)."""
+        best, chosen = values.max(1)
+        self._last = plans[torch.arange(self.num_envs), chosen].clone()
+        return best
 
     def _simulate(self, start: Tensor, goals: Tensor, plans: Tensor) -> Tensor:
         """Sum of the rewards over the horizon plus the gain in potential, less the cost of a fall.

@@ -27,7 +27,7 @@ class PlanResult:
     """The best of the candidates."""
 
     z: Array  # (D,), unit
-    predicted_return: float  # of that skill over the horizon, see `Planner.value`
+    predicted_return: float  # of that skill over the horizon, see `Planner.plan`
 
 
 class SinglePlanner:
@@ -67,8 +67,8 @@ class SinglePlanner:
         planner = Planner(self._parent, task, backend, self._cfg.plan, rng=rng)
         if last_z is not None:
             planner.set_plans(torch.from_numpy(np.array(last_z))[None])
-        z = planner(state[None], goal[None])
-        return PlanResult(z[0], float(planner.value[0]))
+        z, value = planner.plan(state[None], goal[None])
+        return PlanResult(z[0], float(value[0]))
 
     def _backend(self, scene: Scene) -> Backend:
         if scene.box not in self._backends:

@@ -34,7 +34,8 @@ class TaskEnv(GoalEnv):
     `pretrain.rl.rollout`.
 
     The task reward is averaged over the decision's control steps; those from a fall on or after a
-    timeout count as 0. The extra `states` (N, W, S) holds the last states of the decision."""
+    timeout count as 0. The extra `states` (N, W, S) holds the last states of the decision, `success`
+    (N,) bool where it ended with its goal met and without failure."""
 
     def __init__(
         self,
@@ -48,8 +49,6 @@ class TaskEnv(GoalEnv):
         self.skills = skills
         self.llc_steps = decisions.llc_steps
         self._discount = decisions.discount
-        # (N,): the last decision ended with its goal met and without failure
-        self.success = torch.zeros(self.num_envs, dtype=torch.bool)
 
     def step(self, action: Tensor) -> Step:
         """Raw vectors (N, D), projected to the sphere, held for `llc_steps` control steps.
@@ -77,7 +76,7 @@ class TaskEnv(GoalEnv):
         if self._discount is None:
             progress = ~terminated * (self._potential() - potential)
         goal_met = self.task.success(self.env.skeleton, self.env.state(), self.goals.goal)
-        self.success = goal_met & ~terminated
+        success = goal_met & ~terminated
         self.advance_goals()
         if self._discount is not None:  # the potential of the next goal
             progress = ~terminated * self._discount * self._potential() - potential
@@ -86,7 +85,7 @@ class TaskEnv(GoalEnv):
             reward=task_reward / self.llc_steps,
             terminated=terminated,
             truncated=truncated,
-            extras={"states": self.env.states.clone(), "progress": progress},
+            extras={"states": self.env.states.clone(), "progress": progress, "success": success},
         )
 
     def _potential(self) -> Tensor:

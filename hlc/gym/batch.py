@@ -94,7 +94,7 @@ class TaskBatch:
             reward=step.reward.double().numpy(),
             terminated=step.terminated.numpy(),
             truncated=step.truncated.numpy(),
-            success=self.worlds.success.numpy(),
+            success=step.extras["success"].numpy(),
         )
 
 
