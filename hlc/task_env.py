@@ -34,8 +34,8 @@ class TaskEnv(GoalEnv):
     `pretrain.rl.rollout`.
 
     The task reward is averaged over the decision's control steps; those from a fall on or after a
-    timeout count as 0. The extra `states` (N, W, S) holds the last states of the decision, `success`
-    (N,) bool where it ended with its goal met and without failure."""
+    timeout count as 0. The extra `states` (N, W, S) holds the last states of the decision,
+    `success` (N,) bool where it ended with its goal met and without failure."""
 
     def __init__(
         self,
