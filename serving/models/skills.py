@@ -130,7 +130,8 @@ class ServedController:
 
     @property
     def nbytes(self) -> int:
-        return _nbytes(self.version.manifest)
+        """Of its own graphs, and of its library's, which it keeps open."""
+        return _nbytes(self.version.manifest) + self.skill.nbytes
 
 
 def _nbytes(manifest: Manifest) -> int:
