@@ -25,7 +25,7 @@ def find_jumps(clip: MotionClip) -> tuple[str, ...]:
         frame = int(size.argmax())
         speed = size[frame] * clip.fps
         if speed > most:
-            place = f"from frame {frame} to {frame + 1}"
-            jump = f"the root jumps by {shown} {place}, {speed:.0f} {unit}"
+            # in the time of edits: importers may drop frames at the start or repeated ones
+            jump = f"the root jumps by {shown} after {frame / clip.fps:.2f} s, {speed:.0f} {unit}"
             lines.append(f"{clip.name}: {jump}; expected {most:g} at most; trim it")
     return tuple(lines)
