@@ -43,7 +43,8 @@ def leave_one_out(features: Tensor) -> Tensor:
 
     `features` (K, R, D). The discriminant has Gaussian classes of one covariance on the first AXES
     principal axes; the example's own skill is estimated from its other R - 1 examples. Thus log K +
-    the mean is in expectation a lower bound of the information."""
+    the mean is in expectation a lower bound of the information for 64 skills; for a few, the
+    covariance, which includes the example itself, raises it by up to 0.3 nats."""
     points = _principal(features)
     skills, repeats, dim = points.shape
     centered = (points - points.mean(1, keepdim=True)).flatten(0, 1)
