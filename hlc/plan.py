@@ -85,8 +85,11 @@ def describe_interval(estimate: dict[str, Any], form: str) -> str:
     """Mean and half width of an interval; "-" where there is nothing to take a mean of."""
     if estimate["mean"] is None:
         return "-"
+    mean = form.format(estimate["mean"])
+    if estimate["interval"] is None:  # of a single episode
+        return mean
     low, high = estimate["interval"]
-    return f"{form.format(estimate['mean'])} +-{form.format((high - low) / 2)}"
+    return f"{mean} +-{form.format((high - low) / 2)}"
 
 
 def main(arguments: list[str]) -> int:

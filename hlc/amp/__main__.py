@@ -68,9 +68,13 @@ def describe(measures: dict[str, Any]) -> str:
     lines = []
     for key in SUMMARY:
         measure = measures[key]
-        if measure["mean"] is not None:
+        if measure["mean"] is None:
+            continue
+        line = f"{key:<18}{measure['mean']:8.3f}"
+        if measure["interval"] is not None:
             low, high = measure["interval"]
-            lines.append(f"{key:<18}{measure['mean']:8.3f}  ({low:.3f} to {high:.3f})")
+            line += f"  ({low:.3f} to {high:.3f})"
+        lines.append(line)
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scipy.special import gammaincinv
+from scipy.special import gammaincinv, stdtrit
 from torch import Tensor
 
 Interval = dict[str, Any]  # n, mean, interval [low, high]
@@ -17,12 +17,13 @@ def mean(x: Tensor) -> float | None:
 
 
 def interval(x: Tensor) -> Interval:
-    """n, mean and the 95 % interval of the mean of x (n,), by the normal approximation."""
+    """n, mean and the 95 % interval of the mean of x (n,), by Student's t; None for n < 2."""
     middle = mean(x)
-    if middle is None:
-        return {"n": 0, "mean": None, "interval": None}
-    half = Z95 * float(x.std(correction=min(1, len(x) - 1))) / len(x) ** 0.5
-    return {"n": len(x), "mean": middle, "interval": [middle - half, middle + half]}
+    n = len(x)
+    if n < 2:
+        return {"n": n, "mean": middle, "interval": None}
+    half = float(stdtrit(n - 1, 0.975) * x.std()) / n**0.5
+    return {"n": n, "mean": middle, "interval": [middle - half, middle + half]}
 
 
 def share_interval(x: Tensor) -> Interval:
@@ -34,7 +35,7 @@ def share_interval(x: Tensor) -> Interval:
     n = len(x)
     share = mean(x)
     if share is None:
-        return interval(x)
+        return {"n": 0, "mean": None, "interval": None}
     middle = share + Z95**2 / (2 * n)
     half = Z95 * (share * (1 - share) / n + Z95**2 / (4 * n**2)) ** 0.5
     ends = [(middle - half) / (1 + Z95**2 / n), (middle + half) / (1 + Z95**2 / n)]

@@ -21,7 +21,13 @@ def test_intervals_of_empty_data_are_null():
     nothing = {"n": 0, "mean": None, "interval": None}
     assert interval(torch.zeros(0)) == nothing
     assert rate_interval(0, 0.0, 0) == nothing
-    assert interval(torch.ones(1))["interval"] == [1.0, 1.0]
+    assert interval(torch.ones(1)) == {"n": 1, "mean": 1.0, "interval": None}
+
+
+def test_the_interval_of_few_values_is_students():
+    """Of 1, 2, 3: 2 +- 4.303 / sqrt(3)."""
+    found = interval(torch.tensor([1.0, 2.0, 3.0]))["interval"]
+    assert found == pytest.approx([2 - 2.4841, 2 + 2.4841], abs=1e-3)
 
 
 def test_share_interval_of_0_or_1_is_the_wilson_interval():
