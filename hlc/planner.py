@@ -100,11 +100,8 @@ class Planner:
 
     def _refit(self, plans: Tensor, values: Tensor) -> Tensor:
         """Candidates (W, K, segments, D) around each character's elites; its best comes first."""
-        best = (
-            values.topk(self._cfg.elites, 1)
-            .indices[..., None, None]
-            .expand(-1, -1, *plans.shape[2:])
-        )
+        elites = self._cfg.elites
+        best = values.topk(elites, 1).indices[..., None, None].expand(-1, -1, *plans.shape[2:])
         elite_plans = plans.gather(1, best)
         spread = elite_plans.std(1, correction=0, keepdim=True)
         noise = torch.randn(plans.shape, generator=self._rng)

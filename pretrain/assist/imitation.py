@@ -45,10 +45,8 @@ def with_cloning_loss(surrogate: Surrogate) -> Surrogate:
         total, metrics = surrogate(mean, batch)
         distance = (mean - batch["reference_action"]).square().sum(-1)
         cloning_loss = (batch["switch_strength"] * distance).mean()
-        return total + CLONING_WEIGHT * cloning_loss, {
-            **metrics,
-            "switch_cloning_loss": cloning_loss,
-        }
+        total = total + CLONING_WEIGHT * cloning_loss
+        return total, {**metrics, "switch_cloning_loss": cloning_loss}
 
     return loss
 

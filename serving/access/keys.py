@@ -5,18 +5,19 @@ password."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from skills_store.disk.durable import lock_file, sync_dir
 
 Scope = Literal["act", "encode", "admin"]
 SCOPES: tuple[Scope, ...] = ("act", "encode", "admin")
@@ -94,17 +95,10 @@ def write(path: Path, keys: Iterable[Key]) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_dir(path.parent)
 
 
-@contextmanager
-def hold_lock(path: Path) -> Iterator[None]:
-    """Keep other programs from changing the file between a read and a write."""
+def hold_lock(path: Path) -> AbstractContextManager[None]:
+    """Keeps other programs from changing the file between a read and a write."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path.with_name(f".{path.name}.lock"), "a", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    return lock_file(path.with_name(f".{path.name}.lock"))

@@ -11,6 +11,7 @@ import ipaddress
 import logging
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import count
 from time import perf_counter
 from uuid import uuid4
@@ -228,13 +229,18 @@ def check_address(scope: Scope) -> None:
     """Raises Refusal for a request on an address that other machines reach. `Settings` refuses such
     a host without keys, but another server may listen elsewhere."""
     address = (scope.get("server") or ("",))[0]
-    try:
-        is_loopback = ipaddress.ip_address(address).is_loopback
-    except ValueError:  # a Unix socket, or a name
-        return
-    if not is_loopback:
+    if is_reachable(address):
         message = f"without a key file this service answers on loopback addresses, not {address}"
         raise Refusal(403, "not_permitted", message, None, "a key file in REPERTOIRE_KEYS")
+
+
+@lru_cache(16)  # on every request, and a process listens on few addresses
+def is_reachable(address: str) -> bool:
+    """Whether other machines reach `address`; False for a Unix socket and for a name."""
+    try:
+        return not ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def make_problem_reply(error: Exception, path: str, request_id: bytes) -> Reply:
