@@ -3,6 +3,8 @@ aids, warm start, and the schedule of the action std."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Generator, Tensor
 
@@ -60,7 +62,7 @@ def build_training(cfg: PretrainConfig, data: TrainingData) -> SkillTraining:
         make_latent_sampling(cfg),
         nets.encoder.clip_latents,
         rng=skill_rng,
-        near_probs=curriculum.near_probs if curriculum else None,
+        near_probs=make_near_probs(cfg, data, curriculum),
     )
     replay = make_replay(cfg.disc.disc_buffer_size, data.demos)
     return Training(
@@ -146,9 +148,18 @@ def make_latent_sampling(cfg: PretrainConfig) -> LatentSampling:
         max(1, control_steps(latent.latent_time_min)),
         control_steps(latent.latent_time_max),
         latent.clip_latent_prob,
-        latent.near_prob,
         latent.own_return,
     )
+
+
+def make_near_probs(
+    cfg: PretrainConfig, data: TrainingData, curriculum: Curriculum | None
+) -> Callable[[], Tensor]:
+    """The `near_probs` of AseEnv: constant without a curriculum."""
+    if curriculum:
+        return curriculum.near_probs
+    constant = torch.full((len(data.library.names),), cfg.latent.near_prob)
+    return lambda: constant
 
 
 def set_action_std(cfg: PretrainConfig, training: SkillTraining) -> None:

@@ -19,8 +19,9 @@ class AseEnv(TensorState):
     section 5.)
 
     Observations are `obs` (N, 13 + 2 J) and `z` (N, dim). The environment's reward is 0; rewards
-    are computed from the rollout, which has the style window. `near_probs` gives `near_prob` of
-    each clip, (C,), at every reset; by default all clips have `LatentSampling.near_prob`."""
+    are computed from the rollout, which has the style window. `near_probs` is called at every reset
+    and gives, for each clip, (C,), the share of its episodes' other first latents that are drawn
+    nearest to its own; by default 0."""
 
     state_fields = ("z", "z_clip", "steps_to_resample")
 
@@ -38,7 +39,7 @@ class AseEnv(TensorState):
         self.action_scale = action_scale
         self.sampling = sampling
         self._rng = rng
-        self._near_probs = near_probs or self._same_near_prob
+        self._near_probs = near_probs or (lambda: torch.zeros(len(clip_latents)))
         self.num_envs = env.num_envs
         self.clip_latents = clip_latents  # (C, dim), the encoder's: the warm start writes to it
         self.z = torch.zeros(self.num_envs, sampling.dim)
@@ -47,9 +48,6 @@ class AseEnv(TensorState):
         # control steps until the next change
         self.steps_to_resample = torch.zeros(self.num_envs, dtype=torch.long)
         self.reset(torch.arange(self.num_envs))
-
-    def _same_near_prob(self) -> Tensor:
-        return torch.full((len(self.clip_latents),), self.sampling.near_prob)
 
     def reset(self, ids: Tensor) -> None:
         """Start new episodes in worlds `ids` (n,), each with a new latent."""

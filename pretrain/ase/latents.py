@@ -35,8 +35,6 @@ class LatentSampling:
     longest: int
     # share of clips' own latents; at the start of an episode, that of the clip it begins in
     clip_prob: float
-    # of the other latents at the start of an episode, the share nearest to that clip's
-    near_prob: float = 0.0
     # a latent's return ends with it, bootstrapped by the value under that latent
     own_return: bool = False
 

@@ -15,7 +15,14 @@ from pretrain.sim.env import ActionScale, CharacterEnv, EpisodeConfig
 from pretrain.sim.falls import NO_RECOVERY, Recovery
 
 
-def make(training_data, humanoid, *, longest: int = 3, recovery: Recovery = NO_RECOVERY) -> AseEnv:
+def make(
+    training_data,
+    humanoid,
+    *,
+    longest: int = 3,
+    recovery: Recovery = NO_RECOVERY,
+    near: torch.Tensor | None = None,
+) -> AseEnv:
     rng = torch.Generator().manual_seed(0)
     env = CharacterEnv(
         make_backend("mujoco", humanoid, 256, 1),
@@ -26,7 +33,14 @@ def make(training_data, humanoid, *, longest: int = 3, recovery: Recovery = NO_R
     )
     latents = sample_on_sphere(len(training_data.library.names), 8, rng)
     sampling = LatentSampling(8, longest, longest, 0.5)
-    return AseEnv(env, ActionScale.from_library(training_data.library), sampling, latents, rng=rng)
+    return AseEnv(
+        env,
+        ActionScale.from_library(training_data.library),
+        sampling,
+        latents,
+        rng=rng,
+        near_probs=None if near is None else lambda: near,
+    )
 
 
 def test_latents_are_unit_and_lifetimes_in_range(rng):
@@ -77,18 +91,18 @@ def test_z_clip_is_nearest_clip_and_half_of_z_are_clip_latents(training_data, hu
 
 
 def test_near_prob_1_draws_initial_z_near_the_start_clip(training_data, humanoid):
-    skills = make(training_data, humanoid)
-    assert not torch.equal(skills.z_clip, skills.env.clip)
-    skills.sampling = replace(skills.sampling, near_prob=1.0)
-    skills.reset(torch.arange(256))
+    plain = make(training_data, humanoid)
+    assert not torch.equal(plain.z_clip, plain.env.clip)
+    near = torch.ones(len(training_data.library.names))
+    skills = make(training_data, humanoid, near=near)
     assert torch.equal(skills.z_clip, skills.env.clip)
     own = (skills.z == skills.clip_latents[skills.z_clip]).all(-1)
     assert 0.3 < own.float().mean() < 0.7
     skills.step(torch.zeros(256, 28))
     skills.steps_to_resample[:] = 1
-    skills.step(torch.zeros(256, 28))  # a skill that is asked for later lies anywhere
+    skills.step(torch.zeros(256, 28))  # later latents are drawn anywhere
     assert (skills.z_clip != skills.env.clip).float().mean() > 0.3
-    skills.sampling = replace(skills.sampling, near_prob=0.5)
+    near.fill_(0.5)
     skills.reset(torch.arange(256))
     # of half the latents half lie anywhere
     assert 0.1 < (skills.z_clip != skills.env.clip).float().mean() < 0.35
@@ -172,15 +186,7 @@ def test_a_change_to_a_standing_clip_while_lying_is_no_fall(every_clip, humanoid
 def test_near_latent_probability_applies_per_clip(training_data, humanoid):
     near = torch.zeros(len(training_data.library.names))
     near[0] = 1.0
-    plain = make(training_data, humanoid)
-    skills = AseEnv(
-        plain.env,
-        plain.action_scale,
-        plain.sampling,
-        plain.clip_latents,
-        rng=torch.Generator().manual_seed(2),
-        near_probs=lambda: near,
-    )
+    skills = make(training_data, humanoid, near=near)
     first = skills.env.clip == 0
     assert first.any()
     assert (skills.z_clip == skills.env.clip)[first].all()

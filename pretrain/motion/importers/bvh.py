@@ -3,8 +3,8 @@ and unit of length; degrees, y up.
 
 Position channels of a joint replace its OFFSET (as in bvhio, where others add or ignore them): in
 Bandai Namco's files the root is static and `Hips` moves. One exporter (iClone, `CC_Base`) omits the
-root's OFFSET from its channels, which puts the hips at the ground: there OFFSET is added, with a
-warning."""
+root's OFFSET from its channels, which puts the hips at the ground: that constant is no error, for
+every imported clip is moved to the origin and onto the ground."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ CHUNK = 4096  # frames converted at a time
 LONGEST_FRAME = 1.0  # s
 LONGEST = 3600.0  # s of a take
 LARGEST = 1e6  # of a channel's values
-OFFSET_LEFT_OUT = 0.3  # of the body's height: a root below this, with OFFSET above it, omits OFFSET
 
 
 def recognize(data: bytes) -> bool:
@@ -39,7 +38,6 @@ def read(data: bytes, name: str) -> RawMotion:
     rotations = _rotations(header, values)
     translations = _translations(header, values)
     root_pos = translations.pop(0, np.broadcast_to(header.offsets[0], (len(values), 3)))
-    root_pos, warnings = _with_offset(header, root_pos, name)
     first = 1 if _t_pose_first(header, values) else 0
     return RawMotion(
         name=name,
@@ -51,7 +49,6 @@ def read(data: bytes, name: str) -> RawMotion:
         root_pos=root_pos[first:],
         rest=rotations[0] if first else None,
         translations={joint: moved[first:] for joint, moved in translations.items()},
-        warnings=warnings,
     )
 
 
@@ -158,25 +155,6 @@ def _translations(header: Header, values: np.ndarray) -> dict[int, np.ndarray]:
             translations.setdefault(joint, np.tile(header.offsets[joint], (len(values), 1)))
             translations[joint][:, AXIS[channel[0]]] = values[:, column]
     return translations
-
-
-def _with_offset(
-    header: Header, root_pos: np.ndarray, name: str
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The root's positions, plus its OFFSET where the channels omit it."""
-    size = np.abs(header.offsets[1:]).sum() / 4  # about a body's height
-    offset = header.offsets[0]
-    high = np.linalg.norm(offset)
-    if (
-        high < OFFSET_LEFT_OUT * size / 2
-        or np.abs(np.median(root_pos[:, 1])) > OFFSET_LEFT_OUT * high
-    ):
-        return root_pos, ()
-    line = (
-        f"{name}: the root's channels leave out its OFFSET of {high:.1f}, which puts the "
-        "hips at the ground: added"
-    )
-    return root_pos + offset, (line,)
 
 
 def _t_pose_first(header: Header, values: np.ndarray) -> bool:

@@ -59,24 +59,6 @@ def test_position_channels_of_a_joint_replace_its_offset():
     np.testing.assert_allclose(motion.forward((1,))[0][1], [[7, 8, 9]] * 2)
 
 
-def test_root_offset_missing_from_channels_is_added_with_warning():
-    header = (
-        chain().replace("OFFSET 0 0 0", "OFFSET 0 105 0").replace("OFFSET 1 2 3", "OFFSET 0 200 0")
-    )
-    motion = importer.read(bvh(header, [[1, -2, 3, 0, 0, 0, 0, 0, 0]] * 2), "a.bvh")
-    np.testing.assert_allclose(motion.root_pos, [[1, 103, 3]] * 2)
-    assert "leave out its OFFSET of 105.0" in motion.warnings[0]
-
-
-def test_a_root_whose_channels_hold_its_offset_is_left():
-    header = (
-        chain().replace("OFFSET 0 0 0", "OFFSET 0 105 0").replace("OFFSET 1 2 3", "OFFSET 0 200 0")
-    )
-    motion = importer.read(bvh(header, [[1, 103, 3, 0, 0, 0, 0, 0, 0]] * 2), "a.bvh")
-    np.testing.assert_allclose(motion.root_pos, [[1, 103, 3]] * 2)
-    assert not motion.warnings
-
-
 def test_leading_whole_degree_t_pose_becomes_the_rest_pose():
     rows = [
         [0, 0, 0, 0, 0, 0, -21, 0, 0],
