@@ -1,4 +1,4 @@
-"""Fixtures of more than one folder: the body, the default clips, a small and quick world."""
+"""Fixtures for several folders: the humanoid, its skeleton, the clips, a random generator."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from pretrain.characters.skeleton import Skeleton
 from pretrain.motion.library import MotionLibrary
 from pretrain.training_data import TrainingData, load_training_data
 
-# A store under test has what the test publishes, in this process and in those that it starts.
+# A store under test has only what the test publishes, also in processes that the test starts.
 os.environ["REPERTOIRE_BUNDLED"] = "off"
 
-# Small tensors gain nothing from a second thread, and tests that run side by side lose by it: in
-# the processes that a test starts, too.
+# Small tensors gain nothing from a second thread, and parallel tests lose by it.
 os.environ["OMP_NUM_THREADS"] = "1"
 
-# Tests leave nothing in the tree: no database of examples. A slow machine is no failure: no
-# deadline.
+# No database of examples in the tree, and no deadline, which a slow machine would miss.
 hypothesis.settings.register_profile("without_database", database=None, deadline=None)
 hypothesis.settings.load_profile("without_database")
 
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    """A test that asks for more threads leaves none to the next."""
+    """Give each test one torch thread, and undo what it sets."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -37,8 +35,8 @@ def _one_thread():
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_it_was():
-    """A handler that a test leaves behind writes to a stream that is closed by then."""
+def _restore_logging():
+    """Remove handlers that a test adds: their streams are closed after it."""
     root = logging.getLogger()
     handlers = root.handlers[:]
     level = root.level

@@ -1,5 +1,4 @@
-"""key=value arguments: text is taken as it stands, the rest is in Hydra's grammar, and what is
-wrong is one short line."""
+"""Parsing of key=value arguments, their one-line errors, sweeps, and --help of each program."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ def pretrain(*overrides: str) -> PretrainConfig:
     return load_config(PretrainConfig, "pretrain.conf", overrides)
 
 
-def refused(*overrides: str) -> str:
+def get_error(*overrides: str) -> str:
     with pytest.raises(ConfigError) as error:
         pretrain(*overrides)
     return str(error.value)
@@ -62,7 +61,7 @@ def test_a_key_of_text_takes_every_text(text: str) -> None:
 @pytest.mark.parametrize("name", ["20240601", "nan", "true", "null", "1e5", "0x10", "inf", "3-4_5"])
 def test_name_override_is_kept_as_literal_text(name: str) -> None:
     assert pretrain(f"name={name}").name == name
-    # over what the preset says
+    # and overrides the preset's name
     assert pretrain("preset=toy", f"name={name}", "num_envs=3").name == name
 
 
@@ -91,7 +90,7 @@ def test_other_values_are_in_hydras_grammar() -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "expected"),
     [
         ("num_env=3", "unknown key num_env; near it: num_envs; --help lists every key"),
         (
@@ -142,9 +141,9 @@ def test_other_values_are_in_hydras_grammar() -> None:
         ("toy", "toy is not key=value"),
     ],
 )
-def test_config_error_is_one_short_line(override: str, said: str) -> None:
-    found = refused(override)
-    assert found.startswith(said)
+def test_config_error_is_one_short_line(override: str, expected: str) -> None:
+    found = get_error(override)
+    assert found.startswith(expected)
     assert len(found) < 400
     assert "\n" not in found
 
@@ -168,7 +167,7 @@ def test_runs_folder_defaults_to_the_environment_variable(
     assert pretrain().runs == load_config(CONFIG_MODEL, "hlc.conf", []).runs == str(mine)
 
 
-def test_a_folder_that_cannot_be_made_names_the_key(
+def test_error_of_an_uncreatable_run_folder_names_the_key(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
@@ -178,14 +177,14 @@ def test_a_folder_that_cannot_be_made_names_the_key(
             return 0
 
     assert command(run, PretrainConfig, "pretrain.conf", [f"runs={tmp_path}/file"]) == 2
-    said = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     assert (
-        said == f"OSError: no run in {tmp_path}/file/toy: Not a directory; "
+        stderr == f"OSError: no run in {tmp_path}/file/toy: Not a directory; "
         "runs= or REPERTOIRE_RUNS names another folder\n"
     )
 
 
-def test_options_take_any_text_and_name_what_is_near() -> None:
+def test_options_accept_any_text_and_errors_list_known_keys() -> None:
     defaults = {"out": "", "episodes": "256", "store": ""}
     assert parse_options(["out=/a=b/é, [c]"], defaults) == {**defaults, "out": "/a=b/é, [c]"}
     with pytest.raises(ConfigError, match=r"unknown key episode; there are: episodes$"):
@@ -252,7 +251,7 @@ def test_the_help_describes_every_key(kind, module):
         assert len(line.split("  ")[-1].strip()) > 0, line
 
 
-def test_the_help_shows_the_values_of_the_preset_beside_it():
+def test_help_shows_the_values_of_the_chosen_preset():
     described = describe_config(PretrainConfig, "pretrain.conf", "usage", ["preset=toy", "seed=7"])
     chosen = load_config(PretrainConfig, "pretrain.conf", ["preset=toy"])
     assert f"\n  num_envs={chosen.num_envs} " in described
@@ -260,13 +259,13 @@ def test_the_help_shows_the_values_of_the_preset_beside_it():
     assert "\n  seed=7 " in described
 
 
-def test_an_error_of_a_rule_over_a_group_does_not_print_the_group():
-    found = refused("latent.latent_time_min=6.0", "latent.latent_time_max=5.0")
+def test_error_of_a_group_rule_does_not_print_the_group():
+    found = get_error("latent.latent_time_min=6.0", "latent.latent_time_max=5.0")
     assert found.startswith("latent: latent_time_min 6.0 is over latent_time_max 5.0")
     assert "clip_latent_prob" not in found
 
 
-def test_a_sweep_is_every_combination_and_text_stays():
+def test_sweep_expands_to_every_combination_and_keeps_text():
     swept = expand_sweep(
         ["preset=toy", "seed=1,2", "ppo.lr=0.0001,0.0003", "motions=/a b/c=1.yaml"]
     )

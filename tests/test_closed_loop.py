@@ -21,10 +21,10 @@ WALK = "humanoid3d_walk"
 def flat_state(data: mujoco.MjData) -> np.ndarray:
     """qpos and qvel in the layout that the skill's manifest names; a free joint's rotation rate is
     body-local."""
-    turning = np.zeros(3)
-    mujoco.mju_rotVecQuat(turning, data.qvel[3:6], data.qpos[3:7])
+    rotation_rate = np.zeros(3)
+    mujoco.mju_rotVecQuat(rotation_rate, data.qvel[3:6], data.qpos[3:7])
     return np.concatenate(
-        [data.qpos[:7], data.qvel[:3], turning, data.qpos[7:], data.qvel[6:]]
+        [data.qpos[:7], data.qvel[:3], rotation_rate, data.qpos[7:], data.qvel[6:]]
     ).astype(np.float32)
 
 
@@ -46,7 +46,7 @@ def drive(client: Client, z: np.ndarray, start: np.ndarray, body: dict) -> np.nd
 
 @pytest.fixture(scope="module")
 def walked(skeleton) -> tuple[np.ndarray, np.ndarray]:
-    """What the humanoid did, and what the clip does."""
+    """The states of the simulated humanoid, and those of the clip."""
     path = fetched(places.clips()) / f"{WALK}.txt"
     clip = read_clip(path.read_bytes(), path.name, skeleton).states.flatten().astype(np.float32)
     with running_service(BUNDLED) as url, Client(url) as client:
@@ -62,10 +62,10 @@ def test_pelvis_stays_above_65_cm(walked):
 
 def test_motion_matches_clip_speed_pose_and_knee_range(walked):
     states, clip = walked
-    second = slice(30, None)  # past the start, which is the clip's own
+    second = slice(30, None)  # without the first second, which starts from the clip
     speed = np.linalg.norm(states[second, 7:9], axis=-1).mean()
     assert speed == pytest.approx(np.linalg.norm(clip[:, 7:9], axis=-1).mean(), rel=0.5)
     mean_error = np.abs(states[second, 13:41].mean(0) - clip[:, 13:41].mean(0)).mean()
     assert mean_error < 0.15  # rad, over the joints
     knee = states[second, 13 + 17]
-    assert np.ptp(knee) > 0.5 * np.ptp(clip[:, 13 + 17])  # it steps, it does not slide
+    assert np.ptp(knee) > 0.5 * np.ptp(clip[:, 13 + 17])  # the feet step instead of sliding

@@ -1,4 +1,4 @@
-"""What the documentation names exists."""
+"""The documentation's API page names modules that exist."""
 
 from __future__ import annotations
 

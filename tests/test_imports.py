@@ -1,4 +1,4 @@
-"""What a process loads: the service and the store's runtime come without the lab."""
+"""Imports: the service and the store's runtime load no training code, and packages no tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_module_import_loads_no_heavy_dependency(module):
 
 
 @pytest.mark.parametrize("package", ["pretrain", "hlc", "serving", "skills_store", "benchmarks"])
-def test_what_a_wheel_has_imports_nothing_of_the_tests(package):
+def test_packages_import_nothing_from_the_tests(package):
     for file in (ROOT / package).rglob("*.py"):
         modules = find_imports(file)
         assert not [name for name in modules if name.split(".")[0] == "tests"], file

@@ -27,10 +27,10 @@ def read_lock() -> dict[str, str]:
 def test_each_requirement_is_locked_to_one_version_in_its_range(extra):
     lock = read_lock()
     for text in EXTRAS.get(extra, PROJECT["dependencies"]):
-        wanted = Requirement(text)
-        locked = lock[canonicalize_name(wanted.name)]
+        requirement = Requirement(text)
+        locked = lock[canonicalize_name(requirement.name)]
         assert locked.startswith("=="), text
-        assert wanted.specifier.contains(locked.removeprefix("==")), text
+        assert requirement.specifier.contains(locked.removeprefix("==")), text
 
 
 @pytest.mark.parametrize("extra", ["dependencies", *RUNTIME])
@@ -40,7 +40,7 @@ def test_dependencies_have_lower_and_upper_bounds(extra):
 
 
 def test_torch_is_exact_everywhere():
-    wanted = [Requirement(text) for extra in EXTRAS.values() for text in extra]
-    named = {str(each) for each in wanted if each.name == "torch"}
+    requirements = [Requirement(text) for extra in EXTRAS.values() for text in extra]
+    named = {str(each) for each in requirements if each.name == "torch"}
     assert named == {f"torch{read_lock()['torch']}"} == {"torch==2.13.0"}
     assert '"torch==2.13.0"' in (ROOT / "Makefile").read_text()

@@ -1,4 +1,4 @@
-"""A policy in int8: a graph as good for every caller, and a library no worse, or none."""
+"""Quantizing a policy to int8: its error, independence of rows, and the limit on lost scores."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ def rows(count: int) -> dict[str, np.ndarray]:
     }
 
 
-def answers(graph: bytes, asked: dict[str, np.ndarray]) -> np.ndarray:
+def run_graph(graph: bytes, inputs: dict[str, np.ndarray]) -> np.ndarray:
     session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(["targets"], asked)[0])
+    return np.asarray(session.run(["targets"], inputs)[0])
 
 
 @pytest.fixture(scope="module")
-def rounded() -> bytes:
+def int8() -> bytes:
     return quantize_to_int8(tiny.policy(), rows(512))
 
 
-def test_int8_graph_approximates_float_and_passes_the_gate(rounded):
-    asked = rows(64)
-    wanted = answers(tiny.policy(), asked)
-    error = np.abs(answers(rounded, asked) - wanted)
-    assert 0 < error.mean() < 0.02 * wanted.std()
-    gate.admit("policy", rounded, tiny.POLICY)
+def test_int8_graph_approximates_float_and_passes_the_gate(int8):
+    inputs = rows(64)
+    expected = run_graph(tiny.policy(), inputs)
+    error = np.abs(run_graph(int8, inputs) - expected)
+    assert 0 < error.mean() < 0.02 * expected.std()
+    gate.admit("policy", int8, tiny.POLICY)
 
 
-def test_rows_are_independent_of_outlier_rows(rounded):
-    asked = rows(64)
-    wild = {name: np.concatenate([x, 1e6 * x]) for name, x in asked.items()}
-    np.testing.assert_array_equal(answers(rounded, wild)[:64], answers(rounded, asked))
+def test_rows_are_independent_of_outlier_rows(int8):
+    inputs = rows(64)
+    with_outliers = {name: np.concatenate([x, 1e6 * x]) for name, x in inputs.items()}
+    np.testing.assert_array_equal(run_graph(int8, with_outliers)[:64], run_graph(int8, inputs))
     alone = [
-        answers(rounded, {name: x[i : i + 1] for name, x in asked.items()})[0] for i in range(64)
+        run_graph(int8, {name: x[i : i + 1] for name, x in inputs.items()})[0] for i in range(64)
     ]
-    np.testing.assert_array_equal(alone, answers(rounded, asked))
+    np.testing.assert_array_equal(alone, run_graph(int8, inputs))
 
 
-def test_the_same_rows_give_the_same_bytes(rounded):
-    assert quantize_to_int8(tiny.policy(), rows(512)) == rounded
+def test_the_same_rows_give_the_same_bytes(int8):
+    assert quantize_to_int8(tiny.policy(), rows(512)) == int8
 
 
 def test_quantizing_a_graph_with_one_matmul_is_refused():
@@ -66,20 +66,20 @@ def test_quantizing_a_graph_with_one_matmul_is_refused():
 
 
 @pytest.fixture(scope="module")
-def made(training_data) -> Quantization:
+def result(training_data) -> Quantization:
     store = Store(BUNDLED)
     return quantize(
         store, store.resolve("humanoid@1"), training_data, Conditions(episodes=8, seconds=1.0)
     )
 
 
-def test_quantized_manifest_records_source_and_lost_measures(made, training_data, tmp_path):
+def test_quantized_manifest_records_source_and_lost_measures(result, training_data, tmp_path):
     original = Store(BUNDLED).resolve("humanoid@1")
     bundled = Store(BUNDLED)
     store = Store(tmp_path)
     version = store.publish(
-        make_manifest(original, training_data, made, {"survival": 0.9}, 1),
-        read_files(bundled, original, made.policy),
+        make_manifest(original, training_data, result, {"survival": 0.9}, 1),
+        read_files(bundled, original, result.policy),
     )
     manifest = version.manifest
     before = original.manifest
@@ -93,19 +93,19 @@ def test_quantized_manifest_records_source_and_lost_measures(made, training_data
     assert 1e-5 < manifest.graphs["policy"].parity.max_abs_error < 0.2
     assert manifest.graphs["encoder"] == before.graphs["encoder"]
     assert manifest.files["policy.onnx"].size < 0.5 * before.files["policy.onnx"].size
-    asked = np.eye(1, 69, 3), np.ones((1, before.latent.dim))
+    inputs = np.eye(1, 69, 3), np.ones((1, before.latent.dim))
     np.testing.assert_array_equal(
-        SkillLibrary.open(store, version).act(*asked), made.skills.act(*asked)
+        SkillLibrary.open(store, version).act(*inputs), result.skills.act(*inputs)
     )
     with pytest.raises(ValueError, match="humanoid@1 is quantized already"):
         quantize(store, version, training_data, Conditions())
 
 
-def test_one_that_loses_more_than_a_hundredth_is_refused(made):
+def test_quantization_that_loses_over_one_percent_is_refused(result):
     accept(
         "humanoid@1",
         replace(
-            made, before={"survival": 1.0, "style": 0.5}, after={"survival": 0.991, "style": 0.6}
+            result, before={"survival": 1.0, "style": 0.5}, after={"survival": 0.991, "style": 0.6}
         ),
     )
     with pytest.raises(
@@ -114,13 +114,13 @@ def test_one_that_loses_more_than_a_hundredth_is_refused(made):
         accept(
             "humanoid@1",
             replace(
-                made, before={"survival": 1, "style": 0.5}, after={"survival": 1, "style": 0.494}
+                result, before={"survival": 1, "style": 0.5}, after={"survival": 1, "style": 0.494}
             ),
         )
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ([], "give one library, as humanoid@1; got none"),
         (["humanoid@1", "humanoid@2"], "got humanoid@1, humanoid@2"),
@@ -129,8 +129,8 @@ def test_one_that_loses_more_than_a_hundredth_is_refused(made):
         (["humanoid@1", "forse=true"], "there are: force"),
     ],
 )
-def test_a_wrong_argument_is_one_line_that_says_what_is_wanted(arguments, said, capsys):
+def test_wrong_argument_is_a_one_line_error(arguments, expected, capsys):
     assert main([*arguments, f"store={BUNDLED}"]) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert expected in error
     assert error.count("\n") == 1

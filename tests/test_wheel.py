@@ -1,5 +1,4 @@
-"""Installed from a wheel, nothing is written to where the packages are or where a command is
-typed."""
+"""A package installed from a wheel: no command writes to its folder or the working folder."""
 
 from __future__ import annotations
 
@@ -45,12 +44,12 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 class Installation:
     packages: Path
     home: Path
-    working: Path  # where commands are typed
+    working: Path
 
     def run(self, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`python -m module arguments` where packages and working folder are read-only."""
         sealed = f"{self.packages}:{self.working}"
-        where = {
+        env = {
             "HOME": str(self.home),
             "PYTHONPATH": str(self.packages),
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -59,7 +58,7 @@ class Installation:
         return subprocess.run(
             command,
             cwd=self.working,
-            env=where,
+            env=env,
             capture_output=True,
             text=True,
             check=False,
@@ -135,10 +134,10 @@ print(json.dumps(found))
 
 def test_every_default_is_in_the_users_folders(installation: Installation) -> None:
     (installation.home / "defaults.py").write_text(DEFAULTS)
-    where = {"HOME": str(installation.home), "PYTHONPATH": str(installation.packages)}
+    env = {"HOME": str(installation.home), "PYTHONPATH": str(installation.packages)}
     command = [sys.executable, str(installation.home / "defaults.py")]
     done = subprocess.run(
-        command, cwd=installation.working, env=where, capture_output=True, text=True, check=False
+        command, cwd=installation.working, env=env, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

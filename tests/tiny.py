@@ -1,5 +1,4 @@
-"""The smallest skill library and controller that the store admits: random weights, real graphs,
-made in no time."""
+"""The smallest skill library and controller that the store admits: real graphs, random weights."""
 
 from __future__ import annotations
 
@@ -154,7 +153,7 @@ MEMORY = graph("memory.onnx", {"state": (STATE,), "goal": (GOAL,)}, {"next_goal"
 
 
 def memory() -> bytes:
-    """Of a state machine that adds a tenth of the first numbers of the state to its memory."""
+    """The graph of a state machine that adds a tenth of the first state values to its memory."""
     mix = np.zeros((STATE + GOAL, GOAL), np.float32)
     mix[:GOAL] = 0.1 * np.eye(GOAL)
     mix[STATE:] = np.eye(GOAL)
@@ -222,7 +221,7 @@ def controller_manifest(parent: Version, name: str = "reach") -> Manifest:
 
 
 def publish_tiny(store: Store, name: str = "humanoid", seed: int = 0) -> Version:
-    """Another seed gives other weights, so another digest and other answers."""
+    """Another seed gives other weights, so another digest and other outputs."""
     return store.publish(skills_manifest(name), skills_files(seed))
 
 
@@ -233,7 +232,7 @@ def publish_tiny_controller(
 
 
 def machine_manifest(parent: Version, name: str = "errand") -> Manifest:
-    """Its memory has the parts that every machine's begins with."""
+    """Its goal has the slices with which the memory of every state machine begins."""
     slices = tuple(
         Slice(name=name, start=i, stop=i + 1, unit="1", frame="scalar")
         for i, name in enumerate(("state_index", "decisions", "ended"))
